@@ -1,4 +1,4 @@
-"""Runs, distinct numbers and chunks, against what Python's own lists and sets give."""
+"""Runs, distinct numbers and chunks of arrays, compared with Python's lists and sets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ numbers = st.lists(st.integers(0, 9), max_size=20)
 @given(numbers)
 def test_runs_are_those_of_groupby(values: list[int]) -> None:
     """
-    A run begins at its first number.
+    The run starts are those of `itertools.groupby`.
     """
     lengths = [len(list(run)) for _, run in groupby(values)]
     assert run_starts(np.array(values, np.int64)).tolist() == [sum(lengths[:at]) for at in range(len(lengths))]
@@ -27,7 +27,7 @@ def test_runs_are_those_of_groupby(values: list[int]) -> None:
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=20))
 def test_runs_of_several_columns_are_those_of_their_rows(rows: list[tuple[int, int]]) -> None:
     """
-    A run ends where any column changes.
+    A run ends at a change in any column.
     """
     columns = np.array(rows, np.int64).reshape(-1, 2).T
     assert run_starts(*columns).tolist() == [at for at, row in enumerate(rows) if at == 0 or row != rows[at - 1]]
@@ -36,7 +36,7 @@ def test_runs_of_several_columns_are_those_of_their_rows(rows: list[tuple[int, i
 @given(numbers, st.sampled_from([4, 60, 64]))
 def test_the_order_of_numbers_is_that_of_sorted(values: list[int], bits: int) -> None:
     """
-    Equal ones as they come, also where there are no bits left for places.
+    The order equals that of `sorted` and is stable, even if no bits are left for the positions.
     """
     large = np.array(values, np.uint64) << np.uint64(bits - 4)
     assert order_of(large, bits).tolist() == sorted(range(len(values)), key=values.__getitem__)
@@ -45,7 +45,7 @@ def test_the_order_of_numbers_is_that_of_sorted(values: list[int], bits: int) ->
 @given(st.lists(numbers, max_size=4))
 def test_distinct_numbers_are_those_of_a_set(parts: list[list[int]]) -> None:
     """
-    Of several arrays, or of one that ascends.
+    The distinct numbers of several arrays, or of one ascending array, are those of a set.
     """
     arrays = [np.array(part, np.uint64) for part in parts]
     expected = sorted({number for part in parts for number in part})
@@ -57,7 +57,7 @@ def test_distinct_numbers_are_those_of_a_set(parts: list[list[int]]) -> None:
 @given(numbers, st.integers(0, 20), st.none() | st.integers(1, 4))
 def test_chunks_are_as_full_as_may_be(items: list[int], heaviest: int, most: int | None) -> None:
     """
-    All items in their order; each chunk is light and short enough, and the next item would make it neither.
+    Chunks keep all items in order; each chunk is light and short enough, and the next item would exceed a limit.
     """
     made = list(chunks(items, int, heaviest, most))
     assert [item for chunk in made for item in chunk] == items
@@ -70,7 +70,7 @@ def test_chunks_are_as_full_as_may_be(items: list[int], heaviest: int, most: int
 @given(st.lists(st.integers(), max_size=200), st.integers(1, 7))
 def test_what_is_taken_ahead_is_all_that_is_held(values: list[int], most: int) -> None:
     """
-    Each item comes with what is made of it, and is let go of then, however many come.
+    Each item comes with its result, and is released then, however many items come.
     """
 
     class Item:
@@ -95,6 +95,6 @@ def test_what_is_taken_ahead_is_all_that_is_held(values: list[int], most: int) -
     for item, made in with_made(items(), make):
         found.append((item.value, made))
         del item
-        # One more is the last that was taken.
+        # One more: the last item taken.
         assert sum(each() is not None for each in born) <= most + 1
     assert found == [(value, -value) for value in values]

@@ -1,4 +1,4 @@
-"""The names of simhash-py 0.4: what they give, and what they raise."""
+"""The API of simhash-py 0.4: results and exceptions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from whorl import simhash_compat as simhash
 from whorl.errors import ParameterError
 
 codes = st.integers(0, 2**64 - 1)
-#: Some within a few bits of each other, as random codes never are.
+#: Codes with some pairs within a few bits, which random codes never have.
 near = st.lists(st.one_of(st.integers(0, 63), codes), max_size=12)
 
 
 def test_names_and_signatures() -> None:
     """
-    Programs call them by position and by name.
+    Parameters have the names and positions of simhash-py.
     """
     taken = {name: list(inspect.signature(getattr(simhash, name)).parameters) for name in simhash.__all__[1:]}
     assert taken["find_all"] == ["hashes", "number_of_blocks", "different_bits"]
@@ -33,7 +33,7 @@ def test_names_and_signatures() -> None:
 @given(near, st.integers(1, 5))
 def test_find_all(hashes: list[int], bits: int) -> None:
     """
-    All pairs of different codes, each once, as comparing every two of them finds.
+    find_all returns each pair of different near codes once, as a comparison of all pairs does.
     """
     expected = {(a, b) for a, b in combinations(sorted(set(hashes)), 2) if (a ^ b).bit_count() <= bits}
     found = simhash.find_all(hashes, number_of_blocks=bits + 2, different_bits=bits)
@@ -44,7 +44,7 @@ def test_find_all(hashes: list[int], bits: int) -> None:
 @given(st.lists(codes, max_size=9))
 def test_compute(hashes: list[int]) -> None:
     """
-    A bit is set where more hashes have it than lack it.
+    A bit is set if more hashes have it than lack it.
     """
     expected = sum(1 << bit for bit in range(64) if 2 * sum(each >> bit & 1 for each in hashes) > len(hashes))
     assert simhash.compute(hashes) == expected
@@ -52,7 +52,7 @@ def test_compute(hashes: list[int]) -> None:
 
 def test_a_text() -> None:
     """
-    From words to a code as simhash-py's documentation goes; by MD5 as `md5sum` tells it.
+    Words become codes as in simhash-py's documentation, hashed by MD5.
     """
     assert simhash.unsigned_hash(b"a") == 0x0CC175B9C0F1B6A8
     assert list(simhash.shingle(["a", "b", "c"], 2)) == [["a", "b"], ["b", "c"]]
@@ -64,7 +64,7 @@ def test_a_text() -> None:
 @pytest.mark.parametrize("wrong", [[-1], [2**64], np.array([-1])])
 def test_numbers_out_of_range(wrong: Any) -> None:
     """
-    An OverflowError, as there, and one of ours.
+    The error is an OverflowError, as in simhash-py, and a ParameterError.
     """
     for ask in (simhash.compute, lambda hashes: simhash.find_all(hashes, 5, 3), simhash.Corpus(5, 3).insert_bulk):
         with pytest.raises(OverflowError, match="0 to 2\\*\\*64 - 1") as raised:
@@ -77,7 +77,7 @@ def test_numbers_out_of_range(wrong: Any) -> None:
 @pytest.mark.parametrize("wrong", [["1"], [1.5], [None], b"12345678", np.array([1.5])])
 def test_what_is_no_number(wrong: Any) -> None:
     """
-    A TypeError, as there, which for bytes says how they become codes.
+    The error is a TypeError, as in simhash-py; for bytes it says how to convert them to codes.
     """
     with pytest.raises(TypeError, match="frombuffer" if isinstance(wrong, bytes) else "codes are") as raised:
         simhash.find_all(wrong, 5, 3)
@@ -86,7 +86,7 @@ def test_what_is_no_number(wrong: Any) -> None:
 
 def test_text_is_not_bytes() -> None:
     """
-    The error says what to write.
+    The error says how to encode the text.
     """
     with pytest.raises(TypeError, match=r"takes bytes, got 'a'; a text's are text.encode\(\)"):
         simhash.unsigned_hash("a")  # type: ignore[arg-type]
@@ -95,7 +95,7 @@ def test_text_is_not_bytes() -> None:
 @pytest.mark.parametrize(("blocks", "bits"), [(3, 3), (65, 3), (5, -1), (70, 65)])
 def test_bad_blocks_are_refused(blocks: int, bits: int) -> None:
     """
-    There they end the process.
+    Invalid numbers of blocks raise an error; simhash-py ends the process.
     """
     with pytest.raises(ParameterError):
         simhash.find_all([1], blocks, bits)

@@ -1,8 +1,8 @@
-"""What the package `simhash` of simhash-py 0.4 has, for programs that used it: the same names, the same answers.
+"""Drop-in replacement for the package `simhash` of simhash-py 0.4: the same names and results.
 
     from whorl import simhash_compat as simhash
 
-`Corpus` is that of the releases before it. What is different is told in docs/hamming.md.
+`Corpus` is that of simhash-py's earlier releases. docs/hamming.md lists the differences.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["Corpus", "compute", "find_all", "num_differing_bits", "shingle", "un
 
 
 def num_differing_bits(a: int, b: int) -> int:
-    """Return in how many bits two codes differ, 0 to 64.
+    """Return the number of bits that differ between two codes, 0 to 64.
 
     Raises:
-        CodeRangeError: One is not from 0 to 2**64 - 1.
-        CodeTypeError: One is no whole number.
+        CodeRangeError: A code is not in the range 0 to 2**64 - 1.
+        CodeTypeError: A code is not an integer.
 
     >>> num_differing_bits(0b1011, 0b0010)
     2
@@ -34,11 +34,11 @@ def num_differing_bits(a: int, b: int) -> int:
 
 
 def compute(hashes: CodesLike) -> int:
-    """Return the code of a text by the hashes of its features, each of which counts as often as it comes.
+    """Return the SimHash code of a text from the hashes of its features; repeated hashes count repeatedly.
 
     Raises:
-        CodeRangeError: One is not from 0 to 2**64 - 1.
-        CodeTypeError: One is no whole number.
+        CodeRangeError: A hash is not in the range 0 to 2**64 - 1.
+        CodeTypeError: A hash is not an integer.
 
     >>> compute([0b111, 0b110, 0b010])
     6
@@ -50,14 +50,14 @@ def find_all(hashes: Iterable[int], number_of_blocks: int, different_bits: int) 
     """Return all pairs of codes that differ in a few bits, the smaller code first, in ascending order.
 
     Args:
-        hashes: The codes; one that comes twice counts once.
-        number_of_blocks: More than `different_bits`, at most 64. It has no effect: how codes are found is chosen here.
-        different_bits: Bits that may differ, 0 to 63; none gives no pairs.
+        hashes: The codes; repeated codes count once.
+        number_of_blocks: More than `different_bits`, at most 64. It has no effect: whorl chooses its own method.
+        different_bits: Maximum number of bits that differ, 0 to 63; 0 gives no pairs.
 
     Raises:
         ParameterError: A number is outside its range.
-        CodeRangeError: A code is not from 0 to 2**64 - 1.
-        CodeTypeError: One is no whole number.
+        CodeRangeError: A code is not in the range 0 to 2**64 - 1.
+        CodeTypeError: A code is not an integer.
 
     >>> find_all([7, 0, 1024, 6], number_of_blocks=4, different_bits=1)
     [(0, 1024), (6, 7)]

@@ -1,4 +1,4 @@
-"""What the tests of fingerprints share."""
+"""Fixtures of all fingerprint tests."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from whorl.fingerprint.compiled import first_use, kernel
 
 @pytest.fixture(autouse=True)
 def _no_idle_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Begin each test without kernels, and keep none: some are made with other numbers, or must not be had."""
+    """Begin and end each test without cached kernels: some tests make kernels with other parameters, or must not have
+    any.
+    """
     monkeypatch.setattr(first_use, "_idle", {})
 
 
 @pytest.fixture(scope="module", params=["plain", "compiled"])
 def each_route(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Let all tests of a module have numpy's own way, and then the compiled loops at hand."""
+    """Run all tests of a module with numpy alone, and then with the compiled loops."""
     if request.param == "plain":
         with patch.object(kernel, "_compiled", Event()):
             yield

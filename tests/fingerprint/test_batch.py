@@ -1,4 +1,4 @@
-"""Many texts at once: the same numbers by every route, in order, no more in hand than needed."""
+"""Batches of texts: the same numbers by every route, in order, with bounded memory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def expected(texts: list[str], scheme: Scheme) -> list[list[int]]:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_route_gives_the_same(route: str, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Threads, processes and this thread alone return the plain route's numbers, in order, short texts or one long one.
+    Threads, processes and this thread alone give the plain route's numbers in order, for short texts and one long one.
     """
     monkeypatch.setattr(kernel, "is_available", lambda: route == "threads")
     monkeypatch.setattr(bulk, "LARGE", 1 << 40 if route == "plain" else 1)
@@ -71,7 +71,7 @@ def test_every_route_gives_the_same(route: str, workers: int, monkeypatch: pytes
 )
 def test_texts_together(scheme: Scheme) -> None:
     """
-    What is hashed with other texts is what comes of each alone, whatever the scheme, empty and long ones included.
+    Texts hashed together have the numbers that each has alone, under any scheme, including empty and long texts.
     """
     texts = [*TEXTS[:20], "", "one two three four five", " ".join(f"word{n}" for n in range(9000)), "naïve", ""]
     for some in (texts, texts[2:3], ["", ""], texts[-2:]):
@@ -83,7 +83,7 @@ def test_texts_together(scheme: Scheme) -> None:
 
 def test_sizes_of_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A repeated shingle counts once, also where a text is longer than what is read at a time.
+    A repeated shingle counts once, even in a text longer than the read window.
     """
     monkeypatch.setattr(bulk, "LARGE", 1)
     monkeypatch.setattr(kernel, "WINDOW", 4096)
@@ -96,7 +96,7 @@ def test_sizes_of_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("parts", [Parts.HASHES, Parts.MINIMA | Parts.HASHES, Parts.ALL])
 def test_words_and_hashes_of_long_texts_by_every_route(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    What is asked for, and nothing else, is the same compiled and plain, however the text is cut for reading.
+    Only the requested parts are computed, and they are equal by the compiled and the plain route, for any window.
     """
     texts = [*TEXTS[:20], " ".join(f"word{n % 3000}" for n in range(9000)), "", "naïve " * 4000, "a b c d e"]
     monkeypatch.setattr(kernel, "WINDOW", 4096)
@@ -113,7 +113,7 @@ def test_words_and_hashes_of_long_texts_by_every_route(parts: Parts, monkeypatch
 @pytest.mark.parametrize("workers", [1, 2])
 def test_texts_are_taken_as_results_are(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Of an endless stream no more texts are held than the workers can have in hand.
+    From an endless stream, only as many texts are taken as the workers can have in progress.
     """
     monkeypatch.setattr(bulk, "LARGE", 1000)
     monkeypatch.setattr(bulk, "BATCH_TEXTS", 8)
@@ -137,7 +137,7 @@ def test_texts_are_taken_as_results_are(workers: int, monkeypatch: pytest.Monkey
 
 def test_progress_counts_texts() -> None:
     """
-    Progress is told in this thread, rises, and ends with the number of texts.
+    Progress is reported in this thread, rises, and ends with the number of texts.
     """
     told: list[int] = []
     assert len(list(signatures_of(iter(TEXTS), progress=told.append))) == len(TEXTS)
@@ -147,7 +147,7 @@ def test_progress_counts_texts() -> None:
 
 def test_the_array_of_a_collection() -> None:
     """
-    A text too short has a row of zeros and is marked, also where the number of texts is not known beforehand.
+    A text that is too short has a row of zeros and a mark, for a list and for an iterator.
     """
     for texts in (TEXTS, (text for text in TEXTS)):
         rows, has_any = fingerprints(texts)
@@ -162,7 +162,7 @@ def test_the_array_of_a_collection() -> None:
 
 def test_the_package_offers_them() -> None:
     """
-    One text, all as an array, all as a stream: the names that the package documents.
+    The package exports all the functions that its docstring names.
     """
     import whorl.fingerprint as package
 
@@ -177,7 +177,8 @@ def test_the_package_offers_them() -> None:
 
 def test_other_schemes_take_the_plain_route() -> None:
     """
-    Several hashes in a bucket make no rectangular array; a stream has them all the same, however much text there is.
+    Buckets with several hashes make no rectangular array, so `fingerprints` refuses the scheme; a stream works for any
+    amount of text.
     """
     scheme = Scheme(bucket_count=8, hash_set_size=4)
     assert [row.tolist() for row in signatures_of(TEXTS, scheme)] == expected(TEXTS, scheme)
@@ -187,7 +188,7 @@ def test_other_schemes_take_the_plain_route() -> None:
 
 def test_errors_of_a_text_reach_the_caller() -> None:
     """
-    What the texts raise is raised, and what is wrong with the parameters is said at once.
+    Errors of the iterator of texts reach the caller; invalid parameters are refused at once.
     """
 
     def broken() -> Iterator[str]:
@@ -205,7 +206,7 @@ def test_errors_of_a_text_reach_the_caller() -> None:
 @pytest.mark.parametrize("several", [fingerprints, signatures_of, sized_signatures_of])
 def test_one_text_is_not_several(several: Callable[[str], object]) -> None:
     """
-    Its characters would be taken for texts, each of them too short.
+    A single string is refused, since its characters would count as texts that are too short.
     """
     with pytest.raises(ParameterError, match="one text"):
         several("to be or not to be")
@@ -214,7 +215,7 @@ def test_one_text_is_not_several(several: Callable[[str], object]) -> None:
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=needs_numba)])
 def test_the_first_texts_do_not_stay(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    What is looked at to choose a route is let go like every other text.
+    Texts read ahead to choose a route are released like all others.
     """
     monkeypatch.setattr(bulk, "LARGE", 1000)
     monkeypatch.setattr(bulk, "BATCH_TEXTS", 8)
@@ -241,7 +242,7 @@ def test_the_first_texts_do_not_stay(workers: int, monkeypatch: pytest.MonkeyPat
 @pytest.mark.process
 def test_a_few_texts_import_no_numba() -> None:
     """
-    A small amount of text is done before numba would have been imported.
+    A small amount of text is processed without importing numba.
     """
     program = """
 import sys
@@ -255,7 +256,7 @@ print("numba" in sys.modules)
 
 def test_a_numba_that_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A numba that cannot be imported (it refuses newer numpys) is told, and the plain route is taken.
+    If numba cannot be imported (it refuses newer numpys), a warning is given and the plain route is used.
     """
 
     def refuse(_: Scheme) -> None:
@@ -272,7 +273,7 @@ def test_a_numba_that_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.process
 def test_a_script_without_main_guard_still_gets_its_answer(tmp_path: Path) -> None:
     """
-    Where no processes can be started, the work is done in this one, with a warning that says what to change.
+    If no processes can be started, this process does the work, with a warning that names the remedy.
     """
     script = tmp_path / "unguarded.py"
     script.write_text(
@@ -289,7 +290,8 @@ def test_a_script_without_main_guard_still_gets_its_answer(tmp_path: Path) -> No
 @needs_numba
 def test_a_kernel_serves_text_after_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Once the loops are there, a text more makes no kernel and does not look on the disk; one that failed serves no more.
+    With loaded loops, another text makes no new kernel and no disk access; a kernel that raised an error is not used
+    again.
     """
     made: list[kernel.Kernel] = []
 

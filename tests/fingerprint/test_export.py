@@ -1,4 +1,4 @@
-"""A fingerprint in the forms that other programs read."""
+"""Export of a fingerprint in the formats of other programs."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ PLAIN = plain_minima(tokens(TEXT), 512)
 
 def test_json() -> None:
     """
-    The scheme's name, the number of distinct shingles, one token a bucket.
+    The JSON has the scheme's name, the number of distinct shingles, and one token per bucket.
     """
     told = json.loads(as_json(TEXT, Scheme(), "u64"))
     assert told["scheme"] == "minhash1-icu74-w5-b512"
-    assert told["size"] == 11  # of 15 shingles, "the quick brown fox jumps" and three more stand twice
+    assert told["size"] == 11  # of 15 shingles, "the quick brown fox jumps" and three more occur twice
     assert told["tokens"] == [high for high, _ in PLAIN]
 
 
 def test_alfresco() -> None:
     """
-    Units of the high half, then of the low one, each without leading zeros.
+    Alfresco's tokens have the hexadecimal units of the high half, then of the low half, each without leading zeros.
     """
 
     def spelled(half: int) -> str:
@@ -41,7 +41,7 @@ def test_alfresco() -> None:
 
 def test_lucene() -> None:
     """
-    Terms of eight units; those without surrogates are the two halves one after the other.
+    Lucene's terms have eight units; those without surrogates are the two halves in sequence.
     """
     lines = [json.loads(line) for line in as_text(TEXT, Scheme(), "lucene").splitlines()]
     expected = [plain_token(high) + plain_token(low) for high, low in PLAIN]
@@ -50,7 +50,7 @@ def test_lucene() -> None:
 
 def test_npy() -> None:
     """
-    numpy.load gives the integers back.
+    numpy.load reads the integers back.
     """
     assert np.load(io.BytesIO(as_npy(TEXT, Scheme(), "u64"))).tolist() == [high for high, _ in PLAIN]
     assert np.load(io.BytesIO(as_npy(TEXT, Scheme(), "lucene"))).tolist() == [list(both) for both in PLAIN]
@@ -59,7 +59,7 @@ def test_npy() -> None:
 @pytest.mark.parametrize("codec", ["u64", "lucene", "alfresco"])
 def test_too_short(codec: str) -> None:
     """
-    Four words have size 0 and no tokens, in every form.
+    A text of four words has size 0 and no tokens, in every format.
     """
     told = json.loads(as_json("one two three four", Scheme(), codec))
     assert (told["size"], told["tokens"]) == (0, [])

@@ -29,8 +29,8 @@ SCHEMES = [Scheme(), Scheme("icu77", 4, 64), Scheme(hash_set_size=2)]
 )
 def test_every_route_gives_the_same(scheme: Scheme, has_loops: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    With the loops and without, alone and beside others, a text has the tokens of the plain rules, and its sketch counts
-    its shingles.
+    With and without the compiled loops, alone and with other texts, a text has the tokens of the reference
+    implementation, and its sketch counts its shingles.
     """
     monkeypatch.setattr(kernel, "is_loaded", lambda: has_loops)
     for text in TEXTS:

@@ -1,4 +1,4 @@
-"""Many slices hashed at once have the hashes that mmh3 gives them one by one."""
+"""Murmur hashes of many slices at once, compared with those of mmh3."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from whorl.fingerprint import hashing
 from whorl.fingerprint.hashing import murmur3_x64_128
 
 BUFFER = random.Random(1).randbytes(400_000)
-#: Without thresholds: everything that can be hashed together is, however little, and in several chunks.
+#: No minimums and small chunks, so that all slices are hashed together.
 ALL_TOGETHER: dict[str, Any] = {"FEWEST_IN_CHUNK": 1, "FEWEST_IN_STEP": 1, "CHUNK": 7}
 
 slices = st.tuples(st.integers(0, 2000), st.integers(0, 500)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 
 
 def one_by_one(buffer: bytes, places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return mmh3's hashes of slices."""
+    """Return mmh3's hashes of the slices."""
     return [mmh3.hash64(buffer[start:end], 0, x64arch=True, signed=False) for start, end in places]
 
 
 def together(buffer: bytes | npt.NDArray[np.uint8], places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the hashes of slices, made at once."""
+    """Return the hashes of the slices, computed at once."""
     starts, ends = np.array(places, np.int64).reshape(-1, 2).T
     hashes = murmur3_x64_128(buffer, starts, ends)
     assert hashes.dtype == np.uint64
@@ -43,7 +43,7 @@ def together(buffer: bytes | npt.NDArray[np.uint8], places: Sequence[tuple[int, 
 @pytest.mark.parametrize("stride", [1, 2, 16])
 def test_every_length_at_every_offset(stride: int) -> None:
     """
-    Any number of blocks and any rest, beginning anywhere in a block, in any order.
+    Slices of any number of blocks, any remainder and any offset have the right hashes, in any order.
     """
     places = [(start, start + size) for size in range(16 * hashing.MOST_BLOCKS + 40) for start in range(0, 48, stride)]
     random.Random(2).shuffle(places)
@@ -53,7 +53,7 @@ def test_every_length_at_every_offset(stride: int) -> None:
 @given(st.lists(slices, max_size=40))
 def test_any_slices(places: list[tuple[int, int]]) -> None:
     """
-    Slices overlap, repeat, are empty, stand in any order.
+    Slices may overlap, repeat, be empty, and have any order.
     """
     with mock.patch.multiple(hashing, **ALL_TOGETHER):
         assert together(BUFFER, places) == one_by_one(BUFFER, places)
@@ -62,7 +62,7 @@ def test_any_slices(places: list[tuple[int, int]]) -> None:
 @given(st.binary(max_size=300), st.data())
 def test_up_to_the_end_of_the_buffer(buffer: bytes, data: st.DataObject) -> None:
     """
-    What lies behind the buffer is never part of a hash.
+    Bytes after the buffer are never part of a hash.
     """
     start = data.draw(st.integers(0, len(buffer)))
     places = [(start, len(buffer)), (0, len(buffer)), (len(buffer), len(buffer))]
@@ -75,7 +75,7 @@ def test_up_to_the_end_of_the_buffer(buffer: bytes, data: st.DataObject) -> None
 )
 def test_overlapping_windows_as_a_text_has_them(count: int) -> None:
     """
-    Windows of five words, whole chunks of them and parts of one.
+    Windows of five words have the right hashes, in whole and partial chunks.
     """
     rng = random.Random(3)
     bounds = np.cumsum([0, *(2 * rng.randint(2, 11) for _ in range(count + 4))]).tolist()
@@ -88,20 +88,20 @@ def test_overlapping_windows_as_a_text_has_them(count: int) -> None:
 @pytest.mark.parametrize("long_ones", [1, hashing.FEWEST_IN_STEP, 1000])
 def test_long_slices_among_short_ones(long_ones: int, longest: int) -> None:
     """
-    However long some of the slices are, and however far apart they stand.
+    Long slices among short ones have the right hashes, at any distance in the buffer.
     """
     rng = random.Random(4)
     sizes = [rng.randint(0, 100) for _ in range(2000)] + [rng.randint(longest // 2, longest) for _ in range(long_ones)]
     rng.shuffle(sizes)
     places = [(start, start + size) for size in sizes for start in [rng.randint(0, len(BUFFER) - size)]]
-    # Slices of 100 KB and more take mmh3 itself a while.
+    # mmh3 itself is slow for slices of 100 KB and more.
     places = places[:2100] if longest == len(BUFFER) else places
     assert together(BUFFER, places) == one_by_one(BUFFER, places)
 
 
 def test_no_slices() -> None:
     """
-    No slices have no hashes, be the buffer empty or not.
+    No slices give no hashes, also for an empty buffer.
     """
     assert together(b"", []) == []
     assert together(BUFFER, []) == []
@@ -109,7 +109,7 @@ def test_no_slices() -> None:
 
 def test_the_buffer_may_be_an_array() -> None:
     """
-    An array of bytes is as good as bytes.
+    The buffer may be an array of bytes.
     """
     places = [(start, start + 61) for start in range(0, 3 * hashing.FEWEST_IN_CHUNK, 3)]
     assert together(np.frombuffer(BUFFER, np.uint8), places) == one_by_one(BUFFER, places)
@@ -120,7 +120,7 @@ def test_the_buffer_may_be_an_array() -> None:
 )
 def test_what_is_no_slice_is_told(starts: object, ends: object) -> None:
     """
-    A slice that reaches out of the buffer, one that ends before it starts, starts without ends.
+    An error refuses slices that exceed the buffer or end before their start, and arrays of other shapes.
     """
     with pytest.raises(ParameterError, match="slice"):
         murmur3_x64_128(b"abc", np.array(starts), np.array(ends))

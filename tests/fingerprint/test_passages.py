@@ -1,21 +1,34 @@
-"""Comparisons that a reader can check by hand, the rule of passages written down plainly, and bounds on the work."""
+"""Exact comparison: examples by hand, a reference implementation of the passage rule, and bounds on the work."""
 
 from __future__ import annotations
 
+import threading
 from dataclasses import astuple
+from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.errors import ParameterError
-from whorl.fingerprint.passages import CANDIDATES, Comparison, Matcher, Passage, Size, compare
+from whorl.context import new_request
+from whorl.errors import ParameterError, StoppedError
+from whorl.fingerprint.passages import (
+    CANDIDATES,
+    Comparison,
+    Matcher,
+    Passage,
+    Size,
+    compare,
+    compare_words,
+    number_runs,
+    words_of,
+)
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import PROFILES, tokens
 
 FOX = "The quick brown fox jumps over the lazy dog."
-#: Few different words, so that every way of repeating comes up; some fold to others, some take two UTF-16 units.
+#: Few different words, so that texts repeat in every way; some fold to others, some take two UTF-16 units.
 repetitive = st.lists(
     st.sampled_from(["a", "b", "A", "ﬁ", "fi", "😀", "ß", "漢字の", "İ", "e\u0301"]), max_size=60
 ).map(" ".join)
@@ -24,13 +37,13 @@ sizes = st.sampled_from([1, 2, 3, 5, 7])
 
 
 def texts_of(found: Comparison, a: str, b: str) -> list[tuple[str, str]]:
-    """Return the passages as they stand in both texts."""
+    """Return the passages as substrings of both texts."""
     return [(a[slice(*each.a)], b[slice(*each.b)]) for each in found.passages]
 
 
 def test_two_sentences() -> None:
     """
-    Nine words are five shingles, of which the last two hold the changed word's neighbours only.
+    Nine words are five shingles; the changed word is in the other three, so the first two are shared.
     """
     other = "So: THE QUICK, brown fox jumps over a lazy dog."
     found = compare(FOX, other)
@@ -49,18 +62,18 @@ def test_two_sentences() -> None:
         ("x a b c d e y a b c d f", "a b c d e", ["a b c d e"]),
         # In another order: one passage for each part, the longer first.
         ("a b c d e 1 2 3 4 5 6", "1 2 3 4 5 6 a b c d e", ["1 2 3 4 5 6", "a b c d e"]),
-        # Twice in A, once in B: both are evidence.
+        # Twice in A, once in B: two passages.
         ("a b c d e x a b c d e", "a b c d e", ["a b c d e", "a b c d e"]),
-        # Once in A, twice in B: told once.
+        # Once in A, twice in B: one passage.
         ("a b c d e", "a b c d e x a b c d e", ["a b c d e"]),
-        # Two passages that share the words c d e f in A.
+        # Two passages share the words c d e f in A.
         ("a b c d e f g h", "a b c d e f 1 c d e f g h", ["a b c d e f", "c d e f g h"]),
         ("w w w w w w w", "w w w w w w w", ["w w w w w w w"]),
     ],
 )
 def test_passages(a: str, b: str, passages: list[str]) -> None:
     """
-    What stands in both, as it stands in the first text.
+    The passages of both texts are those expected, longest first.
     """
     found = compare(a, b)
     assert [text for text, _ in texts_of(found, a, b)] == passages
@@ -69,13 +82,13 @@ def test_passages(a: str, b: str, passages: list[str]) -> None:
 
 def test_a_passage_that_b_repeats_is_where_the_one_before_goes_on() -> None:
     """
-    The chorus stands twice in B; after the second verse it is the second one.
+    The chorus occurs twice in B; after the second verse, the passage refers to the second one.
     """
     chorus, first, second = "la le li lo lu ly", "one two three four five six", "seven eight nine ten eleven twelve"
     b = f"{first} {chorus} {second} {chorus}"
     (passage,) = compare(f"{second} {chorus}", b).passages
     assert b[slice(*passage.b)] == f"{second} {chorus}"
-    # An inserted word parts the chorus from its verse, and it is still the near one.
+    # An inserted word separates chorus and verse, and the nearer chorus is still chosen.
     *_, passage = sorted(compare(f"{second} inserted {chorus}", b).passages, key=lambda each: each.a)
     assert (b[slice(*passage.b)], passage.b[1]) == (chorus, len(b))
 
@@ -85,7 +98,7 @@ def test_a_passage_that_b_repeats_is_where_the_one_before_goes_on() -> None:
 )
 def test_a_text_shorter_than_a_shingle_is_in_no_other(a: str, b: str) -> None:
     """
-    Sizes are 0, and so is every share, of equal texts as well: there is nothing to count.
+    If a text is shorter than a shingle, sizes and shares are 0, even for equal texts.
     """
     found = compare(a, b)
     assert 0 in (found.a.shingles, found.b.shingles)
@@ -107,7 +120,7 @@ def test_a_text_shorter_than_a_shingle_is_in_no_other(a: str, b: str) -> None:
 @pytest.mark.parametrize("before", ["", "😀 ", "\ud800, ", "ab 😀 " * 1500])
 def test_ranges_survive_normalisation(a: str, b: str, before: str) -> None:
     """
-    However the words are spelled, the ranges are those of the text as it was given.
+    Ranges refer to the original text, whatever normalisation changes.
     """
     (passage,) = compare(before + a, "* * " + b, Scheme(shingle_size=4)).passages
     end = len(a) if a[-1].isalnum() or ord(a[-1]) > 0x7F else a.rindex(" ")
@@ -117,7 +130,7 @@ def test_ranges_survive_normalisation(a: str, b: str, before: str) -> None:
 
 def test_a_scheme_decides() -> None:
     """
-    Words and shingle size are the scheme's; a profile that is not there is an error.
+    The scheme determines words and shingle size; an unknown profile is an error.
     """
     assert compare("a b c", "b c d", Scheme(shingle_size=2)).shares.jaccard == 1 / 3
     assert compare("x url:http", "x url http", Scheme("icu70", 1)).shared_shingles == 1
@@ -129,7 +142,7 @@ def test_a_scheme_decides() -> None:
 @given(repetitive, repetitive, sizes, st.sampled_from(PROFILES))
 def test_counts_are_those_of_sets(a: str, b: str, size: int, profile: str) -> None:
     """
-    Shingles as tuples in sets give the same sizes and shares; the other way round they are mirrored.
+    Sizes and shares equal those of sets of shingles, and are mirrored for swapped texts.
     """
 
     def shingles(text: str) -> list[tuple[str, ...]]:
@@ -150,7 +163,8 @@ def test_counts_are_those_of_sets(a: str, b: str, size: int, profile: str) -> No
 @given(repetitive, repetitive, sizes)
 def test_passages_are_evidence(a: str, b: str, size: int) -> None:
     """
-    Both ranges hold the same words, as many as are told, and they cover just the words that are shared.
+    Both ranges of a passage have the same words and the reported number of them; together they cover exactly the shared
+    words.
     """
     found = compare(a, b, Scheme(shingle_size=size))
     words = tokens(a)
@@ -172,7 +186,7 @@ def common(a: list[int], start: int, b: list[int], place: int) -> int:
 
 
 def plain_matches(a: list[int], b: list[int]) -> list[tuple[int, int, int]]:
-    """Return the passages by the rule, one comparison after another."""
+    """Return the passages by the rule, in a plain loop."""
     anchored = set()
     for at, item in enumerate(a):
         if b.count(item) == 1:
@@ -203,10 +217,44 @@ def matches(a: list[int], b: list[int]) -> list[tuple[int, ...]]:
     return sorted(map(tuple, Matcher(np.array(a, np.int64), np.array(b, np.int64)).matches().tolist()))
 
 
+@given(repetitive, repetitive, st.integers(1, 12))
+def test_long_passages_hold_every_long_run(a: str, b: str, min_words: int) -> None:
+    """
+    With `min_words`, long passages cover exactly the words of A in runs of that length that B contains, by plain
+    tuples.
+    """
+    of_a, of_b = words_of(a), words_of(b)
+    length = max(min_words, 5)
+    runs_b = {tuple(of_b.words[at : at + length]) for at in range(len(of_b.words) - length + 1)}
+    starts = (at for at in range(len(of_a.words) - length + 1) if tuple(of_a.words[at : at + length]) in runs_b)
+    expected = {at + step for at in starts for step in range(length)}
+    found = set[int]()
+    for passage in compare_words(of_a, of_b, min_words=min_words).passages:
+        if passage.words >= min_words:
+            start = int(np.searchsorted(of_a.spans[:, 0], passage.a[0]))
+            place = int(np.searchsorted(of_b.spans[:, 0], passage.b[0]))
+            assert of_a.words[start : start + passage.words] == of_b.words[place : place + passage.words]
+            found.update(range(start, start + passage.words))
+    assert found == expected
+
+
+def test_a_long_run_behind_a_short_passage() -> None:
+    """
+    B has "one … seven" once and "three … ten" twice: the plain rule finds passages of seven words only, `min_words` the
+    longer one.
+    """
+    a = words_of("one two three four five six seven eight nine ten")
+    three = "three four five six seven eight nine ten"
+    b = words_of(f"{three}. One two three four five six seven. {three}.")
+    assert [passage.words for passage in compare_words(a, b).passages] == [7, 7]
+    starts = {passage.a[0] for passage in compare_words(a, b, min_words=8).passages if passage.words >= 8}
+    assert starts == {8}
+
+
 @given(numbers, numbers)
 def test_passages_are_those_of_the_rule(a: list[int], b: list[int]) -> None:
     """
-    The arrays find what the plain loop finds, where items repeat without end.
+    The arrays find the passages of the plain loop, for items that repeat often.
     """
     assert matches(a, b) == plain_matches(a, b)
 
@@ -214,7 +262,7 @@ def test_passages_are_those_of_the_rule(a: list[int], b: list[int]) -> None:
 @given(st.permutations(range(40)), st.lists(st.integers(0, 45), max_size=60))
 def test_passages_of_what_stands_once(b: list[int], a: list[int]) -> None:
     """
-    The same where every item of b stands there once.
+    The same holds if every item of b is unique.
     """
     assert matches(a, b) == plain_matches(a, b)
 
@@ -224,7 +272,7 @@ def test_passages_of_what_stands_once(b: list[int], a: list[int]) -> None:
 )
 def test_passages_of_a_patchwork(pieces: list[tuple[int, int]], b: list[int]) -> None:
     """
-    The same where a is made of pieces of b.
+    The same holds if a consists of pieces of b.
     """
     a = [item for start, length in pieces for item in b[start : start + length]]
     assert matches(a, b) == plain_matches(a, b)
@@ -253,7 +301,7 @@ HARD = {
 @pytest.mark.parametrize("hard", HARD)
 def test_the_work_grows_with_the_length(hard: str) -> None:
     """
-    Texts that repeat themselves in every way take some hundred comparisons a shingle, and not one for each pair.
+    Texts that repeat themselves in any way take at most 300 comparisons per shingle, not one for each pair.
     """
     a, b = HARD[hard]
     matcher = Matcher(np.array(a, np.int64), np.array(b, np.int64))
@@ -270,9 +318,56 @@ def test_the_work_grows_with_the_length(hard: str) -> None:
 
 def test_the_same_word_a_hundred_thousand_times() -> None:
     """
-    One shingle, one passage.
+    A word repeated a hundred thousand times is one shingle and one passage.
     """
     text = "word " * 100_000
     found = compare(text, text)
     assert (found.a, found.shares.jaccard) == (Size(100_000, 1, 100_000), 1)
     assert found.passages == (Passage((0, 499_999), (0, 499_999), 100_000),)
+
+
+class Checks(threading.Event):
+    """A cancellation event that counts its checks, and is set after the `last` one."""
+
+    def __init__(self, last: int | None = None) -> None:
+        super().__init__()
+        self.last, self.count = last, 0
+
+    def is_set(self) -> bool:
+        self.count += 1
+        return self.last is not None and self.count > self.last
+
+
+def test_a_comparison_stops_at_each_check() -> None:
+    """
+    For two texts of 5,000 words of four kinds, with hundreds of passages, cancellation is checked for each buffer of
+    words and about every second passage, and stops the work at each check.
+    """
+    random = Random(7)
+    a, b = (" ".join(random.choices([f"word{kind}" for kind in range(4)], k=5_000)) for _ in "ab")
+    whole = Checks()
+    with new_request("", whole):
+        passages = compare(a, b).passages
+    assert whole.count > (len(a) + len(b)) / 4_096 + len(passages) / 2 > 500
+    for last in range(0, whole.count, whole.count // 40):
+        cancelled = Checks(last)
+        with new_request("", cancelled), pytest.raises(StoppedError):
+            compare(a, b)
+        assert cancelled.count == last + 1
+
+
+def test_runs_are_numbered_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Equal runs have equal numbers, without gaps, for any portion size; each portion checks for cancellation.
+    """
+    random = Random(7)
+    a, b = (np.array(random.choices(range(4), k=500), np.int64) for _ in "ab")
+    runs = [tuple(each[at : at + 3].tolist()) for each in (a, b) for at in range(len(each) - 2)]
+    for at_once in (7, 100, 10_000):
+        monkeypatch.setattr("whorl.fingerprint.passages._SORTED_AT_ONCE", at_once)
+        checks = Checks()
+        with new_request("", checks):
+            numbers = np.concatenate(number_runs(a, b, 3)).tolist()
+        assert len(set(zip(numbers, runs, strict=True))) == len(set(runs)) == len(set(numbers))
+        assert set(numbers) == set(range(len(set(runs))))
+        assert checks.count >= 1_000 // at_once

@@ -1,4 +1,4 @@
-"""What a signature depends on, under one name."""
+"""Schemes of signatures, and their names."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,8 @@ from whorl.fingerprint.words.tokenizer import PROFILES
 
 def test_names_of_schemes() -> None:
     """
-    A name says what differs from Lucene's defaults; where rotation changes nothing there is one scheme, not two.
+    A name lists the differences from Lucene's defaults; rotation appears only if it matters, so equal schemes have one
+    name.
     """
     assert Scheme().name == "minhash1-icu74-w5-b512"
     assert Scheme("icu77", 5, 1, 2, 512, rotation=False).name == "minhash1-icu77-w5-b1-h2-s512"
@@ -26,7 +27,7 @@ def test_names_of_schemes() -> None:
                                   ""])  # fmt: skip
 def test_names_that_name_no_scheme(name: str) -> None:
     """
-    The error says what could have been meant.
+    The error names the valid forms.
     """
     with pytest.raises(ParameterError, match=r"no scheme|is 1 to"):
         Scheme.named(name)
@@ -34,7 +35,8 @@ def test_names_that_name_no_scheme(name: str) -> None:
 
 def test_a_profile_is_a_name() -> None:
     """
-    The rest is Lucene's default then; a profile that is none is told beside those that there are.
+    A profile alone names the scheme with Lucene's other defaults; the error for an unknown profile lists the known
+    ones.
     """
     assert Scheme.named("icu70") == Scheme("icu70")
     with pytest.raises(ParameterError, match="icu70, icu74, icu77"):
@@ -53,7 +55,7 @@ def test_a_name_gives_its_scheme_back(
     profile: str, words: int, buckets: int, functions: int, kept: int, rotation: bool
 ) -> None:
     """
-    Whatever the numbers; and no two schemes have one name.
+    A name identifies its scheme, whatever the numbers; different schemes have different names.
     """
     scheme = Scheme(profile, words, buckets, functions, kept, rotation)
     assert Scheme.named(scheme.name) == scheme
@@ -73,7 +75,7 @@ def test_a_name_gives_its_scheme_back(
 )
 def test_numbers_outside_their_ranges(make: Callable[[], Scheme], told: str) -> None:
     """
-    The message has the number's name, its range and what was given.
+    The error has the parameter's name, its range and the given value.
     """
     with pytest.raises(ParameterError, match=f"^{told}$"):
         make()
@@ -81,7 +83,8 @@ def test_numbers_outside_their_ranges(make: Callable[[], Scheme], told: str) -> 
 
 def test_which_schemes_fill_every_bucket() -> None:
     """
-    One function, one hash in each bucket, none left empty: bands and compiled loops rely on it.
+    A scheme fills every bucket if it has one function, one hash per bucket, and rotation; bands and compiled loops rely
+    on it.
     """
     filling = [Scheme(), Scheme(bucket_count=1, rotation=False), Scheme("icu77", 3, 100)]
     others = [Scheme(hash_count=2), Scheme(hash_set_size=2), Scheme(rotation=False)]
@@ -90,7 +93,7 @@ def test_which_schemes_fill_every_bucket() -> None:
 
 def test_what_differs_is_told() -> None:
     """
-    Every part that does, with both values; equal schemes pass.
+    The error lists every differing part with both values; equal schemes pass.
     """
     Scheme().require(Scheme())
     with pytest.raises(

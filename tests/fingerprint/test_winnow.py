@@ -1,4 +1,4 @@
-"""Numbers of passages: by hand, against sliding windows in plain Python, and what they promise."""
+"""Passage numbers by winnowing: compared with sliding windows in plain Python, and their guarantees."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ SCHEMES = st.integers(2, 12).flatmap(
 @given(FEW, SCHEMES)
 def test_the_same_as_in_plain_python(words: list[str], scheme: PassageScheme) -> None:
     """
-    The smallest hash of each window, in the order of the windows; equal runs of words have equal hashes, others not.
+    The numbers are the smallest hashes of the windows, in order; two runs of words have the same hash exactly if they
+    are equal.
     """
     hashes = run_hashes(join(words), scheme).tolist()
     size = scheme.hashed_words
@@ -45,7 +46,7 @@ def test_a_common_run_shares_a_number(
     common: list[str], before: list[str], after: list[str], left: list[str], right: list[str], scheme: PassageScheme
 ) -> None:
     """
-    Whatever stands around it, in texts of any size.
+    Texts with a common run of `run_words` words share a number, whatever surrounds it.
     """
     one, other = (winnowed(join([*start, *common, *end]), scheme) for start, end in ((before, after), (left, right)))
     if len(common) >= scheme.run_words:
@@ -62,7 +63,7 @@ def test_a_common_run_shares_a_number(
 )
 def test_lines_may_be_wrapped_anywhere(passage: str) -> None:
     """
-    A passage within two texts of one script, in one of them on lines of a few words, in the other on one line.
+    A passage shares a number with the same one in another text, even if its lines are wrapped differently.
     """
     other = passage.replace("，", "").replace("。", "。\n") if "。" in passage else passage.upper().replace(" ", "\n  ")
     numbers = [winnowed(joined_words(text, "icu74"), SCHEME).tolist() for text in (f"x. {passage} y", f"z! {other}")]
@@ -71,7 +72,7 @@ def test_lines_may_be_wrapped_anywhere(passage: str) -> None:
 
 def test_how_many_are_kept() -> None:
     """
-    Of random words 2 / (window + 1), within four standard deviations of a share of independent ones.
+    For random words the share of kept hashes is 2 / (window + 1), within four standard deviations.
     """
     chance = random.Random(1)
     kept = winnowed(join([str(chance.random()) for _ in range(20_000)]), SCHEME).size
@@ -81,7 +82,7 @@ def test_how_many_are_kept() -> None:
 
 def test_numbers_use_all_bits_alike() -> None:
     """
-    Although the smallest hashes are kept: a quarter of the numbers is in each quarter of their range.
+    Although the smallest hashes are kept, a quarter of the numbers is in each quarter of their range.
     """
     chance = random.Random(2)
     kept = winnowed(join([str(chance.random()) for _ in range(20_000)]), SCHEME)
@@ -93,7 +94,7 @@ def test_numbers_use_all_bits_alike() -> None:
 @given(st.integers(2, 999).flatmap(lambda run: st.tuples(st.just(run), st.integers(1, run))), st.integers(24, 48))
 def test_names(words: tuple[int, int], bits: int) -> None:
     """
-    A scheme is known by its name.
+    A scheme can be restored from its name.
     """
     scheme = PassageScheme(*words, bits)
     assert PassageScheme.named(scheme.name) == scheme
@@ -103,7 +104,7 @@ def test_names(words: tuple[int, int], bits: int) -> None:
 @pytest.mark.parametrize("name", ["", "passages1-t20-k8", "passages2-t20-k8-b32", "passages1-t20-k21-b32"])
 def test_other_names(name: str) -> None:
     """
-    They are refused with what is wrong.
+    Other names are refused with the reason.
     """
     with pytest.raises(ParameterError, match="passage scheme"):
         PassageScheme.named(name)
@@ -111,7 +112,7 @@ def test_other_names(name: str) -> None:
 
 def test_words_of_several_texts_have_the_hashes_that_they_have_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Texts without a word among them, however many are hashed at once.
+    Words of several texts have the same hashes as alone, for texts without words and any portion size.
     """
     monkeypatch.setattr("whorl.fingerprint.winnow._BYTES_AT_ONCE", 40)
     texts = [join(text.split()) for text in ("to be or not", "", "to be", "a text that is longer than forty bytes are")]

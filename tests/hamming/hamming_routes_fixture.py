@@ -1,4 +1,4 @@
-"""Both routes of the Hamming search: a test that takes `route` runs on each."""
+"""The fixture `route`: a test that uses it runs with the compiled loops and with numpy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROUTES = ["plain", pytest.param("compiled", marks=pytest.mark.skipif(find_spec("
 
 @pytest.fixture(params=ROUTES)
 def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Have the compiled loops taken always, or never."""
+    """Force the compiled loops or the plain route."""
     name: str = request.param
     if name == "plain":
         monkeypatch.setitem(sys.modules, "whorl.hamming.compiled", None)

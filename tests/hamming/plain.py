@@ -1,4 +1,4 @@
-"""Codes to search among, and what comparing everything with everything finds."""
+"""Sample codes, and search by comparison of all codes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def changed(code: int, count: int, chance: random.Random) -> int:
 
 
 def neighbourhood(count: int, seed: int = 1) -> list[int]:
-    """Return codes of which many lie 1 to 8 bits from another, with the smallest and the largest."""
+    """Return codes that mostly differ in 1 to 8 bits from another one, with the smallest and the largest code."""
     chance = random.Random(seed)
     codes = [0, 7, MOST, *(chance.getrandbits(64) for _ in range(count // 4))]
     while len(codes) < count:
@@ -27,7 +27,7 @@ def neighbourhood(count: int, seed: int = 1) -> list[int]:
 
 
 def skewed(count: int) -> list[int]:
-    """Return different codes that have all but 20 bits in common."""
+    """Return different codes that share all but 20 bits."""
     chance = random.Random(3)
     return sorted({0xABCDEF << 40 | chance.getrandbits(20) << 7 for _ in range(count)})
 
@@ -37,14 +37,14 @@ def near(query: int, codes: set[int], distance: int) -> list[int]:
 
 
 def all_pairs(codes: list[int], distance: int) -> np.ndarray:
-    """Compare everything with everything: shape (pairs, 2), ascending."""
+    """Compare all codes with each other: shape (pairs, 2), ascending."""
     array = np.unique(np.array(codes, np.uint64))
     one, other = np.nonzero(np.triu(np.bitwise_count(array[:, None] ^ array) <= distance, 1))
     return np.stack((array[one], array[other]), axis=1)
 
 
 def components(pairs: list[list[int]]) -> list[list[int]]:
-    """Return what pairs connect, by joining sets one pair at a time."""
+    """Return the connected components of the pairs, by joining sets one pair at a time."""
     groups: list[set[int]] = []
     for pair in pairs:
         touched = [group for group in groups if group & set(pair)]

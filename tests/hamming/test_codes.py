@@ -15,7 +15,7 @@ from whorl.hamming.codes import Permutation, blocks_of
 
 def test_groups_are_counted_from_both_ends() -> None:
     """
-    Groups are numbered as a list is.
+    Groups have the indices of a list, also negative ones.
     """
     groups = Groups(np.array([1, 2, 3], np.uint64), np.array([0, 2, 2, 3]))
     assert [groups[0].tolist(), groups[1].tolist(), groups[-1].tolist()] == [[1, 2], [], [3]]
@@ -27,7 +27,7 @@ def test_groups_are_counted_from_both_ends() -> None:
 @given(order=st.permutations(range(64)), code=st.integers(0, MOST))
 def test_permutations(order: list[int], code: int) -> None:
     """
-    Bit by bit as told, one code or many, there and back.
+    Permutations move each bit as specified, for one code or many, and can be undone.
     """
     permutation = Permutation(order)
     expected = sum((code >> source & 1) << place for place, source in zip(range(63, -1, -1), order, strict=True))
@@ -38,7 +38,7 @@ def test_permutations(order: list[int], code: int) -> None:
 
 def test_blocks() -> None:
     """
-    64 bits in five blocks are 12, 13, 13, 13 and 13 of them, from the lowest on.
+    64 bits in five blocks are 12, 13, 13, 13 and 13 bits, from the lowest on.
     """
     assert [mask.bit_count() for mask in blocks_of(MOST, 5)] == [12, 13, 13, 13, 13]
     assert blocks_of(0b1011_0000, 2) == [0b0001_0000, 0b1010_0000]

@@ -1,4 +1,4 @@
-"""The compiled loops, one by one, against numpy and Python's own numbers."""
+"""The compiled loops, one by one, compared with numpy and Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ codes_of_64_bits = st.lists(st.integers(0, 2**64 - 1), max_size=40).map(lambda c
 @given(codes_of_64_bits, st.integers(0, 64), st.data())
 def test_radix_sort(codes: np.ndarray, low: int, data: st.DataObject) -> None:
     """
-    Sorted by some bits as Python sorts by them, equal ones in their order.
+    The radix sort is that of Python by the given bits, and stable.
     """
     width = data.draw(st.integers(0, 64 - low))
     expected = sorted(codes.tolist(), key=lambda code: code >> low & (1 << width) - 1)
@@ -28,7 +28,7 @@ def test_radix_sort(codes: np.ndarray, low: int, data: st.DataObject) -> None:
 @given(codes_of_64_bits, st.integers(0, 58))
 def test_bucket_ends(codes: np.ndarray, low: int) -> None:
     """
-    Where each value of six bits begins among codes in their order, and the end of the last.
+    The ends are the starts of the 64 buckets of six bits, and the end of the last.
     """
     values = np.sort(codes >> np.uint64(low) & np.uint64(63))
     ordered = values << np.uint64(low)
@@ -40,7 +40,7 @@ def test_bucket_ends(codes: np.ndarray, low: int) -> None:
 @given(st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=5), max_size=5))
 def test_groups_are_lists_of_python(groups: list[list[int]]) -> None:
     """
-    Written as Python spells lists.
+    Groups are written as Python writes lists.
     """
     codes = np.array([code for group in groups for code in group], np.uint64)
     ends = np.cumsum([0, *map(len, groups)])
@@ -52,7 +52,7 @@ def test_groups_are_lists_of_python(groups: list[list[int]]) -> None:
 @given(st.lists(st.integers(0, 2**65), max_size=10))
 def test_numbers_are_read_up_to_the_first_that_is_too_large(numbers: list[int]) -> None:
     """
-    The count of those before it, and the place where its line begins.
+    The result is the count of the numbers before the first too large one, and the start of its line.
     """
     lines = [f" {number}\t\r\n" for number in numbers]
     good = next((at for at, number in enumerate(numbers) if number >= 2**64), len(numbers))

@@ -1,4 +1,4 @@
-"""Search within a Hamming distance: the same as comparing everything with everything, by both routes."""
+"""Search within a Hamming distance, compared with a comparison of all codes, by both routes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ both_routes = settings(suppress_health_check=[HealthCheck.function_scoped_fixtur
 @pytest.mark.parametrize("kind", [neighbourhood(300), skewed(300)], ids=["neighbourhood", "skewed"])
 def test_every_distance(route: str, distance: int, kind: list[int]) -> None:  # noqa: F811
     """
-    Queries alone and in bulk and pairs find what comparing everything finds, at each distance.
+    At each distance, single and bulk queries and pairs find the same as a comparison of all codes.
     """
     codes, chance = set(kind), random.Random(9)
     queries = [changed(chance.choice(kind), min(64, chance.randint(0, distance + 2)), chance) for _ in range(12)]
@@ -41,7 +41,7 @@ def test_every_distance(route: str, distance: int, kind: list[int]) -> None:  # 
 @pytest.mark.parametrize("size", [0, 1, 2])
 def test_small_sets(route: str, size: int) -> None:  # noqa: F811
     """
-    No code, one, and two that are near.
+    Sets of no code, one, and two near codes work.
     """
     codes = [0, 1][:size]
     assert find_pairs(codes, 3).tolist() == [[0, 1]] * (size == 2)
@@ -53,7 +53,7 @@ def test_small_sets(route: str, size: int) -> None:  # noqa: F811
 
 def test_equal_codes_are_one(route: str) -> None:  # noqa: F811
     """
-    A million copies of a code are no pairs.
+    A million copies of a code make no pairs.
     """
     copies = np.full(1_000_000, 5, np.uint64)
     assert find_pairs(copies, 3).size == 0
@@ -77,7 +77,7 @@ def test_behaves_as_a_set(
     distance: int,
 ) -> None:
     """
-    After any insertions and removals, alone or in bulk, it holds and finds what a Python set would.
+    After any insertions and removals, single or in bulk, the index has and finds the same as a Python set.
     """
     index, model = HammingIndex(distance, start), set(start)
     for step, codes in steps:
@@ -98,7 +98,7 @@ def test_behaves_as_a_set(
 @pytest.mark.parametrize("distance", [2, 3, 7])
 def test_many_steps_alone(route: str, distance: int) -> None:  # noqa: F811
     """
-    Ten thousand insertions and removals, one by one: more than is kept aside before the tables are made anew.
+    Ten thousand single insertions and removals exceed the buffer, so the tables are rebuilt.
     """
     chance, start = random.Random(2), neighbourhood(3000)
     index, model = HammingIndex(distance, start), set(start)
@@ -121,7 +121,7 @@ def test_many_steps_alone(route: str, distance: int) -> None:  # noqa: F811
 
 def test_skewed_codes_one_by_one(route: str) -> None:  # noqa: F811
     """
-    Codes that share all but 20 bits are inserted and found one by one as others are.
+    Codes that share all but 20 bits can be inserted and found one by one.
     """
     codes = skewed(3000)
     index = HammingIndex(3)
@@ -135,7 +135,7 @@ def test_skewed_codes_one_by_one(route: str) -> None:  # noqa: F811
 @pytest.mark.parametrize("bad", [-1, 2**64, 1.5, "1", None])
 def test_bad_codes(bad: object) -> None:
     """
-    A code is a whole number of 64 bits; the error says so, and nothing changes.
+    A code is a whole number of 64 bits; otherwise an error says so, and the index is unchanged.
     """
     index = HammingIndex(3, [1, 2])
     for call in (index.insert, index.remove, index.find_all, index.find_first, index.__contains__):
@@ -173,7 +173,7 @@ def test_arrays_given_are_not_changed(route: str) -> None:  # noqa: F811
 
 def test_other_integers_are_codes() -> None:
     """
-    numpy's own numbers and smaller types are taken.
+    numpy's integers and smaller types are accepted.
     """
     index = HammingIndex(0, np.array([1, 2], np.int8))
     index.insert(np.uint64(MOST))  # type: ignore[arg-type]
@@ -185,7 +185,7 @@ def test_other_integers_are_codes() -> None:
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=30), st.integers(0, 64))
 def test_saved_and_loaded(codes: list[int], distance: int) -> None:
     """
-    What is loaded holds the same codes and finds the same, also those that came and went one by one.
+    A loaded index has the same codes and finds the same, also codes that were inserted or removed one by one.
     """
     index = HammingIndex(distance, codes[::2])
     for code in codes[1::2]:
@@ -203,7 +203,7 @@ def test_saved_and_loaded(codes: list[int], distance: int) -> None:
 
 def test_what_cannot_be_loaded(tmp_path: Path) -> None:
     """
-    A file that is missing, cut, empty or something else is named; where nothing can be written, nothing is lost.
+    The error names a missing, cut, empty or foreign file; a failed save is an error, too.
     """
     place = tmp_path / "codes"
     HammingIndex(3, [1, 2]).save(place)
@@ -223,7 +223,7 @@ def test_what_cannot_be_loaded(tmp_path: Path) -> None:
 
 def test_damage_is_told(tmp_path: Path) -> None:
     """
-    Whichever byte of a file is turned round: the same codes are loaded, or one error is raised.
+    After the inversion of any byte of the file, the same codes are loaded or a StoreError is raised.
     """
     place = tmp_path / "codes"
     HammingIndex(3, [1, 2]).save(place)

@@ -1,4 +1,4 @@
-"""Codes with ids: what a line may be, and groups of documents."""
+"""Codes with ids: their line formats, and groups of documents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from whorl.hamming.labelled import chained, ids_of_clusters, ids_of_pairs, is_la
 
 def test_lines_with_ids() -> None:
     """
-    Of both forms; blanks in ids stay, and codes that come again have several.
+    Both line formats are read; blanks in ids are kept, and a repeated code has several ids.
     """
     lines = [b"7\ta b\n", b'{"id": "\\u00e9", "scheme": "s", "simhash": 18446744073709551615}\r\n', " 7 \tü".encode()]
     codes, ids = read_labelled(lines, "F")
@@ -42,7 +42,7 @@ def test_lines_that_are_wrong(line: bytes) -> None:
 
 def test_codes_of_two_schemes() -> None:
     """
-    They have nothing to do with each other.
+    Codes of two schemes in one file are an error.
     """
     lines = [b'{"id": "a", "scheme": "s", "simhash": 1}', b'{"id": "b", "scheme": "t", "simhash": 1}']
     with pytest.raises(ParameterError, match="F:2: codes of s and t cannot be compared"):
@@ -52,7 +52,7 @@ def test_codes_of_two_schemes() -> None:
 @given(st.lists(st.integers(0, 63), max_size=12), st.integers(0, 2))
 def test_documents_by_their_codes(codes: list[int], distance: int) -> None:
     """
-    All pairs of documents whose codes are that near, and what they connect.
+    The result is all pairs of documents with near codes, and their clusters.
     """
     named = {str(at): code for at, code in enumerate(codes)}
     distinct, ids = read_labelled([f"{code}\t{each}\n".encode() for each, code in named.items()], "F")
@@ -73,7 +73,7 @@ def test_documents_by_their_codes(codes: list[int], distance: int) -> None:
 
 def test_a_long_first_line() -> None:
     """
-    It is put together again.
+    The first line, read beforehand, is joined with its rest.
     """
     assert list(chained(b"1\ta", io.BytesIO(b"bc\n2\td\n"))) == [b"1\tabc\n", b"2\td\n"]
     assert list(chained(b"1\ta\n", io.BytesIO(b""))) == [b"1\ta\n"]

@@ -1,4 +1,4 @@
-"""All pairs and clusters: those that comparing everything with everything finds, by both routes."""
+"""All pairs and clusters, compared with a comparison of all codes, by both routes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whorl.hamming import find_clusters, find_pairs, stream_pairs
 @pytest.mark.parametrize("distance", [1, 3, 5])
 def test_skew_is_searched_again(route: str, distance: int) -> None:  # noqa: F811
     """
-    Four thousand codes that share 44 bits: runs that are too long are cut by their other bits, and nothing is lost.
+    For four thousand codes that share 44 bits, long runs are split by their other bits, and no pair is lost.
     """
     codes = skewed(4000)
     assert np.array_equal(find_pairs(codes, distance), all_pairs(codes, distance))
@@ -24,7 +24,7 @@ def test_skew_is_searched_again(route: str, distance: int) -> None:  # noqa: F81
 @pytest.mark.parametrize("distance", [1, 2, 3, 5])
 def test_clusters(route: str, distance: int) -> None:  # noqa: F811
     """
-    Clusters are what the pairs connect, members and clusters in ascending order, without single codes.
+    Clusters are the connected components of the pairs, sorted, without single codes.
     """
     codes = neighbourhood(800)
     assert find_clusters(codes, distance).to_lists() == components(all_pairs(codes, distance).tolist())
@@ -32,7 +32,7 @@ def test_clusters(route: str, distance: int) -> None:  # noqa: F811
 
 def test_a_chain_is_one_cluster() -> None:
     """
-    Neighbours that differ in one bit connect codes that differ in all.
+    Codes that differ in all bits are one cluster if a chain of one-bit differences connects them.
     """
     chain = [(1 << bits) - 1 for bits in range(65)]
     assert find_clusters(chain, 1).to_lists() == [chain]
@@ -40,7 +40,7 @@ def test_a_chain_is_one_cluster() -> None:
 
 def test_streamed_pairs_come_once(route: str) -> None:  # noqa: F811
     """
-    What is streamed is what is found, in pieces, and progress reaches the whole.
+    The stream has the same pairs in pieces, each once, and progress reaches 1.
     """
     codes, told = skewed(3000), list[float]()
     streamed = np.concatenate(list(stream_pairs(codes, 3, told.append)))
@@ -53,7 +53,7 @@ def test_streamed_pairs_come_once(route: str) -> None:  # noqa: F811
 @pytest.mark.parametrize("distance", [0, 3])
 def test_progress_reaches_the_whole_of_little(route: str, count: int, distance: int) -> None:  # noqa: F811
     """
-    Also where there is nothing to compare, or all is compared with all.
+    Progress also reaches 1 if there is nothing to compare, or if all codes are compared with all.
     """
     told = list[float]()
     for _ in stream_pairs(skewed(count), distance, told.append):
@@ -67,7 +67,7 @@ def test_progress_reaches_the_whole_of_little(route: str, count: int, distance: 
 )
 def test_bad_arrays(bad: np.ndarray) -> None:
     """
-    Arrays hold whole numbers that are not negative, in one dimension.
+    Arrays must be one-dimensional and hold non-negative integers.
     """
     with pytest.raises(ParameterError, match="codes are"):
         find_pairs(bad, 3)

@@ -1,4 +1,4 @@
-"""When the compiled loops are loaded."""
+"""The time at which the compiled loops are loaded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ pytest.importorskip("numba", reason="numba is not installed")
 
 def test_loops_are_loaded_when_loading_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Work adds up: the loops come once the plain route would have taken as long as loading them, and then stay.
+    The loops are loaded once the plain route would have taken as long as loading them, summed over all calls, and then
+    stay.
     """
     monkeypatch.delitem(sys.modules, "whorl.hamming.compiled", raising=False)
     monkeypatch.setattr(routes, "_spent_seconds", 0.0)
@@ -26,7 +27,7 @@ def test_loops_are_loaded_when_loading_pays(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_without_numba_all_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    However much work there is.
+    Without numba the loops are never loaded, whatever the amount of work.
     """
     monkeypatch.delitem(sys.modules, "whorl.hamming.compiled", raising=False)
     monkeypatch.setattr(routes, "find_spec", lambda name: None)

@@ -1,4 +1,4 @@
-"""The Corpus of simhash-py: what its last release with one answered, to the order and the repeats."""
+"""simhash-py's Corpus: the same answers as its last release, with order and repeats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def filled(case: dict[str, Any], **quirks: bool) -> Corpus:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['num_blocks']}-{case['diff_bits']}")
 def test_golden_answers(route: str, case: dict[str, Any]) -> None:  # noqa: F811
     """
-    Orders, repeats, 0 for none and tables are those of simhash-py 0.1.1; hashes() has 2**64 - 1, too.
+    Order, repeats, 0 for none, and tables are those of simhash-py 0.1.1; hashes() additionally has 2**64 - 1.
     """
     corpus, queries = filled(case), case["queries"]
     assert corpus.find_all_bulk(queries) == case["find_all"]
@@ -44,7 +44,7 @@ def test_golden_answers(route: str, case: dict[str, Any]) -> None:  # noqa: F811
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['num_blocks']}-{case['diff_bits']}")
 def test_without_repeats(case: dict[str, Any]) -> None:
     """
-    Each match once, where it first came.
+    Without repeats, each match is listed once, at its first position.
     """
     corpus, expected = filled(case, repeats=False), [list(dict.fromkeys(found)) for found in case["find_all"]]
     assert corpus.find_all_bulk(case["queries"]) == expected
@@ -53,7 +53,8 @@ def test_without_repeats(case: dict[str, Any]) -> None:
 
 def test_zero_as_none() -> None:
     """
-    In simhash-py the code 0 is never found first, and hides 7; without the quirk it is found, and None is nothing.
+    In simhash-py find_first cannot tell the code 0 from none, and 0 hides 7; without that quirk 0 is found, and none is
+    None.
     """
     quirky, plain = Corpus(5, 3), Corpus(5, 3, zero_is_none=False)
     for corpus in (quirky, plain):
@@ -65,7 +66,7 @@ def test_zero_as_none() -> None:
 
 def test_one_by_one_is_as_in_bulk() -> None:
     """
-    A code inserted twice is there once; one removal takes it out; what is not there is removed without complaint.
+    A repeated insertion has no effect; one removal deletes the code; removing a missing code is no error.
     """
     corpus = Corpus(6, 3)
     for code in (5, 5, 6):
@@ -79,7 +80,7 @@ def test_one_by_one_is_as_in_bulk() -> None:
 
 def test_blocks_do_not_change_what_is_found() -> None:
     """
-    Whatever the blocks, the set of matches is the same.
+    The set of matches does not depend on the blocks.
     """
     chance = random.Random(8)
     codes = [chance.getrandbits(16) for _ in range(500)]
@@ -103,7 +104,7 @@ def test_blocks_do_not_change_what_is_found() -> None:
 )
 def test_what_hung_or_aborted_is_refused(blocks: int, bits: int, words: str) -> None:
     """
-    More than 64 blocks hung, others ended in an exception of C++ or of itertools.
+    More than 64 blocks made simhash-py hang; the other values ended in an exception of C++ or itertools.
     """
     with pytest.raises(ParameterError, match=words):
         Corpus(blocks, bits)

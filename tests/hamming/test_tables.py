@@ -1,4 +1,4 @@
-"""Tables of codes: which are made, and that nothing is lost in them."""
+"""Tables of codes: the chosen layouts, and complete results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from whorl.hamming.tables import Layout
 @pytest.mark.parametrize("distance", [0, 1, 2, 3, 4, 6, 8, 11])
 def test_more_codes_than_a_scan_is_for(route: str, distance: int) -> None:  # noqa: F811
     """
-    With 30,000 codes every table layout is in use: no radius, a radius of 1 and of 2.
+    With 30,000 codes every table layout is in use: a radius of 0, 1 and 2.
     """
     chance = random.Random(4)
     codes = np.array([*neighbourhood(5000), *(chance.getrandbits(64) for _ in range(25_000))], np.uint64)
@@ -36,8 +36,8 @@ def test_more_codes_than_a_scan_is_for(route: str, distance: int) -> None:  # no
 @pytest.mark.parametrize(("distance", "blocks", "radius"), [(0, 1, 0), (3, 4, 0), (6, 4, 1), (10, 4, 2), (64, 1, 0)])
 def test_layouts(distance: int, blocks: int, radius: int) -> None:
     """
-    Of a million codes: one block more than bits, then fewer blocks and a radius, at last no bucket at all; in each
-    layout the radii sum up to more than the distance.
+    Layouts for a million codes: one block more than bits, then fewer blocks with a radius, finally no buckets; in each
+    layout the radii cover more than the distance.
     """
     layout = Layout.choose(distance, 1_000_000)
     assert (len(layout.lows), layout.radius) == (blocks, radius)

@@ -1,4 +1,4 @@
-"""Codes as lines of decimal numbers, read and written."""
+"""Codes as lines of decimal numbers: reading and writing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST = 2**64 - 1
 
 def test_numbers_as_they_may_come(route: str) -> None:  # noqa: F811
     """
-    Blanks, a carriage return and zeros before a number do not count.
+    Blanks, carriage returns and leading zeros are ignored.
     """
     text = f" 1\t\n2\r\n{MOST}\n{'0' * 5000}7\n0\n"
     assert read_codes(io.BytesIO(text.encode()), "F").tolist() == [1, 2, MOST, 7, 0]
@@ -25,7 +25,7 @@ def test_numbers_as_they_may_come(route: str) -> None:  # noqa: F811
 
 def test_input_is_read_in_pieces(route: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     """
-    Wherever a piece ends, numbers and the numbers of lines are the same.
+    Numbers and line numbers are the same for any size of the pieces.
     """
     codes = [10**power for power in range(20)] * 3
     text = "\n".join(map(str, codes)).encode()
@@ -38,7 +38,7 @@ def test_input_is_read_in_pieces(route: str, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_lines(route: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     """
-    Groups are written as Python writes lists, whatever the numbers and however many at a time.
+    Groups are written as Python writes lists, for any numbers and any portion size.
     """
     lists = [[0], [10**power for power in range(20)], [], [MOST, 9, 10, 99], [1, 2]]
     ends = np.cumsum([0, *map(len, lists)])

@@ -1,8 +1,8 @@
-"""From texts to all that is made of them, by the fastest route that this installation has and the amount is worth.
+"""Batch computation of tokens, hashes and words of texts, by compiled loops, processes or plain numpy.
 
-Everything that fingerprints texts comes here, one text or a stream. A large amount of text goes through the compiled
-loops, in threads; where there is no numba, through the plain route in processes. A small amount takes the plain route
-here and now, and so does everything while the loops are compiled for this machine. The numbers are the same.
+All fingerprinting of single texts and streams goes through here. Large amounts of text use the compiled loops in
+threads, or numpy in processes if numba is missing. Small amounts use numpy in this process, and so does all text while
+the loops are being compiled for this machine. The numbers are the same on each route.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from whorl.fingerprint.words.shingles import joined_words, murmur_pieces, murmur
 from whorl.fingerprint.words.tokenizer import segmenter_of
 from whorl.workers import begin_as_worker
 
-#: Below this many characters the plain route (a second for several million, of Chinese and Japanese for 0.4 million) is
-#: mostly done before numba is imported (half a second or more, on a machine that has compiled the loops before) or
-#: another process has started. ASCII takes it less than a quarter of the time of any other text, so four characters of
-#: that count as one.
+#: Amount of text, in characters, from which numba is imported or processes are started. Below it numpy (a second for
+#: several million characters, for 0.4 million of Chinese and Japanese) is mostly done before numba is imported (half a
+#: second or more, with loops compiled earlier) or another process has started. ASCII takes less than a quarter of the
+#: time, so four ASCII characters count as one.
 LARGE, _ASCII_IN_ONE = 2_000_000, 4
-#: What one worker gets at a time: at most so many characters (but at least one text), and so many texts, each of which
-#: takes 8 KB of results.
+#: Largest batch of a worker: this many characters (but at least one text) and this many texts, each of which takes 8 KB
+#: of results.
 BATCH_CHARACTERS, BATCH_TEXTS = 1 << 20, 128
-#: Batches given out for each worker: one being worked on and one waiting.
+#: Batches in flight per worker: one in progress and one waiting.
 BATCHES_PER_WORKER = 2
-#: Without numba, texts of so many characters together are read in one go: more of them take no less time.
+#: Without numba, texts are read together up to this many characters; larger groups are no faster.
 _TOGETHER = 1 << 16
 
 _Row = npt.NDArray[np.uint64]
@@ -55,7 +55,7 @@ _NO_MINIMA, _NO_HASHES, _NO_WORDS = np.empty((0, 2), np.uint64), np.empty(0, np.
 
 
 class Parts(Flag):
-    """What is to be made of texts."""
+    """Results to compute for each text."""
 
     MINIMA = auto()
     HASHES = auto()
@@ -64,12 +64,12 @@ class Parts(Flag):
 
 
 class Hashed(NamedTuple):
-    """What is made of a text; empty what was not asked for.
+    """Results for one text; those not requested are empty.
 
     Attributes:
         minima: uint64 array of shape (tokens, 2), high and low half of each token, in the order of `fingerprint`.
-        hashes: The high halves of all its shingles' hashes; sorted distinct uint64 array of shape (shingles,).
-        words: Its folded words.
+        hashes: High halves of the hashes of all shingles; sorted distinct uint64 array of shape (shingles,).
+        words: Folded words.
     """
 
     minima: npt.NDArray[np.uint64]
@@ -77,16 +77,16 @@ class Hashed(NamedTuple):
     words: JoinedWords
 
     def sketch(self, scheme: SketchScheme) -> Sketch:
-        """Return the sketch of the text; its hashes must have been asked for."""
+        """Return the sketch of the text; requires that the hashes were requested."""
         return sketch_of_distinct(self.hashes, scheme)
 
 
 class Together(NamedTuple):
-    """The hashes of several texts.
+    """Hashes of several texts in one array.
 
     Attributes:
-        hashes: The high halves, those of each text together, ascending and each once; uint64 array.
-        sizes: How many each text has, which are its distinct shingles; int64 array of shape (texts,).
+        hashes: High halves, grouped by text, ascending and distinct within each text; uint64 array.
+        sizes: Number of distinct shingles of each text; int64 array of shape (texts,).
     """
 
     hashes: _Row
@@ -94,11 +94,11 @@ class Together(NamedTuple):
 
 
 class Sized(NamedTuple):
-    """A text's tokens with all their bits, and its size.
+    """All 128 bits of a text's tokens, with the size of the text.
 
     Attributes:
         halves: uint64 array of shape (tokens, 2), high and low half of each token, in the order of `fingerprint`.
-        size: Distinct shingles of the text.
+        size: Number of distinct shingles of the text.
     """
 
     halves: npt.NDArray[np.uint64]
@@ -106,16 +106,16 @@ class Sized(NamedTuple):
 
 
 def fingerprint(text: str, scheme: Scheme = kernel.DEFAULT_SCHEME) -> _Row:
-    """Return the tokens of one text as numbers, at once: no processes, no threads, nothing compiled.
+    """Return the tokens of one text as numbers, immediately: without processes, threads or compilation.
 
     Returns:
         uint64 array of shape (bucket_count,) in the order of the buckets, empty ones filled by rotation: the high half
         of each bucket's smallest hash, in the machine's byte order (an index writes it as four UTF-16 units, the
-        highest first); or of shape (0,) for a text of fewer words than one shingle. Other schemes give as many
-        numbers as Lucene gives tokens.
+        highest first); or of shape (0,) for a text with fewer words than one shingle. Other schemes return as many
+        numbers as Lucene returns tokens.
 
     Raises:
-        ParameterError: There is no such profile.
+        ParameterError: The profile does not exist.
 
     >>> fingerprint("to be or not to be").shape
     (512,)
@@ -130,24 +130,24 @@ def signatures_of(
     workers: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[_Row]:
-    """Return the tokens of each text, in order: what `fingerprint(text, scheme)` is.
+    """Return the tokens of each text, in order, as `fingerprint(text, scheme)` does.
 
-    Texts are taken as results are: no more of them are held than `workers` can have in hand, about two million
-    characters each, or two texts.
+    Texts are consumed along with the results: at most as many are held as `workers` can have in progress, about two
+    million characters or two texts each.
 
     Args:
         texts: Any number of texts.
         scheme: Profile, shingle size, bucket count.
-        workers: Threads, or processes where numba is not installed; as many as there are processors if None. With 1
-            everything happens in this thread. A script that may get processes needs ``if __name__ == "__main__":``.
-        progress: Called in this thread with the number of texts that are done.
+        workers: Threads, or processes where numba is not installed; None for the number of processors. With 1 all work
+            is done in this thread. A script that may start processes needs ``if __name__ == "__main__":``.
+        progress: Called in this thread with the number of finished texts.
 
     Returns:
-        Iterator of uint64 arrays of shape (bucket_count,), or (0,) for a text of fewer words than one shingle, as
+        Iterator of uint64 arrays of shape (bucket_count,), or (0,) for a text with fewer words than one shingle, as
         `fingerprint` returns them.
 
     Raises:
-        ParameterError: There is no such profile, fewer than 1 worker, or one text instead of several.
+        ParameterError: The profile does not exist, `workers` is less than 1, or `texts` is a single text.
     """
     found = hashed(texts, scheme, Parts.MINIMA, workers=workers, progress=progress)
     return (each.minima[:, 0].copy() for each in found)
@@ -160,7 +160,7 @@ def sized_signatures_of(
     workers: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Sized]:
-    """Return the tokens of each text with all their bits, and how many different shingles it has, in order.
+    """Return all bits of each text's tokens, and its number of distinct shingles, in order.
 
     Args:
         texts: As in `signatures_of`.
@@ -182,7 +182,7 @@ def fingerprints(
     workers: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-    """Return the bucket minima of all texts as one array, and which of them have any.
+    """Return the bucket minima of all texts as one array, and a mask of the texts that have any.
 
     Args:
         texts: Any number of texts; a signature takes 8 * bucket_count bytes.
@@ -191,8 +191,8 @@ def fingerprints(
         progress: As in `signatures_of`.
 
     Returns:
-        uint64 array of shape (texts, bucket_count), and bool array of shape (texts,). A text of fewer words than one
-        shingle has a row of zeros and False; compare no such row with anything.
+        uint64 array of shape (texts, bucket_count), and bool array of shape (texts,). A text with fewer words than one
+        shingle has a row of zeros and False; do not compare its row with others.
 
     Raises:
         ParameterError: As in `signatures_of`, or the scheme does not keep one hash in each bucket.
@@ -218,12 +218,12 @@ def hashed(
     workers: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Hashed]:
-    """Return what is asked for of each text, in order.
+    """Return the requested results of each text, in order.
 
     Args:
         texts: As in `signatures_of`.
         scheme: As in `signatures_of`; for hashes only the profile and the shingle size matter.
-        parts: What to make.
+        parts: Results to compute.
         workers: As in `signatures_of`.
         progress: As in `signatures_of`.
 
@@ -240,14 +240,14 @@ def hashed(
 
 
 def hashed_together(portions: Iterable[Sequence[str]], scheme: Scheme = kernel.DEFAULT_SCHEME) -> Iterator[Together]:
-    """Return the hashes of many texts, portion by portion: what `hashed` does, without an array for each text.
+    """Return the hashes of many texts, one array per portion; `hashed` makes one array per text.
 
     Args:
         portions: Some hundred texts each, or some hundred thousand characters; the first few may be read ahead.
         scheme: As in `signatures_of`; for hashes only the profile and the shingle size matter.
 
     Raises:
-        ParameterError: There is no such profile.
+        ParameterError: The profile does not exist.
     """
     if scheme.unit == "words":
         segmenter_of(scheme.profile)
@@ -269,8 +269,8 @@ def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme) -> It
 
 
 def _plain_together(texts: Sequence[str], scheme: Scheme) -> Together:
-    """Return the hashes of some texts by the plain route."""
-    # Between these characters no rule ends a word, but after 255 of them.
+    """Return the hashes of some texts with numpy."""
+    # In ASCII each run of word characters is one word, up to 255 characters.
     few = re.compile(rf"(?=[\0-\x7f]{{0,255}}\Z)\W*+(?:\w++\W*+){{0,{scheme.shingle_size - 1}}}\Z", re.ASCII)
     rest = [at for at, text in enumerate(texts) if scheme.unit != "words" or not few.match(text)]
     found = [_NO_HASHES] * len(texts)
@@ -280,23 +280,23 @@ def _plain_together(texts: Sequence[str], scheme: Scheme) -> Together:
 
 
 def text_sketch(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketch:
-    """Return the sketch of one text, at once."""
+    """Return the sketch of one text, in this process."""
     return sketch_of_distinct(text_hashes(text, scheme), sketch_scheme)
 
 
 def text_hashes(text: str, scheme: Scheme) -> _Row:
     """Return all distinct hashes of one text: sorted uint64 array of shape (size,)."""
     murmur = murmur_pieces(pieces(text, scheme.profile), scheme.shingle_size)
-    # Piece by piece, since a long text repeats itself.
+    # Deduplicate each piece first, since a long text repeats itself.
     return sorted_distinct([sorted_distinct([numbered(piece, 0)[0]]) for piece in murmur])
 
 
 def hashes_of_words(words: Sequence[str], scheme: Scheme) -> _Row:
-    """Return the hash of each shingle of a text in its order, by which `text_hashes` and sketches know it.
+    """Return the hash of each shingle in text order, as used by `text_hashes` and sketches.
 
     Args:
-        words: Those of the text, folded, in order.
-        scheme: What shingles are.
+        words: Folded words of the text, in order.
+        scheme: Shingle size.
 
     Returns:
         uint64 array of shape (max(len(words) - shingle_size + 1, 0),).
@@ -306,7 +306,7 @@ def hashes_of_words(words: Sequence[str], scheme: Scheme) -> _Row:
 
 
 def _plain(texts: Sequence[str], scheme: Scheme, parts: Parts) -> list[Hashed]:
-    """Return the results by the plain route."""
+    """Return the results with numpy."""
     if len(texts) == 1 and parts == Parts.MINIMA:  # piece by piece, however long it is
         return [Hashed(text_minima(texts[0], scheme), _NO_HASHES, _NO_WORDS)]
     if len(texts) == 1:
@@ -327,7 +327,7 @@ def _plain(texts: Sequence[str], scheme: Scheme, parts: Parts) -> list[Hashed]:
 
 
 def _fast(texts: Sequence[str], parts: Parts, one: kernel.Kernel) -> list[Hashed]:
-    """Return the results by the compiled loops."""
+    """Return the results with the compiled loops."""
     if parts == Parts.MINIMA:
         rows, counts = one.many(texts)
         found = zip(rows, counts.tolist(), strict=True)
@@ -335,7 +335,7 @@ def _fast(texts: Sequence[str], parts: Parts, one: kernel.Kernel) -> list[Hashed
     if parts == Parts.HASHES:
         together, sizes = one.distinct_hashes(texts)
         split = np.split(together, np.cumsum(sizes)[:-1])
-        # Each on its own, so that what is kept of one does not hold them all.
+        # Copy, so that a kept result does not keep the hashes of all texts in memory.
         return [Hashed(_NO_MINIMA, own.copy(), _NO_WORDS) for own in split]
     rows, hashes, words = one.many_hashed(texts, with_words=bool(parts & Parts.WORDS))
     minima = [_NO_MINIMA] * len(texts)
@@ -345,7 +345,7 @@ def _fast(texts: Sequence[str], parts: Parts, one: kernel.Kernel) -> list[Hashed
 
 
 def _plain_batch(batch: Sequence[str], scheme: Scheme, parts: Parts) -> list[Hashed]:
-    """Return the results of a batch by the plain route, short texts together."""
+    """Return the results of a batch with numpy, grouping short texts."""
     return list(chain.from_iterable(_plain(some, scheme, parts) for some in chunks(batch, len, _TOGETHER, BATCH_TEXTS)))
 
 
@@ -361,19 +361,19 @@ def _one_by_one(
 
 
 class _Amount:
-    """How much text this process has been given: many small batches are as much work as a large one."""
+    """Amount of text seen by this process: many small batches justify the compiled loops as one large batch does."""
 
     seen = 0
 
 
 def _work(text: str) -> int:
-    """Return how much a text takes, in characters."""
-    # Many texts are work too, however short.
+    """Return the estimated work of a text, in characters."""
+    # Each text has a fixed cost, however short it is.
     return 64 + (len(text) // _ASCII_IN_ONE if text.isascii() else len(text))
 
 
 def _looked_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> tuple[Iterator[Item], bool]:
-    """Return all texts, or portions of them, again, and whether they are a large amount."""
+    """Return all items unchanged, and whether they are a large amount of text."""
     first, seen = [], 0
     for item in items:
         first.append(item)
@@ -381,17 +381,17 @@ def _looked_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> tuple[I
         if seen >= LARGE:
             break
     _Amount.seen += seen
-    # An iterator lets go of its list at the end; chain keeps what it was given.
+    # A list iterator drops its list at the end; `chain` keeps its arguments.
     return chain(iter(first), items), seen >= LARGE
 
 
 def _kernel_for(scheme: Scheme, *, is_large: bool) -> kernel.Kernel | None:
-    """Return a kernel where there is one, and enough to do for it."""
+    """Return a kernel if one is ready and the amount of text justifies it."""
     return kernel_if_ready(scheme) if is_large or kernel.is_loaded() or _Amount.seen >= LARGE else None
 
 
 def _route(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int, is_large: bool) -> Iterator[list[Hashed]]:
-    """Yield the results batch by batch."""
+    """Choose threads, processes or this thread, and yield the results batch by batch."""
     if fast := _kernel_for(scheme, is_large=is_large):
         yield from _in_threads(texts, fast, parts, workers)
     elif is_large and workers > 1 and not is_compiling() and not multiprocessing.current_process().daemon:
@@ -413,7 +413,7 @@ def _in_threads(texts: Iterator[str], first: kernel.Kernel, parts: Parts, worker
         except IndexError:
             one = kernel.Kernel(first.scheme)
         found = _fast(batch, parts, one)
-        # Not one that an error has stopped in the middle.
+        # A kernel that was interrupted by an error is not reused.
         idle.append(one)
         return found
 
@@ -433,7 +433,7 @@ def _in_threads(texts: Iterator[str], first: kernel.Kernel, parts: Parts, worker
 def _in_processes(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -> Iterator[list[Hashed]]:
     work = partial(_plain_batch, scheme=scheme, parts=parts)
     is_broken = False
-    # "spawn" because the caller may have threads, which "fork" would leave behind half way through something.
+    # "fork" would copy the locks of the caller's threads in an undefined state.
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), begin_as_worker) as pool:
         for future, batch in _in_order(pool, work, chunks(texts, len, BATCH_CHARACTERS, BATCH_TEXTS), workers):
             try:
@@ -452,7 +452,7 @@ def _in_processes(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: i
 def _in_order(
     pool: Executor, work: Callable[[Sequence[str]], list[Hashed]], batches: Iterator[list[str]], workers: int
 ) -> Iterator[tuple[Future[list[Hashed]], list[str]]]:
-    """Yield a future for each batch, in order, with at most BATCHES_PER_WORKER of them given out for each worker."""
+    """Yield a future for each batch, in order, with at most BATCHES_PER_WORKER of them in flight for each worker."""
     waiting: deque[tuple[Future[list[Hashed]], list[str]]] = deque()
     try:
         for batch in batches:
@@ -476,9 +476,9 @@ def _submitted(pool: Executor, work: Callable[[Sequence[str]], list[Hashed]], ba
 
 
 def _processors() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _ignore(done: int) -> None:
-    """Report nothing."""
+    """Ignore the progress."""

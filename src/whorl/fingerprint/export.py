@@ -1,4 +1,4 @@
-"""A text's fingerprint in the forms that other programs read."""
+"""Export of one text's fingerprint as JSON, text lines or a numpy file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from whorl.fingerprint.scheme import Scheme
 
 
 def as_json(text: str, scheme: Scheme, codec: str) -> str:
-    """Return `{"scheme", "size", "tokens"}`: size is the number of distinct shingles.
+    """Return a JSON object with the scheme, the number of distinct shingles (size) and the tokens.
 
     Args:
-        text: Any text; with fewer words than one shingle it has no tokens.
-        scheme: What the tokens depend on.
+        text: Any text; has no tokens if it has fewer words than one shingle.
+        scheme: Token scheme.
         codec: "u64" (unsigned integers), "lucene" (terms of eight UTF-16 units, U+FFFD for lone surrogates, as an
             index holds them) or "alfresco" (units in hexadecimal without leading zeros).
     """
@@ -28,13 +28,13 @@ def as_json(text: str, scheme: Scheme, codec: str) -> str:
 
 
 def as_text(text: str, scheme: Scheme, codec: str) -> str:
-    """Return one token a line; Lucene's terms, which hold control characters, as JSON strings."""
+    """Return one token a line; Lucene's terms, which may contain control characters, as JSON strings."""
     found = _tokens(text_minima(text, scheme), codec)
     return "\n".join(json.dumps(token) if codec == "lucene" else str(token) for token in found)
 
 
 def as_npy(text: str, scheme: Scheme, codec: str) -> bytes:
-    """Return a numpy file: uint64 of shape (buckets,), or of (buckets, 2) with the low halves for the longer codecs."""
+    """Return a numpy file: uint64 of shape (buckets,), or (buckets, 2) with the low halves for the longer codecs."""
     halves = text_minima(text, scheme)
     file = io.BytesIO()
     np.save(file, halves[:, 0] if codec == "u64" else halves)

@@ -1,6 +1,6 @@
-"""What is made of the few texts that a search starts from: by the compiled loops, where this process has them already.
+"""Fingerprints of a few texts, such as a query's source, by the compiled loops if they are loaded.
 
-`batch` does the same for many texts, and to set that up takes as long as one of them.
+`batch` does the same for many texts, but its setup takes as long as one text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_dist
 
 
 def signature(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signature:
-    """Return what `sign` returns."""
+    """Return the signature of a text, as `sign` does."""
     fast = _kernel(scheme)
     if fast is None:
         return sign(text, scheme, spelling)
@@ -43,7 +43,7 @@ def signatures_by_id(
 
 
 def sketch(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketch:
-    """Return what `text_sketch` returns."""
+    """Return the sketch of a text, as `text_sketch` does."""
     fast = _kernel(scheme)
     if fast is None:
         return text_sketch(text, scheme, sketch_scheme)
@@ -53,5 +53,5 @@ def sketch(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketch:
 
 
 def _kernel(scheme: Scheme) -> kernel.Kernel | None:
-    """Return a kernel where it costs nothing to have one."""
+    """Return a kernel if the compiled loops are loaded already."""
     return kernel_if_ready(scheme) if kernel.is_loaded() else None

@@ -1,21 +1,21 @@
-"""Two texts compared exactly: by all of their shingles, with the passages that they share.
+"""Exact comparison of two texts by all of their shingles, with the passages that they share.
 
-A signature estimates how much two texts share; here it is counted, and shown. Shingles are compared word by word, each
-word by its number in one list, so that nothing rests on a hash.
+A signature estimates how much two texts share; this module counts it and locates the passages. Words are numbered in
+one list, and shingles are compared by these numbers, so no result depends on a hash.
 
-A *passage* is a run of shingles that follow one another in both texts, as long as it can be. Where a text repeats
-itself there is more than one way to say which part of B a part of A is; the rule is:
+A *passage* is a maximal run of shingles that occurs in both texts. If a text repeats itself, a part of A can correspond
+to several parts of B; these rules choose one:
 
-1. A shingle that B has once stands in one place there. The passage around it goes on to both sides as far as the texts
-   go on alike.
-2. What is left is read from the beginning of A. Of the places where its next shingle stands in B, those are looked at
-   that are nearest to where the passage before would go on (at first: to the same place as in A), `CANDIDATES` of them
-   and the first of all. The one from which the texts go on alike for longest is taken, of equals the nearest, of
-   equally near the first.
+1. A shingle that occurs once in B has one position there. The passage around it extends to both sides as far as the
+texts agree.
+2. The remaining shingles are processed from the beginning of A. The candidates for the next shingle are its
+`CANDIDATES` positions in B nearest to the expected one, which continues the previous passage (initially the same
+position as in A), and its first position in B. The candidate with the longest run of agreement wins; ties go to the
+nearest, then to the first.
 
-So each shingle of A that B has is in some passage, and a passage holds no other. What B repeats and A does not is told
-once. The work grows with the length of the texts, whatever they hold: the runs of rule 1 end at the next shingle that B
-has once, and rule 2 moves on by as much as the longest of its candidates.
+So each shingle of A that B contains is in some passage, and a passage contains no other shingle. A part that only B
+repeats is listed once. The work grows with the length of the texts, for any content: the runs of rule 1 end at the next
+shingle that B has once, and rule 2 advances by the length of its longest candidate.
 
 >>> found = compare("Who reads this? The quick brown fox jumps.", "The quick brown fox jumps over.", Scheme())
 >>> found.shares.a_in_b, found.passages[0].a
@@ -32,15 +32,22 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
+from whorl.context import require_time, timely
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.statistics.metric import Shares
 from whorl.fingerprint.words.tokenizer import tokens_and_spans
 
-#: Places in B that are looked at, beside the first, for a passage that could stand in many.
+#: Positions in B to try for a passage that could start at many, in addition to the first position.
 CANDIDATES = 16
-#: Shingles that are compared at a time: at first, and at most. A small beginning, because most passages that are found
-#: so are short.
+#: Shingles compared at a time: initially and at most. The initial number is small because most of these passages are
+#: short.
 _FIRST_STRETCH, _LONGEST_STRETCH = 8, 4096
+#: Numbers sorted at a time, because a sort cannot be interrupted.
+_SORTED_AT_ONCE = 1 << 20
+#: Words numbered at a time.
+_NUMBERED_AT_ONCE = 1 << 16
+#: 2^64 divided by the golden ratio: the upper bits of its products spread evenly over the portions.
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _DEFAULT_SCHEME = Scheme()
 
 _Numbers = npt.NDArray[np.int64]
@@ -48,11 +55,11 @@ _Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class TextWords:
-    """The words of a text.
+    """The words of a text with their positions.
 
     Args:
-        words: Folded, in order.
-        spans: Where they stand: int64 array of shape (words, 2), half-open ranges in characters as Python counts them.
+        words: Folded words, in order.
+        spans: Positions: int64 array of shape (words, 2), half-open ranges in characters as Python counts them.
     """
 
     words: list[str]
@@ -61,12 +68,12 @@ class TextWords:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Words in a row that both texts have.
+    """A run of words that both texts have.
 
     Args:
-        a: Where they stand in the first text: a half-open range [start, end) in characters, as Python counts them.
-        b: Where they stand in the second.
-        words: How many words, at least as many as a shingle holds.
+        a: Position in the first text: a half-open range [start, end) in characters, as Python counts them.
+        b: Position in the second text.
+        words: Number of words, at least as many as a shingle has.
     """
 
     a: tuple[int, int]
@@ -76,12 +83,12 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a text is.
+    """Size of a text.
 
     Args:
-        words: Its words.
-        shingles: Its different shingles; 0 where it has fewer words than a shingle holds.
-        shared_words: Its words that stand in a shingle of the other text.
+        words: Number of words.
+        shingles: Number of distinct shingles; 0 if the text has fewer words than a shingle.
+        shared_words: Number of words inside shingles that the other text has, too.
     """
 
     words: int
@@ -90,19 +97,19 @@ class Size:
 
     @property
     def coverage(self) -> float:
-        """The share of the words that stand in a shingle of the other text, 0 to 1; 0 for a text without words."""
+        """Fraction of the words inside shared shingles, 0 to 1; 0 for a text without words."""
         return self.shared_words / self.words if self.words else 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommonWords:
-    """Which words of two texts are common.
+    """Masks of the common (boilerplate) words of two texts.
 
     Args:
-        a: Of the first text; bool array of shape (words,).
-        b: Of the second, likewise.
-        edge: By how many words at either end a common run may be longer than is known. What both texts share beside it,
-            if that is no more, is common with it.
+        a: Common words of the first text; bool array of shape (words,).
+        b: Common words of the second text; bool array of shape (words,).
+        edge: Number of words by which a common run may be longer, at either end, than is known. Up to this many words
+            that both texts share next to a common run count as common, too.
     """
 
     a: npt.NDArray[np.bool_]
@@ -110,15 +117,15 @@ class CommonWords:
     edge: int
 
     def with_edges(self, starts_a: _Numbers, starts_b: _Numbers, words: _Numbers) -> CommonWords:
-        """Return them with what passages show to be common as well: what is common in one text is so in the other.
+        """Extend the masks by passages: a word that is common in one text is common in the other as well.
 
         Args:
-            starts_a: The first word of each passage in the first text.
-            starts_b: In the second.
-            words: How many it has.
+            starts_a: First word of each passage in the first text.
+            starts_b: First word of each passage in the second text.
+            words: Number of words of each passage.
         """
         a, b = self.a.copy(), self.b.copy()
-        for start_a, start_b, length in zip(starts_a.tolist(), starts_b.tolist(), words.tolist(), strict=True):
+        for start_a, start_b, length in timely(zip(starts_a.tolist(), starts_b.tolist(), words.tolist(), strict=True)):
             marks = self.a[start_a : start_a + length] | self.b[start_b : start_b + length]
             if not marks.any():
                 continue
@@ -132,17 +139,20 @@ class CommonWords:
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """What is left of two texts without their common shingles: those of which all words are common in either text.
+    """Comparison without boilerplate: without the shingles whose words are all common in either text.
+
+    Shared words at the edges of common words (`CommonWords.edge`) are removed from the shingles, too, but not counted
+    as common words: the number of common words of a text does not depend on the other text.
 
     Args:
-        common_a: Words of the first text that are common, as ranges in characters: half-open, ascending.
-        common_b: Those of the second.
-        common_words_a: How many these are.
-        common_words_b: Likewise.
-        shingles_a: Distinct shingles of the first text that are left.
-        shingles_b: Those of the second.
-        shared_shingles: Those of them that both have.
-        words_a: Which words of the first text are common; bool array of shape (words,).
+        common_a: Common words of the first text, as half-open ascending ranges in characters.
+        common_b: Common words of the second text, in the same form.
+        common_words_a: Number of common words of the first text.
+        common_words_b: Number of common words of the second text.
+        shingles_a: Remaining distinct shingles of the first text.
+        shingles_b: Remaining distinct shingles of the second text.
+        shared_shingles: Remaining distinct shingles that both texts have.
+        words_a: Words of the first text that are common or at the edge of common words; bool array of shape (words,).
     """
 
     common_a: tuple[tuple[int, int], ...]
@@ -156,24 +166,24 @@ class Rest:
 
     @property
     def shares(self) -> Shares:
-        """What they share of what is left."""
+        """Shares of the remaining shingles."""
         return Shares.of_counts(self.shared_shingles, self.shingles_a, self.shingles_b)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What two texts share, counted on their different shingles.
+    """Overlap of two texts, counted on their distinct shingles.
 
-    Every share is exact, from 0 to 1, and 0 where there is nothing to share: a text with fewer words than a shingle
-    has no shingles, and is in no other text.
+    Every share is exact, from 0 to 1, and 0 if a text has no shingles: a text with fewer words than a shingle is in no
+    other text.
 
     Args:
-        scheme: What the words and the shingles depend on.
-        a: The first text's size.
-        b: The second's.
-        shared_shingles: The distinct shingles that both have.
-        passages: The longest first, equally long ones in the order of the first text. They may overlap in either text.
-        rest: What is left without what is common; None where nobody has told what that is.
+        scheme: Token scheme.
+        a: Size of the first text.
+        b: Size of the second text.
+        shared_shingles: Number of distinct shingles that both texts have.
+        passages: Passages, the longest first, ties in the order of the first text. They may overlap in either text.
+        rest: The comparison without boilerplate; None if no common words were given.
     """
 
     scheme: Scheme
@@ -185,31 +195,31 @@ class Comparison:
 
     @property
     def shares(self) -> Shares:
-        """What they share, of all shingles and of each text's."""
+        """Shared shingles as fractions of all shingles and of each text's."""
         return Shares.of_counts(self.shared_shingles, self.a.shingles, self.b.shingles)
 
 
 def compare(text_a: str, text_b: str, scheme: Scheme = _DEFAULT_SCHEME) -> Comparison:
     """Compare two texts by all of their shingles.
 
-    Counts are the same, mirrored, whichever text comes first; passages are those of the first text, see the module.
+    Counts do not depend on the order of the texts; passages do, as the module describes.
 
     Args:
         text_a: Any text.
         text_b: Any text.
-        scheme: Its word-break profile and shingle size are what counts here.
+        scheme: Word-break profile and shingle size; the other parameters have no effect.
 
     Raises:
-        ParameterError: The scheme has no such profile.
+        ParameterError: The profile does not exist.
     """
     return compare_words(words_of(text_a, scheme), words_of(text_b, scheme), scheme)
 
 
 def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
-    """Return the words of a text, to compare it with several others.
+    """Return the words of a text, for comparison with several others.
 
     Raises:
-        ParameterError: The scheme has no such profile.
+        ParameterError: The profile does not exist.
     """
     return TextWords(*tokens_and_spans(text, scheme.profile))
 
@@ -219,24 +229,28 @@ def compare_words(
     of_b: TextWords,
     scheme: Scheme = _DEFAULT_SCHEME,
     common: CommonWords | None = None,
+    min_words: int = 0,
 ) -> Comparison:
-    """Compare two texts as `compare` does, given as their words under the same scheme.
+    """Compare two texts as `compare` does, given as words under the same scheme.
 
     Args:
         of_a: The first text.
         of_b: The second.
-        scheme: Its shingle size is what counts here.
-        common: Which of their words are common; None where that is not known.
+        scheme: Shingle size; the other parameters have no effect.
+        common: Their common words, None if they are not known.
+        min_words: Minimum length of passages that the caller counts. With it, every word of A inside a shared run of
+            this length is in a passage of this length; without it, rule 2 may leave the word in shorter ones.
     """
     size = scheme.shingle_size
     a, b = number_runs(*number_words(of_a.words, of_b.words), size)
     kinds = 1 + int(max(a.max(initial=-1), b.max(initial=-1)))
+    require_time()
     count_a, count_b = np.bincount(a, minlength=kinds), np.bincount(b, minlength=kinds)
     matches = Matcher(a, b).matches()
+    if min_words > size:
+        matches = _completed(matches, a, b, size, min_words)
     starts_a, starts_b, lengths = matches[np.lexsort((matches[:, 0], -matches[:, 2]))].T
     lasts = lengths + size - 2  # from the first word to the last
-    if common is not None:
-        common = common.with_edges(starts_a, starts_b, lasts + 1)
     ranges_a = zip(of_a.spans[starts_a, 0].tolist(), of_a.spans[starts_a + lasts, 1].tolist(), strict=True)
     ranges_b = zip(of_b.spans[starts_b, 0].tolist(), of_b.spans[starts_b + lasts, 1].tolist(), strict=True)
     return Comparison(
@@ -244,16 +258,29 @@ def compare_words(
         Size(len(of_a.words), int(np.count_nonzero(count_a)), _words_within(count_b[a] > 0, size)),
         Size(len(of_b.words), int(np.count_nonzero(count_b)), _words_within(count_a[b] > 0, size)),
         int(np.count_nonzero((count_a > 0) & (count_b > 0))),
-        tuple(map(Passage, ranges_a, ranges_b, (lasts + 1).tolist())),
-        None if common is None else _rest(of_a, of_b, a, b, size, common),
+        tuple(map(Passage, timely(ranges_a), ranges_b, (lasts + 1).tolist())),
+        None
+        if common is None
+        else _rest(of_a, of_b, a, b, size, common, common.with_edges(starts_a, starts_b, lasts + 1)),
     )
 
 
-def _rest(of_a: TextWords, of_b: TextWords, a: _Numbers, b: _Numbers, size: int, common: CommonWords) -> Rest:
-    """Count what is left of two texts, given as the numbers of their shingles, without what is common."""
+def _rest(
+    of_a: TextWords,
+    of_b: TextWords,
+    a: _Numbers,
+    b: _Numbers,
+    size: int,
+    common: CommonWords,
+    with_edges: CommonWords,
+) -> Rest:
+    """Count the shingles of two texts that remain without common words.
+
+    The common words of a text depend on that text alone. For a pair, the edges are removed as well.
+    """
     kinds = 1 + int(max(a.max(initial=-1), b.max(initial=-1)))
     is_common = np.zeros(kinds, np.bool_)
-    for shingles, words in ((a, common.a), (b, common.b)):
+    for shingles, words in ((a, with_edges.a), (b, with_edges.b)):
         is_common[shingles[common_shingles(words, size)]] = True
     has_a, has_b = (np.bincount(each, minlength=kinds) > 0 for each in (a, b))
     left_a, left_b = has_a & ~is_common, has_b & ~is_common
@@ -265,15 +292,15 @@ def _rest(of_a: TextWords, of_b: TextWords, a: _Numbers, b: _Numbers, size: int,
         shingles_a=int(np.count_nonzero(left_a)),
         shingles_b=int(np.count_nonzero(left_b)),
         shared_shingles=int(np.count_nonzero(left_a & left_b)),
-        words_a=common.a,
+        words_a=with_edges.a,
     )
 
 
 def common_shingles(is_common: npt.NDArray[np.bool_], size: int) -> npt.NDArray[np.bool_]:
-    """Return which shingles of a text have no words but common ones.
+    """Return a mask of the shingles whose words are all common.
 
     Args:
-        is_common: Which words are common; bool array of shape (words,).
+        is_common: Mask of the common words; bool array of shape (words,).
         size: Words in a shingle.
 
     Returns:
@@ -285,27 +312,27 @@ def common_shingles(is_common: npt.NDArray[np.bool_], size: int) -> npt.NDArray[
 
 
 def _ranges(text: TextWords, marked: npt.NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
-    """Return where runs of marked words stand, in characters."""
+    """Return the runs of marked words as ranges in characters."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], marked, [False]))))
     starts, ends = edges[::2], edges[1::2]
     return tuple(zip(text.spans[starts, 0].tolist(), text.spans[ends - 1, 1].tolist(), strict=True))
 
 
 def number_words(a: Iterable[str], b: Iterable[str]) -> tuple[_Numbers, _Numbers]:
-    """Return the words of two texts as int64 arrays of numbers from 0: the same number for the same word."""
+    """Number the words of two texts from 0, equal words equally; int64 arrays."""
     numbers: defaultdict[str, int] = defaultdict(count().__next__)
     return (
-        np.fromiter(map(numbers.__getitem__, a), np.int64),
-        np.fromiter(map(numbers.__getitem__, b), np.int64),
+        np.fromiter(map(numbers.__getitem__, timely(a, _NUMBERED_AT_ONCE)), np.int64),
+        np.fromiter(map(numbers.__getitem__, timely(b, _NUMBERED_AT_ONCE)), np.int64),
     )
 
 
 def number_runs(a: _Numbers, b: _Numbers, size: int) -> tuple[_Numbers, _Numbers]:
-    """Number the runs of `size` items in two sequences: the same number for equal runs, from 0 without gaps.
+    """Number the runs of `size` items in two sequences from 0 without gaps, equal runs equally.
 
     Args:
-        a: int64 array of shape (n,), numbers from 0 without gaps in both sequences together.
-        b: int64 array of shape (m,), likewise.
+        a: int64 array of shape (n,); the numbers in both sequences together run from 0 without gaps.
+        b: int64 array of shape (m,).
         size: Items in a run, at least 1.
 
     Returns:
@@ -313,26 +340,40 @@ def number_runs(a: _Numbers, b: _Numbers, size: int) -> tuple[_Numbers, _Numbers
     """
     width = 1
     while width < size:
-        # A longer run is told by the shorter run that it begins with and the one that it ends with.
+        # A run is identified by its prefix and its suffix of a smaller width.
         step = min(width, size - width)
         kinds = 1 + max(a.max(initial=0), b.max(initial=0))
         keys = np.concatenate([each[:-step] * kinds + each[step:] for each in (a, b)])
         cut = max(len(a) - step, 0)
-        numbers = np.unique(keys, return_inverse=True)[1].astype(np.int64, copy=False)
+        numbers = _number(keys)
         a, b = numbers[:cut], numbers[cut:]
         width += step
     return a, b
 
 
+def _number(keys: _Numbers) -> _Numbers:
+    """Number keys from 0 without gaps, equal keys equally, in any order."""
+    portions = 1 + keys.size // _SORTED_AT_ONCE
+    portion_of = (keys.view(np.uint64) * _SPREAD >> np.uint64(32)) % np.uint64(portions)
+    numbers, count = np.empty(keys.size, np.int64), 0
+    for portion in range(portions):
+        require_time()
+        places = np.flatnonzero(portion_of == portion)
+        distinct, inverse = np.unique(keys[places], return_inverse=True)
+        numbers[places] = inverse + count
+        count += distinct.size
+    return numbers
+
+
 class Matcher:
-    """Finds the passages of two sequences, by the rule of this module.
+    """Finds the passages of two sequences by the rules of this module.
 
     Args:
-        a: int64 array of shape (n,): the first text's shingles as numbers from 0.
-        b: int64 array of shape (m,): the second's, likewise.
+        a: Numbered shingles of the first text; int64 array of shape (n,).
+        b: Numbered shingles of the second text; int64 array of shape (m,).
 
     Attributes:
-        compared: How many pairs of shingles were compared so far: never more than some hundred times n.
+        compared: Number of compared pairs of shingles so far; at most some hundred times n.
     """
 
     def __init__(self, a: _Numbers, b: _Numbers) -> None:
@@ -343,30 +384,34 @@ class Matcher:
     def matches(self) -> _Numbers:
         """Return the passages as an int64 array of shape (passages, 3).
 
-        A row is a start in a, a start in b, and how many shingles follow one another in both from there; the rows are
-        in the order of their starts in a.
+        A row holds the start in a, the start in b, and the number of consecutive shingles that agree from there. Rows
+        are sorted by their starts in a.
         """
         anchored = self.anchored()
+        require_time()
         starts, lengths = anchored[:, 0], anchored[:, 2]
         open_ends = np.bincount(starts, minlength=len(self.a) + 1) - np.bincount(
             starts + lengths, minlength=len(self.a) + 1
         )
         is_left = (np.cumsum(open_ends[:-1]) == 0) & (self.count_b[self.a] > 0)
         others = self.nearest(np.flatnonzero(is_left), anchored)
+        require_time()
         found = np.concatenate((anchored, others))
         return found[np.argsort(found[:, 0], kind="stable")]
 
     def anchored(self) -> _Numbers:
-        """Return the passages around shingles that b has once: rule 1."""
+        """Apply rule 1: return the passages around shingles that b has once."""
         a, b = self.a, self.b
         anchors = np.flatnonzero(self.count_b[a] == 1)
         if not anchors.size:
             return np.empty((0, 3), np.int64)
+        require_time()
         place = np.zeros(self.kinds, np.int64)
         place[b] = np.arange(len(b))
         shifts = place[a[anchors]] - anchors
         rightward, leftward = self._reach(anchors, shifts)
-        # Neighbours are one passage if the first one's reaches up to the second, and both say the same place.
+        # Neighbouring anchors form one passage if the first one's range reaches the second, and both have the same
+        # shift.
         is_joined = (shifts[1:] == shifts[:-1]) & (anchors[:-1] + rightward[:-1] == anchors[1:])
         self.compared += 2 * len(a)
         first, last = np.append(True, ~is_joined), np.append(~is_joined, True)
@@ -375,15 +420,17 @@ class Matcher:
         return np.stack((starts, starts + shifts[first], ends - starts), axis=1)
 
     def _reach(self, anchors: _Numbers, shifts: _Numbers) -> tuple[_Numbers, _Numbers]:
-        """Return how far the texts agree around each anchor, itself counted, up to the anchors beside it.
+        """Count the shingles that agree to each side of an anchor, the anchor included, up to its neighbours.
 
-        No further, because a passage cannot pass an anchor of another place: what stands there, b has once.
+        A passage cannot extend beyond an anchor with another shift, because b has that shingle only once.
         """
         positions = np.arange(len(self.a))
+        require_time()
         before = np.searchsorted(anchors, positions, side="right") - 1
         breaks = np.where(self._agree(positions + shifts[before]) & (before >= 0), -1, positions)
         is_reached = np.maximum.accumulate(breaks) < anchors[before]
         rightward = np.bincount(before[is_reached & (before >= 0)], minlength=len(anchors))
+        require_time()
         after = np.searchsorted(anchors, positions)
         known = after < len(anchors)
         after = np.where(known, after, 0)
@@ -392,18 +439,18 @@ class Matcher:
         return rightward, np.bincount(after[is_reached & known], minlength=len(anchors))
 
     def _agree(self, places: _Numbers) -> npt.NDArray[np.bool_]:
-        """Return where a has the shingle that stands in b in the given place, if there is such a place."""
+        """Return a mask of the shingles of a that b has at the given positions; False for positions outside b."""
         inside: npt.NDArray[np.bool_] = (places >= 0) & (places < len(self.b))
         inside &= self.a == self.b[np.where(inside, places, 0)]
         return inside
 
     def nearest(self, left: _Numbers, anchored: _Numbers) -> _Numbers:
-        """Return passages that hold what is left, given as positions in a that b has several times: rule 2."""
+        """Apply rule 2: return passages that cover the positions left in a, whose shingles b has several times."""
         found: list[tuple[int, int, int]] = []
         if not left.size:
             return np.empty((0, 3), np.int64)
         by_kind, first = np.argsort(self.b, kind="stable"), np.append(0, np.cumsum(self.count_b))
-        # Numbers that stand nowhere else end both texts, so that no run goes beyond them.
+        # Sentinels that differ end both texts, so no run extends beyond them.
         a = np.append(self.a, np.full(_LONGEST_STRETCH, -1))
         b = np.append(self.b, np.full(_LONGEST_STRETCH, -2))
         above = np.searchsorted(anchored[:, 0], left).tolist()
@@ -421,9 +468,10 @@ class Matcher:
         return np.array(found, np.int64)
 
     def _longest(self, a: _Numbers, b: _Numbers, start: int, places: _Numbers) -> tuple[int, int]:
-        """Return the first of the places in b from where the longest run is as in a, and how long that is."""
+        """Return the position in b where the longest run of agreement starts (ties: the first), and its length."""
         length, stretch = 0, _FIRST_STRETCH
         while True:
+            require_time()
             steps = np.arange(length, length + stretch)
             is_same = b[places[:, None] + steps] == a[start + length : start + length + stretch]
             self.compared += is_same.size
@@ -435,16 +483,51 @@ class Matcher:
             places, length, stretch = places[goes_on], length + stretch, min(2 * stretch, _LONGEST_STRETCH)
 
 
+def _completed(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words: int) -> _Numbers:
+    """Add matches until matches of `min_words` words cover every word inside a shared run of that length.
+
+    Args:
+        matches: As `Matcher.matches` returns them.
+        a: As in `Matcher`.
+        b: As in `Matcher`.
+        size: Words in a shingle.
+        min_words: More than `size`.
+    """
+    least = min_words - size + 1
+    runs_a, runs_b = number_runs(a, b, least)
+    if not runs_a.size or not runs_b.size:
+        return matches
+    first_in_b = np.full(1 + int(max(runs_a.max(), runs_b.max())), -1)
+    first_in_b[runs_b[::-1]] = np.arange(runs_b.size)[::-1]
+    starts, _, lengths = matches[matches[:, 2] >= least].T
+    words = a.size + size - 1
+    edges = np.bincount(starts, minlength=words + 1) - np.bincount(starts + lengths + size - 1, minlength=words + 1)
+    is_open = np.cumsum(edges[:-1]) == 0
+    further: list[tuple[int, int, int]] = []
+    for start in np.flatnonzero(first_in_b[runs_a] >= 0).tolist():
+        if not is_open[start : start + min_words].any():
+            continue
+        at, place, length = start, int(first_in_b[runs_a[start]]), least
+        while at and place and a[at - 1] == b[place - 1]:
+            at, place, length = at - 1, place - 1, length + 1
+        while at + length < a.size and place + length < b.size and a[at + length] == b[place + length]:
+            length += 1
+        further.append((at, place, length))
+        is_open[at : at + length + size - 1] = False
+    completed = np.concatenate((matches, np.array(further, np.int64).reshape(-1, 3)))
+    return completed[np.argsort(completed[:, 0], kind="stable")]
+
+
 def _nearest(places: _Numbers, expected: int) -> _Numbers:
-    """Return the `CANDIDATES` places nearest to one that is expected, the nearest first, then the first of all."""
+    """Return the `CANDIDATES` positions nearest to the expected one, nearest first, then the first position."""
     middle = int(np.searchsorted(places, expected))
     some = places[max(middle - CANDIDATES, 0) : middle + CANDIDATES]
-    # At the end of b, little can follow on the places nearby.
+    # Near the end of b only short runs are possible, so the first position is tried as well.
     return np.append(some[np.argsort(np.abs(some - expected), kind="stable")][:CANDIDATES], places[0])
 
 
 def _words_within(is_shared: npt.NDArray[np.bool_], size: int) -> int:
-    """Return how many words stand in the shingles that are shared, given for each shingle of a text in order."""
+    """Return the number of words inside shared shingles, from a mask of the shingles in text order."""
     edges = np.zeros(len(is_shared) + size, np.int64)
     edges[: len(is_shared)] += is_shared
     edges[size:] -= is_shared

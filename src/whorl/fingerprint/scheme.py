@@ -1,4 +1,4 @@
-"""What a signature depends on, under one name."""
+"""Token scheme: the parameters of a MinHash signature, and its name."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Self
 from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.words.tokenizer import CHARACTERS, DEFAULT_PROFILE, PROFILES
 
-#: As `Scheme.name` writes it; what Lucene's filter has by default is left out.
+#: Format of `Scheme.name`; parameters with the defaults of Lucene's filter are omitted.
 _NAME = re.compile(r"minhash1-(\w+)-w(\d{1,3})-b(\d{1,5})(?:-h(\d{1,4}))?(?:-s(\d{1,5}))?(-unrotated)?", re.ASCII)
-#: The largest values of the numbers: far more than anybody uses, and little enough to keep a signature in memory.
+#: Largest values of the parameters: far above practical use, and small enough to keep a signature in memory.
 _LARGEST = {"shingle_size": 999, "bucket_count": 65536, "hash_count": 1024, "hash_set_size": 65536}
 
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """Everything that a signature depends on; signatures of different schemes cannot be compared.
+    """All parameters of a signature; signatures of different schemes cannot be compared.
 
     Args:
-        profile: Word-break profile: the ICU tables that split the text into words; or CHARACTERS.
-        shingle_size: Words, or characters, in a shingle, 1 to 999.
+        profile: Word-break profile (the ICU tables that split the text into words), or CHARACTERS.
+        shingle_size: Words, or characters, per shingle, 1 to 999.
         bucket_count: Buckets of the hash space, 1 to 65536; Lucene's bucketCount.
-        hash_count: Hash functions, 1 to 1024, each with buckets of its own; Lucene's hashCount.
-        hash_set_size: Smallest hashes that a bucket keeps, 1 to 65536; Lucene's hashSetSize.
-        rotation: Whether an empty bucket repeats the next one's token; Lucene's withRotation. Where that changes
-            nothing (one bucket, or several hashes in each) it is always True.
-        version: Of the arithmetic; a change to it is a new version beside the old one.
+        hash_count: Hash functions, 1 to 1024, each with its own buckets; Lucene's hashCount.
+        hash_set_size: Smallest hashes kept per bucket, 1 to 65536; Lucene's hashSetSize.
+        rotation: Whether an empty bucket repeats the next one's token; Lucene's withRotation. Always True where it has
+            no effect (one bucket, or several hashes per bucket).
+        version: Version of the arithmetic; a change gets a new version, and the old one stays available.
 
     Raises:
-        ParameterError: A number is out of its range.
+        ParameterError: A number is out of range.
     """
 
     profile: str = DEFAULT_PROFILE
@@ -53,17 +53,17 @@ class Scheme:
 
     @property
     def fills_every_bucket(self) -> bool:
-        """Whether a signature has exactly one token for each bucket, in order: what bands and kernels rely on."""
+        """Whether a signature has exactly one token for each bucket, in order; bands and kernels rely on this."""
         return self.hash_count == 1 and self.hash_set_size == 1 and self.rotation
 
     @property
     def unit(self) -> str:
-        """What shingles are made of: "words" or "characters"."""
+        """What a shingle consists of: "words" or "characters"."""
         return CHARACTERS if self.profile == CHARACTERS else "words"
 
     @property
     def name(self) -> str:
-        """The scheme in one word, as stored and shown: `minhash1-icu74-w5-b512`."""
+        """Name of the scheme, as stored and shown: `minhash1-icu74-w5-b512`."""
         more = f"-h{self.hash_count}" if self.hash_count > 1 else ""
         more += f"-s{self.hash_set_size}" if self.hash_set_size > 1 else ""
         more += "" if self.rotation else "-unrotated"
@@ -71,10 +71,10 @@ class Scheme:
 
     @classmethod
     def named(cls, name: str) -> Self:
-        """Return the scheme of a name: a whole one, or the word-break profile alone.
+        """Parse a scheme name: a full name, or the word-break profile alone.
 
         Raises:
-            ParameterError: There is no such scheme.
+            ParameterError: The scheme does not exist.
 
         >>> Scheme.named("minhash1-icu77-w5-b1-s512").hash_set_size
         512
@@ -93,7 +93,7 @@ class Scheme:
         return cls(profile, words, buckets, functions, kept, rotation=not whole[6])
 
     def require(self, other: Scheme) -> None:
-        """Raise SchemeMismatchError, naming every differing part, unless both schemes are equal."""
+        """Raise SchemeMismatchError, listing the differing parameters, unless both schemes are equal."""
         parts = [each.name for each in fields(self) if getattr(self, each.name) != getattr(other, each.name)]
         if parts:
             told = ", ".join(f"{part} ({getattr(self, part)} and {getattr(other, part)})" for part in parts)

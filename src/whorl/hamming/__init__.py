@@ -1,11 +1,11 @@
 """Exact search for 64-bit codes (SimHash fingerprints) within a Hamming distance; docs/hamming.md has examples.
 
-HammingIndex    a set of codes to insert into, remove from and ask what lies near a query
-find_pairs      all pairs of a set of codes that lie near each other
-stream_pairs    the same piece by piece, for more than fit in memory
-find_clusters   the groups that such pairs connect
+HammingIndex    a dynamic set of codes that finds the codes near a query
+find_pairs      all pairs of near codes
+stream_pairs    the same as a stream, for more pairs than fit in memory
+find_clusters   the connected components of these pairs
 Groups          codes in groups, as arrays
-FirstMatches    whether each of many queries has a match, and the smallest
+FirstMatches    the smallest match of each of many queries, if one exists
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""64-bit codes in arrays: sorted, cut into blocks of bits, put into groups."""
+"""Arrays of 64-bit codes: distance checks, bit blocks, bit permutations, and groups of codes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from whorl.fingerprint.simhash.codes import BITS, Codes
 
 
 def as_distance(distance: int) -> int:
-    """Return a number of bits.
+    """Check a distance and return it.
 
     Raises:
-        ParameterError: It is not a whole number from 0 to 64.
+        ParameterError: The distance is not an integer from 0 to 64.
     """
     if isinstance(distance, bool) or not isinstance(distance, int) or not 0 <= distance <= BITS:
         raise ParameterError(f"distance is a number of bits from 0 to {BITS}, got {distance!r}")
@@ -27,7 +27,7 @@ def as_distance(distance: int) -> int:
 
 
 def without(ascending: Codes, gone: Codes) -> Codes:
-    """Return sorted codes without those that are in `gone`, which is sorted, too."""
+    """Return sorted codes without the codes in `gone`, which is sorted, too."""
     places = np.searchsorted(ascending, gone)
     inside = places < ascending.size
     places = places[inside]
@@ -37,14 +37,14 @@ def without(ascending: Codes, gone: Codes) -> Codes:
 
 
 def bits_of(mask: int) -> list[int]:
-    """Return the places of set bits, the highest first."""
+    """Return the indexes of set bits, the highest first."""
     return [bit for bit in reversed(range(BITS)) if mask >> bit & 1]
 
 
 def blocks_of(mask: int, count: int) -> list[int]:
-    """Cut set bits into blocks of nearly equal size, as masks, that of the lowest bits first.
+    """Split set bits into blocks of nearly equal size, as masks, the block of the lowest bits first.
 
-    Source: simhash-py and simhash-cpp cut 64 bits at ``i * 64 // count``; with all bits set these are their blocks.
+    Source: simhash-py and simhash-cpp cut 64 bits at ``i * 64 // count``; with all bits set, these are their blocks.
     """
     bits = bits_of(mask)[::-1]
     cuts = [i * len(bits) // count for i in range(count + 1)]
@@ -52,22 +52,22 @@ def blocks_of(mask: int, count: int) -> list[int]:
 
 
 class Permutation:
-    """An order of the 64 bits.
+    """A permutation of the 64 bits.
 
     Args:
-        order: Where the bits come from, that of the highest bit first.
+        order: Source of each bit, from the highest bit down.
     """
 
     def __init__(self, order: Sequence[int]) -> None:
         moved = sorted((place - source, source) for place, source in zip(range(BITS - 1, -1, -1), order, strict=True))
-        #: Bits that move by the same distance, as (mask, distance); they move together.
+        #: Groups of bits that move by the same distance, as (mask, distance).
         self._moves = [
             (sum(1 << source for _, source in several), by) for by, several in groupby(moved, key=lambda move: move[0])
         ]
 
     @classmethod
     def leading(cls, mask: int) -> Permutation:
-        """Put some bits on top; the others follow as a rotation would have them, which takes fewer steps."""
+        """Move some bits to the top; the others follow as in a rotation, which takes fewer steps."""
         top = bits_of(mask)
         last = top[-1] if top else BITS
         rest = [bit % BITS for bit in range(last - 1, last - 1 - BITS, -1)]
@@ -78,7 +78,7 @@ class Permutation:
         return sum((code & mask) << by if by >= 0 else (code & mask) >> -by for mask, by in self._moves)
 
     def undo(self, code: int) -> int:
-        """Return the code that `apply` made this one of."""
+        """Invert `apply`."""
         return sum(code >> by & mask if by >= 0 else code << -by & mask for mask, by in self._moves)
 
     def apply_all(self, codes: Codes) -> Codes:
@@ -90,7 +90,7 @@ class Permutation:
         return made
 
     def undo_all(self, codes: Codes) -> Codes:
-        """Return the codes that `apply_all` made these of."""
+        """Invert `apply_all`."""
         made = np.zeros_like(codes)
         for mask, by in self._moves:
             made |= (codes >> np.uint64(by) if by >= 0 else codes << np.uint64(-by)) & np.uint64(mask)
@@ -99,7 +99,7 @@ class Permutation:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Make many lists without the garbage collector, which would look through them again and again."""
+    """Suspend the garbage collector, which would scan many new lists repeatedly."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -107,7 +107,7 @@ def uncollected() -> Iterator[None]:
     finally:
         if was_enabled:
             if not gc.get_freeze_count():
-                # What was made is not garbage: it counts as old at once, or the next collection would look through it.
+                # Mark the new objects as old immediately; otherwise the next collection would scan them.
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
@@ -118,8 +118,8 @@ class Groups:
     """Codes in groups: the answers to several queries, or clusters.
 
     Args:
-        codes: uint64, all groups behind each other.
-        ends: int64, one more than there are groups: where each group begins, and the end of the last.
+        codes: uint64, all groups concatenated.
+        ends: int64, one element more than groups: the start of each group, and the end of the last.
     """
 
     codes: Codes
@@ -129,7 +129,7 @@ class Groups:
         return self.ends.size - 1
 
     def __getitem__(self, number: int) -> Codes:
-        number = range(len(self))[number]  # negative ones count from the end, and there is an end
+        number = range(len(self))[number]  # supports negative numbers and raises IndexError
         return self.codes[self.ends[number] : self.ends[number + 1]]
 
     def __iter__(self) -> Iterator[Codes]:
@@ -145,12 +145,12 @@ class Groups:
 def in_ranges(
     starts: NDArray[np.int64], ends: NDArray[np.int64], at_once: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield what stands in ranges of an array, as two arrays: number of the range, and place.
+    """Yield the elements of ranges of an array as two arrays: range number and index.
 
     Args:
-        starts: First place of each range.
-        ends: Behind the last place of each; a range may be empty.
-        at_once: How many to yield together, roughly.
+        starts: First index of each range.
+        ends: End index of each range, exclusive; a range may be empty.
+        at_once: Approximate number of elements to yield together.
     """
     live = np.flatnonzero(starts < ends)
     starts, sizes = starts[live], ends[live] - starts[live]

@@ -1,6 +1,6 @@
-"""Compiled loops over 64-bit codes: radix sort, search in buckets, pairs, decimal text. Importing it imports numba.
+"""Compiled loops over 64-bit codes: radix sort, bucket search, pairs, decimal text. Importing this imports numba.
 
-Where a loop reads eight codes at a time, its arrays have PADDING codes more than there are.
+Loops that read eight codes at a time need arrays with PADDING extra codes.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from numba.extending import intrinsic
 
 from whorl.fingerprint.compiled.jit import element, get, int64, keep_nothing, kept, lowest_bit, uint64
 
-#: Codes read at a time.
+#: Number of codes read at a time.
 PADDING = 8
 _LANES = ir.VectorType(ir.IntType(64), 8)
 
 
 @intrinsic
 def _near(typing: Any, array: Any, index: Any, code: Any, distance: Any) -> Any:
-    """Which of array[index : index + 8] lie within a distance of a code, as eight bits.
+    """Return a mask of the codes in array[index : index + 8] within a distance of a code, as eight bits.
 
-    One instruction a step where the processor counts bits in vectors; elsewhere the compiler finds several.
+    Each step is one instruction on processors with a vector population count; elsewhere the compiler uses several.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -47,7 +47,7 @@ def _near(typing: Any, array: Any, index: Any, code: Any, distance: Any) -> Any:
 
 @intrinsic
 def _prefetch(typing: Any, array: Any, index: Any) -> Any:
-    """Ask for array[index], to be read soon."""
+    """Prefetch array[index]."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
@@ -63,7 +63,7 @@ def _prefetch(typing: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def _ones(typing: Any, bits: Any) -> Any:
-    """How many bits are set."""
+    """Count the set bits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -73,16 +73,17 @@ def _ones(typing: Any, bits: Any) -> Any:
 
 @kept
 def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> None:
-    """Sort codes in place by `width` bits from bit `low` on; equal ones keep their order.
+    """Sort codes in place by `width` bits from bit `low` on; the sort is stable.
 
     Args:
         codes: uint64 array.
-        scratch: uint64 array as long.
-        low: The lowest of the bits.
-        width: How many.
-        counts: int64 array of 2**11 numbers to work with.
+        scratch: uint64 array of the same length.
+        low: Lowest of the bits.
+        width: Number of bits.
+        counts: Scratch array of 2**11 int64 numbers.
     """
-    # An even number of passes, so that the last one writes to `codes`; of 8 bits for all, of 11 at most for a block.
+    # An even number of passes, so that the last one writes to `codes`; 8 bits per pass for all 64, at most 11 for a
+    # block.
     passes = 2 if width <= 22 else 2 * ((width + 15) // 16)
     digit = (width + passes - 1) // passes
     done = 0
@@ -107,12 +108,12 @@ def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> N
 
 @kept
 def bucket_ends(codes: Any, low: int, width: int, ends: Any) -> None:
-    """Write where each bucket begins, and the end of the last.
+    """Write the start of each bucket, and the end of the last.
 
     Args:
         codes: uint64 array, sorted by the bits of the bucket.
-        low: Its lowest bit.
-        width: Its number of bits.
+        low: Lowest bit of the bucket number.
+        width: Number of bits of the bucket number.
         ends: int32 or int64 array of 2**width + 1 numbers.
     """
     shift, mask = uint64(low), (uint64(1) << uint64(width)) - uint64(1)
@@ -127,7 +128,7 @@ def bucket_ends(codes: Any, low: int, width: int, ends: Any) -> None:
         filled += 1
 
 
-#: How many queries ahead their buckets are asked for.
+#: Prefetch distance for buckets, in queries.
 _AHEAD = 4
 
 
@@ -148,18 +149,18 @@ def find(
 
     Args:
         queries: uint64 array.
-        begin: The first query to answer.
-        tables: uint64 array, all tables behind each other, and PADDING.
-        ends: Of the buckets of each table, behind each other.
-        lows: int64 array; the lowest bit of each table's buckets.
-        masks: uint64 array; the bits of each table's buckets.
-        flips: int64 array; what to change of a query's bucket to get those that are searched.
-        numbers: int64 array: distance, radius, codes in a table, highest bucket.
-        found: uint64 array; gets the codes.
-        counts: int64 array, one more than there are queries; gets how many are found for all queries before one.
+        begin: First query to answer.
+        tables: uint64 array, all tables concatenated, and PADDING.
+        ends: Bucket bounds of all tables, concatenated.
+        lows: int64 array; lowest bit of each table's bucket number.
+        masks: uint64 array; bits of each table's bucket number.
+        flips: int64 array; XOR masks from a query's bucket number to the buckets to search.
+        numbers: int64 array: distance, radius, codes per table, highest bucket number.
+        found: Output; uint64 array of codes.
+        counts: int64 array, one element more than queries; receives the number of codes found before each query.
 
     Returns:
-        The first query that is not answered, because `found` is full.
+        First unanswered query, if `found` is full; otherwise the number of queries.
     """
     distance, radius, size, last_bucket = uint64(numbers[0]), numbers[1], numbers[2], uint64(numbers[3])
     buckets = int64(last_bucket) + 2
@@ -208,19 +209,19 @@ def find(
 
 @kept
 def find_recent(query: Any, codes: Any, heads: Any, nexts: Any, lows: Any, numbers: Any, found: Any) -> Any:
-    """Find all codes near a query by following chains of those that share a bucket, in no order.
+    """Find all codes near a query by following the chains of its buckets, in no order.
 
     Args:
         query: uint64 array of one code.
         codes: uint64 array.
-        heads: int32 array of shape (tables, buckets); the first code of each chain, -1 where there is none.
-        nexts: int32 array of shape (tables, codes); what follows a code, -1 where nothing does.
-        lows: int64 array; the lowest bit of each table's buckets.
-        numbers: int64 array: distance, highest bucket.
-        found: uint64 array; gets the codes.
+        heads: int32 array of shape (tables, buckets); first code of each chain, or -1.
+        nexts: int32 array of shape (tables, codes); next code in the chain, or -1.
+        lows: int64 array; lowest bit of each table's bucket number.
+        numbers: int64 array: distance, highest bucket number.
+        found: Output; uint64 array of codes.
 
     Returns:
-        How many there are, or -1 if there is no room for all.
+        Number of codes found, or -1 if `found` is too short.
     """
     total = 0
     for table in range(lows.size):
@@ -246,16 +247,16 @@ def pairs(codes: Any, begin: int, numbers: Any, differing: Any, found: Any, told
     """Find the pairs within runs of codes that agree on some bits.
 
     Args:
-        codes: uint64 array, codes of a run behind each other, and PADDING.
-        begin: The first code whose pairs with later ones are wanted.
-        numbers: uint64 array: the bits that runs agree on, distance, the longest run that is looked into.
-        differing: uint64 array; on each of these bits a pair must differ somewhere.
-        found: uint64 array of shape (some, 2), of room for as many pairs as a run has codes; gets pairs, the smaller
-            code first.
-        told: int64 array of 2; gets the number of pairs, and 1 if there are longer runs.
+        codes: uint64 array, the codes of a run next to each other, and PADDING.
+        begin: First code to pair with later ones.
+        numbers: uint64 array: mask of the bits that a run agrees on, distance, maximum length of a run.
+        differing: uint64 array of masks; a pair must differ in at least one bit of each.
+        found: Output; uint64 array of shape (n, 2), with room for as many pairs as the longest run has codes; the
+            smaller code of a pair comes first.
+        told: int64 array of 2; receives the number of pairs, and 1 if longer runs were skipped.
 
     Returns:
-        The code to begin with next.
+        Code to begin the next call with.
     """
     lead, distance, longest = numbers[0], numbers[1], int64(numbers[2])
     total, end, size = 0, begin, codes.size - PADDING
@@ -298,14 +299,14 @@ def pairs(codes: Any, begin: int, numbers: Any, differing: Any, found: Any, told
 
 @kept
 def read_numbers(text: Any, codes: Any) -> Any:
-    """Read lines of one decimal number each, with blanks around it.
+    """Read lines with one decimal number each, surrounded by optional blanks.
 
     Args:
         text: uint8 array; the last line ends in a newline.
-        codes: uint64 array with room for a number a line; gets the numbers.
+        codes: uint64 array with room for one number per line; receives the numbers.
 
     Returns:
-        How many lines were read, and the place of the first that is none such, or the end.
+        Number of lines read, and the offset of the first invalid line, or the end.
     """
     most, count, i = uint64(0xFFFFFFFFFFFFFFFF), 0, 0
     while i < text.size:
@@ -337,11 +338,11 @@ def write_groups(codes: Any, ends: Any, text: Any) -> Any:
 
     Args:
         codes: uint64 array.
-        ends: int64 array; where groups begin, and the end of the last.
-        text: uint8 array with room for 22 bytes a number, and 3 a group.
+        ends: int64 array; start of each group, and end of the last.
+        text: uint8 array with room for 22 bytes per number, and 3 per group.
 
     Returns:
-        How many bytes were written.
+        Number of bytes written.
     """
     at = 0
     for group in range(ends.size - 1):
@@ -369,10 +370,10 @@ def write_groups(codes: Any, ends: Any, text: Any) -> Any:
 
 
 def warm_up() -> None:
-    """Call every loop once, to know whether what is compiled can be kept."""
+    """Call every loop once, to find out whether the compiled code can be stored."""
     try:
         _call_all()
-    except OSError as problem:  # the folder is there, but is full, or was closed meanwhile
+    except OSError as problem:  # the folder exists, but is full or no longer writable
         keep_nothing(problem)
         _call_all()
 

@@ -1,4 +1,4 @@
-"""A set of codes, and what lies near a query in it."""
+"""Dynamic index of 64-bit codes for search within a Hamming distance."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from whorl.hamming.codes import Groups, as_distance, without
 from whorl.hamming.routes import loops
 from whorl.hamming.tables import Layout, Tables, sort_codes
 
-#: Codes that are inserted one by one before tables are made anew: so many at least, and this part of all.
+#: Single insertions before the tables are rebuilt: at least this number, or this fraction of all codes.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
-#: A bulk operation on this part of the codes, or fewer, is done one by one: making the tables anew would take longer.
+#: A bulk operation on less than this fraction of the codes runs one by one, because a rebuild would take longer.
 _SMALL_PART = 32
-#: Buckets of the recent codes have numbers of this many bits at most.
+#: Maximum number of bits of bucket numbers of recent codes.
 _RECENT_WIDTH = 16
-#: Seconds of the plain route for one query among them.
+#: Estimated seconds of a query of the recent codes without numba.
 _PLAIN_RECENT = 4e-6
 _NO_CODES, _NO_PLACES = np.empty(0, np.uint64), np.empty((0, 0), np.int32)
 
 
 class FirstMatches(NamedTuple):
-    """The first code found for each of several queries.
+    """First code found for each of several queries.
 
     Attributes:
-        found: bool; whether any was.
-        codes: uint64; the smallest code found, 0 where none was.
+        found: bool; whether any code was found.
+        codes: uint64; the smallest code found, 0 if none.
     """
 
     found: NDArray[np.bool_]
@@ -39,18 +39,18 @@ class FirstMatches(NamedTuple):
 
 
 class HammingIndex:
-    """A set of 64-bit codes; finds those that differ from a query in at most `distance` bits. Every one, each once.
+    """A set of 64-bit codes that finds all codes within `distance` bits of a query, each exactly once.
 
-    Codes are numbers from 0 to 2**64 - 1. Answers are in ascending order and depend on the set alone, not on how it
-    came about. One thread at a time may use an index.
+    Codes are numbers from 0 to 2**64 - 1. Answers are in ascending order and depend only on the set, not on its
+    history. An index is for one thread at a time.
 
     Args:
-        distance: Bits that may differ, 0 to 64. Few are searched with tables; where tables would not help, all codes
-            are compared.
-        codes: What is in the set at the beginning.
+        distance: Maximum number of differing bits, 0 to 64. Small distances use tables; where tables would not help,
+            all codes are compared.
+        codes: Initial codes.
 
     Raises:
-        ParameterError: Here and in all methods, a distance or a code outside its range.
+        ParameterError: Here and in all methods, if a distance or a code is out of range.
     """
 
     def __init__(self, distance: int, codes: CodesLike = ()) -> None:
@@ -58,24 +58,24 @@ class HammingIndex:
         self._rebuild(sort_codes(as_codes(codes).copy()))
 
     def _rebuild(self, codes: Codes) -> None:
-        """Make the tables of sorted codes, each once."""
+        """Build the tables from sorted distinct codes."""
         self._tables = Tables(codes, self._distance)
         self._recent = _Recent(self._tables.layout, max(_FEWEST_RECENT, codes.size // _RECENT_PART))
         self._removed: set[int] = set()
 
     def _settle(self) -> None:
-        """Bring what was inserted and removed one by one into the tables."""
+        """Merge single insertions and removals into the tables."""
         if self._recent.size or self._removed:
             self._rebuild(self.codes())
 
     @property
     def distance(self) -> int:
-        """Bits that may differ."""
+        """Maximum number of differing bits."""
         return self._distance
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that the arrays take."""
+        """Memory of the arrays in bytes."""
         return self._tables.nbytes + self._recent.nbytes
 
     def __len__(self) -> int:
@@ -86,7 +86,7 @@ class HammingIndex:
         return code not in self._removed and (code in self._tables or code in self._recent)
 
     def codes(self) -> Codes:
-        """Return all codes, sorted; not to be changed."""
+        """Return all codes, sorted; do not modify the array."""
         codes = self._tables.codes
         if self._recent.size:
             codes = sort_codes(np.concatenate((codes, self._recent.codes)))
@@ -95,7 +95,7 @@ class HammingIndex:
         return codes
 
     def insert(self, code: int) -> None:
-        """Add a code; nothing happens if it is there already."""
+        """Add a code; do nothing if it is present."""
         code = as_code(code)
         if code in self._removed:
             self._removed.discard(code)
@@ -105,7 +105,7 @@ class HammingIndex:
             self._recent.add(code)
 
     def remove(self, code: int) -> None:
-        """Take a code out; nothing happens if it is not there."""
+        """Remove a code; do nothing if it is absent."""
         code = as_code(code)
         if code not in self._removed and (code in self._tables or code in self._recent):
             self._removed.add(code)
@@ -113,7 +113,7 @@ class HammingIndex:
                 self._settle()
 
     def find_all(self, query: int) -> list[int]:
-        """Return the codes near one, in ascending order."""
+        """Return the codes near a query, in ascending order."""
         query = as_code(query)
         found = self._tables.find(query)
         if self._recent.size:
@@ -125,7 +125,7 @@ class HammingIndex:
         return found
 
     def find_first(self, query: int) -> int | None:
-        """Return the smallest code near one, or None."""
+        """Return the smallest code near a query, or None."""
         found = self.find_all(query)
         return found[0] if found else None
 
@@ -133,7 +133,7 @@ class HammingIndex:
         return several.size * _SMALL_PART < len(self._tables)
 
     def insert_bulk(self, codes: CodesLike) -> None:
-        """Add codes; if one of them is refused, all are."""
+        """Add codes; if one of them is invalid, add none."""
         codes = as_codes(codes)
         if self._is_small(codes):
             for code in codes.tolist():
@@ -142,7 +142,7 @@ class HammingIndex:
             self._rebuild(sort_codes(np.concatenate((self.codes(), codes))))
 
     def remove_bulk(self, codes: CodesLike) -> None:
-        """Take codes out; if one of them is refused, all stay."""
+        """Remove codes; if one of them is invalid, remove none."""
         codes = as_codes(codes)
         if self._is_small(codes):
             for code in codes.tolist():
@@ -151,7 +151,7 @@ class HammingIndex:
             self._rebuild(without(self.codes(), sort_codes(codes.copy())))
 
     def find_all_bulk(self, queries: CodesLike) -> Groups:
-        """Return the codes near each query, in ascending order; the answers are in the order of the queries."""
+        """Return the codes near each query, in ascending order; one group per query, in order."""
         queries = as_codes(queries)
         if (self._recent.size or self._removed) and self._is_small(queries):
             answers = [self.find_all(query) for query in queries.tolist()]
@@ -161,7 +161,7 @@ class HammingIndex:
         return self._tables.find_all(queries)
 
     def find_first_bulk(self, queries: CodesLike) -> FirstMatches:
-        """Return the smallest code near each query, and whether there is one."""
+        """Return the smallest code near each query, and whether it exists."""
         answers = self.find_all_bulk(queries)
         found = answers.ends[1:] > answers.ends[:-1]
         codes = np.zeros(len(answers), np.uint64)
@@ -169,10 +169,10 @@ class HammingIndex:
         return FirstMatches(found, codes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the set into a file, in place of what was there: 8 bytes a code, in numpy's npz format.
+        """Write the set to a file in numpy's npz format, replacing the file: 8 bytes a code.
 
         Raises:
-            StoreError: It cannot be written; what was there is as it was.
+            StoreError: The file cannot be written; its previous content is unchanged.
         """
         beside = Path(f"{os.fspath(path)}.{os.getpid()}.part")
         try:
@@ -187,10 +187,10 @@ class HammingIndex:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the set that `save` has written into a file.
+        """Load a set that `save` has written.
 
         Raises:
-            StoreError: It cannot be read, or holds something else.
+            StoreError: The file cannot be read, or has other content.
         """
         try:
             with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
@@ -198,31 +198,31 @@ class HammingIndex:
         except OSError as error:
             raise StoreError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
         except Exception as error:
-            # Of a damaged file, numpy lets through whatever zipfile and zlib raise: a dozen types.
+            # For a damaged file numpy passes on the exceptions of zipfile and zlib, a dozen types.
             raise StoreError(f"{os.fspath(path)} is no index that was saved: {error}") from error
 
 
 class _Recent:
-    """Codes that came one by one: for each table chains of those that share a bucket.
+    """Codes inserted one by one, in hash chains for each table.
 
-    Inserting and finding take a few steps each, without anything being moved; after some thousand codes `Tables` are
-    faster, and take less memory.
+    Insertions and queries take a few steps each, and move no data; beyond some thousand codes `Tables` are faster and
+    take less memory.
 
     Args:
-        layout: That of the tables.
-        capacity: How many there is room for.
+        layout: Layout of the tables.
+        capacity: Maximum number of codes.
     """
 
     def __init__(self, layout: Layout, capacity: int) -> None:
-        # Within a radius there are too many buckets to look into: then all codes are looked at, which are few.
+        # With a radius there are too many buckets to visit, so all of the few codes are compared.
         is_chained = layout.radius == 0 and layout.width > 0
         self._distance, self._capacity, self.size = layout.distance, capacity if is_chained else _FEWEST_RECENT, 0
         width = min(layout.width, _RECENT_WIDTH)
         self._last = (1 << width) - 1
         lows = [low + layout.width - width for low in layout.lows] if is_chained else []
         self._lows = np.array(lows, np.int64)
-        #: The codes; where each chain begins; what follows a code in it. -1 is the end. The last chains are those of
-        #: codes with the same hash, which tell whether a code is there.
+        #: The codes, the head of each chain, and the next code in each chain; -1 ends a chain. The last chains contain
+        #: codes with the same hash, for membership tests.
         self._codes, self._heads, self._nexts = _NO_CODES, _NO_PLACES, _NO_PLACES
 
     def _make_room(self) -> None:
@@ -240,21 +240,21 @@ class _Recent:
 
     @property
     def codes(self) -> Codes:
-        """The codes, in the order in which they came."""
+        """Codes in the order of insertion."""
         return self._codes[: self.size]
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that the arrays take."""
+        """Memory of the arrays in bytes."""
         return self._codes.nbytes + self._heads.nbytes + self._nexts.nbytes
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for more."""
+        """Whether the capacity is reached."""
         return self.size >= self._capacity
 
     def add(self, code: int) -> None:
-        """Add a code that is not there."""
+        """Add a code that is not present."""
         if not self._codes.size:
             self._make_room()
         last, place = self._last, self.size
@@ -281,7 +281,7 @@ class _Recent:
         return False
 
     def find(self, query: int) -> list[int]:
-        """Return the codes near one, in no order; there is at least one code."""
+        """Return the codes near a query, in no order; requires at least one code."""
         if not self._chains:
             return list(self.codes[np.bitwise_count(self.codes ^ np.uint64(query)) <= self._distance].tolist())
         compiled = loops(_PLAIN_RECENT)
@@ -306,5 +306,5 @@ class _Recent:
 
 
 def _hash(code: int) -> int:
-    """Return a number of _RECENT_WIDTH bits (Fibonacci hashing): codes that share many bits rarely share it."""
+    """Return a Fibonacci hash of _RECENT_WIDTH bits; codes that share many bits rarely collide."""
     return (code * 0x9E3779B97F4A7C15 & LARGEST) >> BITS - _RECENT_WIDTH

@@ -1,4 +1,4 @@
-"""Codes with the ids of their documents, as `whorl simhash` writes them, and groups of codes as groups of ids."""
+"""Codes with document ids, as `whorl simhash` writes them, and conversion of groups of codes to groups of ids."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.simhash.codes import LARGEST, Codes
 from whorl.hamming.codes import Groups
 
-#: Characters of a line that are shown where it is wrong.
+#: Number of characters of an invalid line that an error message shows.
 _SHOWN = 60
 
 
 def is_labelled(line: bytes) -> bool:
-    """Return whether a line has an id: behind a tab, or in an object of JSON."""
+    """Check whether a line has an id: after a tab, or in a JSON object."""
     return bool(line.partition(b"\t")[2].strip()) or line.lstrip().startswith(b"{")
 
 
 def read_labelled(lines: Iterable[bytes], name: str) -> tuple[Codes, dict[int, list[str]]]:
-    """Read a code and an id from each line: parted by a tab, or as `{"id", "simhash"}` in JSON.
+    """Read a code and an id from each line: separated by a tab, or as `{"id", "simhash"}` in JSON.
 
     Returns:
-        The distinct codes, and the ids of each.
+        The distinct codes, and the ids of each code.
 
     Raises:
-        ParameterError: A line holds something else, or the codes are of two schemes; the message begins with name and
-            line.
+        ParameterError: A line has other content, or the codes have different schemes; the message begins with name and
+            line number.
     """
     ids: dict[int, list[str]] = {}
     schemes = set[object]()
@@ -58,12 +58,12 @@ def read_labelled(lines: Iterable[bytes], name: str) -> tuple[Codes, dict[int, l
 
 
 def chained(first: bytes, rest: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of a stream of which the beginning was read already."""
+    """Yield the lines of a stream whose beginning has been read."""
     return chain([first + (b"" if first.endswith(b"\n") else rest.readline())] if first else [], rest)
 
 
 def ids_of_pairs(pairs: Iterable[Groups], ids: Mapping[int, list[str]]) -> Iterator[list[str]]:
-    """Yield pairs of ids: of documents with codes that are pairs, or with the same code."""
+    """Yield pairs of ids of documents whose codes form a pair or are equal."""
     for several in ids.values():
         for one, other in combinations(several, 2):
             yield [one, other]
@@ -74,7 +74,7 @@ def ids_of_pairs(pairs: Iterable[Groups], ids: Mapping[int, list[str]]) -> Itera
 
 
 def ids_of_clusters(clusters: Iterable[Groups], ids: Mapping[int, list[str]]) -> Iterator[list[str]]:
-    """Yield clusters of ids: of documents with codes of one cluster, or with the same code."""
+    """Yield clusters of ids of documents whose codes are in one cluster or equal."""
     together = set[int]()
     for groups in clusters:
         for group in groups.to_lists():

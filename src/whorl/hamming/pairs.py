@@ -1,10 +1,10 @@
 """All pairs of codes within a Hamming distance, and the clusters that they connect.
 
-The bits are cut into more blocks than may differ, so that two near codes agree on some of them. For each choice of so
-many blocks the codes are put in order of these bits, and those that agree on them compared with each other. A pair is
-reported for the first blocks on which it agrees, so that no set of pairs need be kept. Where many codes agree, the same
-is done again with them and their other bits: without that, twenty thousand codes that share a block would take as long
-as a million that do not.
+The bits are split into more blocks than bits may differ, so two near codes agree on some blocks. For each choice of
+that many blocks, the codes are sorted by the bits of these blocks, and codes that agree on them are compared with each
+other. A pair is reported only for the first choice on which it agrees, so no set of reported pairs is needed. If many
+codes agree, the same is repeated with these codes and their other bits: otherwise twenty thousand codes that share a
+block would take as long as a million that do not.
 
 Source: G. S. Manku, A. Jain, A. Das Sarma, Detecting Near-Duplicates for Web Crawling (WWW 2007), section 3.
 """
@@ -27,28 +27,28 @@ from whorl.hamming.tables import PADDING, order_by, sort_codes
 
 #: Pairs of codes; uint64 of shape (pairs, 2), the smaller code first.
 Pairs = NDArray[np.uint64]
-#: Reports how much is done, from 0 to 1.
+#: Reports the completed fraction, from 0 to 1.
 Progress = Callable[[float], None]
 
-#: Pairs that are handed on together, roughly, and codes that the plain route compares together.
+#: Approximate number of pairs yielded together, and of codes that numpy compares together.
 _AT_ONCE = 1 << 18
-#: No more blocks than so many beyond the number of bits that may differ: each adds many tables.
+#: Maximum number of blocks beyond the number of bits that may differ; each further block adds many tables.
 _MOST_SPARE = 3
-#: So often codes that agree are searched by their other bits; then they are compared each with each.
+#: Maximum depth of recursive searches by the other bits; beyond it, codes are compared pairwise.
 _DEEPEST = 4
-#: Seconds that the plain route takes for a code in a table.
+#: Seconds per code in a table without numba.
 _PLAIN_SECONDS = 60e-9
 
 
 @dataclass(frozen=True, slots=True)
 class _Costs:
-    """Nanoseconds of a route.
+    """Cost model of one implementation, in nanoseconds.
 
     Args:
-        sort: To put a code in its place of a table.
-        block: What that takes more for each block of bits that it is sorted by.
-        compare: To compare two codes.
-        table: For each table, however small.
+        sort: Time to sort a code into a table.
+        block: Additional time per block of bits in the sort key.
+        compare: Time to compare two codes.
+        table: Fixed time of a table.
     """
 
     sort: float
@@ -58,9 +58,9 @@ class _Costs:
 
     @cache  # noqa: B019  # two routes, few numbers of bits
     def blocks(self, count: int, bits: int, distance: int) -> int:
-        """Return into how many blocks to cut some bits to find the pairs of `count` codes soonest; 0 if not at all.
+        """Return the fastest number of blocks for the pairs of `count` codes; 0 for pairwise comparison.
 
-        For codes that are spread evenly.
+        Assumes uniformly distributed codes.
         """
         best, least = 0, self.compare * count * count / 2
         for blocks in range(distance + 1, min(distance + 1 + _MOST_SPARE, bits) + 1):
@@ -73,7 +73,7 @@ class _Costs:
 
     @cache  # noqa: B019
     def longest_run(self, bits: int, distance: int) -> int:
-        """Return how many codes that agree on all but some bits are compared each with each."""
+        """Return the largest run of codes, agreeing on all but some bits, for a pairwise comparison."""
         count = 128
         while not self.blocks(count, bits, distance) and count < 2**40:
             count *= 2
@@ -85,32 +85,32 @@ _COMPILED = _Costs(sort=1.0, block=5.0, compare=0.13, table=20_000.0)
 
 
 def find_pairs(codes: CodesLike, distance: int) -> Pairs:
-    """Return all pairs of different codes that differ in at most `distance` bits.
+    """Return all pairs of distinct codes that differ in at most `distance` bits.
 
     Args:
-        codes: In any order; a code that comes twice counts once.
-        distance: Bits that may differ, 0 to 64.
+        codes: In any order; a repeated code counts once.
+        distance: Maximum number of differing bits, 0 to 64.
 
     Returns:
         uint64 of shape (pairs, 2); the smaller code first, in ascending order.
 
     Raises:
-        ParameterError: A distance or a code outside its range.
+        ParameterError: A distance or a code is out of range.
     """
     pairs = np.concatenate([np.empty((0, 2), np.uint64), *stream_pairs(codes, distance)])
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
 def stream_pairs(codes: CodesLike, distance: int, progress: Progress | None = None) -> Iterator[Pairs]:
-    """Yield what `find_pairs` returns, some pairs at a time.
+    """Yield the pairs of `find_pairs`, some at a time.
 
-    Takes 16 bytes a code (without numba about 50) and the pairs that are yielded. Each pair comes once, in no order,
-    but always in the same.
+    Takes 16 bytes a code (without numba about 50), plus the yielded pairs. Each pair comes once, in an arbitrary but
+    reproducible order.
 
     Args:
         codes: As in `find_pairs`.
         distance: As in `find_pairs`.
-        progress: Is told how much is done, 1 at the end.
+        progress: Receives the completed fraction, 1 at the end.
     """
     distance = as_distance(distance)
     own = sort_codes(as_codes(codes).copy())
@@ -124,18 +124,18 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int, progres
     """Yield the pairs of codes.
 
     Args:
-        codes: PADDING longer than there are; their order is changed.
-        differing: On each of these bits a pair must differ somewhere.
-        distance: In how many bits at most.
-        depth: How often those that agree on some bits may be searched by their others.
-        progress: Is told how much is done.
+        codes: Codes and PADDING; the array is reordered.
+        differing: Masks; a pair must differ in at least one bit of each.
+        distance: Maximum number of differing bits.
+        depth: Number of recursive searches left for codes that agree on some bits.
+        progress: Receives the completed fraction.
     """
     codes[codes.size - PADDING :] = 0
     count = codes.size - PADDING
     if not distance or count < 2:
         progress(1.0)
         return
-    # Blocks are cut from the bits that tell the codes apart.
+    # Bits that are equal in all codes are not split into blocks.
     free = int(np.bitwise_or.reduce(codes[:count]) ^ np.bitwise_and.reduce(codes[:count]))
     bits = free.bit_count()
     compiled = loops(count * comb(distance + 2, distance) * _PLAIN_SECONDS)
@@ -163,12 +163,12 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int, progres
 
 
 def _part(progress: Progress, done: int, parts: int) -> Progress:
-    """Return what reports the progress of one of several parts."""
+    """Return a function that reports the progress of one of several parts."""
     return lambda share: progress((done + share) / parts)
 
 
 def _sort_by(codes: Codes, lead: int, scratch: Codes) -> None:
-    """Put codes in an order in which those that agree on some bits stand together, in place."""
+    """Sort codes in place so that codes that agree on some bits are adjacent."""
     if scratch.size:
         for low, width in _stretches(lead):
             order_by(codes, low, width, scratch)
@@ -180,7 +180,7 @@ def _sort_by(codes: Codes, lead: int, scratch: Codes) -> None:
 
 
 def _stretches(mask: int) -> list[tuple[int, int]]:
-    """Return the lowest bit and the number of the bits of each stretch of set bits."""
+    """Return the lowest bit and the length of each run of set bits."""
     stretches = []
     for _, stretch in groupby(enumerate(reversed(bits_of(mask))), key=lambda numbered: numbered[1] - numbered[0]):
         bits = [bit for _, bit in stretch]
@@ -189,7 +189,7 @@ def _stretches(mask: int) -> list[tuple[int, int]]:
 
 
 def _run_starts(codes: Codes, lead: int) -> NDArray[np.int64]:
-    """Return where runs of codes that agree on some bits begin, and the end of the last."""
+    """Return the starts of runs of codes that agree on some bits, and the end of the last."""
     changes = np.flatnonzero((codes[1:] ^ codes[:-1]) & np.uint64(lead)) + 1
     return np.concatenate(([0], changes, [codes.size])) if codes.size else np.zeros(1, np.int64)
 
@@ -208,16 +208,16 @@ def _pairs_in_runs(
     long: list[tuple[int, int]],
     progress: Progress,
 ) -> Iterator[Pairs]:
-    """Yield the pairs of codes that agree on the leading bits, but for runs longer than some number.
+    """Yield the pairs of codes that agree on the leading bits, except in runs that are too long.
 
     Args:
-        codes: PADDING longer than there are; those that agree stand together.
-        lead: The bits to agree on.
-        differing: On each of these bits a pair must differ somewhere.
-        distance: In how many bits at most.
-        longest: Longer runs are left out.
-        long: Gets where these begin and end.
-        progress: Is told how much is done.
+        codes: Codes and PADDING; codes that agree are adjacent.
+        lead: Mask of the bits to agree on.
+        differing: Masks; a pair must differ in at least one bit of each.
+        distance: Maximum number of differing bits.
+        longest: Maximum length of a run; longer runs are skipped.
+        long: Receives the starts and ends of the skipped runs.
+        progress: Receives the completed fraction.
     """
     count = codes.size - PADDING
     compiled = loops(0)
@@ -236,7 +236,7 @@ def _pairs_in_runs(
     starts = _run_starts(codes[:count], lead)
     long += _long_runs(starts, longest)
     sizes = np.diff(starts)
-    # The end of its run for each code; 0, that is no place, for those of long runs.
+    # End of the run of each code; 0, an impossible end, in long runs.
     ends = np.repeat(np.where(sizes > longest, 0, starts[1:]), sizes)
     for first, second in in_ranges(np.arange(1, count + 1), ends, _AT_ONCE):
         one, other = codes[first], codes[second]
@@ -252,24 +252,24 @@ def _pairs_in_runs(
 
 
 def find_clusters(codes: CodesLike, distance: int) -> Groups:
-    """Return the groups of codes that chains of pairs within `distance` bits connect.
+    """Return the connected components of the pairs within `distance` bits.
 
     Args:
-        codes: In any order; a code that comes twice counts once.
-        distance: Bits that may differ, 0 to 64.
+        codes: In any order; a repeated code counts once.
+        distance: Maximum number of differing bits, 0 to 64.
 
     Returns:
-        Each group in ascending order, the groups in the order of their smallest codes; a code that is near no other
-        is in none.
+        Each group in ascending order, the groups in the order of their smallest codes; a code without a pair is in no
+        group.
 
     Raises:
-        ParameterError: A distance or a code outside its range.
+        ParameterError: A distance or a code is out of range.
     """
     return clusters_of(stream_pairs(codes, distance))
 
 
 def clusters_of(pairs: Iterable[Pairs]) -> Groups:
-    """Return what pairs connect, as `find_clusters` does; keeps as many pairs as there are codes, at most."""
+    """Return the connected components of pairs, as `find_clusters` does; keeps at most as many pairs as codes."""
     forest, waiting, size = np.empty((0, 2), np.uint64), list[Pairs](), 0
     for several in pairs:
         waiting.append(several)
@@ -286,9 +286,9 @@ def clusters_of(pairs: Iterable[Pairs]) -> Groups:
 
 
 def _forest(pairs: Pairs) -> Pairs:
-    """Return, for what pairs connect, the smallest code of each group with each of its others.
+    """Return the connected components of pairs as stars: the smallest code of each group with each other code.
 
-    Every round hooks the roots of trees to smaller ones and then has all point to their roots; the number of rounds
+    Each round hooks the roots of trees to smaller ones, and then points all nodes to their roots; the number of rounds
     grows with the logarithm of a group's size.
 
     Source: Y. Shiloach, U. Vishkin, An O(log n) parallel connectivity algorithm (Journal of Algorithms 3, 1982).

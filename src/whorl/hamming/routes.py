@@ -1,4 +1,4 @@
-"""Which route a search takes: plain numpy, or the loops that numba compiles. Both give the same answers."""
+"""Choice between numpy and the loops compiled by numba; both give the same answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-#: What importing numba and loading the compiled loops costs a process, once.
+#: Time to import numba and load the compiled loops, once per process.
 LOADING_SECONDS = 0.6
 
 _LOOPS = "whorl.hamming.compiled"
@@ -15,13 +15,13 @@ _spent_seconds = 0.0
 
 
 def loops(plain_seconds: float) -> Any:
-    """Return the module of compiled loops, or None for the plain route.
+    """Return the module of compiled loops, or None to use numpy.
 
-    The loops are loaded when the plain route has taken about as long as loading them takes: whatever is asked of a
-    process, it takes at most twice as long as if one had known before what is the better route.
+    The loops are loaded once numpy has taken about as long as loading takes. So a process takes at most twice as long
+    as with the best choice made in advance.
 
     Args:
-        plain_seconds: What the plain route will take for the work at hand, roughly.
+        plain_seconds: Estimated time of the current work with numpy.
     """
     global _spent_seconds
     loaded = sys.modules.get(_LOOPS)

@@ -1,7 +1,7 @@
-"""The `Corpus` of simhash-py before 0.4, for programs that used it: the same names, the same answers.
+"""Drop-in replacement for the `Corpus` of simhash-py before 0.4: the same names, the same answers.
 
-Behind it is a `HammingIndex`: the number of blocks decides the order of the answers, and how often each comes, but not
-how they are found. What is different is told in docs/hamming.md.
+A `HammingIndex` does the search: the number of blocks determines the order and the repeats of the answers, but not how
+they are found. docs/hamming.md lists the differences.
 """
 
 from __future__ import annotations
@@ -20,25 +20,26 @@ from whorl.fingerprint.simhash.codes import BITS, LARGEST, Codes, CodesLike, as_
 from whorl.hamming.codes import Groups, Permutation, bits_of, blocks_of, uncollected
 from whorl.hamming.index import HammingIndex
 
-#: Choices of blocks that are still listed; simhash-py takes memory and time for each with every code.
+#: Maximum number of block choices; simhash-py takes memory and time for each of them with every code.
 _MOST_TABLES = 1 << 16
 
 _Places = NDArray[np.int64]
 
 
 class Corpus:
-    """A set of 64-bit codes that differ from queries in few bits.
+    """A set of 64-bit codes for queries within a Hamming distance.
 
     Args:
         num_blocks: Blocks of bits, 1 to 64.
-        diff_bits: Bits that may differ, 0 to `num_blocks`.
-        repeats: Whether `find_all` gives a match once for each table that shows it, as simhash-py does; if not, for the
-            first such table alone.
-        zero_is_none: Whether 0 stands for "nothing found" in the answers of `find_first`, as in simhash-py: then the
-            code 0 is never found there, and where it comes first in a table it hides the others. If not, None does.
+        diff_bits: Maximum number of differing bits, 0 to `num_blocks`.
+        repeats: Whether `find_all` returns a match once for each table that contains it, as simhash-py does; otherwise
+            only for the first of these tables.
+        zero_is_none: Whether `find_first` returns 0 for "nothing found", as simhash-py does: the code 0 is then never
+            found there, and hides the other matches of a table in which it comes first. Otherwise `find_first` returns
+            None.
 
     Raises:
-        ParameterError: Here and in all methods, a number outside its range.
+        ParameterError: Here and in all methods, if a number is out of range.
     """
 
     def __init__(self, num_blocks: int, diff_bits: int, *, repeats: bool = True, zero_is_none: bool = True) -> None:
@@ -57,13 +58,13 @@ class Corpus:
 
     @cached_property
     def tables(self) -> list[Table]:
-        """The tables that simhash-py would keep, in its order."""
+        """The tables of simhash-py, in its order."""
         blocks = blocks_of(LARGEST, self._num_blocks)
         chosen = combinations(blocks, self._num_blocks - self.differing_bits)
         return [Table(self._index, leading, [each for each in blocks if each not in leading]) for leading in chosen]
 
     def insert(self, h: int) -> None:
-        """Add a code; nothing happens if it is there already."""
+        """Add a code; do nothing if it is present."""
         self._index.insert(h)
 
     def insert_bulk(self, hashes: CodesLike) -> None:
@@ -71,15 +72,15 @@ class Corpus:
         self._index.insert_bulk(hashes)
 
     def remove(self, h: int) -> None:
-        """Take a code out; nothing happens if it is not there."""
+        """Remove a code; do nothing if it is absent."""
         self._index.remove(h)
 
     def remove_bulk(self, hashes: CodesLike) -> None:
-        """Take codes out."""
+        """Remove codes."""
         self._index.remove_bulk(hashes)
 
     def find_first(self, query: int) -> int | None:
-        """Return the first match of the first table that has one."""
+        """Return the first match in the first table that has one."""
         return self._first(query, self._index.find_all(query))
 
     def find_first_bulk(self, queries: CodesLike) -> list[int | None]:
@@ -125,7 +126,7 @@ class Corpus:
         return self.tables[0].hashes()
 
     def distance(self, a: int, b: int) -> int:
-        """Return in how many bits two codes differ."""
+        """Return the Hamming distance of two codes."""
         return (as_code(a) ^ as_code(b)).bit_count()
 
     def _first(self, query: int, found: list[int]) -> int | None:
@@ -137,19 +138,21 @@ class Corpus:
 
 
 class Table:
-    """One choice of blocks, as simhash-py would keep a table for it; of a `Corpus`, and changed through that alone.
+    """View of a `Corpus` for one choice of blocks, equivalent to a table of simhash-py.
+
+    Only the `Corpus` changes its codes.
 
     Args:
         index: The codes.
-        leading: Blocks on which a code agrees with the queries it is shown for, as masks.
-        others: The other blocks.
+        leading: Masks of the blocks on which a code has to agree with a query to match in this table.
+        others: Masks of the other blocks.
     """
 
     def __init__(self, index: HammingIndex, leading: Sequence[int], others: Sequence[int]) -> None:
         self._index = index
-        #: The bits of the leading blocks, where they are in a code.
+        #: Mask of the leading blocks' bits in a code.
         self.lead = sum(leading)
-        #: The same bits in a permuted code: on top.
+        #: Mask of the same bits in a permuted code, on top.
         self.search_mask = LARGEST >> BITS - self.lead.bit_count() << BITS - self.lead.bit_count()
         self.permutation = Permutation([bit for mask in (*leading, *others) for bit in bits_of(mask)])
 
@@ -158,20 +161,20 @@ class Table:
         return self.permutation.apply(query)
 
     def unpermute(self, query: int) -> int:
-        """Return the code that `permute` made this one of."""
+        """Invert `permute`."""
         return self.permutation.undo(query)
 
     def select(self, query: int, found: list[int]) -> list[int]:
-        """Return those of the codes found for a query that this table shows, in its order."""
+        """Filter the codes found for a query to the matches of this table, in its order."""
         shown = [code for code in found if not (code ^ query) & self.lead]
         return sorted(shown, key=self.permute) if len(shown) > 1 else shown
 
     def find_all(self, query: int) -> list[int]:
-        """Return the matches that this table shows, in its order."""
+        """Return the matches of this table, in its order."""
         return self.select(query, self._index.find_all(query))
 
     def find_first(self, query: int) -> int:
-        """Return the first of them, or 0."""
+        """Return the first match of this table, or 0."""
         return next(iter(self.find_all(query)), 0)
 
     def hashes(self) -> list[int]:
@@ -181,11 +184,11 @@ class Table:
 
 
 class _Hits:
-    """The codes found for several queries.
+    """Codes found for several queries.
 
     Attributes:
-        owners: Number of the query of each hit, ascending.
-        codes: The code of each.
+        owners: Query number of each hit, ascending.
+        codes: Code of each hit.
     """
 
     def __init__(self, queries: Codes, found: Groups) -> None:
@@ -196,12 +199,12 @@ class _Hits:
         self._differing = found.codes ^ queries[self.owners]
 
     def shown_by(self, table: Table) -> _Places:
-        """Return the hits that a table shows."""
+        """Return the indexes of the hits in a table."""
         return np.flatnonzero(self._differing & np.uint64(table.lead) == 0)
 
     def fill(self, answers: list[list[int]], tables: list[Table], *, repeats: bool) -> None:
-        """Put the codes of each query into its answer, in the order of the tables that show them, and of each table."""
-        times = np.zeros(self.codes.size, np.int64)  # how often the only hit of a query comes
+        """Write the codes of each query into its answer, table by table, in the order of each table."""
+        times = np.zeros(self.codes.size, np.int64)  # number of occurrences of a query's only hit
         several: list[_Places] = []
         for table in tables:
             places = self.shown_by(table)

@@ -1,13 +1,13 @@
-"""Tables that show which of many codes lie near one: Multi-Index Hashing.
+"""Multi-Index Hashing: immutable tables that find the codes within a Hamming distance of a query.
 
-The 64 bits are cut into blocks. Two codes that differ in at most `distance` bits differ in at most a `radius` of
-``distance // blocks`` bits in one of the blocks at least (pigeonhole), so that it is enough to look, for each block,
-at the codes that have the query's bits there or nearly so. A table keeps all codes in the order of one block, and
-where each value of the block begins.
+The 64 bits are split into blocks. If two codes differ in at most `distance` bits, they differ in at most a `radius` of
+``distance // blocks`` bits in at least one block (pigeonhole). So for each block it is enough to examine the codes with
+nearly the query's bits in that block. A table holds all codes sorted by one block, and the start of each value of the
+block.
 
 Source: M. Norouzi, A. Punjani, D. J. Fleet, Fast Exact Search in Hamming Space with Multi-Index Hashing
-(arXiv:1307.2982); with a radius of 0 the tables of G. S. Manku, A. Jain, A. Das Sarma, Detecting Near-Duplicates for
-Web Crawling (WWW 2007) for one block more than bits.
+    (arXiv:1307.2982); with a radius of 0 these are the tables of G. S. Manku, A. Jain, A. Das Sarma, Detecting
+    Near-Duplicates for Web Crawling (WWW 2007) for one block more than differing bits.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from whorl.fingerprint.simhash.codes import BITS, Codes
 from whorl.hamming.codes import Groups, Permutation, in_ranges
 from whorl.hamming.routes import loops
 
-#: Codes that the compiled loops may read behind the last.
+#: Number of codes that the compiled loops may read past the end.
 PADDING = 8
-#: More buckets than this in a table, and its offsets leave the processor's cache.
+#: Maximum width of a bucket number in bits; with more, a table's offsets exceed the processor's cache.
 _WIDEST = 22
 _LARGEST_RADIUS = 2
-#: Nanoseconds that a look into a bucket takes, and each code there; they only choose the layout.
+#: Nanoseconds to visit a bucket, and per code in it; used only to choose the layout.
 _PROBE, _CODE = 25.0, 0.3
-#: Nanoseconds of the plain route: a code in a batch, a query in a batch, a code that is sorted into a table.
+#: Nanoseconds without numba: per code in a batch, per query in a batch, and per code sorted into a table.
 _PLAIN_CODE, _PLAIN_QUERY, _PLAIN_SORT = 15, 500, 60
-#: And microseconds of one query alone.
+#: Seconds of a single query without numba.
 _PLAIN_LOOK = 8e-6
-#: Codes that the plain route compares together.
+#: Number of codes that numpy compares together.
 _AT_ONCE = 1 << 18
-#: Up to so many codes in a bucket Python's own integers are faster than numpy.
+#: Maximum number of codes in a bucket for which Python's integers are faster than numpy.
 _FEW = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which bits the tables are in order of.
+    """Sort keys of the tables: blocks of bits.
 
     Args:
-        distance: How many bits of a code and a query may differ.
-        lows: The lowest bit of each table's block, that of the highest bits first.
-        width: Bits of a block that choose a bucket; with 0 there is one table with one bucket, and a search looks at
-            all codes.
-        radius: How many of them may differ.
+        distance: Maximum number of differing bits.
+        lows: Lowest bit of each table's block, from the highest block down.
+        width: Number of bits of a block that choose a bucket; with 0 there is one table with one bucket, and a search
+            compares all codes.
+        radius: Maximum number of these bits that may differ.
     """
 
     distance: int
@@ -61,7 +61,7 @@ class Layout:
 
     @classmethod
     def choose(cls, distance: int, count: int) -> Layout:
-        """Return the layout that answers a query soonest, for codes that are spread evenly."""
+        """Return the layout with the fastest queries, assuming uniformly distributed codes."""
         widest = min(_WIDEST, max(1, count.bit_length() - 1))
         best, least = cls(distance, (0,), 0, 0), _PROBE + _CODE * count
         for radius in range(_LARGEST_RADIUS + 1):
@@ -76,12 +76,12 @@ class Layout:
 
     @property
     def masks(self) -> list[int]:
-        """The bits of each table's buckets."""
+        """Mask of each table's bucket bits."""
         return [((1 << self.width) - 1) << low for low in self.lows]
 
     @property
     def flips(self) -> list[int]:
-        """What to change of a bucket's number to get those within the radius."""
+        """XOR masks from a bucket's number to the buckets within the radius."""
         return [
             sum(1 << bit for bit in changed)
             for size in range(self.radius + 1)
@@ -90,12 +90,12 @@ class Layout:
 
     @property
     def expected(self) -> float:
-        """How many codes of a thousand a query looks at, for codes that are spread evenly."""
+        """Expected number of codes in a thousand that a query compares, assuming uniformly distributed codes."""
         return 1000.0 * len(self.lows) * len(self.flips) / (1 << self.width)
 
 
 def sort_codes(codes: Codes) -> Codes:
-    """Return codes sorted, each once; the array given may be changed."""
+    """Return codes sorted and distinct; may modify the array."""
     compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
         codes = codes if codes.flags.writeable else codes.copy()
@@ -106,7 +106,7 @@ def sort_codes(codes: Codes) -> Codes:
 
 
 def order_by(codes: Codes, low: int, width: int, scratch: Codes | None = None) -> None:
-    """Put codes in the order of a block of bits, in place."""
+    """Sort codes in place by a block of bits."""
     compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
         scratch = np.empty_like(codes) if scratch is None else scratch
@@ -119,11 +119,11 @@ def order_by(codes: Codes, low: int, width: int, scratch: Codes | None = None) -
 
 
 class Tables:
-    """Codes that do not change, ready for search. One thread at a time may use them.
+    """Immutable tables of codes, for one thread at a time.
 
     Args:
-        codes: uint64, sorted, each once.
-        distance: How many bits may differ.
+        codes: uint64, sorted and distinct.
+        distance: Maximum number of differing bits.
     """
 
     def __init__(self, codes: Codes, distance: int) -> None:
@@ -138,7 +138,7 @@ class Tables:
         for number, low in enumerate(layout.lows):
             table = self._all[number * codes.size : (number + 1) * codes.size]
             table[:] = codes
-            if number:  # sorted codes are in order of the block of the highest bits already
+            if number:  # sorted codes are already in the order of the highest block
                 order_by(table, low, layout.width, scratch)
             ends = self._ends[number * (buckets + 1) : (number + 1) * (buckets + 1)]
             if compiled:
@@ -150,7 +150,7 @@ class Tables:
         self._flips = np.array(layout.flips, np.int64)
         self._lows = np.array(layout.lows, np.int64)
         self._numbers = np.array([distance, layout.radius, codes.size, buckets - 1], np.int64)
-        # A memoryview gives Python's integers twice as fast as an array does.
+        # A memoryview yields Python integers twice as fast as an array does.
         self._view, self._ends_view = self._all.data, self._ends.data
         self._look_seconds = _PLAIN_LOOK * len(layout.lows) * len(layout.flips) / 4
         self._blocks = [
@@ -178,16 +178,16 @@ class Tables:
 
     @property
     def codes(self) -> Codes:
-        """All codes, sorted; not to be changed."""
+        """All codes, sorted; do not modify the array."""
         return self._all[: self._size]
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory."""
+        """Memory in bytes."""
         return self._all.nbytes + self._ends.nbytes
 
     def find(self, query: int) -> list[int]:
-        """Return the codes near one that is within the range of codes, in ascending order."""
+        """Return the codes near a query in ascending order; the query has to be in the range of codes."""
         compiled = loops(self._look_seconds)
         if compiled is None:
             return self._find_plainly(query)
@@ -217,7 +217,7 @@ class Tables:
         return found
 
     def _is_new(self, differing: int, earlier: list[int]) -> bool:
-        """Whether none of the earlier tables shows a code that differs from the query in these bits."""
+        """Check that no earlier table contains a code that differs from the query in these bits."""
         return all((differing & mask).bit_count() > self.layout.radius for mask in earlier)
 
     def find_all(self, queries: Codes) -> Groups:

@@ -1,4 +1,4 @@
-"""Codes as lines of decimal numbers, as simhash-find-all reads and writes them."""
+"""Codes as lines of decimal numbers: the input and output format of simhash-find-all."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from whorl.fingerprint.simhash.codes import LARGEST, Codes
 from whorl.hamming.codes import Groups, uncollected
 from whorl.hamming.routes import loops
 
-#: Bytes that are read at a time.
+#: Bytes read at a time.
 _CHUNK = 1 << 22
-#: Groups that are written at a time, and codes, roughly.
+#: Number of groups written at a time.
 _GROUPS = 1 << 16
-#: Seconds that the plain route takes to read a byte, and to write a number.
+#: Seconds without numba per byte read, and per number written.
 READING_SECONDS, _WRITING_SECONDS = 6e-9, 200e-9
 
 _BLANKS = b" \t\v\f\r"
@@ -25,15 +25,16 @@ _SHOWN = 60
 
 
 def read_codes(stream: BinaryIO, name: str, ahead: bytes = b"") -> Codes:
-    """Read one decimal number from each line; blanks around it do not count.
+    """Read one decimal number from each line, ignoring blanks around it.
 
     Args:
         stream: The lines.
-        name: What to call it.
-        ahead: What was read of it already.
+        name: Name of the stream for error messages.
+        ahead: Bytes already read from the stream.
 
     Raises:
-        ParameterError: A line holds something else, or a number above 2**64 - 1; the message begins with name and line.
+        ParameterError: A line has other content, or a number above 2**64 - 1; the message begins with name and line
+            number.
     """
     read, rest, line = [np.empty(0, np.uint64)], ahead, 1
     while chunk := stream.read(_CHUNK):
@@ -50,19 +51,19 @@ def read_codes(stream: BinaryIO, name: str, ahead: bytes = b"") -> Codes:
 
 
 def _numbers(text: bytes, name: str, line: int) -> Codes:
-    """Return the numbers of whole lines, the first of which has a number itself."""
+    """Return the numbers of complete lines; `line` is the number of the first line."""
     compiled = loops(len(text) * READING_SECONDS)
     if compiled:
         codes = np.empty(len(text) // 2 + 1, np.uint64)
         count, end = compiled.read_numbers(np.frombuffer(text, np.uint8), codes)
         if end == len(text):
             return codes[:count].copy()
-    # int() would take signs, underscores and other alphabets' digits, too.
+    # int() would accept signs, underscores and digits of other alphabets, too.
     elif not text.translate(None, b"0123456789\n" + _BLANKS):
         try:
             return np.frombuffer(array("Q", map(int, text[:-1].split(b"\n"))), np.uint64)
         except (ValueError, OverflowError):
-            pass  # which line it was is found out below
+            pass  # the invalid line is identified below
     return np.array([_number(each, name, line + i) for i, each in enumerate(text[:-1].split(b"\n"))], np.uint64)
 
 
@@ -77,7 +78,7 @@ def _number(text: bytes, name: str, line: int) -> int:
 
 
 def lines_of(groups: Groups) -> Iterator[bytes]:
-    """Yield the text of groups, a line for each, such as ``[1, 2, 3]``."""
+    """Yield the text of groups, one line each, such as ``[1, 2, 3]``."""
     compiled = loops(groups.codes.size * _WRITING_SECONDS)
     for first in range(0, len(groups), _GROUPS):
         ends = groups.ends[first : first + _GROUPS + 1]
@@ -87,5 +88,5 @@ def lines_of(groups: Groups) -> Iterator[bytes]:
         else:
             with uncollected():
                 several = Groups(groups.codes[ends[0] : ends[-1]], ends - ends[0]).to_lists()
-                # A list of ints is spelled as the lines are.
+                # The string form of a list of ints is the line format.
                 yield "".join([f"{each}\n" for each in several]).encode()

@@ -1,4 +1,4 @@
-"""Texts in every script, and what the compiled route makes of them beside the plain one."""
+"""Sample texts in every script, and a comparison of the compiled with the plain route."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, shingles, tokens
 needs_numba = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed")
 
 
-#: Small windows, so that the plain route need not read much to see several.
+#: Small windows, so that a text spans several windows without being slow by the plain route.
 WINDOW = 3 * BUFFER_UNITS
 
 
-#: Enough for one shingle, so that a text of one odd word has minima to compare.
+#: Enough words for a shingle, so that a text of one odd word has minima.
 AROUND = "one two three four "
 
 
@@ -64,12 +64,12 @@ texts = st.lists(fragments, max_size=30).map("".join)
 
 @cache
 def made(scheme: Scheme) -> Kernel:
-    """Return the kernel of a scheme, made once."""
+    """Return the cached kernel of a scheme."""
     return Kernel(scheme)
 
 
 def all_but_one_kept(folder: Path) -> dict[str, str]:
-    """Return the environment of a machine that has compiled all loops but one; its cache is in the folder."""
+    """Return the environment of a machine that has compiled all loops but one; the folder contains its cache."""
     from numba.core.caching import _CacheLocator
 
     made(Scheme())
@@ -85,7 +85,7 @@ def words_of(one: Kernel, text: str) -> list[str]:
 
 
 def assert_same(text: str, scheme: Scheme) -> None:
-    """Both routes find the same words, hashes and minima, alone or among several texts."""
+    """Assert that both routes give the same words, hashes and minima, alone and among several texts."""
     words = tokens(text, scheme.profile)
     one = made(scheme)
     halves = murmur_halves(words, scheme.shingle_size)

@@ -1,4 +1,4 @@
-"""Chinese and Japanese divided by the compiled loop, against the plain dictionary."""
+"""Division of Chinese and Japanese by the compiled loop, compared with the plain dictionary."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHARACTERS = "日本語文章人東京分词測試中国のをひらがなカタ
 
 def divided(segments: list[str], profile: str, kind: int = DIVIDED_WORD) -> tuple[list[list[int] | None], int]:
     """
-    Where the words of each segment end, None where that is left to the plain route, and how many are left to it.
+    Return the word ends of each segment, None for those left to the plain route, and the number of those.
     """
     from whorl.fingerprint.compiled.cjk import divide
 
@@ -55,7 +55,7 @@ def plain(segment: str, profile: str) -> list[int]:
 @given(st.lists(st.text(CHARACTERS, min_size=1, max_size=30), min_size=1, max_size=5), st.sampled_from(PROFILES))
 def test_the_words_of_segments(segments: list[str], profile: str) -> None:
     """
-    Ends are those of the plain dictionary, however many segments there are, and what else stands within them.
+    The word ends are those of the plain dictionary, for any number of segments with any characters.
     """
     assert divided(segments, profile) == ([plain(segment, profile) for segment in segments], 0)
 
@@ -63,7 +63,8 @@ def test_the_words_of_segments(segments: list[str], profile: str) -> None:
 @pytest.mark.parametrize("rare", ["ｶﾞ", "\u3300", "𠀀", "ไทย", "\ud800"])
 def test_what_is_rare_is_left_alone(rare: str) -> None:
     """
-    Characters that normalization changes, of other planes and of other dictionaries are for the plain route.
+    Segments with characters changed by normalisation, of other planes or of other dictionaries are left to the plain
+    route.
     """
     segments = ["日本語", f"東京{rare}文章", "日本語"]
     if rare == "𠀀":
@@ -75,6 +76,6 @@ def test_what_is_rare_is_left_alone(rare: str) -> None:
 
 def test_other_segments_are_passed_over() -> None:
     """
-    Only what the rules for Chinese and Japanese give to a dictionary is divided here.
+    Only segments that the rules for Chinese and Japanese pass to a dictionary are divided.
     """
     assert divided(["日本語", "文章"], "icu74", DIVIDED_WORD - 1) == ([None, None], 2)

@@ -1,4 +1,4 @@
-"""The first use of the loops on a machine makes nobody wait, and says what happens."""
+"""First use of the compiled loops on a machine: texts are processed while another process compiles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from whorl.fingerprint.scheme import Scheme
 
 pytestmark = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed")
 
-#: A machine that has a loop to compile: the stream is taken while another process does, and once more when it has.
+#: A program for a machine with one loop to compile: it reads the stream while another process compiles, and again
+#: afterwards.
 STREAM = """
 import json
 from whorl.fingerprint import batch
@@ -49,14 +50,14 @@ print(json.dumps({
 @pytest.mark.slow
 def test_nobody_waits(tmp_path: Path) -> None:
     """
-    Texts are fingerprinted while the loops are compiled, by the plain route and with the same numbers; a line says so.
+    While the loops are compiled, the plain route gives the same numbers, and one line on standard error says so.
     """
     environment = all_but_one_kept(tmp_path)
     ended = subprocess.run(
         [sys.executable, "-c", STREAM], env=environment, capture_output=True, text=True, timeout=300, check=True
     )
     told = json.loads(ended.stdout)
-    # Whether the stream was done before the compiler is for the machine to say; what comes out is not.
+    # The machine's speed decides whether the stream ends before the compilation, but must not change the result.
     assert told["same"]
     assert told["is_kept"]
     assert not told["is_compiling"]
@@ -67,7 +68,7 @@ def test_nobody_waits(tmp_path: Path) -> None:
 
 def test_a_scheme_that_the_loops_do_not_know() -> None:
     """
-    Nothing is compiled for a scheme of which the plain route does everything.
+    Nothing is compiled for a scheme that the plain route handles alone.
     """
     assert first_use.kernel_if_ready(Scheme(hash_set_size=3)) is None
     assert not first_use.is_compiling()
@@ -75,7 +76,7 @@ def test_a_scheme_that_the_loops_do_not_know() -> None:
 
 @pytest.fixture
 def nobody_loads() -> None:
-    """What earlier tests of this process have begun to load is loaded."""
+    """Wait for loading threads that earlier tests of this process started."""
     for thread in _loading():
         thread.join()
 
@@ -83,7 +84,7 @@ def nobody_loads() -> None:
 @pytest.mark.usefixtures("nobody_loads")
 def test_many_searches_load_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A process that only searches has the loops at hand after the third of three searches, and not before.
+    A process that only searches loads the loops after the third search, the threshold here, and not before.
     """
     kernel.Kernel()
     monkeypatch.setattr(kernel, "_compiled", Event())
@@ -92,7 +93,7 @@ def test_many_searches_load_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(2):
         first_use.count_search(Scheme())
     assert _loading() == []
-    # numba's modules are there, but nobody is to wait for the loops.
+    # numba's modules are imported, but the loops count as not loaded yet.
     assert not kernel.is_loaded()
     first_use.count_search(Scheme())
     for thread in _loading():
@@ -103,7 +104,7 @@ def test_many_searches_load_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("nobody_loads")
 def test_searches_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Where the loops cannot be kept on disk, searches do without them; who has much to read compiles them.
+    If the loops cannot be cached on disk, searches do without them; a large amount of text compiles them.
     """
     from whorl.fingerprint.compiled import jit
 
@@ -118,7 +119,7 @@ def test_searches_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert kernel.is_loaded()
 
 
-#: A process forks when a thread of its own is half through importing numba; the child then wants the loops, too.
+#: A program that forks while its thread is in the middle of importing numba; the child then uses the loops, too.
 FORK = """
 import os, signal, sys, threading
 from whorl.fingerprint.compiled import first_use

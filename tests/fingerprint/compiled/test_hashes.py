@@ -1,4 +1,4 @@
-"""Shingles hashed side by side and taken into buckets, as one by one."""
+"""Hashes and bucket minima of the compiled loops, compared with the plain route."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ pytestmark = needs_numba
                                     Scheme("icu77", 300, 7)], ids=lambda scheme: scheme.name)  # fmt: skip
 def test_other_schemes(scheme: Scheme) -> None:
     """
-    Shingle size and bucket count are the scheme's, also where a bucket is no power of two, and a shingle is long.
+    Other shingle sizes and bucket counts give the same result, including counts that are no power of two and long
+    shingles.
     """
     for text in (" ".join(SCRIPTS), " ".join(map(str, range(2000))), "w " * 299, "w " * 300, "x" * 3000 + " " + AROUND):
         assert_same(text, scheme)
@@ -35,7 +36,8 @@ def test_other_schemes(scheme: Scheme) -> None:
 )
 def test_shingles_of_any_length(words: list[str], scheme: Scheme) -> None:
     """
-    Whatever is left of a shingle behind its last whole block, and however many are equally long.
+    Shingles of any length have the right hashes, for any remainder after the last block and any number of equal
+    lengths.
     """
     assert_same(" ".join(words), scheme)
 
@@ -43,7 +45,7 @@ def test_shingles_of_any_length(words: list[str], scheme: Scheme) -> None:
 @given(st.lists(st.lists(st.booleans(), min_size=7, max_size=7), min_size=1, max_size=3))
 def test_empty_buckets_take_the_next_ones_value(texts: list[list[bool]]) -> None:
     """
-    Round the end, and of a text without any filled bucket nothing changes.
+    An empty bucket takes the value of the next filled one, cyclically; without any filled bucket nothing changes.
     """
     from whorl.fingerprint.compiled.hashes import rotate
 

@@ -1,4 +1,4 @@
-"""What compiled loops do that numba's language cannot say, and what is kept of them."""
+"""Low-level helpers of the compiled loops, and their cache on disk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = needs_numba
 @pytest.mark.process
 def test_a_full_cache(tmp_path: Path) -> None:
     """
-    Where there is no room for what one loop compiles to, it is said once, and the numbers are the same.
+    If the disk is too full to cache a loop, one warning is given, and the numbers are the same.
     """
     program = """
 from numba.core import caching
@@ -38,7 +38,7 @@ print(Kernel().many(['a b c d e'])[0][0, 0, 0])
 @pytest.mark.process
 def test_no_folder_for_a_cache(tmp_path: Path) -> None:
     """
-    Where no folder can be written, a loop works, and it is said why it will be compiled again.
+    If no cache folder is writable, a loop works, and a warning explains the repeated compilation.
     """
     loop = tmp_path / "doubling.py"
     loop.write_text("from whorl.fingerprint.compiled.jit import kept\n@kept\ndef doubled(number): return 2 * number\n")
@@ -57,7 +57,8 @@ print(doubled(21))
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what is mapped")
 def test_llvm_takes_no_memory_once_loops_are_loaded(tmp_path: Path) -> None:
     """
-    What of it is mapped then is what the linker has written, a fiftieth of it; and it still compiles.
+    After loading, only the pages of LLVM that the linker has modified stay in memory, a fiftieth; LLVM can still
+    compile.
     """
     program = """
 import numpy as np
@@ -81,7 +82,8 @@ print(loop(lambda number: 2 * number)(21))
 
 def test_what_the_linker_has_written_is_never_let_go_of() -> None:
     """
-    Nor where it is swapped out by now, or where nobody says so; only what is as it is in the file.
+    Only unmodified pages of the library are released: none with anonymous or swapped memory, and none without these
+    fields.
     """
     from whorl.fingerprint.compiled.jit import pages_as_in_file
 
@@ -106,7 +108,7 @@ def test_what_the_linker_has_written_is_never_let_go_of() -> None:
 
 
 def _run(program: str, environment: dict[str, str]) -> tuple[str, str]:
-    """Return what a program prints, and what it says on standard error."""
+    """Return the standard output and the standard error of a program."""
     ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     return ended.stdout, ended.stderr
 
@@ -114,7 +116,7 @@ def _run(program: str, environment: dict[str, str]) -> tuple[str, str]:
 @pytest.mark.slow
 def test_what_is_read_and_written_at_once() -> None:
     """
-    Eight bytes as one number, eight units copied, and the lowest bit set, at every place.
+    Helpers read eight bytes as a number, copy eight units and find the lowest set bit, at every position.
     """
     from whorl.fingerprint.compiled import jit
 
@@ -138,7 +140,7 @@ def test_what_is_read_and_written_at_once() -> None:
 
 def test_what_is_kept_is_named_by_its_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A change in any module that is compiled in, the dictionary's constants as well, gives other names.
+    A change in any compiled module, or in the dictionary's constants, changes the name of the cache.
     """
     from whorl.fingerprint.compiled import jit
 
@@ -157,7 +159,7 @@ def test_what_is_kept_is_named_by_its_sources(tmp_path: Path, monkeypatch: pytes
 
 def test_what_others_compiled_is_not_kept_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Nobody may have to wait on another processor or for another numba; where nothing can be kept, nothing is.
+    Loops compiled for another processor or by another numba are not reused; without a cache nothing counts as cached.
     """
     import numba
 
@@ -175,7 +177,7 @@ def test_what_others_compiled_is_not_kept_here(tmp_path: Path, monkeypatch: pyte
     assert compiled(2) == 4
     assert jit.is_kept(__name__)
     with monkeypatch.context() as unready:
-        # Nothing is made ready to compile where nothing is compiled.
+        # A cached loop does not prepare the compiler.
         unready.setattr(type(compiled.targetctx), "refresh", lambda _: pytest.fail("ready to compile"))
         again = jit.loop(doubled)
         again._cache = jit._Cache(doubled)

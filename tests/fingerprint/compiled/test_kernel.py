@@ -1,7 +1,8 @@
-"""The fast route gives the numbers of the plain one, whatever the text."""
+"""The compiled kernel, compared with the plain route on all kinds of text."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -33,7 +34,7 @@ pytestmark = needs_numba
 @pytest.mark.parametrize("text", SCRIPTS, ids=range(len(SCRIPTS)))
 def test_every_script_alone_and_among_others(text: str, profile: str) -> None:
     """
-    Words, minima and number of shingles are those of the plain route, in every script and at every border.
+    Words, minima and numbers of shingles equal those of the plain route, in every script and next to any other.
     """
     for whole in (text, AROUND + text, text + "x", text.replace(" ", ""), "".join(SCRIPTS) + text):
         assert_same(whole, Scheme(profile))
@@ -48,7 +49,7 @@ def test_every_script_alone_and_among_others(text: str, profile: str) -> None:
 @example(text="a b c d e")
 def test_any_text(profile: str, text: str) -> None:
     """
-    There is no text on which the routes differ.
+    Both routes agree on any text.
     """
     assert_same(text, Scheme(profile))
 
@@ -57,7 +58,7 @@ def test_any_text(profile: str, text: str) -> None:
 @pytest.mark.parametrize("filler", ["word ", "x", "слово ", "日本語", "😀", "e\u0301 ", "3.14 don't "])
 def test_the_border_of_a_window(filler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A text that is read in several windows has the words and the shingles of the whole.
+    A text that is read in several windows has the words and shingles of the whole.
     """
     monkeypatch.setattr(kernel, "WINDOW", WINDOW)
     numbered = "".join(f"{filler}{number} " for number in range(WINDOW // 8))
@@ -68,7 +69,7 @@ def test_the_border_of_a_window(filler: str, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_many_texts_are_each_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    No shingle reaches from one text into the next, wherever windows and slow words stand.
+    No shingle extends from one text into the next, wherever windows end and slow words occur.
     """
     monkeypatch.setattr(kernel, "WINDOW", WINDOW)
     whole = [
@@ -95,7 +96,7 @@ def test_many_texts_are_each_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 def test_threads_give_the_same() -> None:
     """
-    Kernels of several threads, which share what they remember, do not disturb each other.
+    Kernels in several threads, which share caches, give the same numbers.
     """
     whole = [f"{line} {number} {other}" for number in range(40) for line in SCRIPTS for other in SCRIPTS[::5]]
     expected = made(Scheme()).many(whole)[0]
@@ -107,7 +108,7 @@ def test_threads_give_the_same() -> None:
 @pytest.mark.process
 def test_long_texts_take_no_more_memory() -> None:
     """
-    What a text needs beside itself does not grow with it: 40 MB leave less than 24 MB behind as the highest mark.
+    Memory beyond the text itself does not grow with the text: one of 40 MB raises the peak by less than 24 MB.
     """
     program = """
 import resource
@@ -125,9 +126,28 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 def test_parameters() -> None:
     """
-    A profile that is not there and a shingle of nothing are refused as the plain route refuses them.
+    An unknown profile and an unsupported scheme are errors.
     """
     with pytest.raises(ParameterError, match="icu99"):
         Kernel(Scheme("icu99"))
     with pytest.raises(ParameterError, match="one hash in each bucket; minhash1-icu74-w5-b512-h2 takes"):
         Kernel(Scheme(hash_count=2))
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process")
+def test_too_little_memory_for_llvm() -> None:
+    """
+    The error says that memory is too low, not that a library is missing.
+    """
+    program = (
+        "import resource\n"
+        "from whorl.fingerprint.compiled import kernel\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (250_000_000, 250_000_000))\n"
+        "try:\n    kernel.is_kept()\n"
+        "except MemoryError as error:\n    print(error)\n"
+    )
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert "too little memory" in done.stdout

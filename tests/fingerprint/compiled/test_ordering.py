@@ -1,4 +1,4 @@
-"""Numbers put in order by compiled loops, spread evenly or not."""
+"""Sorting of numbers by compiled loops, for even and uneven distributions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = needs_numba
 @pytest.mark.parametrize("spread", ["evenly", "one bucket", "few values"])
 def test_many_numbers(spread: str) -> None:
     """
-    Those that all fall into one bucket, as somebody may choose them to, take no longer than any others.
+    Numbers are sorted, even if all are in one bucket, as an attacker may choose them, or have few values.
     """
     chance = np.random.default_rng(1)
     upto = {"evenly": 1 << 63, "one bucket": 1 << 20, "few values": 3}[spread]
@@ -25,7 +25,7 @@ def test_many_numbers(spread: str) -> None:
 @given(st.lists(st.integers(0, (1 << 64) - 1) | st.integers(0, 9), max_size=80), st.integers(0, 63))
 def test_few_numbers(numbers: list[int], lead: int) -> None:
     """
-    As numpy has them, whatever bits are said to be the same in all of them.
+    The order is that of numpy, for any number of leading bits declared equal.
     """
     assert_in_order(np.array(numbers, np.uint64), lead)
 

@@ -1,4 +1,4 @@
-"""The compiled loops of sketches, against plain sets and plain bytes; `tests/fingerprint/sketch` has them in use."""
+"""The compiled loops of sketches, compared with plain sets and bytes; `tests/fingerprint/sketch` tests their use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = needs_numba
 
 @pytest.fixture(scope="module", autouse=True)
 def _loops() -> None:
-    """Have the loops at hand, as a process has them that has read much text."""
+    """Load the loops, as in a process that has read much text."""
     Kernel()
     assert kernel.loops_at_hand() is not None
 
@@ -34,7 +34,7 @@ def _loops() -> None:
 )
 def test_counts_are_those_of_sets(sets: list[set[int]], wanted: list[tuple[int, int, int, int]]) -> None:
     """
-    Of any two documents, also of one with itself, and of as many of their hashes as are asked for.
+    Shared hashes are counted for any two documents, for a document with itself, and for any number of their hashes.
     """
     from whorl.fingerprint.compiled.sketches import count_shared
 
@@ -57,7 +57,7 @@ def test_counts_are_those_of_sets(sets: list[set[int]], wanted: list[tuple[int, 
 @given(st.integers(0, 2**32), st.lists(st.integers(0, 4000), min_size=1, max_size=5), st.integers(0, 30), st.data())
 def test_what_is_no_sketch(seed: int, sizes: list[int], at: int, data: st.DataObject) -> None:
     """
-    Bytes whose check sum holds and whose parts are of other lengths are refused, or are a sketch to both routes.
+    Bytes with a valid check sum but inconsistent parts are refused or decoded in the same way by both routes.
     """
     chance, scheme = np.random.default_rng(seed), SketchScheme()
     raws = [

@@ -1,4 +1,4 @@
-"""What the tables promise the compiled loops, held to the words of the plain route; no numba is needed."""
+"""Guarantees of the tables to the compiled loops, compared with the plain route's words; numba is not needed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ profiles = pytest.mark.parametrize("profile", PROFILES)
 @cache
 def characters(profile: str, wanted: int, unwanted: int) -> st.SearchStrategy[str]:
     """
-    The characters of the first plane whose units have all of some flags and none of others.
+    Return the characters of the first plane whose units have all wanted flags and no unwanted one.
     """
     units = layout(profile).units
     found = np.flatnonzero((units & (wanted | unwanted)) == wanted)
@@ -46,7 +46,7 @@ def folded(profile: str, text: str) -> str:
 @cache
 def words(profile: str) -> st.SearchStrategy[str]:
     """
-    Texts that the tables say are one word of Latin script.
+    Return texts that are one word of Latin script according to the tables.
     """
     first = characters(profile, RUN | START_WORD, CARE | OTHER_SCRIPT)
     others = st.lists(characters(profile, RUN, CARE | OTHER_SCRIPT), max_size=12).map("".join)
@@ -57,7 +57,7 @@ def words(profile: str) -> st.SearchStrategy[str]:
 @given(st.data())
 def test_runs_without_care_are_words(profile: str, data: st.DataObject) -> None:
     """
-    Each as long as it is, folded unit by unit.
+    A run of characters without special care is one word, folded unit by unit.
     """
     word = data.draw(words(profile))
     assert tokens(word, profile) == [folded(profile, word)]
@@ -67,7 +67,7 @@ def test_runs_without_care_are_words(profile: str, data: st.DataObject) -> None:
 @given(st.data())
 def test_what_is_no_run_makes_no_word(profile: str, data: st.DataObject) -> None:
     """
-    Nor does it between words of one script: where a hard end follows one, it has ended.
+    Characters outside of runs form no word, and after a hard end the word before has ended.
     """
     gap = data.draw(st.lists(characters(profile, 0, RUN | OTHER_SCRIPT), max_size=8).map("".join))
     assert tokens(gap, profile) == []
@@ -81,7 +81,7 @@ def test_what_is_no_run_makes_no_word(profile: str, data: st.DataObject) -> None
 @given(st.data())
 def test_soft_ends(profile: str, data: st.DataObject) -> None:
     """
-    A word has ended before a gap where the category of what comes behind that makes sure of it.
+    A word has ended before a gap if the category of the following character says so.
     """
     own = layout(profile)
     one, other = data.draw(words(profile)), data.draw(words(profile))
@@ -97,7 +97,8 @@ def test_soft_ends(profile: str, data: st.DataObject) -> None:
 @profiles
 def test_flags_by_hand(profile: str) -> None:
     """
-    Letters begin words; a quote may be in one and needs care or a look behind it; spaces end buffers.
+    Letters start words; a quote may be inside a word and needs care or a look at the next character; spaces end
+    buffers.
     """
     units = layout(profile).units
 
@@ -117,7 +118,8 @@ def test_flags_by_hand(profile: str) -> None:
 @profiles
 def test_engines_by_hand(profile: str) -> None:
     """
-    Which dictionary knows a unit, and what the compiled loop leaves alone.
+    Each unit has the engine of its dictionary, and marks for characters that the compiled loop leaves to the plain
+    route.
     """
     engines = layout(profile).engines
     assert [int(engines[ord(each)]) & ENGINE for each in "日のカ한ไမa"] == [CJK, CJK, CJK, HANGUL, THAI, BURMESE, 0]

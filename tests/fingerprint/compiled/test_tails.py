@@ -1,4 +1,4 @@
-"""The compiled laws give the numbers of numpy's; `tests/fingerprint/statistics` holds both to whole sums."""
+"""The compiled distributions, compared with numpy's; `tests/fingerprint/statistics` compares both with exact sums."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ counts = st.integers(0, 10**6)
 
 @pytest.fixture(scope="module", autouse=True)
 def _loops() -> None:
-    """Have the loops at hand, as a process has them that has read much text."""
+    """Load the loops, as in a process that has read much text."""
     Kernel()
     assert kernel.loops_at_hand() is not None
 
 
 def test_all_pairs_of_a_sample() -> None:
     """
-    Twenty thousand pairs of documents of all sizes, near and far: the same three overlaps of each.
+    For twenty thousand pairs of documents of all sizes and similarities, both routes give the same three overlaps.
     """
     chance = np.random.default_rng(7)
     a = chance.integers(1, 200_000, 20_000)
@@ -47,7 +47,7 @@ def test_all_pairs_of_a_sample() -> None:
 @given(st.lists(st.tuples(counts, counts, counts, counts), min_size=1, max_size=20))
 def test_any_law(laws: list[tuple[int, int, int, int]]) -> None:
     """
-    However far out in a tail, and where nothing or everything is good or drawn.
+    Tails are equal for any parameters, including extreme tails and none or all good or drawn.
     """
     population = np.array([max(law[:3]) for law in laws])
     good, drawn, least = np.array([law[1:] for law in laws]).T
@@ -58,7 +58,7 @@ def test_any_law(laws: list[tuple[int, int, int, int]]) -> None:
 
 def test_arrays_of_any_kind() -> None:
     """
-    Arrays that stand apart in memory or may not be written to, or of smaller numbers, are no reason to compile anew.
+    Non-contiguous or read-only arrays, and those of smaller integers, cause no further compilation.
     """
     total, drawn, shared = np.array([[1000, 60, 20], [2000, 60, 10]], np.int32).T
     total.flags.writeable = False

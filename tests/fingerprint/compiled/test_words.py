@@ -1,4 +1,4 @@
-"""Words by tables and by the state machine, where Lucene's are."""
+"""Words by tables and by the state machine, compared with the plain route."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = needs_numba
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_character(profile: str) -> None:
     """
-    Each of the first two planes' characters, between letters, after a space and alone, makes the same words.
+    Each character of the first two planes gives the same words between letters, after a space and alone.
     """
     for first in range(0, 0x20000, 0x400):
         characters = [chr(code) for code in range(first, first + 0x400)]
@@ -41,7 +41,7 @@ def test_every_character(profile: str) -> None:
 )
 def test_the_border_of_a_buffer(length: int, filler: str, text: str) -> None:
     """
-    Lucene's buffer of 4,096 units cuts words at the same place, also through a surrogate pair.
+    The end of Lucene's buffer of 4,096 units cuts words at the same position, even within a surrogate pair.
     """
     start = (filler * length)[:length]
     assert_same(start + text + " " + start, Scheme())
@@ -49,7 +49,7 @@ def test_the_border_of_a_buffer(length: int, filler: str, text: str) -> None:
 
 def test_the_tables_of_this_python_are_not_used() -> None:
     """
-    A character newer than a profile is no letter to it, whatever the Unicode of this Python.
+    A character newer than a profile's Unicode version is no letter, whatever the Unicode version of this Python.
     """
     newer = "\u1c89"  # Cyrillic, Unicode 16
     assert unicodedata.category("a") == "Ll"

@@ -1,4 +1,4 @@
-"""Buckets made of places, and of random hashes."""
+"""Sample buckets with given places of their hashes, or with random hashes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from whorl.fingerprint.minhash.buckets import Buckets, buckets_of
 
 
 def at(*places: float | None) -> Buckets:
-    """Buckets whose hashes are at places of theirs, None for an empty one, which then repeats the first."""
+    """Return buckets with hashes at the given places, 0 to 1 within their buckets; None is an empty bucket, which
+    repeats the first.
+    """
     width = (1 << 64) // len(places)
     hashes = [None if place is None else int((number + place) * width) for number, place in enumerate(places)]
     first = next(hash_ for hash_ in hashes if hash_ is not None)
@@ -17,7 +19,7 @@ def at(*places: float | None) -> Buckets:
 
 
 def smallest(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """512 bucket minima, empty buckets filled by rotation."""
+    """Return the minima of 512 buckets, empty ones filled by rotation."""
     found = np.full(512, np.iinfo(np.uint64).max, dtype=np.uint64)
     numbers = (hashes >> np.uint64(55)).astype(np.intp)
     np.minimum.at(found, numbers, hashes)

@@ -1,4 +1,4 @@
-"""Thresholds to numbers, against the tables of Alfresco's and Solr's rules and plain restatements of them."""
+"""Minimum should match and band rows, compared with values of Alfresco and Solr and with reference formulas."""
 
 from fractions import Fraction
 
@@ -11,7 +11,7 @@ from whorl.fingerprint.minhash.banding import band_match_probability, band_rows,
 
 fractions = st.fractions(min_value=Fraction(1, 1000), max_value=1, max_denominator=1000)
 
-#: Of 512 tokens, as Alfresco and Solr compute them.
+#: For 512 tokens, as Alfresco and Solr compute them.
 MINIMA = [(20, 103), (67, 344), (68, 349), (70, 359), (100, 512), (1, 6)]
 ROWS = [
     (20, 80, 2),
@@ -43,7 +43,7 @@ def test_minimum_has_no_rounding_error() -> None:
 @given(st.integers(1, 2000), fractions)
 def test_minimum_is_the_least_that_reaches_the_overlap(count: int, overlap: Fraction) -> None:
     """
-    One token less would be below the overlap.
+    One token fewer would be below the overlap.
     """
     minimum = min_should_match(count, overlap)
     assert Fraction(minimum, count) >= overlap
@@ -53,7 +53,7 @@ def test_minimum_is_the_least_that_reaches_the_overlap(count: int, overlap: Frac
 @pytest.mark.parametrize(("overlap", "probability", "rows"), ROWS)
 def test_rows_of_512(overlap: int, probability: int, rows: int) -> None:
     """
-    Rows are those of the first number of bands whose chance exceeds the probability.
+    The rows are those of the first number of bands with a match probability above the requested one.
     """
     assert band_rows(512, Fraction(overlap, 100), Fraction(probability, 100)) == rows
 
@@ -61,7 +61,7 @@ def test_rows_of_512(overlap: int, probability: int, rows: int) -> None:
 @pytest.mark.parametrize("overlap", [1, 50, 100])
 def test_probability_one_is_never_exceeded_below_identity(overlap: int) -> None:
     """
-    100 % asks for more than bands can promise, so any shared token will do.
+    Bands cannot guarantee 100 %, so any shared token is enough.
     """
     assert band_rows(512, Fraction(overlap, 100), Fraction(1)) == 1
 
@@ -80,7 +80,7 @@ def test_fractions_out_of_range(value: Fraction) -> None:
 @given(st.lists(st.integers(), min_size=1, max_size=60), st.data())
 def test_bands_hold_every_token_and_wrap(tokens: list[int], data: st.DataObject) -> None:
     """
-    All bands are full; read one after the other they are the tokens and then the first ones again.
+    All bands are full; in sequence they are the tokens followed by the first ones again.
     """
     rows = data.draw(st.integers(1, len(tokens)))
     bands = wrapped_bands(tokens, rows)
@@ -102,7 +102,7 @@ def test_more_rows_than_tokens() -> None:
 @given(st.floats(0, 1), st.integers(1, 50), st.integers(1, 50))
 def test_chance_grows_with_bands_and_falls_with_rows(similarity: float, bands: int, rows: int) -> None:
     """
-    More bands find more, longer bands find less.
+    More bands match more often, longer bands less often.
     """
     chance = band_match_probability(similarity, bands, rows)
     assert chance <= band_match_probability(similarity, bands + 1, rows)

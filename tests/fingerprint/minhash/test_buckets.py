@@ -1,4 +1,4 @@
-"""Stock tokens: laws by hand and on random sets with fixed seeds, where no exact sum is within reach."""
+"""Estimates from MinHash buckets: by hand, and on random sets with fixed seeds where exact sums take too long."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def is_found(plan: MinHashPlan, source: Buckets, hit: Buckets) -> bool:
 
 def test_by_hand() -> None:
     """
-    Four buckets: shared, below the hit's, above the hit's, empty in the source; and what each law counts.
+    Four buckets (shared, smaller in the source, smaller in the hit, empty in the source) have the right counts and
+    estimates.
     """
     source, hit = at(0.25, 0.25, 0.75, None), at(0.25, 0.5, 0.5, 0.5)
     overlaps = compare_buckets(source, [hit, source])
@@ -40,7 +41,7 @@ def test_by_hand() -> None:
     assert overlaps.source_counts.tolist() == [2, 3]
     assert overlaps.counts.tolist() == [3, 3]
     assert overlaps.union_counts.tolist() == [4, 3]
-    # 4 buckets, 3 filled, places .25 + .25 + .75 + 1 for the empty one.
+    # Of 4 buckets 3 are filled; the places are .25 + .25 + .75, and 1 for the empty one.
     assert source.size == round(4 * 3 / 2.25)
     found, same = estimate_buckets(overlaps)
     assert (found.shares.a_in_b, found.shares.b_in_a, found.shares.jaccard) == (1 / 2, 1 / 3, 1 / 4)
@@ -49,7 +50,7 @@ def test_by_hand() -> None:
 
 def test_unknown_buckets_count_on_neither_side() -> None:
     """
-    Buckets whose tokens an index lost are left out.
+    Buckets whose tokens the index lost are left out on both sides.
     """
     source = at(0.25, 0.25, 0.75, 0.5)
     known = np.array([True, False, True, True])
@@ -64,7 +65,7 @@ def test_unknown_buckets_count_on_neither_side() -> None:
 
 def test_signatures_of_texts() -> None:
     """
-    Rotation's repeats are not taken for hashes: 3 shingles are 3 filled buckets.
+    Repeats by rotation do not count as hashes: 3 shingles fill 3 buckets.
     """
     words = ["one", "two", "three", "four", "five", "six", "seven"]
     buckets = buckets_of(full_minima(words, Scheme())[:, 0])
@@ -75,7 +76,7 @@ def test_signatures_of_texts() -> None:
 @pytest.mark.parametrize("size", [20, 100, 1000, 50_000])
 def test_sizes(size: int) -> None:
     """
-    About right, by 5 % and more in a few of a hundred.
+    Estimated sizes are unbiased within 2 %, with a standard deviation below 5.5 %.
     """
     sizes = np.array(
         [
@@ -100,8 +101,8 @@ PAIRS = [
 @pytest.mark.parametrize(("metric", "threshold", "source_size", "hit_size"), PAIRS)
 def test_promises(metric: Metric, threshold: Fraction, source_size: int, hit_size: int) -> None:
     """
-    Documents at the threshold pass both phases as often as asked, and the intervals cover; 160 draws, so that 5 points
-    below is what chance alone hardly ever does.
+    Documents at the threshold pass both phases at the requested rate, and the intervals contain the truth; with 160
+    draws, a rate 5 points lower hardly ever occurs by chance.
     """
     overlap = least_overlap(metric, threshold, source_size, hit_size)
     truths = (overlap / (source_size + hit_size - overlap), overlap / source_size, overlap / hit_size)
@@ -130,7 +131,7 @@ def test_promises(metric: Metric, threshold: Fraction, source_size: int, hit_siz
 
 def test_far_below_is_dropped() -> None:
     """
-    Documents 20 points below the threshold seldom stay.
+    Documents 20 points below the threshold are dropped.
     """
     kept = []
     for seed in range(40):
@@ -141,7 +142,7 @@ def test_far_below_is_dropped() -> None:
 
 def test_wrong_arguments() -> None:
     """
-    Errors name what is wrong.
+    Errors name the invalid argument.
     """
     source = at(0.25, 0.5)
     with pytest.raises(SchemeMismatchError, match="2 and 4 buckets"):

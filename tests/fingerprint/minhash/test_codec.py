@@ -1,4 +1,4 @@
-"""Tokens as an index writes them, against one number at a time spelled plainly."""
+"""Spelling of tokens in an index, compared with a reference implementation."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from whorl.fingerprint.minhash.codec import Spelling, as_kept, integers, read, s
 @given(st.lists(st.integers(0, (1 << 64) - 1), min_size=1, max_size=20))
 def test_spelling_equals_the_plain_one(numbers: list[int]) -> None:
     """
-    Arrays are spelled as one number at a time is.
+    Arrays have the same spelling as single numbers.
     """
     assert spell(np.array(numbers, dtype=np.uint64)) == tuple(map(plain_token, numbers))
 
@@ -23,20 +23,20 @@ def test_spelling_equals_the_plain_one(numbers: list[int]) -> None:
         (0x0061_0062_0063_0064, "abcd"),
         (0xD800_0062_DFFF_0064, "\ufffdb\ufffdd"),  # halves of surrogate pairs, each alone
         (0x0061_D83D_DE00_0064, "a😀d"),  # a pair stays a character
-        (0x0061_0062_0063_D83D, "abc\ufffd"),  # a pair that the cut to four units parted
+        (0x0061_0062_0063_D83D, "abc\ufffd"),  # a pair split by the cut to four units
         (0, "\0\0\0\0"),
     ],
 )
 def test_spelling_of_64_bits(number: int, token: str) -> None:
     """
-    A token is four UTF-16 units as Lucene's UTF-8 writer keeps them.
+    A token consists of four UTF-16 units, as Lucene's UTF-8 writer stores them.
     """
     assert spell(np.array([number, number], dtype=np.uint64)) == (token, token)
 
 
 def test_number_of_a_token() -> None:
     """
-    The number is that of the units in the index, U+FFFD where one was lost.
+    A token is read as its units in the index, with U+FFFD for lost ones.
     """
     assert read(["a😀d", "\ufffdb\ufffdd"]).tolist() == [0x0061_D83D_DE00_0064, 0xFFFD_0062_FFFD_0064]
 
@@ -47,7 +47,7 @@ pairs = st.lists(st.tuples(*[st.integers(0, (1 << 64) - 1)] * 2), max_size=20)
 @given(pairs, st.sampled_from(Spelling))
 def test_what_an_index_gives_is_written_back(halves: list[tuple[int, int]], spelling: Spelling) -> None:
     """
-    By arrays and by integers, whatever was lost in it.
+    Tokens of an index are written back unchanged from arrays and from integers, even if units were lost.
     """
     tokens = spell(np.array(halves, np.uint64).reshape(-1, 2), spelling)
     numbers = read(tokens, spelling)
@@ -59,7 +59,8 @@ def test_what_an_index_gives_is_written_back(halves: list[tuple[int, int]], spel
 @given(pairs, st.sampled_from(Spelling))
 def test_what_an_index_keeps_of_hashes(halves: list[tuple[int, int]], spelling: Spelling) -> None:
     """
-    Without writing the tokens it is the same: lone surrogates are lost, also of two that meet between two tokens.
+    as_kept gives the numbers of the spelled tokens directly: lone surrogates are lost, also two that meet between two
+    tokens.
     """
     hashes = np.array(halves, np.uint64).reshape(-1, 2)
     assert np.array_equal(as_kept(hashes, spelling), read(spell(hashes, spelling), spelling))
@@ -68,14 +69,14 @@ def test_what_an_index_keeps_of_hashes(halves: list[tuple[int, int]], spelling: 
 @given(st.lists(st.text(st.characters(exclude_categories=()))), st.sampled_from(Spelling))
 def test_tokens_of_another_kind_are_no_end(tokens: list[str], spelling: Spelling) -> None:
     """
-    A collection may hold anything; what comes of it is as many tokens.
+    Any strings in a collection are read without an error, as the same number of tokens.
     """
     assert len(spell(read(tokens, spelling), spelling)) == len(tokens)
 
 
 def test_alfresco_spelling_drops_leading_zeros() -> None:
     """
-    Each unit is written without leading zeros, the sixteen bytes' low half after the high one.
+    Each unit is written without leading zeros, the high half of the sixteen bytes before the low one.
     """
     halves = np.array([[0x0001_0023_0456_789A, 0xBCDE_F000_0000_0F0F]], dtype=np.uint64)
     assert spell(halves, Spelling.HEX) == ("".join(["1", "23", "456", "789a", "bcde", "f000", "0", "f0f"]),)
@@ -88,7 +89,7 @@ def test_alfresco_spelling_drops_leading_zeros() -> None:
 )
 def test_tokens_in_one_text(numbers: list[int]) -> None:
     """
-    They are those that are spelled one by one, with the first mark between them that none of them holds.
+    The joined text has the tokens as spelled one by one, separated by the first mark that no token contains.
     """
     tokens = spell_integers(numbers, Spelling.UNITS_4)
     marks = "~%@"

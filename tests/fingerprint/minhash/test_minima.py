@@ -1,4 +1,4 @@
-"""MinHash against a plain restatement of Lucene's filter and against tokens that Lucene made."""
+"""MinHash minima, compared with a reference implementation of Lucene's filter."""
 
 import tracemalloc
 
@@ -17,7 +17,7 @@ words = st.lists(st.text(st.characters(exclude_categories=()), min_size=1, max_s
 @given(words, st.sampled_from([1, 7, 64, 512]))
 def test_minima_equal_the_plain_filter(tokens: list[str], bucket_count: int) -> None:
     """
-    The arrays hold what Lucene's loop computes, rotation included.
+    The arrays have the minima of Lucene's loop, with rotation.
     """
     found = full_minima(tokens, Scheme(bucket_count=bucket_count))
     assert [tuple(row) for row in found.tolist()] == plain_minima(tokens, bucket_count)
@@ -36,7 +36,8 @@ schemes = st.builds(
 @given(st.lists(st.sampled_from("abcdef"), max_size=60), schemes)
 def test_every_scheme_equals_the_plain_filter(tokens: list[str], scheme: Scheme) -> None:
     """
-    Several hash functions, several hashes in a bucket (which repeated shingles shrink), buckets left empty.
+    Schemes with several hash functions, several hashes per bucket (fewer after repeated shingles) and empty buckets
+    equal the reference implementation.
     """
     found = full_minima(tokens, scheme)
     assert [high << 64 | low for high, low in found.tolist()] == plain_filter(tokens, scheme)
@@ -48,7 +49,7 @@ def test_every_scheme_equals_the_plain_filter(tokens: list[str], scheme: Scheme)
 )
 def test_the_hashes_of_a_long_text_are_never_there_at_once(scheme: Scheme) -> None:
     """
-    A million shingles, given piece by piece: what is held does not grow with them, and pieces change nothing.
+    A million shingles in pieces take bounded memory and give the minima of the whole.
     """
     maker = np.random.default_rng(1)
     sizes = [0, 1, 99_999, *(100_000 for _ in range(9))]

@@ -1,4 +1,4 @@
-"""A signature recovered from its distinct tokens, as an index would give them back."""
+"""Signatures restored from the distinct tokens of an index."""
 
 from collections import Counter
 
@@ -23,7 +23,7 @@ texts = st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "epsilon"])
 @given(texts)
 def test_repeats_and_order_come_back(words: list[str]) -> None:
     """
-    What is called exact is exact; what is not still has every token, and as many as there are buckets.
+    A signature marked as exact is exact; others have every token, and as many as buckets.
     """
     tokens = spell(full_minima(words, SCHEME))
     for has_repeats in (True, False):
@@ -54,10 +54,11 @@ def test_repeats_and_order_come_back(words: list[str]) -> None:
 @pytest.mark.parametrize("spelling", [Spelling.UNITS_4, Spelling.UNITS_8])
 def test_what_is_called_exact_is_so_under_every_scheme(scheme: Scheme, spelling: Spelling) -> None:
     """
-    Buckets whose borders are within a unit, several hash functions of which each wraps round, several hashes a bucket.
+    Signatures marked as exact are exact for bucket borders within a unit, for several hash functions that each wrap
+    round, and for several hashes per bucket.
     """
     exact = 0
-    # A signature of 65,536 tokens takes as long as a hundred usual ones: fewer texts of each length will do.
+    # A signature of 65,536 tokens takes a hundred times as long, so fewer texts of each length are enough.
     texts = 20 if scheme.bucket_count <= 1000 else 5
     for number in range(texts):
         words = [f"word{number}x{each}" for each in range((5, 6, 8, 60, 900)[number % 5])]
@@ -77,7 +78,7 @@ def test_what_is_called_exact_is_so_under_every_scheme(scheme: Scheme, spelling:
 
 def test_lost_first_units_are_placed_where_they_can_be_from() -> None:
     """
-    A token that begins with half a surrogate pair stands between bucket 431 and bucket 448.
+    A token that begins with half a surrogate pair is placed between buckets 431 and 448.
     """
     starts = [0xD700, 0xD810, 0xDA00, 0xE000]
     hashes = np.array([(start << 48) | 0x0041_0042_0043 for start in starts], dtype=np.uint64)
@@ -92,7 +93,7 @@ def test_lost_first_units_are_placed_where_they_can_be_from() -> None:
 
 def test_padded_hex_tells_its_bucket() -> None:
     """
-    Alfresco's tokens from a field that keeps only distinct ones come back in bucket order.
+    Alfresco's tokens from a field of distinct tokens are restored in bucket order.
     """
     tokens = spell(full_minima([f"word{number}" for number in range(9)], SCHEME), Spelling.HEX)
     found = from_distinct(dict.fromkeys(sorted(tokens), 1), SCHEME, Spelling.HEX, has_repeats=False, order_matters=True)
@@ -103,7 +104,7 @@ def test_padded_hex_tells_its_bucket() -> None:
 
 def test_nothing_gives_an_empty_signature() -> None:
     """
-    A document without tokens has a signature without tokens.
+    A document without tokens has an empty signature.
     """
     assert len(from_distinct({}, SCHEME, Spelling.UNITS_4, has_repeats=True, order_matters=True)) == 0
 
@@ -111,12 +112,13 @@ def test_nothing_gives_an_empty_signature() -> None:
 @pytest.mark.parametrize("bucket_count", [1, 2, 3, 300, 512, 65_536])
 def test_buckets_from_an_index_are_those_of_the_signature(bucket_count: int) -> None:
     """
-    However many there are; a bucket that may have lost its token, or that is empty, counts on neither side.
+    Buckets from an index equal those of the signature, for any number of buckets; a bucket that is empty, or may have
+    lost its token, is left out.
     """
     scheme = Scheme(bucket_count=bucket_count)
     minima = full_minima([f"word{number}" for number in range(100)], scheme)[:, 0]
     expected, found = buckets_of(minima), buckets_from(Signature(scheme, read(spell(minima)), Spelling.UNITS_4))
-    # One bucket in thirty-two, and what a border cuts.
+    # One bucket in thirty-two may be lost, and one at a border.
     assert found.is_known.sum() >= bucket_count * 31 // 32 - 1
     assert (found.is_filled == expected.is_filled & found.is_known).all()
     lost = np.array(["\ufffd" in token for token in spell(minima)])
@@ -139,8 +141,8 @@ def test_buckets_from_an_index_are_those_of_the_signature(bucket_count: int) -> 
 )
 def test_intervals_hold_however_an_index_spells(spelling: Spelling | None, is_in_order: bool, least: float) -> None:
     """
-    Pairs of sets of 20 to 20,000 hashes, of sizes up to ten times apart: the intervals of all shares hold the truth in
-    95 of 100, and sizes are right on average.
+    For pairs of sets of 20 to 20,000 hashes, with sizes up to ten times apart, the intervals contain the true shares in
+    95 of 100 cases, and sizes are right on average.
     """
     chance, holds, ratios = np.random.default_rng(5), list[bool](), list[float]()
     for _ in range(240):
@@ -164,14 +166,14 @@ def test_intervals_hold_however_an_index_spells(spelling: Spelling | None, is_in
 
 def test_an_empty_token_is_no_end() -> None:
     """
-    An index of another kind may hold one; what comes of it is not a signature, but no crash either.
+    An empty token in an index causes no error.
     """
     assert from_distinct({"": 1}, SCHEME, Spelling.HEX, has_repeats=True, order_matters=True).tokens
 
 
 def test_four_words_have_no_signature() -> None:
     """
-    Below one shingle there is nothing to hash; five words are one token, repeated in every bucket.
+    Fewer words than a shingle have no tokens; five words are one token, repeated in every bucket.
     """
     assert sign("one two three four", Scheme()).tokens == ()
     five = sign("one two three four five", Scheme())
@@ -181,7 +183,7 @@ def test_four_words_have_no_signature() -> None:
 
 def test_schemes_that_differ_do_not_meet() -> None:
     """
-    The error names what differs, with both values.
+    The error names the differing part with both values.
     """
     mine, theirs = (Signature(Scheme(profile), np.ones(1, np.uint64)) for profile in ("icu74", "icu77"))
     with pytest.raises(SchemeMismatchError, match=r"profile \(icu74 and icu77\)"):

@@ -1,4 +1,4 @@
-"""64-bit codes, as callers give them."""
+"""64-bit codes as callers give them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whorl.fingerprint.simhash.codes import LARGEST, as_code, as_codes
 @given(st.lists(st.integers(0, LARGEST)))
 def test_numbers_of_any_kind(numbers: list[int]) -> None:
     """
-    Lists, iterators and arrays of any integers give the same codes; an array of codes is not copied.
+    Lists, iterators and arrays of any integer type give the same codes; an array of codes is not copied.
     """
     codes = as_codes(numbers)
     assert codes.dtype == np.uint64
@@ -30,7 +30,7 @@ def test_numbers_of_any_kind(numbers: list[int]) -> None:
 @pytest.mark.parametrize("wrong", [-1, LARGEST + 1, np.int8(-1)])
 def test_numbers_out_of_range(wrong: Any) -> None:
     """
-    One alone and among others.
+    A number out of range is an error, alone and among others.
     """
     with pytest.raises(CodeRangeError, match=r"a code is .* got"):
         as_code(wrong)
@@ -41,7 +41,7 @@ def test_numbers_out_of_range(wrong: Any) -> None:
 @pytest.mark.parametrize("wrong", [1.5, "1", None])
 def test_what_is_no_number(wrong: Any) -> None:
     """
-    Not rounded, and not read.
+    Other types are an error; they are neither rounded nor parsed.
     """
     with pytest.raises(CodeTypeError, match="got"):
         as_code(wrong)
@@ -51,7 +51,7 @@ def test_what_is_no_number(wrong: Any) -> None:
 
 def test_arrays_of_another_shape() -> None:
     """
-    Rows of numbers are not codes.
+    An array of rows is an error.
     """
     with pytest.raises(CodeTypeError, match=r"uint64 of shape \(2, 2\)"):
         as_codes(np.zeros((2, 2), np.uint64))

@@ -1,4 +1,4 @@
-"""lookup3 of many strings at once."""
+"""The hash lookup3 of many strings at once."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from whorl.fingerprint.simhash.lookup3 import lookup3
 
-#: Said there: from which originals, run how.
+#: The file names the original programs and how they were run.
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "simhash.json").read_text(encoding="utf-8"))
 
 
 def test_lookup3_prints_what_its_author_published() -> None:
     """
-    And what the C of simhash-cpp gives.
+    The hashes are those published by the author of lookup3, and those of simhash-cpp.
     """
     for string, primary, secondary, expected in VECTORS["lookup3_published"]:
         assert f"{lookup3([string.encode()], primary, secondary)[0]:016x}" == expected
@@ -27,6 +27,6 @@ def test_lookup3_prints_what_its_author_published() -> None:
 @given(st.lists(st.binary(max_size=40), max_size=6))
 def test_many_are_each_what_it_is_alone(strings: list[bytes]) -> None:
     """
-    Whatever the lengths of the others are.
+    Hashes of many strings equal those of single strings, whatever the lengths.
     """
     assert lookup3(strings).tolist() == [lookup3([each])[0] for each in strings]

@@ -1,4 +1,4 @@
-"""The codes that published libraries make, against what those gave."""
+"""SimHash schemes of published libraries, compared with the codes of those libraries."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from whorl.fingerprint.simhash.voting import Hashes
 ROOT = Path(__file__).parents[3]
 
 
-#: Said there: from which originals, run how.
+#: The file names the original programs and how they were run.
 VECTORS = json.loads((ROOT / "tests" / "vectors" / "simhash.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("scheme", [name for name in VECTORS["texts"][0] if name != "text"])
 def test_texts_have_the_codes_of_the_originals(scheme: str) -> None:
     """
-    One by one and together.
+    Texts have the codes of the original library, one by one and together.
     """
     expected = [vector[scheme] for vector in VECTORS["texts"]]
     assert [simhash(vector["text"], scheme) for vector in VECTORS["texts"]] == expected
@@ -42,7 +42,7 @@ def test_texts_have_the_codes_of_the_originals(scheme: str) -> None:
 
 def test_the_parts_are_those_of_the_originals() -> None:
     """
-    Hashes of byte strings, codes of numbers, windows.
+    Hashes of byte strings, codes of hashes, and windows equal those of simhash-py.
     """
     for string, expected in VECTORS["unsigned_hash"]:
         assert unsigned_hash(string.encode()) == expected
@@ -55,7 +55,7 @@ def test_the_parts_are_those_of_the_originals() -> None:
 @given(st.lists(st.integers(0, 3), max_size=9), st.integers(1, 5))
 def test_windows(tokens: list[int], window: int) -> None:
     """
-    Every one of so many neighbours, taken from what can be read only once.
+    A window contains `window` neighbouring tokens; the tokens may be an iterator.
     """
     expected = [tokens[at : at + window] for at in range(len(tokens) - window + 1)]
     assert list(shingle(iter(tokens), window)) == expected
@@ -63,7 +63,7 @@ def test_windows(tokens: list[int], window: int) -> None:
 
 def test_what_is_out_of_range() -> None:
     """
-    A window of nothing is told before anything is read, and so are numbers beyond 64 bits.
+    A window of 0 is an error before any token is read; numbers beyond 64 bits are an error, too.
     """
     with pytest.raises(ParameterError, match="must be positive, got 0"):
         shingle("abc", 0)
@@ -78,7 +78,7 @@ CODES = [md5_of_four_words, rolling_unicode_words, rolling_ascii_words, md5_of_f
 @pytest.mark.parametrize("codes", CODES)
 def test_texts_are_each_their_own(codes: Callable[[Sequence[str]], Hashes]) -> None:
     """
-    What stands before a text among many, be it nothing or one word, makes no difference to its code.
+    The code of a text does not depend on the preceding texts, even if these are empty or of one word.
     """
     texts = ["", "a", "one two three four five six", "", "One, two: three!", "naïve Straße 東京", "a b", "\ud800 x"]
     assert codes(texts).tolist() == [int(codes([text])[0]) for text in texts]
@@ -87,6 +87,6 @@ def test_texts_are_each_their_own(codes: Callable[[Sequence[str]], Hashes]) -> N
 
 def test_four_words_by_hand() -> None:
     """
-    A text of four words is one feature, whose code is its hash; of three there is none.
+    A text of four words is one feature, and its code is the hash; a text of three words has none.
     """
     assert md5_of_four_words(["a b c d", "a b c"]).tolist() == [unsigned_hash(b"a b c d"), 0]

@@ -1,4 +1,4 @@
-"""SimHash codes: the published libraries' bit for bit, whorl's own against plain Python, by every route."""
+"""SimHash codes: those of published libraries bit for bit, whorl's own compared with plain Python, by every route."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from whorl.fingerprint.simhash.simhash import SCHEMES, combine, distance, named,
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, PROFILES, tokens
 
 ROOT = Path(__file__).parents[3]
-#: Said there: from which originals, run how.
+#: The file names the original programs and how they were run.
 VECTORS = json.loads((ROOT / "tests" / "vectors" / "simhash.json").read_text(encoding="utf-8"))
 ALL = (1 << 64) - 1
 
@@ -43,12 +43,12 @@ texts = st.one_of(
 )
 
 
-# What the originals give
+# Codes of the original libraries
 
 
 def test_compute_is_that_of_the_originals() -> None:
     """
-    Ties, no hashes at all, repeated ones, and up to 300 of them; distances, too.
+    combine and distance equal the originals, for ties, no hashes, repeated hashes, and up to 300 of them.
     """
     for hashes, code in VECTORS["compute"]:
         assert combine(hashes) == code, hashes
@@ -57,7 +57,7 @@ def test_compute_is_that_of_the_originals() -> None:
         assert distance(a, b) == expected
 
 
-# What plain Python gives
+# Codes of a reference implementation in plain Python
 
 
 def plain_vote(votes: Iterable[tuple[int, int]]) -> int:
@@ -73,16 +73,16 @@ def plain_murmur(feature: str) -> int:
 
 
 def plain_words(text: str, profile: str) -> int:
-    """Whorl's own scheme, feature by feature, in integers."""
+    """Return the code of whorl's own scheme, feature by feature, with integers."""
     found = [well_formed(word) for word in tokens(text, profile)]
-    # 8 * n ** 0.75, rounded down, and half of that rounded to the nearest.
+    # 8 * n ** 0.75, rounded down; half of it, rounded to the nearest.
     weights = {word: (isqrt(isqrt(4096 * count**3)) + 1) // 2 for word, count in Counter(found).items()}
     pairs = [(plain_murmur(" ".join(pair)), 4) for pair in pairwise(found)]
     return plain_vote([*((plain_murmur(word), weight) for word, weight in weights.items()), *pairs])
 
 
 def plain_lookup3(string: bytes) -> int:
-    """Jenkins' hashlittle2 with seeds 0, three numbers at a time, as lookup3.c has it."""
+    """Return Jenkins' hashlittle2 with seeds 0, three numbers at a time, as in lookup3.c."""
 
     def turned(value: int, bits: int) -> int:
         return (value << bits | value >> (32 - bits)) & 0xFFFFFFFF
@@ -102,7 +102,7 @@ def plain_lookup3(string: bytes) -> int:
 
 
 def plain_rolling(features: Iterable[bytes]) -> int:
-    """The rolling hash as simhash-cpp 0.1 keeps it: a ring of three, what drops out taken away."""
+    """Return the code of simhash-cpp 0.1's rolling hash: a ring of three hashes, with the oldest one removed."""
 
     def turned(value: int, bits: int) -> int:
         return (value << bits | value >> (64 - bits)) & ALL
@@ -146,7 +146,7 @@ OWN = {f"simhash1-{profile}": profile for profile in PROFILES}
 @example("\ud800 lone \udc00 and \ud83d\ude00 joined", "simhash-py-0.1")
 def test_codes_are_those_of_plain_python(text: str, scheme: str) -> None:
     """
-    Every scheme, any text.
+    Codes of any text equal those of the reference implementation, in every scheme.
     """
     assert simhash(text, scheme) == plain_code(text, scheme)
 
@@ -154,7 +154,7 @@ def test_codes_are_those_of_plain_python(text: str, scheme: str) -> None:
 @given(st.lists(texts, max_size=8), st.sampled_from(SCHEMES))
 def test_many_texts_have_the_codes_of_each(several: list[str], scheme: str) -> None:
     """
-    Read together, no word or pair reaches from one text into the next.
+    Texts processed together have their own codes: no word or pair extends from one text into the next.
     """
     assert simhashes(several, scheme).tolist() == [plain_code(text, scheme) for text in several]
 
@@ -162,7 +162,7 @@ def test_many_texts_have_the_codes_of_each(several: list[str], scheme: str) -> N
 @given(st.lists(st.tuples(numbers, st.integers(0, 1 << 40)), max_size=40))
 def test_votes_are_counted_exactly(cast: list[tuple[int, int]]) -> None:
     """
-    Weighted or not, in any order.
+    Votes are counted exactly, with and without weights, in any order.
     """
     hashes, weights = [hash_ for hash_, _ in cast], [weight for _, weight in cast]
     assert combine(hashes, weights) == plain_vote(cast) == combine(hashes[::-1], weights[::-1])
@@ -172,7 +172,7 @@ def test_votes_are_counted_exactly(cast: list[tuple[int, int]]) -> None:
 @given(st.lists(st.binary(max_size=60), max_size=20))
 def test_lookup3_is_that_of_plain_python(strings: list[bytes]) -> None:
     """
-    Strings of all lengths, hashed together.
+    Strings of all lengths, hashed together, have the hashes of the reference implementation.
     """
     assert lookup3(strings).tolist() == [plain_lookup3(string) for string in strings]
 
@@ -180,7 +180,7 @@ def test_lookup3_is_that_of_plain_python(strings: list[bytes]) -> None:
 @given(numbers, numbers)
 def test_distance_counts_bits(a: int, b: int) -> None:
     """
-    Numpy's numbers count as numbers.
+    The distance is the number of different bits; numpy's integers are accepted.
     """
     assert distance(a, b) == f"{a ^ b:b}".count("1")
     assert distance(a, b) == distance(np.uint64(b), np.uint64(a))  # type: ignore[arg-type]  # not ints, and taken
@@ -188,7 +188,7 @@ def test_distance_counts_bits(a: int, b: int) -> None:
 
 def test_weights_of_words_are_rounded_roots() -> None:
     """
-    4 * n ** 0.75 to the nearest integer, of every n up to 3,000 and of large ones, by integer arithmetic.
+    The weight is 4 * n ** 0.75, rounded to the nearest integer, for every n up to 3,000 and for large ones.
     """
     for count in [*range(1, 3_000), 1 << 20, 10**6, 16**5, 3_000_001]:
         hashes = np.full(count, ALL, np.uint64)
@@ -204,7 +204,8 @@ def test_weights_of_words_are_rounded_roots() -> None:
 @pytest.mark.parametrize(("profile", "together"), [*((profile, 500) for profile in PROFILES), ("icu74", 40_000)])
 def test_compiled_loops_give_the_same(profile: str, together: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    From the first text on, whether a text is read whole, with others, or in several windows.
+    The compiled loops give the codes of the plain route from the first text on, for texts read alone, together or in
+    several windows.
     """
     monkeypatch.setattr(kernel, "WINDOW", 3 * BUFFER_UNITS)
     draw = random.Random(4)
@@ -222,7 +223,7 @@ def test_compiled_loops_give_the_same(profile: str, together: int, monkeypatch: 
 
 def test_without_numba_it_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    However much text there is.
+    Without numba the codes are the same, for any amount of text.
     """
     several = ["слово за слово", "日本語", "plain"]
     expected = simhashes(several).tolist()
@@ -233,7 +234,7 @@ def test_without_numba_it_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_numba_that_does_not_work_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    And the codes come by the plain route.
+    If numba does not work, one warning is given, and the plain route makes the codes.
     """
 
     def broken(*_: object) -> None:
@@ -252,7 +253,7 @@ def test_a_numba_that_does_not_work_is_told_once(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.slow
 def test_a_long_text_is_read_piece_by_piece() -> None:
     """
-    Six million characters; beside a piece of it only the hashes of its words are held.
+    A text of six million characters takes little memory: one piece of it and the hashes of its words.
     """
     text = "".join(f"word{number} " for number in range(500_000))
     tracemalloc.start()
@@ -266,14 +267,14 @@ def test_a_long_text_is_read_piece_by_piece() -> None:
 
 
 def whole(found: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Return features and weights of different words."""
+    """Return features and weights of distinct words."""
     features = [*found, *(" ".join(pair) for pair in pairwise(found))]
     return [plain_murmur(feature) for feature in features], [4] * len(features)
 
 
 def test_texts_are_taken_as_codes_are() -> None:
     """
-    A stream may be endless.
+    Texts are taken as codes are requested, so a stream may be endless.
     """
     taken = 0
 
@@ -288,14 +289,14 @@ def test_texts_are_taken_as_codes_are() -> None:
     assert taken < 20
 
 
-# What makes a good code
+# Quality of the codes
 
 
 @settings(max_examples=30)
 @given(st.lists(words, min_size=1, max_size=20))
 def test_case_width_and_composition_make_no_difference(found: list[str]) -> None:
     """
-    Words are folded, in any script.
+    Case, width and composition of characters do not change the code, in any script.
     """
     text = " ".join(found)
     assert simhash(text) == simhash(text.upper()) == simhash(f"  ({text})\n")
@@ -304,7 +305,8 @@ def test_case_width_and_composition_make_no_difference(found: list[str]) -> None
 
 def test_a_renewed_lease_is_near_and_a_recipe_is_far() -> None:
     """
-    Of the examples; by four-word phrases the two leases are farther apart.
+    The renewed lease of the examples is near the old one, the recipe is far; by four-word phrases the two leases are
+    farther apart.
     """
     read = {
         name: (ROOT / "examples" / "contracts" / f"{name}.txt").read_text(encoding="utf-8")
@@ -317,13 +319,13 @@ def test_a_renewed_lease_is_near_and_a_recipe_is_far() -> None:
     assert distance(lease, renewed) < distance(old, new)
 
 
-# Mistakes
+# Invalid arguments
 
 
 @pytest.mark.parametrize("name", ["", "md5", "simhash1", "simhash1-icu99", "simhash2-icu74", "minhash1-icu74-w5-b512"])
 def test_schemes_that_are_none(name: str) -> None:
     """
-    The error lists those that there are; a stream says so before it is read.
+    The error lists the schemes; a stream raises it before it reads any text.
     """
     for ask in (simhash, lambda text, scheme: simhashes_of([text], scheme)):
         with pytest.raises(ParameterError, match=r"no SimHash scheme.*simhash1-icu74.*simhash-py-0\.4"):
@@ -332,7 +334,7 @@ def test_schemes_that_are_none(name: str) -> None:
 
 def test_a_profile_names_a_scheme() -> None:
     """
-    As with fingerprints.
+    A profile's name stands for whorl's scheme with that profile, as with fingerprints.
     """
     assert [named(profile) for profile in PROFILES] == list(SCHEMES[: len(PROFILES)])
     assert simhash("a:b", "icu77") == simhash("a:b", "simhash1-icu77") != simhash("a:b", "icu74")
@@ -343,7 +345,7 @@ def test_a_profile_names_a_scheme() -> None:
 )
 def test_hashes_that_are_none(hashes: Iterable[int]) -> None:
     """
-    Nothing is wrapped round, cut off or taken for the numbers that its bytes would be.
+    Invalid hashes are an error; none is wrapped, truncated or read from bytes.
     """
     with pytest.raises(ParameterError, match=r"0 to 2\*\*64 - 1"):
         combine(hashes)
@@ -352,7 +354,7 @@ def test_hashes_that_are_none(hashes: Iterable[int]) -> None:
 @pytest.mark.parametrize("weights", [[1], [1, 2, 3], [1.5, 1], [-1, 1], [1 << 53, 1 << 53], ["1", "2"], [[1, 2]]])
 def test_weights_that_are_none(weights: list[object]) -> None:
     """
-    One integer for each hash, not more than can be counted exactly.
+    Weights must be one integer per hash, and small enough to be counted exactly.
     """
     with pytest.raises(ParameterError, match="weight"):
         combine([1, 2], weights)  # type: ignore[arg-type]  # refused, wherever it comes from
@@ -360,7 +362,7 @@ def test_weights_that_are_none(weights: list[object]) -> None:
 
 def test_other_mistakes() -> None:
     """
-    Each is named.
+    The error names the invalid value.
     """
     with pytest.raises(ParameterError, match="one text, not several"):
         simhashes("one text")
@@ -374,7 +376,7 @@ def test_other_mistakes() -> None:
 
 def test_texts_without_words_have_the_code_0() -> None:
     """
-    As with the originals, but for 1e0ng's, to which nothing is a feature.
+    A text without words has the code 0, except in 1e0ng's scheme, whose empty feature has a hash.
     """
     for scheme in SCHEMES:
         assert (simhash("", scheme) == 0) == (scheme != "simhash-1e0ng-2")

@@ -1,4 +1,4 @@
-"""The vote of hashes for the bits of a code, bit by bit in plain Python."""
+"""The vote of hashes on the bits of a code, compared with plain Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ votes = st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(1, 1000)), max
 @given(st.lists(votes, max_size=4))
 def test_votes_are_counted_for_each_bit(texts: list[list[tuple[int, int]]]) -> None:
     """
-    For it less against it, with the weights; a bit is set where more are for it.
+    The tally of a bit is the weight of hashes with it minus that of hashes without it; a positive tally sets the bit.
     """
     hashes = np.array([code for text in texts for code, _ in text], np.uint64)
     weights = [weight for text in texts for _, weight in text]
@@ -28,7 +28,7 @@ def test_votes_are_counted_for_each_bit(texts: list[list[tuple[int, int]]]) -> N
 
 def test_one_vote_each_without_weights() -> None:
     """
-    0b011 and 0b010 agree on the second bit, are even on the first, and against all others.
+    0b011 and 0b010 agree on the second bit, tie on the first, and lack all others.
     """
     counted = tally(np.array([0b011, 0b010], np.uint64), [2])
     assert counted.tolist() == [[0, 2] + [-2] * 62]

@@ -1,4 +1,4 @@
-"""Sketches in few bytes: what is written is read back, as documented, and damage is told."""
+"""Encoding of sketches: round trip, documented format, and detection of damage."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def random_hashes(count: int, seed: int = 1) -> npt.NDArray[np.uint64]:
 @given(st.integers(0, 3000), schemes)
 def test_bytes_give_the_sketch_back(count: int, scheme: SketchScheme) -> None:
     """
-    Whatever the scheme and the size.
+    Any sketch of any scheme is read back.
     """
     sketch = sketch_of(random_hashes(count, seed=count), scheme)
     assert decode(encode(sketch), scheme) == sketch
@@ -48,7 +48,7 @@ def test_bytes_give_the_sketch_back(count: int, scheme: SketchScheme) -> None:
 @given(st.lists(st.integers(0, 3000), max_size=12), schemes)
 def test_several_are_read_at_once(counts: list[int], scheme: SketchScheme) -> None:
     """
-    As each by itself: empty ones, equal ones, and those with as many low bits as others.
+    Sketches read at once equal those read one by one: empty ones, equal ones, and ones with equal numbers of low bits.
     """
     sketches = [sketch_of(random_hashes(count, seed=count), scheme) for count in counts]
     assert decode_all(list(map(encode, sketches)), scheme) == sketches
@@ -60,7 +60,7 @@ def test_several_are_read_at_once(counts: list[int], scheme: SketchScheme) -> No
 @pytest.mark.parametrize("bits", [27, 64])
 def test_bytes_of_unlikely_hashes(numbers: list[int], bits: int) -> None:
     """
-    Hashes need not be spread evenly.
+    Unevenly distributed hashes are read back, too.
     """
     scheme = replace(SCHEME, bits=bits)
     sketch = sketch_of(np.array(numbers, dtype=np.uint64), scheme)
@@ -70,7 +70,7 @@ def test_bytes_of_unlikely_hashes(numbers: list[int], bits: int) -> None:
 @pytest.mark.parametrize(("size", "most"), [(100, 3.2), (500, 2.8), (1000, 2.6), (5000, 2.3), (100_000, 1.8)])
 def test_bytes_are_few(size: int, most: float) -> None:
     """
-    A third of what 64 bits take, and less.
+    A hash takes at most 3.2 of 8 bytes in a small sketch, and 1.8 in a large one.
     """
     sketch = sketch_of(random_hashes(size), SCHEME)
     assert len(encode(sketch)) / len(sketch.hashes) < most
@@ -78,7 +78,7 @@ def test_bytes_are_few(size: int, most: float) -> None:
 
 def test_texts_of_which_some_are_damaged() -> None:
     """
-    Those that are sound are read, whatever stands beside them: no text, one that is no base64, another scheme's bytes.
+    Intact sketches are read even if others are missing, no base64, or of another scheme.
     """
     own = sketch_of(random_hashes(300), SCHEME)
     other = encode(sketch_of(random_hashes(300), replace(SCHEME, bits=24)))
@@ -90,8 +90,8 @@ def test_texts_of_which_some_are_damaged() -> None:
 
 def test_bytes_as_documented() -> None:
     """
-    Two shingles with the hashes 1 and 2**26 + 5 * 2**23 of 27 bits: of the 26 low ones 16 and 8 in planes and two
-    behind each other, 0 and 2; the high bits, 0 and 1, at the places 0 and 1 + 1.
+    The bytes of two shingles with the 27-bit hashes 1 and 2**26 + 5 * 2**23: 16 and 8 of the 26 low bits are in planes,
+    the other two packed in sequence, 0 and 2; the high bits, 0 and 1, are at the positions 0 and 1 + 1.
     """
     sketch = Sketch(SCHEME, 2, np.array([1, (1 << 26) + (5 << 23)], dtype=np.uint64))
     head = bytes([2, 27, 0, 26, 2, 0, 0, 0, 2, 0, 0, 0])
@@ -102,7 +102,7 @@ def test_bytes_as_documented() -> None:
 @given(st.data())
 def test_damage_is_found(data: st.DataObject) -> None:
     """
-    A flipped bit, a cut or an addition never gives another sketch.
+    A flipped bit, a truncation or an addition is an error, never another sketch.
     """
     raw = encode(sketch_of(random_hashes(200), SCHEME))
     at = data.draw(st.integers(0, len(raw) - 1))
@@ -119,22 +119,22 @@ def test_damage_is_found(data: st.DataObject) -> None:
     "body",
     [
         bytes([2, 27, 0, 26, 2, 0, 0, 0, 9, 0, 0, 0, 3]),  # fewer low parts than hashes
-        bytes([2, 27, 0, 3, 2, 0, 0, 0, 9, 0, 0, 0, 3]),  # fewer bits left over than hashes
+        bytes([2, 27, 0, 3, 2, 0, 0, 0, 9, 0, 0, 0, 3]),  # fewer remaining bits than hashes
         bytes([2, 27, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 7]),  # more high parts than hashes
-        bytes([2, 27, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0]),  # none
-        bytes([2, 27, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, 255]),  # eight, and one is said
-        bytes([2, 27, 0, 0, 5, 0, 0, 0, 0, 0, 0, 128]),  # none, and two thousand million are said
+        bytes([2, 27, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0]),  # no high parts
+        bytes([2, 27, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, 255]),  # eight high parts, but a size of one
+        bytes([2, 27, 0, 0, 5, 0, 0, 0, 0, 0, 0, 128]),  # no high parts, but a size of two thousand million
         bytes([2, 27, 0, 71, 5, 0, 0, 0, 2, 0, 0, 0, *[17] * 18, 3]),  # more low bits than a hash has
     ],
 )
 def test_contradictions_are_found(body: bytes) -> None:
     """
-    Bytes whose check sum was made to hold are an error too, and not numpy's.
+    Contradictory bytes with a valid check sum are a StoreError, not an error of numpy.
     """
     raw = body + crc32(body).to_bytes(4, "little")
     with pytest.raises(StoreError, match="contradicts itself"):
         decode(raw)
-    # Beside one with as many low bits, too.
+    # Also together with a sketch of the same number of low bits.
     sound = encode(sketch_of(random_hashes(2), replace(SCHEME, bits=27)))
     for beside in ([raw], [sound, raw], [raw, raw]):
         with pytest.raises(StoreError, match="contradicts itself"):
@@ -143,7 +143,7 @@ def test_contradictions_are_found(body: bytes) -> None:
 
 def test_other_schemes_are_not_read() -> None:
     """
-    Bytes of a sketch of another scheme are refused, and both are named.
+    Bytes of another scheme are refused; the error names both schemes.
     """
     raw = encode(sketch_of(random_hashes(3000), SCHEME))
     for other in (replace(SCHEME, bits=48), replace(SCHEME, k=512)):
@@ -153,7 +153,7 @@ def test_other_schemes_are_not_read() -> None:
 
 def test_sizes_that_do_not_fit() -> None:
     """
-    A document of four thousand million shingles is told, and not written with another size.
+    A document of 2**32 shingles is refused, not written with a wrong size.
     """
     nothing = np.empty(0, np.uint64)
     largest = Sketch(SCHEME, (1 << 32) - 1, nothing)
@@ -164,7 +164,7 @@ def test_sizes_that_do_not_fit() -> None:
 
 def test_what_is_read_stays_as_it_is() -> None:
     """
-    Sketches are values: nobody changes one that others hold.
+    The hashes of decoded sketches are read-only, since they may be shared.
     """
     raw = encode(sketch_of(random_hashes(5), SCHEME))
     for sketch in (decode(raw), *decode_all([raw, raw])):

@@ -1,4 +1,4 @@
-"""Sketches against plain sets, and their tokens."""
+"""Sketches and their tokens, compared with plain sets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from whorl.fingerprint.sketch.sketch import SketchScheme, compare, lookup_number
 pytestmark = pytest.mark.usefixtures("each_route")
 
 SCHEME = SketchScheme()
-#: Small enough for every level to be met with few hashes.
+#: Small enough to reach every level with few hashes.
 SMALL = SketchScheme(k=4, floor_level=2, cap=6, lookup_k=2, bits=32)
 
 schemes = st.builds(
@@ -47,7 +47,7 @@ def plain_level(size: int, scheme: SketchScheme, k: int) -> int:
 @given(schemes, sizes)
 def test_levels(scheme: SketchScheme, size: int) -> None:
     """
-    A level is the least at which about k, or beyond the floor about `cap`, hashes are left.
+    A level is the smallest at which about k hashes are left, or about `cap` beyond the floor.
     """
     assert scheme.level(size) == plain_level(size, scheme, scheme.k)
     assert scheme.lookup_level(size) == plain_level(size, scheme, scheme.lookup_k)
@@ -59,7 +59,7 @@ def test_levels(scheme: SketchScheme, size: int) -> None:
 @given(schemes)
 def test_look_up_levels_have_no_gaps(scheme: SketchScheme) -> None:
     """
-    Each ends with its largest document, and the next larger one stands at the next level.
+    Each level ends with its largest document, and the next larger size belongs to the next level.
     """
     assert scheme.lookup_level(0) == 0
     for level in range(12):
@@ -71,7 +71,8 @@ def test_look_up_levels_have_no_gaps(scheme: SketchScheme) -> None:
 
 def test_default_levels() -> None:
     """
-    Every hash up to 1,024 shingles, an eighth from 4,097 on, at most about 16,384; in the index every one up to 128.
+    By default a sketch has every hash up to 1,024 shingles, an eighth from 4,097 on, at most about 16,384; the index
+    has every one up to 128.
     """
     expected = {0: 0, 1024: 0, 1025: 1, 2048: 1, 2049: 2, 4096: 2, 4097: 3, 131_072: 3, 131_073: 4, 262_145: 5}
     assert {size: SCHEME.level(size) for size in expected} == expected
@@ -83,7 +84,8 @@ def test_default_levels() -> None:
 @given(st.lists(st.integers(0, (1 << 64) - 1), max_size=80), schemes)
 def test_a_sketch_is_what_lies_below_the_bound(numbers: list[int], scheme: SketchScheme) -> None:
     """
-    Shingles are counted by all bits of their hashes; each below the bound is kept by its top bits, for itself.
+    Shingles are counted by all bits of their hashes; a sketch has the top bits of each hash below the bound, with
+    repeats.
     """
     sketch = sketch_of(np.array(numbers + numbers[:3], dtype=np.uint64), scheme)
     distinct = set(numbers)
@@ -100,7 +102,7 @@ def test_a_sketch_is_what_lies_below_the_bound(numbers: list[int], scheme: Sketc
 @given(st.lists(st.integers(0, 400), max_size=200), st.lists(st.lists(st.integers(0, 400), max_size=200), max_size=5))
 def test_comparison_equals_that_of_sets(own: list[int], others: list[list[int]]) -> None:
     """
-    At the larger level, whichever side has it.
+    The comparison takes the larger level of both sketches.
     """
     pool = random_hashes(401)
     source, *hits = (sketch_of(pool[np.array(part, dtype=np.intp)], SMALL) for part in (own, *others))
@@ -117,8 +119,8 @@ def test_comparison_equals_that_of_sets(own: list[int], others: list[list[int]])
 @given(st.lists(st.integers(0, 40), max_size=60), st.lists(st.lists(st.integers(0, 40), max_size=60), max_size=5))
 def test_hashes_that_begin_alike_are_counted_each_for_itself(own: list[int], others: list[list[int]]) -> None:
     """
-    Four hashes begin with the same 27 bits: what is shared is never less than the shingles are, nor more than the
-    prefixes that stand in both, each as often as in either.
+    Four hashes each begin with the same 27 bits: the shared number is at least that of the shared shingles, and equals
+    the multiset intersection of the prefixes.
     """
     pool = np.array([(number // 4 << 40) + number % 4 for number in range(41)], dtype=np.uint64)
     source, *hits = (sketch_of(pool[np.array(part, dtype=np.intp)], SCHEME) for part in (own, *others))
@@ -132,7 +134,8 @@ def test_hashes_that_begin_alike_are_counted_each_for_itself(own: list[int], oth
 @pytest.mark.slow
 def test_accidents_are_as_many_as_said() -> None:
     """
-    Of two sets of 200,000 hashes that share nothing: n / 2**bits of those below the bound, 37 of 25,000.
+    Two disjoint sets of 200,000 hashes have the expected number of accidental matches: n / 2**bits of those below the
+    bound, 37 of 25,000.
     """
     hashes = np.unique(random_hashes(400_000, seed=3))
     parts = np.split(np.random.default_rng(1).permutation(hashes), [200_000])
@@ -144,7 +147,7 @@ def test_accidents_are_as_many_as_said() -> None:
 @pytest.mark.slow
 def test_comparison_of_many() -> None:
     """
-    Hits in many portions, of all levels, beside a source of a high one.
+    Hits of all levels are compared with a high-level source in several portions.
     """
     pool = random_hashes(40_000)
     source = sketch_of(pool, SCHEME)
@@ -156,7 +159,7 @@ def test_comparison_of_many() -> None:
 
 def test_other_schemes_are_refused() -> None:
     """
-    Sketches of different schemes are not compared as if they were alike.
+    Sketches of different schemes cannot be compared.
     """
     sketch = sketch_of(random_hashes(3000), SCHEME)
     for other in (replace(SCHEME, bits=48), replace(SCHEME, k=512)):
@@ -167,7 +170,7 @@ def test_other_schemes_are_refused() -> None:
 @given(st.sampled_from([24, 27, 30, 40, 60, 64]), st.lists(st.integers(0, (1 << 64) - 1), min_size=1, max_size=30))
 def test_tokens_are_the_bits_in_letters(bits: int, numbers: list[int]) -> None:
     """
-    Six bits a letter from the top, in an order that is that of the numbers; distinct as the numbers are.
+    A token has six bits per letter from the top, sorted as the numbers and as distinct.
     """
     scheme = SketchScheme(bits=bits)
     letters = ".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
@@ -190,7 +193,7 @@ def test_tokens_by_hand() -> None:
 
 def test_names_of_schemes() -> None:
     """
-    A name gives its scheme back; others say what a name looks like.
+    A name identifies its scheme; the error for another name shows a valid one.
     """
     assert SCHEME.name == "sketch2-k1024-f3-c16384-l128-b27"
     assert SketchScheme.named("sketch2-k512-f4-c4096-l512-b64") == SketchScheme(512, 4, 4096, 512, 64)
@@ -201,7 +204,7 @@ def test_names_of_schemes() -> None:
 @pytest.mark.parametrize("parts", [{"k": 0}, {"cap": 1000}, {"floor_level": -1}, {"bits": 65}, {"lookup_k": 1025}])
 def test_parameters_of_schemes(parts: dict[str, int]) -> None:
     """
-    Parameters are held to their ranges, and the error names the one.
+    A parameter out of range is named in the error.
     """
     with pytest.raises(ParameterError, match=next(iter(parts))):
         SketchScheme(**parts)
@@ -209,7 +212,7 @@ def test_parameters_of_schemes(parts: dict[str, int]) -> None:
 
 def test_sketches_are_values() -> None:
     """
-    Equal where all parts are, and not changed by accident.
+    Sketches are equal if all parts are, and their hashes are read-only.
     """
     one, other = sketch_of(random_hashes(50), SCHEME), sketch_of(random_hashes(50), SCHEME)
     assert one == other

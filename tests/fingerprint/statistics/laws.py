@@ -1,4 +1,4 @@
-"""Plain laws of what sketches share, number by number."""
+"""Exact distributions of sketch overlaps, number by number."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from whorl.fingerprint.statistics.hypergeometric import binomial_upper_tail, upp
 
 
 def hypergeometric(population: int, good: int, drawn: int) -> npt.NDArray[np.float64]:
-    """Return the chances of 0 .. drawn good ones."""
+    """Return the probabilities of 0 .. drawn good ones."""
     tails = upper_tail(population, good, drawn, np.arange(drawn + 2))
     return tails[:-1] - tails[1:]
 
 
 def binomial(trials: int, chance: float) -> npt.NDArray[np.float64]:
-    """Return the chances of 0 .. trials successes."""
+    """Return the probabilities of 0 .. trials successes."""
     tails = binomial_upper_tail(trials, chance, np.arange(trials + 2))
     return tails[:-1] - tails[1:]
 
 
 def outcomes(a: int, b: int, overlap: int, level: int) -> tuple[Overlaps, npt.NDArray[np.float64]]:
-    """Return all that two sketches at a level can have in common, and the chance of each."""
+    """Return all possible overlaps of two sketches at a level, and their probabilities."""
     rate = 0.5**level
     shared, ours, theirs = np.indices((overlap + 1, a - overlap + 1, b - overlap + 1)).reshape(3, -1)
     chances = binomial(overlap, rate)[shared] * binomial(a - overlap, rate)[ours] * binomial(b - overlap, rate)[theirs]

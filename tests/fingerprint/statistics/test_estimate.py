@@ -1,4 +1,4 @@
-"""Estimates against brute force, and the coverage of their intervals by summing exact laws."""
+"""Estimates compared with brute force, and the coverage of their intervals by exact sums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCHEME = SketchScheme()
 
 
 def interval(size: int, shared: list[int], drawn: int, confidence: float = CONFIDENCE) -> list[tuple[int, int]]:
-    """Return the least and the largest overlap for each number shared of some drawn of a set of `size`."""
+    """Return the interval of overlaps for each number of shared ones among `drawn` of a set of `size`."""
     seen, same = np.array(shared), np.ones(len(shared), np.int64)
     most = size - drawn + seen
     ends = overlap_interval(size * same, np.zeros(len(shared), np.bool_), drawn * same, seen, most, confidence)
@@ -32,22 +32,23 @@ def interval(size: int, shared: list[int], drawn: int, confidence: float = CONFI
 
 def test_by_hand() -> None:
     """
-    5 of 10 drawn, 2 of them good: of 2 good ones both are met in 56 of 252 draws, of 8 good ones only 3 at least.
+    5 of 10 are drawn, 2 of them good: with 2 good ones in all, both are drawn in 56 of 252 cases; with 8 good ones, at
+    least 3 are drawn.
     """
-    # With 7 good ones 2 of 5 are met in 21 of 252 draws.
+    # With 7 good ones, 2 of 5 drawn are good in 21 of 252 cases.
     assert interval(10, [2], 5) == [(2, 7)]
 
 
 def test_all_drawn_is_exact() -> None:
     """
-    The interval is the value.
+    If all are drawn, the interval is the exact value.
     """
     assert interval(10, list(range(11)), 10) == [(count, count) for count in range(11)]
 
 
 def test_nothing_drawn_says_nothing() -> None:
     """
-    Everything is possible.
+    If none is drawn, every overlap is possible.
     """
     assert interval(10, [0], 0) == [(0, 10)]
     assert interval(0, [0], 0) == [(0, 0)]
@@ -57,7 +58,7 @@ def test_nothing_drawn_says_nothing() -> None:
 @given(st.data())
 def test_ends_are_those_that_trying_all_finds(data: st.DataObject) -> None:
     """
-    However many rows there are, and however far from where an end is first looked for.
+    The ends equal those found by trying all overlaps, for any number of rows and any distance from the first guess.
     """
     total, rows = data.draw(st.integers(1, 400)), data.draw(st.integers(1, 12))
     confidence = data.draw(st.sampled_from([0.05, CONFIDENCE, 0.9999]))
@@ -66,7 +67,7 @@ def test_ends_are_those_that_trying_all_finds(data: st.DataObject) -> None:
         lambda m: st.tuples(st.just(m), st.integers(0, m))
     )
     drawn, shared = np.array(data.draw(st.lists(counts, min_size=rows, max_size=rows))).T
-    # What is drawn beside what is shared are other things.
+    # Drawn hashes that are not shared are outside the overlap.
     most = (total - drawn + shared) // 2 if is_union else total - drawn + shared
     most = np.maximum(most, shared)
     ends = overlap_interval(np.full(rows, total), np.full(rows, is_union), drawn, shared, most, confidence)
@@ -76,14 +77,15 @@ def test_ends_are_those_that_trying_all_finds(data: st.DataObject) -> None:
         population = total - tried if is_union else np.full(tried.shape, total)
         can_be_so_few = upper_tail(population, population - tried, drawn[row], drawn[row] - shared[row]) > tail
         can_be_so_many = upper_tail(population, tried, drawn[row], shared[row]) > tail
-        # The ends themselves are taken to be possible, where nothing else is.
+        # The ends count as possible if no other overlap is.
         assert least == next(iter(tried[can_be_so_many]), most[row])
         assert largest == max(least, next(iter(tried[can_be_so_few][::-1]), shared[row]))
 
 
 def test_an_end_whose_chance_is_just_the_tail() -> None:
     """
-    None of one drawn is good with chance 5 / 200 where 195 of 200 are: just what an interval of 95 % leaves out.
+    With 195 good ones of 200, a single draw is not good with probability 5 / 200, exactly the tail outside a 95 %
+    interval.
     """
     total, drawn, shared, most = np.array([[200], [1], [0], [199]])
     ends = overlap_interval(total, np.array([False]), drawn, shared, most, CONFIDENCE)
@@ -93,7 +95,7 @@ def test_an_end_whose_chance_is_just_the_tail() -> None:
 @pytest.mark.parametrize("drawn", [1, 3, 7, 15, 29])
 def test_intervals_cover(drawn: int) -> None:
     """
-    Over all draws the interval holds the truth in at least 95 % of them, for every truth.
+    For every true overlap, the interval contains it in at least 95 % of all draws.
     """
     size = 30
     found = interval(size, list(range(drawn + 1)), drawn)
@@ -107,7 +109,7 @@ def test_intervals_cover(drawn: int) -> None:
 @pytest.mark.parametrize("level", [1, 2])
 def test_sketches_are_covered(a: int, b: int, level: int) -> None:
     """
-    The same over all sketches that two documents can have.
+    The same holds over all possible sketches of two documents.
     """
     for overlap in range(min(a, b) + 1):
         overlaps, chances = outcomes(a, b, overlap, level)
@@ -129,7 +131,8 @@ def likelihood(a: int, b: int, overlap: int, shared: int, ours: int, theirs: int
 @given(st.data())
 def test_estimate_is_the_likeliest(data: st.DataObject) -> None:
     """
-    Found by trying all overlaps, unless the interval, which comes from another law, leaves it out.
+    The estimate has the maximum likelihood of all overlaps, unless the interval, from another distribution, excludes
+    it.
     """
     a, b, level = data.draw(st.integers(1, 30)), data.draw(st.integers(1, 30)), data.draw(st.integers(1, 3))
     shared = data.draw(st.integers(0, min(a, b)))
@@ -148,7 +151,7 @@ def test_estimate_is_the_likeliest(data: st.DataObject) -> None:
 
 def test_complete_sketches_are_exact() -> None:
     """
-    Real sets below 1,024 shingles are counted; larger ones come close.
+    Sketches of fewer than 1,024 shingles give exact shares; those of larger sets come close.
     """
     pool = np.random.default_rng(1).integers(0, 1 << 64, 40_000, dtype=np.uint64)
     small, large = sketch_of(pool[:1000], SCHEME), sketch_of(pool[:30_000], SCHEME)
@@ -163,7 +166,7 @@ def test_complete_sketches_are_exact() -> None:
 
 def test_wider_confidence_is_a_wider_interval() -> None:
     """
-    And the confidence has to be one.
+    A higher confidence gives a wider interval; a confidence outside (0, 1) is an error.
     """
     ((near, far),), ((least, largest),) = (interval(1000, [50], 100, confidence) for confidence in (0.5, 0.999))
     assert least < near < 500 < far < largest

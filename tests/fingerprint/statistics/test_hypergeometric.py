@@ -1,4 +1,4 @@
-"""Tails against sums of whole binomial coefficients, which have no rounding at all."""
+"""Tails of distributions, compared with exact sums of binomial coefficients."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def draws(draw: st.DrawFn, largest: int = 5_000_000) -> tuple[int, int, int]:
 
 def test_by_hand() -> None:
     """
-    Of 5 cards 2 are red, 2 are drawn: both are red in 1 of 10 hands, at least one in 7.
+    Of 5 cards 2 are red and 2 are drawn: both are red in 1 of 10 hands, at least one is red in 7.
     """
     assert upper_tail(5, 2, 2, [0, 1, 2, 3]).tolist() == pytest.approx([1, 0.7, 0.1, 0], abs=1e-15)
-    # At most 0, 1 or 2 red ones are at least 2, 1 or 0 of the 3 others.
+    # At most 0, 1 or 2 red cards are at least 2, 1 or 0 of the 3 others.
     assert upper_tail(5, 3, 2, [3, 2, 1, 0]).tolist() == pytest.approx([0, 0.3, 0.9, 1], abs=1e-15)
     assert binomial_upper_tail(2, 0.5, [0, 1, 2, 3]).tolist() == pytest.approx([1, 0.75, 0.25, 0], abs=1e-15)
 
@@ -58,7 +58,7 @@ def test_by_hand() -> None:
 @given(draws(), st.integers(0, 301))
 def test_hypergeometric_equals_the_plain_sum(numbers: tuple[int, int, int], least: int) -> None:
     """
-    Both tails are right to 1e-10 of themselves, at any size: at most so many good ones are at least so many others.
+    Both tails have a relative error of at most 1e-10, for any size: at most n good ones are at least drawn - n others.
     """
     expected = plain_upper_tail(*numbers, least)
     assert float(upper_tail(*numbers, least)) == pytest.approx(float(expected), rel=1e-10, abs=1e-300)
@@ -80,7 +80,7 @@ def test_hypergeometric_equals_the_plain_sum(numbers: tuple[int, int, int], leas
 )
 def test_extreme_tails(population: int, good: int, drawn: int, least: int) -> None:
     """
-    A tail keeps its digits down to the smallest floats.
+    Extreme tails keep their precision down to the smallest floats.
     """
     expected = plain_upper_tail(population, good, drawn, least)
     assert float(upper_tail(population, good, drawn, least)) == pytest.approx(float(expected), rel=1e-10)
@@ -89,7 +89,7 @@ def test_extreme_tails(population: int, good: int, drawn: int, least: int) -> No
 @given(st.integers(0, 400), st.integers(0, 1000), st.integers(-1, 401))
 def test_binomial_equals_the_plain_sum(trials: int, permille: int, least: int) -> None:
     """
-    The same for independent trials.
+    The same holds for the binomial distribution.
     """
     expected = plain_binomial(trials, permille, least)
     assert float(binomial_upper_tail(trials, permille / 1000, least)) == pytest.approx(
@@ -99,7 +99,7 @@ def test_binomial_equals_the_plain_sum(trials: int, permille: int, least: int) -
 
 def test_arrays_broadcast() -> None:
     """
-    A table of tails is what its cells are one by one, however many there are.
+    A table of tails has the same values as single calls, for any number of cells.
     """
     good, least = np.arange(0, 2001, 7)[:, None], np.arange(0, 120, 3)
     table = upper_tail(2000, good, 120, least)
@@ -114,7 +114,7 @@ def test_arrays_broadcast() -> None:
 @given(draws(2000), st.fractions(Fraction(1, 100), 1, max_denominator=1000))
 def test_minimum_is_the_largest_that_holds(numbers: tuple[int, int, int], recall: Fraction) -> None:
     """
-    The recall holds at the minimum and not at one token more; `reaches` says the same of every count.
+    The recall holds at the minimum and not with one token more; `reaches` agrees for every count.
     """
     minimum = int(min_should_match_for(*numbers, recall))
     assert plain_upper_tail(*numbers, minimum) >= recall - Fraction(1, 10**11)
@@ -125,7 +125,7 @@ def test_minimum_is_the_largest_that_holds(numbers: tuple[int, int, int], recall
 
 def test_minima_of_many_laws_at_once() -> None:
     """
-    Each is what it is alone, narrow laws beside wide ones and such as have one outcome.
+    Each minimum equals that of a single call, for narrow and wide distributions and for those with one outcome.
     """
     laws = [(0, 0, 0), (5, 5, 3), (10, 9, 5), (20_000, 1, 64), (200_000, 65_000, 12_500), (1 << 40, 1 << 39, 60)]
     laws += [(200_000, 199_999, 12_500), (1000, 0, 10), (3000, 2990, 2999), (1 << 40, (1 << 40) - 40, 1 << 39)]
@@ -142,7 +142,7 @@ def test_minima_of_many_laws_at_once() -> None:
 @given(draws(2000), st.fractions(Fraction(1, 100), 1, max_denominator=100), st.integers(0, 400))
 def test_draws_to_meet(numbers: tuple[int, int, int], recall: Fraction, most: int) -> None:
     """
-    With good and drawn exchanged it is the same question as `least_good_for`.
+    draws_to_meet is `least_good_for` with good and drawn exchanged.
     """
     population, good, _ = numbers
     if good:
@@ -152,7 +152,7 @@ def test_draws_to_meet(numbers: tuple[int, int, int], recall: Fraction, most: in
 
 def test_equal_is_enough() -> None:
     """
-    Drawing 5 of 10 with 9 good takes all 5 good in just half of the cases, and half is held.
+    Drawing 5 of 10 with 9 good ones gives 5 good ones in exactly half of the cases, which satisfies a recall of 1/2.
     """
     assert int(min_should_match_for(10, 9, 5, Fraction(1, 2))) == 5
     assert int(min_should_match_for(10, 9, 5, Fraction(500_001, 1_000_000))) == 4
@@ -163,7 +163,7 @@ def test_equal_is_enough() -> None:
 @given(draws(2000), st.integers(0, 5), st.fractions(Fraction(1, 100), 1, max_denominator=100))
 def test_least_good(numbers: tuple[int, int, int], least: int, recall: Fraction) -> None:
     """
-    One good one less does not hold the recall.
+    One good one fewer does not satisfy the recall.
     """
     population, _, drawn = numbers
     least = min(least, population)
@@ -178,7 +178,7 @@ def test_least_good(numbers: tuple[int, int, int], least: int, recall: Fraction)
 @pytest.mark.parametrize("numbers", [(5, 6, 1), (5, 1, 6), (5, -1, 1), (1 << 41, 1, 1)])
 def test_impossible_counts(numbers: tuple[int, int, int]) -> None:
     """
-    More good ones than there are is an error that names the numbers.
+    Impossible counts are an error that names the numbers.
     """
     with pytest.raises(ParameterError, match=str(numbers[0])):
         upper_tail(*numbers, 1)
@@ -186,7 +186,7 @@ def test_impossible_counts(numbers: tuple[int, int, int]) -> None:
 
 def test_impossible_chances() -> None:
     """
-    Chances and recalls outside their range are errors.
+    Probabilities and recalls outside their range are errors.
     """
     with pytest.raises(ParameterError, match="chance 0 to 1"):
         binomial_upper_tail(5, 1.5, 1)
@@ -199,7 +199,7 @@ def test_a_table_of_tails_says_what_each_law_says(
     laws: list[tuple[int, int, int]], least: int, recall: Fraction
 ) -> None:
     """
-    Laws of any sizes side by side: each has the tails and the minimum that it has alone.
+    Distributions of any sizes in one table have the same tails and minimum as alone.
     """
     population, good, drawn = (np.array(column) for column in zip(*laws, strict=True))
     table = Tails(population, good, drawn)

@@ -1,4 +1,4 @@
-"""What two sets share and what reaches a threshold, by trying every number."""
+"""Shares of two sets, thresholds and percentages, compared with brute force."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ fractions = st.fractions(Fraction(1, 100), 1, max_denominator=100)
 @given(st.sampled_from(Metric), fractions, st.integers(1, 40), st.integers(1, 40))
 def test_overlap_is_the_least_that_reaches_the_threshold(metric: Metric, threshold: Fraction, a: int, b: int) -> None:
     """
-    Found by trying all; and where none does, the size is outside the range of sizes.
+    The minimum overlap equals that found by trying all; if no overlap is enough, it exceeds the smaller size.
     """
 
     def value(overlap: int) -> Fraction:
@@ -50,7 +50,7 @@ def test_overlap_is_the_least_that_reaches_the_threshold(metric: Metric, thresho
 
 def test_thresholds_are_not_floats() -> None:
     """
-    7 % of 100 shingles are 7, where doubles make 8 of them.
+    7 % of 100 shingles are 7; in floating point they would be 8.
     """
     assert least_overlap(Metric.A_IN_B, Fraction(7, 100), 100, 500) == 7
     assert sizes_for(Metric.JACCARD, Fraction(7, 100), 100) == (7, 1428)
@@ -60,7 +60,7 @@ def test_thresholds_are_not_floats() -> None:
 @given(st.sampled_from(Metric), fractions, st.integers(1, 40))
 def test_sizes_are_those_that_can_reach_the_threshold(metric: Metric, threshold: Fraction, size: int) -> None:
     """
-    The least and the largest of all hits of which some overlap is enough.
+    The sizes are the smallest and the largest for which some overlap reaches the threshold.
     """
     beyond = 100 * size + 1
     enough = [
@@ -84,7 +84,7 @@ def test_sizes_are_those_that_can_reach_the_threshold(metric: Metric, threshold:
 )
 def test_words_for_metrics(word: Metric | str, metric: Metric) -> None:
     """
-    A metric is called by its own name, by the word that people have for it, or is given itself.
+    A metric is given by its name, by its word for users, or as the metric itself.
     """
     assert metric_named(word, list(Metric)) is metric
 
@@ -92,7 +92,7 @@ def test_words_for_metrics(word: Metric | str, metric: Metric) -> None:
 @pytest.mark.parametrize("word", ["JACCARD", "", "contains", "containment", Metric.CONTAINMENT, "jaccard "])
 def test_words_for_none(word: Metric | str) -> None:
     """
-    What is no metric, and what is none here, is told with those that can be meant.
+    An unknown metric, or one not allowed here, is an error that lists the valid ones.
     """
     with pytest.raises(ParameterError, match=r"^metric must be jaccard or b_in_a, got"):
         metric_named(word, [Metric.JACCARD, Metric.B_IN_A])
@@ -100,7 +100,7 @@ def test_words_for_none(word: Metric | str) -> None:
 
 def test_shares_by_hand() -> None:
     """
-    10 shared of 20 and of 40; where there is nothing, nothing is shared.
+    Shares of 10 shared of 20 and 40; empty sets share nothing.
     """
     shares = Shares.of_counts(10, 20, 40)
     assert (shares.jaccard, shares.a_in_b, shares.b_in_a) == (0.2, 0.5, 0.25)
@@ -127,7 +127,7 @@ def test_shares_by_hand() -> None:
 )
 def test_percentages(percent: Percent, fraction: Fraction) -> None:
     """
-    As they are written, and nothing is rounded; up to 1 they are fractions.
+    Percentages are converted exactly; numbers up to 1 are fractions.
     """
     assert fraction_of("recall", percent) == fraction
 
@@ -135,7 +135,7 @@ def test_percentages(percent: Percent, fraction: Fraction) -> None:
 @given(st.decimals("0.0001", 100, places=4))
 def test_one_rule_for_every_percentage(typed: Decimal) -> None:
     """
-    The numbers of a FINGERPRINT clause mean what those of every option mean.
+    The numbers of a FINGERPRINT clause have the same meaning as those of every option.
     """
     clause = parse(f"FINGERPRINT:x_{typed:f}")
     assert isinstance(clause, Fingerprint)
@@ -148,7 +148,7 @@ def test_one_rule_for_every_percentage(typed: Decimal) -> None:
 )
 def test_percentages_that_are_none(percent: Percent) -> None:
     """
-    The message names what was asked for and what came, also of a number of a hundred million digits.
+    The message has the name and the given value, even for a number of a hundred million digits.
     """
     with pytest.raises(ParameterError, match=r"^recall must be a percentage above 0 and at most 100, got"):
         fraction_of("recall", percent)
@@ -157,7 +157,7 @@ def test_percentages_that_are_none(percent: Percent) -> None:
 @pytest.mark.parametrize("threshold", [Fraction(0), Fraction(-1, 2), Fraction(101, 100)])
 def test_thresholds_outside_their_range(threshold: Fraction) -> None:
     """
-    A threshold is a share of something, and not nothing of it.
+    A threshold must be above 0 and at most 1.
     """
     with pytest.raises(ParameterError, match=f"at most 1, got {threshold}"):
         sizes_for(Metric.JACCARD, threshold, 10)

@@ -1,4 +1,4 @@
-"""Candidates judged by their sketches: what is promised is kept, whatever the sketches are."""
+"""Verification of candidates by their sketches: the promised recall holds for all sketches."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ROUNDING = 1e-9
 @pytest.mark.parametrize("sizes", [(20, 20), (12, 26), (26, 12), (18, 27), (27, 18)])
 def test_judgement_keeps_what_it_promises(metric: Metric, sizes: tuple[int, int]) -> None:
     """
-    A document just at the threshold is kept at least as often as asked, whichever law was the best.
+    A document just at the threshold is kept at least at the requested rate, whatever distribution is used.
     """
     for threshold in (Fraction(1, 10), Fraction(3, 10), Fraction(1, 2), Fraction(8, 10)):
         overlap = least_overlap(metric, threshold, *sizes)
@@ -55,7 +55,7 @@ def test_judgement_keeps_what_it_promises(metric: Metric, sizes: tuple[int, int]
 @pytest.mark.parametrize("metric", [Metric.JACCARD, Metric.A_IN_B])
 def test_judgement_keeps_it_for_every_source(metric: Metric) -> None:
     """
-    However many hashes the source's sketch has, so for every search.
+    The recall also holds for each size of the source's sketch, so for every search.
     """
     overlap = least_overlap(metric, Fraction(1, 2), 20, 24)
     overlaps, chances = outcomes(20, 24, overlap, 1)
@@ -78,7 +78,7 @@ def test_complete_sketches_are_judged_exactly(
     own: set[int], others: list[set[int]], metric: Metric, threshold: Fraction, recall: Fraction
 ) -> None:
     """
-    No false positive and no miss, whatever the recall.
+    Complete sketches are judged without false positives and misses, for any recall.
     """
     pool = np.random.default_rng(0).integers(0, 1 << 64, 61, dtype=np.uint64)
     source, *hits = (sketch_of(pool[sorted(part)], SCHEME) for part in (own, *others))
@@ -90,21 +90,22 @@ def test_complete_sketches_are_judged_exactly(
 
 def test_by_hand() -> None:
     """
-    A source and a hit of 20 shingles each, 10 hashes of either seen: at a threshold of 100 % all 10 must be shared, of
-    hits that have half of the source 3 or more.
+    A source and a hit have 20 shingles each and 10 hashes in their sketches: for a threshold of 100 % all 10 must be
+    shared, for half of the source 3 or more.
     """
     shared = np.array([10, 9, 3, 2])
     same = np.ones_like(shared)
     seen = Overlaps(20, same * 20, same, same * 10, same * 10, shared)
     recall = Fraction(95, 100)
     assert judge_overlaps(seen, Metric.A_IN_B, Fraction(1), recall).tolist() == [True, False, False, False]
-    # Of the 184,756 draws of 10 of 20, 10 of them good, 1 + 100 + 2,025 have at most 2: 1 %. With 3 it is 9 %.
+    # 10 of 20 are drawn, 10 of the 20 are good: 1 + 100 + 2,025 of the 184,756 draws have at most 2 good ones, 1 %; for
+    # 3 it is 9 %.
     assert judge_overlaps(seen, Metric.A_IN_B, Fraction(1, 2), recall).tolist() == [True, True, True, False]
 
 
 def test_sizes_that_cannot_be_pairs_are_dropped() -> None:
     """
-    A hit of a tenth of the source's size has no half of it, whatever the sketches say.
+    A hit of a tenth of the source's size cannot contain half of it, whatever the sketches say.
     """
     one = np.ones(1, np.int64)
     small = Overlaps(1000, one * 100, one * 8, one * 4, one * 4, one * 4)
@@ -114,7 +115,7 @@ def test_sizes_that_cannot_be_pairs_are_dropped() -> None:
 
 def test_whose_law_it_is() -> None:
     """
-    What lies within the source and is the smaller one is judged by its own hashes, all else by the source's.
+    A hit within the source that is smaller is judged by its own hashes, any other by the source's.
     """
     sizes, source_counts, counts = np.array([50, 100, 200]), np.array([10, 11, 12]), np.array([5, 9, 20])
     for metric in METRICS:
@@ -127,7 +128,7 @@ def test_whose_law_it_is() -> None:
 @pytest.mark.parametrize(("threshold", "recall"), [(0, 1), (2, 1), (1, 0), (1, 2)])
 def test_fractions_outside_their_range(threshold: int, recall: int) -> None:
     """
-    Percentages that somebody forgot to divide are no fractions.
+    Numbers outside (0, 1] are an error; percentages must be divided by 100.
     """
     one = np.ones(1, np.int64)
     seen = Overlaps(20, one * 20, one, one * 10, one * 10, one * 5)

@@ -1,4 +1,4 @@
-"""The words that numpy finds in ASCII text are those of the plain route, whatever the text."""
+"""Words of ASCII text found by numpy: the same as by the plain route."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ fragments = st.one_of(
     st.text(st.characters(codec="ascii"), max_size=8),
 )
 texts = st.lists(fragments, max_size=30).map("".join)
-#: Around the size of Lucene's buffer, with white space here or there or nowhere.
+#: About the size of Lucene's buffer, with white space in some places or none.
 long_texts = st.builds(
     lambda before, unit, count, after: before + unit * (count // len(unit)) + after,
     texts,
@@ -37,7 +37,7 @@ long_texts = st.builds(
 
 
 def read(text: str, profile: str) -> list[str]:
-    """Return the words one by one, and find their places as they should be."""
+    """Return the words one by one, after checking the arrays."""
     words = ascii_words(text, profile)
     assert words.encoded.dtype == np.uint8
     assert words.starts.dtype == np.int64
@@ -49,7 +49,7 @@ def read(text: str, profile: str) -> list[str]:
 
 
 def one_of_each_category(profile: str) -> list[str]:
-    """Return an ASCII character of each category that the profile's rules tell apart."""
+    """Return one ASCII character of each category in the profile's rules."""
     categories = tables(profile).default.categories[:128]
     return [chr(code) for code in np.unique(categories, return_index=True)[1].tolist()]
 
@@ -58,8 +58,8 @@ def one_of_each_category(profile: str) -> list[str]:
 @profiles
 def test_every_five_characters(profile: str) -> None:
     """
-    The rules look no further than one character to either side: no five characters, and since a blank is one of them
-    no fewer, have other words.
+    The rules look at most one character to either side, so equal words of all sequences of five characters prove the
+    rules; with blanks among them, shorter ones are included.
     """
     pieces = list(map("".join, product(one_of_each_category(profile), repeat=5)))
     assert len(pieces) >= 12**5
@@ -70,7 +70,7 @@ def test_every_five_characters(profile: str) -> None:
 @profiles
 def test_every_short_text(profile: str) -> None:
     """
-    Nor do the beginning and the end of a text act otherwise than a blank.
+    The start and the end of a text act like a blank.
     """
     for size in range(4):
         for piece in map("".join, product(one_of_each_category(profile), repeat=size)):
@@ -80,7 +80,7 @@ def test_every_short_text(profile: str) -> None:
 @profiles
 def test_every_character_between_any_two(profile: str) -> None:
     """
-    Characters of one category do the same, and capitals fold.
+    All characters of a category follow the same rules, and capitals fold.
     """
     around = one_of_each_category(profile)
     pieces = list(map("".join, product(around, ASCII, around)))
@@ -96,7 +96,7 @@ def test_every_character_between_any_two(profile: str) -> None:
 @example(text=" " + "a." * BUFFER_UNITS)
 def test_any_text(profile: str, text: str) -> None:
     """
-    Any ASCII text, also where Lucene's buffer ends within a word.
+    Any ASCII text has the same words, even if Lucene's buffer ends within a word.
     """
     assert read(text, profile) == tokens(text, profile)
 
@@ -110,13 +110,13 @@ def test_any_text(profile: str, text: str) -> None:
         ("Don't 'quote' 3.14, 1,000.", ["don't", "quote", "3.14", "1,000"]),
         ("snake_case _ __ _.", ["snake_case", "__"]),
         ("a.1 1.a a,b 1;2 5'3", ["a", "1", "1", "a", "a", "b", "1;2", "5'3"]),
-        ("# * #1 C++", ["1", "c"]),  # what is an emoji only before a keycap
+        ("# * #1 C++", ["1", "c"]),  # part of an emoji only before a keycap mark
         ("a\0b\x7fc", ["a", "b", "c"]),
     ],
 )
 def test_words_that_a_reader_can_check(profile: str, text: str, words: list[str]) -> None:
     """
-    The same in every profile.
+    These words are the same in every profile.
     """
     assert read(text, profile) == words
 
@@ -133,7 +133,7 @@ def test_the_colon_is_the_profiles(profile: str, words: list[str]) -> None:
 @profiles
 def test_texts_as_they_are(profile: str) -> None:
     """
-    Prose and programs: this project's own, about a megabyte, in one text.
+    The same holds for real prose and programs: this project's own files, about a megabyte, in one text.
     """
     files = sorted(
         [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("src/**/*.py"), *ROOT.glob("tests/**/*.py")]
@@ -145,7 +145,7 @@ def test_texts_as_they_are(profile: str) -> None:
 
 def test_its_places_are_those_of_shingles() -> None:
     """
-    Five words from one start on, hashed, are the hash of the shingle.
+    The hash of five words in sequence is that of their shingle.
     """
     text = "To be, or not to be: that is the question. " * 200
     words = ascii_words(text)
@@ -157,7 +157,7 @@ def test_its_places_are_those_of_shingles() -> None:
 
 def test_what_it_does_not_read_is_told() -> None:
     """
-    Other text than ASCII, and a profile that there is not.
+    Text with other characters and unknown profiles are errors.
     """
     with pytest.raises(ParameterError, match="not ASCII"):
         ascii_words("é")

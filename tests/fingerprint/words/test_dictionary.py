@@ -1,4 +1,4 @@
-"""Words in scripts without spaces: dictionaries against plain sets of words, and divisions that a reader can check."""
+"""Words in scripts without spaces: dictionaries compared with plain sets of words, and divisions by hand."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def divided(text: str, engine: int) -> list[str]:
         (THAI, ["ภาษา", "ไทย", "ง่าย"]),
         (THAI, ["ไทย"]),
         (THAI, ["กรุงเทพฯ", "ไทย"]),  # the sign of abbreviation stays with its word
-        (THAI, ["มากๆ", "ๆ", "ไทย"]),  # one sign of repetition, and no more
+        (THAI, ["มากๆ", "ๆ", "ไทย"]),  # only one sign of repetition
         (LAO, ["ພາສາ", "ລາວ"]),
         (KHMER, ["សួស្តី", "ពិភពលោក"]),
         (BURMESE, ["မြန်မာဘာသာ", "စကား"]),
@@ -58,7 +58,7 @@ def divided(text: str, engine: int) -> list[str]:
 )
 def test_divisions(engine: int, words: list[str]) -> None:
     """
-    Each language by its own rules; Hangul is left whole.
+    Each language has its own rules; Hangul is not divided.
     """
     assert divided("".join(words), engine) == words
 
@@ -66,7 +66,7 @@ def test_divisions(engine: int, words: list[str]) -> None:
 @pytest.mark.parametrize(("text", "end", "expected"), [("กฯๆก", 1, 3), ("กๆๆ", 1, 2), ("กฯฯ", 1, 2), ("ๆๆ", 1, 1)])
 def test_suffixes(text: str, end: int, expected: int) -> None:
     """
-    The sign of abbreviation, then that of repetition; neither follows itself.
+    A sign of abbreviation, then one of repetition may follow; neither is repeated.
     """
     roles = [SUFFIX if character in "ฯๆ" else 0 for character in text]
     assert suffixed(text, roles, end) == expected
@@ -74,7 +74,7 @@ def test_suffixes(text: str, end: int, expected: int) -> None:
 
 def test_spans_of_one_engine_are_divided() -> None:
     """
-    Each by the engine that knows its characters; what asks for none is passed over.
+    Each span is divided by the engine for its characters; a span without an engine is skipped.
     """
     text = "ภาษาไทย日本語の文章ab"
     assert DICTIONARIES.divide(text, lambda character: character > "z") == [4, 10, 11]
@@ -83,7 +83,7 @@ def test_spans_of_one_engine_are_divided() -> None:
 
 def test_a_character_may_stand_for_several() -> None:
     """
-    A square word is looked up as the word that it stands for, and an end inside it falls on its beginning.
+    A square word is looked up as the word that it abbreviates; a word end inside it moves to its start.
     """
     engine = DICTIONARIES.engine(CJK)
     assert isinstance(engine, LeastCost)
@@ -93,7 +93,7 @@ def test_a_character_may_stand_for_several() -> None:
     assert all(0 < place < 5 for place in engine.breaks("\u3300\u3301日\u3302\u3303"))
 
 
-#: The units of small dictionaries in ICU's two forms: stretches, branches of two, values on the way and at the end.
+#: Units of small dictionaries in ICU's two forms: linear matches, binary branches, intermediate and final values.
 SMALL = {
     (False, (0x10, 0x61, 0x23)): {"a": 1},
     (False, (0x10, 0x61, 0x22, 0x10, 0x62, 0x25)): {"a": 1, "ab": 2},
@@ -108,7 +108,7 @@ SMALL = {
 @pytest.mark.parametrize(("form", "words"), SMALL.items())
 def test_small_dictionaries(form: tuple[bool, tuple[int, ...]], words: dict[str, int]) -> None:
     """
-    Written by hand in both of ICU's forms: all words that stand somewhere are found, and no others.
+    Dictionaries written by hand in both of ICU's forms yield all their words and no others.
     """
     is_wide, units = form
     raw = struct.pack(f">{len(units)}{'H' if is_wide else 'B'}", *units)
@@ -116,7 +116,7 @@ def test_small_dictionaries(form: tuple[bool, tuple[int, ...]], words: dict[str,
     for text in map("".join, product("abc", repeat=4)):
         found, prefix = trie.words(trie.units(text), 0, len(text))
         assert found == [(size, words[text[:size]]) for size in range(1, 5) if text[:size] in words]
-        # Read until no word goes on, what failed included.
+        # Reading continues until no word can match, including the failing unit.
         begun = [size for size in range(1, 5) if any(word.startswith(text[:size]) for word in words)]
         longest = max(map(len, (word for word in words if text.startswith(word))), default=0)
         is_last = len(begun) == longest and not any(
@@ -127,7 +127,7 @@ def test_small_dictionaries(form: tuple[bool, tuple[int, ...]], words: dict[str,
 
 def plain_cost(text: str) -> int:
     """
-    The cost of the cheapest division, by trying them all.
+    Return the cost of the cheapest division, by trying them all.
     """
     trie = load_trie(TABLES.about["dictionaries"]["cjdict"])
 
@@ -153,7 +153,7 @@ def plain_cost(text: str) -> int:
 @given(st.text("日本語文章人カタナーのを東京", min_size=1, max_size=12))
 def test_the_division_costs_least(text: str) -> None:
     """
-    Words of the dictionary, unknown characters and runs of Katakana together cost as little as they can.
+    Words of the dictionary, unknown characters and runs of Katakana have the minimum total cost.
     """
     engine = DICTIONARIES.engine(CJK)
     assert isinstance(engine, LeastCost)

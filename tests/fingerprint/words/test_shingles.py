@@ -1,4 +1,4 @@
-"""The faster reading of a text beside the plain one: the same words, shingles and minima, whatever the text."""
+"""The fast reading of a text, compared with the plain one: the same words, shingles and minima."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.shingles import joined_words, murmur_pieces, pieces
 from whorl.fingerprint.words.tokenizer import CHARACTERS, PROFILES, tokens
 
-#: ASCII, then something else, then ASCII again, each at a length that crosses Lucene's buffers or not.
+#: ASCII, then other text, then ASCII again, with lengths that may cross Lucene's buffers.
 _parts = st.tuples(st.sampled_from(["ab c:d ", "ß ", "\ud800", "ーヨ", "x" * 50, "\n"]), st.integers(1, 700))
 MIXED = st.lists(_parts, max_size=6).map(lambda parts: "".join(part * count for part, count in parts))
 
@@ -26,7 +26,7 @@ MIXED = st.lists(_parts, max_size=6).map(lambda parts: "".join(part * count for 
 @given(st.one_of(TEXTS, MIXED), st.sampled_from(PROFILES), st.integers(1, 6))
 def test_the_same_as_the_plain_reading(text: str, profile: str, size: int) -> None:
     """
-    Words one by one, shingle hashes in text order, and minima.
+    Words, shingle hashes in text order, and minima are equal.
     """
     words = tokens(text, profile)
     assert joined_words(text, profile).words() == [well_formed(word) for word in words]
@@ -39,7 +39,7 @@ def test_the_same_as_the_plain_reading(text: str, profile: str, size: int) -> No
 @pytest.mark.slow
 def test_a_text_of_many_pieces() -> None:
     """
-    Shingles reach over the ends of pieces, and the minima are those of all pieces.
+    Shingles extend over the ends of pieces, and the minima are those of all pieces.
     """
     draw = random.Random(3)
     text = " ".join(draw.choice(["Straße", "plain", "word:two", f"n{draw.randrange(99)}"]) for _ in range(400_000))
@@ -51,7 +51,7 @@ def test_a_text_of_many_pieces() -> None:
 @pytest.mark.parametrize("words", [[], ["a"], ["", "a"], ["a", ""], [""], ["a b", "c"]])
 def test_joined_words(words: list[str]) -> None:
     """
-    Empty words, and words with a blank in them, which folding can make, come back as they were.
+    Empty words and words with a blank, which folding can produce, are returned unchanged.
     """
     assert join(words).words() == words
     assert join(words).followed_by(join(["x", "y"])).words() == [*words, "x", "y"]
@@ -61,7 +61,7 @@ def test_joined_words(words: list[str]) -> None:
 @pytest.mark.slow
 def test_characters_in_the_place_of_words() -> None:
     """
-    One after the other, whatever the script; pieces are put together without a seam.
+    With characters in place of words, their sequence is the same in any script, and pieces join without a gap.
     """
     text = "\tStraße ﬁn\n 𝒜日本 "
     assert joined_words(text, CHARACTERS).encoded.tobytes() == join("strasse fin a日本").encoded.tobytes()

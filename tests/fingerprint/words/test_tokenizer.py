@@ -1,4 +1,4 @@
-"""Words against what Lucene made of the same texts, against rules a reader can check, and against slower selves."""
+"""Tokenisation, compared with Lucene's words of the same texts, with rules by hand, and with slower versions."""
 
 import json
 import re
@@ -26,12 +26,12 @@ from whorl.fingerprint.words.tokenizer import (
 VECTORS = Path(__file__).parents[2] / "vectors"
 profiles = pytest.mark.parametrize("profile", PROFILES)
 
-#: What this package has to get right, in one script or another, most of it beside something it has to leave alone.
+#: Characters with special rules in some script, most of them next to ones without.
 GLUE = (
     "'.:,;_-\" \n\t\0#*19aZéßﬁя漢カーｶﾞﾟ゛ไก한한\u00ad\u200b\u200d\u2019\u0301\u0327\u3099\ufe0f\u20e3\ud83d\ude00😀🇫🇷𐐀"
 )
 any_text = st.text(st.one_of(st.sampled_from(GLUE), st.characters(exclude_categories=())), max_size=60)
-#: A text near the size of Lucene's buffer: few spaces, characters of one or of two UTF-16 units.
+#: A text near the size of Lucene's buffer, with few spaces and characters of one or two UTF-16 units.
 long_text = st.builds(
     lambda unit, count, tail: unit * (count // len(unit)) + tail,
     st.sampled_from(["a", "é", "😀", "漢字", "ab ", "é 😀"]),
@@ -43,7 +43,7 @@ long_text = st.builds(
 @profiles
 def test_words_are_those_of_lucene(profile: str) -> None:
     """
-    Every text of the vectors has the words that the released jars gave it.
+    Every text of the vectors has the words that Lucene's released jars gave it.
     """
     vectors = json.loads((VECTORS / f"words-{profile}.json").read_text())["words"]
     assert len(vectors) > 400
@@ -60,7 +60,7 @@ def test_words_are_those_of_lucene(profile: str) -> None:
         ("e-mail snake_case _ __", ["e", "mail", "snake_case", "__"]),
         ("ﬁve STRAẞE Straße", ["five", "strasse", "strasse"]),
         ("soft\u00adhyphen", ["softhyphen"]),
-        ("cafe\u0301 café", ["café", "café"]),  # the accent of its own becomes part of the letter
+        ("cafe\u0301 café", ["café", "café"]),  # a combining accent becomes part of the letter
         ("e\u0327\u0301 e\u0301\u0327", ["ȩ́", "ȩ́"]),  # the order of two marks does not matter
         ("👩\u200d👩\u200d👧 #️⃣ # 1️⃣", ["👩👩👧", "#\u20e3", "1\u20e3"]),  # joiner and selector fold away
         ("helloмир", ["hello", "мир"]),  # a change of script ends a word
@@ -74,14 +74,14 @@ def test_words_are_those_of_lucene(profile: str) -> None:
         ("မြန်မာဘာသာစကား", ["မြန်မာဘာသာ", "စကား"]),
         ("a\0b", ["a", "b"]),
         ("a\ud800b", ["a", "b"]),
-        ("x \ud83d\ude00", ["x", "😀"]),  # two halves side by side are the pair they would be in Java
-        ("\u3164", [""]),  # a Hangul filler is a letter to the tokenizer and nothing to the fold
+        ("x \ud83d\ude00", ["x", "😀"]),  # two adjacent halves are a pair, as in Java
+        ("\u3164", [""]),  # a Hangul filler is a letter for the tokenizer and removed by folding
         ("ﷺ", ["صلى الله عليه وسلم"]),  # one character, one word, three spaces
     ],
 )
 def test_words(text: str, words: list[str]) -> None:
     """
-    The default profile breaks and folds as Solr 9.7 to 9.10 do.
+    The default profile splits and folds as Solr 9.7 to 9.10 do.
     """
     assert tokens(text) == words
 
@@ -92,7 +92,7 @@ def test_words(text: str, words: list[str]) -> None:
 )
 def test_a_colon_between_letters_depends_on_the_release(profile: str, words: list[str]) -> None:
     """
-    ICU 72 to 75 end a word at a colon between letters; before and after, it joins them.
+    ICU 72 to 75 end a word at a colon between letters; earlier and later releases do not.
     """
     assert tokens("url:http", profile) == words
 
@@ -104,12 +104,12 @@ def test_a_colon_between_letters_depends_on_the_release(profile: str, words: lis
         ("word " + "a" * 4090, [4, 4090]),  # 4,095 units: read at once
         ("word " + "a" * 4096, [4, 4096]),  # the first buffer ends after the space
         ("😀" * 3000, [1] * 3000),
-        ("a" + "𐐀" * 3000, [1, 2047, 952]),  # the cut parts a pair; its halves are no letters
+        ("a" + "𐐀" * 3000, [1, 2047, 952]),  # the cut splits a pair; its halves are no letters
     ],
 )
 def test_a_buffer_without_white_space_ends_a_word(text: str, lengths: list[int]) -> None:
     """
-    Lucene reads 4,096 UTF-16 units at a time, and a word does not go on in the next ones.
+    Lucene reads 4,096 UTF-16 units at a time, and a word ends at the end of a buffer without white space.
     """
     assert [len(word) for word in tokens(text)] == lengths
 
@@ -117,7 +117,7 @@ def test_a_buffer_without_white_space_ends_a_word(text: str, lengths: list[int])
 @pytest.mark.parametrize("space", "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2006\u2008\u200a\u2028\u2029\u205f\u3000")
 def test_a_buffer_ends_after_white_space(space: str) -> None:
     """
-    What ICU4J's isWhitespace accepts is where a buffer may end.
+    A buffer may end after any character that ICU4J's isWhitespace accepts.
     """
     assert [len(word) for word in tokens("a" * 4000 + space + "b" * 200)] == [4000, 200]
 
@@ -125,23 +125,24 @@ def test_a_buffer_ends_after_white_space(space: str) -> None:
 @pytest.mark.parametrize("other", "\0\x85\xa0\u2007\u200b\u202f\ufeff")
 def test_a_buffer_does_not_end_after_other_blanks(other: str) -> None:
     """
-    Next line, no-break spaces and zero-width space are not white space to ICU4J: the buffer is cut at its full length.
+    Next line, no-break spaces and zero-width space are not white space for ICU4J, so the buffer is cut at its full
+    length.
     """
     assert len(tokens("a" * 4000 + other + "b" * 200)[-1]) == 105
 
 
 def folded(text: str, profile: str) -> list[str]:
-    """Return what stands where the words of a text are said to stand, folded."""
+    """Return the folded text at the positions of the words."""
     fold = segmenter_of(profile).default.fold
     written = [text[start:end] for start, end in spans(text, profile).tolist()]
-    # Two halves of a surrogate pair that stand side by side are one character to Lucene.
+    # Lucene treats two adjacent halves of a surrogate pair as one character.
     return [fold(each.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")) for each in written]
 
 
 @profiles
 def test_where_the_words_of_the_vectors_stand(profile: str) -> None:
     """
-    For every text of the vectors, and for all of them as one long text.
+    The text at the positions of the words folds to the words, for every text of the vectors and for all of them joined.
     """
     texts = [text for text, _ in json.loads((VECTORS / f"words-{profile}.json").read_text())["words"]]
     for text in [*texts, "".join(texts), " ".join(texts)]:
@@ -155,7 +156,7 @@ def test_where_the_words_of_the_vectors_stand(profile: str) -> None:
 @example(text="\ud83d" * 4095 + "\ude00 b")
 def test_where_words_stand(profile: str, text: str) -> None:
     """
-    As many places as words, in order, none within another, and what stands there folds to the word.
+    Each word has a position; positions are in order without overlaps, and the text there folds to the word.
     """
     words, places = tokens_and_spans(text, profile)
     assert words == tokens(text, profile) == folded(text, profile)
@@ -176,13 +177,13 @@ def test_where_words_stand(profile: str, text: str) -> None:
         ("ภาษาไทย", [[0, 4], [4, 7]]),
         ("\ud83d x 😀 \ud83d\ude00 y", [[2, 3], [4, 5], [6, 8], [9, 10]]),
         ("a" * 5000, [[0, 4096], [4096, 5000]]),
-        ("a" + "𐐀" * 3000, [[0, 1], [1, 2048], [2049, 3001]]),  # the cut parts the character 2048
+        ("a" + "𐐀" * 3000, [[0, 1], [1, 2048], [2049, 3001]]),  # the cut splits the character 2048
         ("\u3164", [[0, 1]]),
     ],
 )
 def test_places(text: str, places: list[list[int]]) -> None:
     """
-    Ranges count characters as Python does.
+    Positions count characters as Python does.
     """
     assert spans(text).tolist() == places
 
@@ -190,7 +191,7 @@ def test_places(text: str, places: list[list[int]]) -> None:
 @given(long_text)
 def test_buffers_are_the_text(text: str) -> None:
     """
-    Nothing is lost between buffers, and none is larger than Lucene's.
+    The buffers together are the text, and none is larger than Lucene's.
     """
     read = [buffer.encode("utf-16-le", "surrogatepass") for buffer in buffers(text)]
     assert b"".join(read) == text.encode("utf-16-le", "surrogatepass")
@@ -199,11 +200,11 @@ def test_buffers_are_the_text(text: str) -> None:
 
 @profiles
 @given(text=any_text)
-@example(text="  \u200d\u2139a")  # space, joiner and a letter that is a pictograph: one segment
+@example(text="  \u200d\u2139a")  # a blank, a joiner and a letter that is a pictograph: one segment
 @example(text="a #\ufe0f b")
 def test_cutting_beforehand_changes_nothing(profile: str, text: str) -> None:
     """
-    The pieces between separators, remembered from other texts, have the words of the whole run.
+    Pieces between separators, cached from other texts, have the words of the whole text.
     """
     segmenter = segmenter_of(profile)
     for chunks in (segmenter.default, segmenter.cjk):
@@ -213,7 +214,8 @@ def test_cutting_beforehand_changes_nothing(profile: str, text: str) -> None:
 @given(st.text(st.characters(max_codepoint=127), max_size=200), st.sampled_from(PROFILES))
 def test_ascii_words_are_one_regular_expression(text: str, profile: str) -> None:
     """
-    In ASCII the rules are short: letters, digits and underscores; points and quotes inside; the colon by release.
+    The rules for ASCII are short: letters, digits and underscores; points and quotes inside; the colon depends on the
+    release.
     """
     colon = "" if profile == "icu74" else ":"
     letters, digits = rf"(?<=[a-z])[.'{colon}](?=[a-z])", r"(?<=[0-9])[.',;](?=[0-9])"
@@ -224,12 +226,12 @@ def test_ascii_words_are_one_regular_expression(text: str, profile: str) -> None
 @given(st.lists(st.text(st.characters(max_codepoint=127), max_size=2000), max_size=6))
 def test_paragraphs_of_one_script_keep_their_words(paragraphs: list[str]) -> None:
     """
-    A blank line parts the words of two texts, also where a buffer ends; with one script it does nothing else.
+    A blank line between paragraphs of one script changes no words, even if a buffer ends there.
     """
     assert tokens("\n\n".join(paragraphs)) == [word for text in paragraphs for word in tokens(text)]
 
 
-#: Assigned in Unicode 3.2, so that every later version composes them alike.
+#: Assigned in Unicode 3.2, so that all later versions compose them in the same way.
 old_characters = st.characters(exclude_categories=("Cs", "Cn")).filter(
     lambda character: unicodedata.ucd_3_2_0.category(character) != "Cn"
 )
@@ -240,14 +242,14 @@ marks = st.sampled_from("aeoA\u0300\u0301\u0308\u0323\u0327\u0345\u05b0\u05bc\u0
 @given(text=st.text(st.one_of(old_characters, marks), max_size=20))
 def test_composition_is_nfc(profile: str, text: str) -> None:
     """
-    The profile's own composition gives what Python's gives, where their Unicode versions agree.
+    The profile's composition equals Python's NFC for characters of both Unicode versions.
     """
     assert segmenter_of(profile).default.fold.compose(text) == unicodedata.normalize("NFC", text)
 
 
 def test_hangul_composes_by_arithmetic() -> None:
     """
-    Every syllable is its jamo put together; other pairs are not syllables.
+    Every syllable is composed from its jamo; other pairs are not.
     """
     for code in range(0xAC00, 0xD7A4):
         jamo = unicodedata.normalize("NFD", chr(code))
@@ -267,7 +269,7 @@ def test_shingles() -> None:
 
 def test_what_is_outside_the_range_is_refused() -> None:
     """
-    The error names the value and what there is.
+    The error names the value and the valid ones.
     """
     assert DEFAULT_PROFILE in PROFILES
     with pytest.raises(ParameterError, match=r"'icu99'; there are icu70, icu74, icu77"):

@@ -1,4 +1,4 @@
-"""The tables of a release, and the state machine and script runs that read them."""
+"""The word-break tables of a release, and their state machine and script runs."""
 
 import re
 from functools import cache
@@ -21,7 +21,7 @@ profiles = pytest.mark.parametrize("profile", PROFILES)
 @profiles
 def test_ascii_folds_to_lower_case(profile: str) -> None:
     """
-    The fold's short way for ASCII is what the tables say.
+    The shortcut for ASCII folding agrees with the tables.
     """
     for code in range(128):
         assert tables(profile).fold.get(code, chr(code)) == chr(code).lower()
@@ -30,7 +30,7 @@ def test_ascii_folds_to_lower_case(profile: str) -> None:
 @profiles
 def test_tables_name_their_source(profile: str) -> None:
     """
-    Tables say which jars they were made from, and every dictionary they name is there.
+    Tables name their source jars and all their dictionaries.
     """
     about = tables(profile).about
     assert about["profile"] == profile
@@ -44,7 +44,7 @@ def test_tables_name_their_source(profile: str) -> None:
         ("", [(0, "")]),
         ("1 2", [(3, "")]),
         ("abc Миру. да 日本カナ, x", [(4, "Latn"), (13, "Cyrl"), (19, "Jpan"), (20, "Latn")]),
-        ("1, а", [(4, "Cyrl")]),  # what comes first and has no script belongs to what follows
+        ("1, а", [(4, "Cyrl")]),  # initial characters without a script belong to the following one
         ("a\u0301б\u0301", [(2, "Latn"), (4, "Cyrl")]),  # marks stay with their letter
         ("カーa", [(2, "Jpan"), (3, "Latn")]),
         ("\u0661ا\u0662", [(3, "Arab")]),
@@ -73,7 +73,7 @@ def test_runs_of_one_script(text: str, runs: list[tuple[int, str]]) -> None:
 @profiles
 def test_segments_by_hand(profile: str, text: str, segments: list[str]) -> None:
     """
-    The rules for most scripts: segments cover the text, and those that are words are its words.
+    Under the rules for most scripts, the segments cover the text, and the word segments are the expected words.
     """
     found = tables(profile).default.segments(text, lambda segment: pytest.fail("no dictionary is asked"))
     assert "".join(text[start:end] for start, end, _ in found) == text
@@ -82,7 +82,7 @@ def test_segments_by_hand(profile: str, text: str, segments: list[str]) -> None:
 
 def test_dictionaries_divide_segments() -> None:
     """
-    What needs a dictionary is divided as that says, within its segment and nowhere else.
+    Segments in need of a dictionary are divided by it, and no others.
     """
     asked: list[str] = []
 
@@ -105,7 +105,7 @@ def separators(profile: str) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool
 @given(before=st.text(max_size=8), after=st.text(max_size=8), separator=st.sampled_from(" \n:-("))
 def test_separators_end_segments(profile: str, before: str, after: str, separator: str) -> None:
     """
-    Between a separator and what is no joiner, a text may be cut: the parts have the segments of the whole.
+    A text may be cut after a separator unless a joiner follows: the parts have the segments of the whole.
     """
     rules, (is_separator, is_joiner) = tables(profile).default, separators(profile)
     hypothesis.assume(is_separator[ord(separator)])
@@ -123,7 +123,7 @@ def test_separators_end_segments(profile: str, before: str, after: str, separato
 @given(st.sets(st.integers(0, 300)))
 def test_character_classes(codes: set[int]) -> None:
     """
-    The class of a set of characters matches those and no others, signs of regular expressions among them.
+    The class of a set of characters matches exactly these, including special characters of regular expressions.
     """
     mask = np.zeros(301, np.bool_)
     mask[sorted(codes)] = True

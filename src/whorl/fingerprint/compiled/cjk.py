@@ -1,7 +1,7 @@
-"""The compiled loop that divides Chinese and Japanese: `dictionary.LeastCost` on ICU's serialized dictionary itself.
+"""Compiled word division of Chinese and Japanese: `dictionary.LeastCost` on ICU's serialized dictionary.
 
-What is rare there stays with the plain route: characters that compatibility normalization changes, characters beyond
-the first plane, characters of other dictionaries.
+Rare cases are left to the Python code: characters that compatibility normalization changes, characters beyond the first
+plane, and characters of other dictionaries.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from whorl.fingerprint.words.dictionary import (
 
 _COSTS = np.array(KATAKANA_COSTS, np.int64)
 _UNREACHED = 1 << 31
-#: What `ones` holds instead of a place as long as nobody has looked.
+#: Marker in `ones` for a unit that was not looked up yet.
 _UNKNOWN = -2
-#: Pairs of units that are remembered, as a power of two.
+#: Number of cached pairs of units, as a power of two.
 PAIR_BITS = 15
 
 
 def nothing_known() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return room for what units lead to in the dictionary.
+    """Allocate empty caches for the results of single units and pairs of units.
 
     Returns:
-        For each unit what `_advance` gives from the root, shape (65536, 4); and for some pairs of units what it gives
+        For each unit the result of `_advance` from the root, shape (65536, 4); and for some pairs of units the result
         after both, and the pair, shape (2**PAIR_BITS, 4).
     """
-    # No word has U+FFFF, so there is no pair of it.
+    # No word contains U+FFFF, so the marker is no valid pair.
     return np.full((1 << 16, 4), _UNKNOWN, np.int32), np.full((1 << PAIR_BITS, 4), -1, np.int32)
 
 
 @inlined
 def _number(trie: Any, place: int, lead: int, two: int, three: int) -> Any:
-    """Return a number of one to three units whose lead is already read, and the place after it."""
+    """Return a number of one to three units whose lead has been read, and the position after it."""
     if lead < two:
         return lead, place
     if lead < three:
@@ -54,7 +54,7 @@ def _number(trie: Any, place: int, lead: int, two: int, three: int) -> Any:
 
 @loop
 def _branch(trie: Any, place: int, size: int, unit: int) -> Any:
-    """Return where a unit leads from a node of several choices, or -1."""
+    """Return the position of a unit's child in a branch node, or -1."""
     while size > 5:
         split = int64(get(trie, place))
         delta, after = _number(trie, place + 2, int64(get(trie, place + 1)), 0xFC00, 0xFFFF)
@@ -73,11 +73,11 @@ def _branch(trie: Any, place: int, size: int, unit: int) -> Any:
 
 @loop
 def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
-    """Go on by one unit from a node, or within a stretch without choice.
+    """Advance by one unit from a node, or within a linear run of units.
 
     Returns:
-        The value of the word that ends there, -1 where none does; the place to go on from, -1 where nothing does; and
-        how many units of a stretch are left.
+        The value of the word that ends there, or -1; the position to continue from, or -1; and the number of units left
+        in a linear run.
     """
     if not stretch:
         lead = int64(get(trie, place))
@@ -120,7 +120,7 @@ def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
 
 @inlined
 def _lower(cost: Any, before: Any, start: int, length: int, value: int) -> None:
-    """Take a word of so many units for the last one, if that costs less."""
+    """Use a word of `length` units as the last word up to its end, if that lowers the cost."""
     if value >= 0 and cost[start] + value < cost[start + length]:
         cost[start + length] = cost[start] + value
         before[start + length] = start
@@ -130,9 +130,9 @@ def _lower(cost: Any, before: Any, start: int, length: int, value: int) -> None:
 def _reach_by_words(
     units: Any, at: int, start: int, longest: int, trie: Any, known: Any, cost: Any, before: Any
 ) -> Any:
-    """Lower the costs of the places that words of the dictionary lead to; return whether one has a single unit.
+    """Lower the costs of the positions that dictionary words reach; return whether a word has a single unit.
 
-    What one unit and what two lead to is remembered: the root has 20,000 choices, and a text has few pairs of units.
+    Results for single units and pairs are cached: the root has 20,000 children, and a text has few pairs of units.
     """
     ones, pairs = known
     first = int64(get(units, at))
@@ -166,7 +166,7 @@ def _is_katakana(code: int) -> Any:
 
 @loop
 def _least_cost(units: Any, origin: int, limit: int, trie: Any, known: Any, cost: Any, before: Any) -> None:
-    """Write for each place of a span where the word that ends there in the cheapest division begins."""
+    """Write for each position of a span the start of the word that ends there in the cheapest division."""
     cost[0] = 0
     for place in range(1, limit + 1):
         cost[place] = _UNREACHED
@@ -194,7 +194,7 @@ def _least_cost(units: Any, origin: int, limit: int, trie: Any, known: Any, cost
 
 @loop
 def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work: Any, ends: Any, count: int) -> Any:
-    """Write where one segment's words end; return how many ends are written then, or -1: `Dictionaries.divide`."""
+    """Write the word ends of one segment; return the number of ends written so far, or -1: `Dictionaries.divide`."""
     place = start
     while place < stop:
         kind = int64(get(engines, int64(get(units, place))))
@@ -213,7 +213,7 @@ def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work
             end += 1
         if kind & ENGINE == CJK:
             _least_cost(units, place, end - place, trie, work.known, work.cost, work.before)
-            # The ends of the span are none of words: what stands beside it in the segment belongs to its words.
+            # The ends of the span are not word ends: adjacent parts of the segment belong to its words.
             inner, at = 0, int64(work.before[end - place])
             while at > 0:
                 inner += 1
@@ -233,19 +233,20 @@ def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work
 
 @kept
 def divide(units: Any, slow: Any, engines: Any, trie: Any, work: Any, ends: Any, counts: Any) -> Any:
-    """Divide the segments that hold nothing but Chinese and Japanese.
+    """Divide the segments that contain only Chinese and Japanese.
 
     Args:
-        units: uint16 array; the texts.
-        slow: int32 array of shape (segments, 4); as `words.scan` writes it.
-        engines: uint8 array of shape (65536,): what the dictionaries make of each unit.
-        trie: uint16 array: ICU's dictionary.
+        units: UTF-16 units of the texts; uint16 array.
+        slow: int32 array of shape (segments, 4); as written by `words.scan`.
+        engines: Dictionary engine and flags of each unit; uint8 array of shape (65536,).
+        trie: ICU's dictionary; uint16 array.
         work: `kernel.Work`.
-        ends: int32 array, as long as all units; gets where the words of the divided segments end.
-        counts: int32 array of shape (segments,); gets how many words a segment has, or -1 where it is not divided.
+        ends: int32 array, as long as all units; receives the word ends of the divided segments.
+        counts: int32 array of shape (segments,); receives the number of words of each segment, -1 for segments not
+            divided.
 
     Returns:
-        The number of words, of their units, and of segments not divided.
+        Numbers of words, of their units, and of segments not divided.
     """
     written, size, left = 0, 0, slow.shape[0]
     for segment in range(slow.shape[0]):

@@ -1,7 +1,7 @@
-"""The first use of the loops on a machine: another process compiles them, and the plain route goes on meanwhile.
+"""Background compilation of the loops on first use; the numpy code does the work until they are ready.
 
-Compiling takes 10 to 15 seconds once. What is compiled is kept on disk, so the process that compiles serves all that
-come after; nobody waits for it.
+Compiling takes 10 to 15 seconds once per machine. The result is stored on disk for all later processes, so no process
+has to wait.
 """
 
 from __future__ import annotations
@@ -21,30 +21,31 @@ from whorl.fingerprint.scheme import Scheme
 
 _log = logging.getLogger("whorl.fingerprint")
 
-#: Kernels that wait for more texts, at most; of each some megabytes are in use.
+#: Maximum number of idle kernels; each takes some megabytes.
 MOST_IDLE = 4
-#: Searches that the loops gain as much time for as it takes to load them.
+#: Number of searches after which the time saved by the loops equals the time to load them.
 WORTH_LOADING = 1000
 _searches = count(1)
-#: The process that compiles, once it was started.
+#: The compiling process, once it was started.
 _started: list[subprocess.Popen[bytes]] = []
-#: By scheme. To make a kernel, and to see whether its loops are on disk, takes longer than to read most texts.
+#: Idle kernels by scheme. Creating a kernel, and checking whether its loops are on disk, takes longer than reading most
+#: texts.
 _idle: dict[Scheme, list[kernel.Kernel]] = {}
-#: Held while loops are loaded, for which a fork waits so long: in the child nobody would end it, and whoever wants the
-#: loops there would wait for ever.
+#: Lock held while loops are loaded. A fork waits for it at most this long: a child forked with the lock held would
+#: block forever on first use of the loops.
 _loading, _FORK_WAITS_SECONDS = RLock(), 10.0
 
 
 def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> kernel.Kernel | None:
-    """Return a kernel that nobody else uses, or None where the plain route has to do.
+    """Return an idle kernel, or None if the numpy code has to do the work.
 
-    It has to where numba is missing or does not work here (with this numpy, say), where the scheme is not one that the
-    loops know, and while another process compiles the loops for this machine; that process is started here when they
-    are wanted for the first time. Where what is compiled cannot be kept, this process compiles, and the caller waits.
+    The result is None if numba is missing or does not work here (for example with this numpy), if the loops do not
+    support the scheme, and while another process compiles the loops for this machine; that process is started here on
+    first use. If compiled code cannot be stored, this process compiles, and the caller waits.
 
     Args:
-        scheme: What the texts are read under.
-        is_worth_compiling: Whether there is enough to do for that; otherwise the plain route does it there.
+        scheme: Token scheme.
+        is_worth_compiling: Whether this process may compile for that; otherwise the result is None.
     """
     if not (scheme.fills_every_bucket and scheme.unit == "words" and kernel.is_available()):
         return None
@@ -64,16 +65,16 @@ def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> kerne
 
 
 def give_back(one: kernel.Kernel) -> None:
-    """Let others have a kernel that `kernel_if_ready` has returned and that nothing has stopped in the middle."""
+    """Return a kernel from `kernel_if_ready` to the pool; not after an error interrupted it."""
     if sum(map(len, list(_idle.values()))) < MOST_IDLE:
         _idle.setdefault(one.scheme, []).append(one)
 
 
 def count_search(scheme: Scheme) -> None:
-    """Count a search; of so many that the loops would have been worth loading, load them in a thread of its own.
+    """Count a search; every `WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
 
-    A process that reads much text has them anyway. To import numba takes as long as a thousand searches gain by them;
-    to compile takes longer, so where the loops cannot be kept on disk searches do without.
+    A process that reads much text has loaded them anyway. Importing numba takes as long as a thousand searches save;
+    compiling takes longer, so if the loops cannot be stored on disk, searches do without them.
     """
     if next(_searches) % WORTH_LOADING == 0 and not kernel.loops_at_hand():
         Thread(target=_load, args=(scheme,), name="whorl-loops", daemon=True).start()
@@ -85,18 +86,18 @@ def _load(scheme: Scheme) -> None:
 
 
 def is_compiling() -> bool:
-    """Return whether the loops of this machine are being compiled by a process that this one has started."""
+    """Check whether a process started by this one is compiling the loops."""
     return any(process.poll() is None for process in _started)
 
 
 def _start_compiler() -> None:
-    """Start the process that compiles, where one can be started."""
-    # A warning, which Python shows where nobody has set up any logging.
+    """Start the compiling process, if possible."""
+    # A warning, because Python shows it even without logging configuration.
     _log.warning("compiling whorl's loops for this machine, once, in the background; until then it works without them")
     code = f"import sys; sys.path[:] = {sys.path!r}; from whorl.fingerprint.compiled.kernel import Kernel; Kernel()"
     nothing = subprocess.DEVNULL
     with suppress(OSError):
-        # In a session of its own: when this process ends, or gets Ctrl-C, it goes on for the next one's sake.
+        # A new session, so that the process survives the end of this one, and Ctrl-C, and finishes for the next.
         command = [sys.executable, "-c", code]
         _started.append(
             subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
@@ -104,18 +105,18 @@ def _start_compiler() -> None:
 
 
 def _before_fork() -> None:
-    # No longer, or this thread and the one that loads could wait for each other, by way of what others do at forks.
+    # No longer, to avoid a deadlock between this thread and the loading one through other fork handlers.
     _loading.acquire(timeout=_FORK_WAITS_SECONDS)
 
 
 def _after_fork() -> None:
-    # Held by somebody else where the wait was given up.
+    # Another thread holds the lock if the wait timed out.
     with suppress(RuntimeError):
         _loading.release()
 
 
 if hasattr(os, "register_at_fork"):
-    # Of what is registered the last comes first, so logging, which has a lock of its own, has to be imported before.
+    # Handlers run in reverse order of registration, so logging, which also has a lock, must be imported first.
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 

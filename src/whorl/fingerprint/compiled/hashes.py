@@ -1,4 +1,4 @@
-"""The compiled loop from folded words to bucket minima."""
+"""Compiled loops from folded words to shingle hashes and bucket minima."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from whorl.fingerprint.compiled.jit import element, get, inlined, int64, kept, load8, loop, uint64
 from whorl.fingerprint.compiled.ordering import put_in_order
 
-#: Shingles that are put in order of length together, so that those hashed side by side are equally long.
+#: Shingles sorted by length together, so that shingles of equal length are hashed in parallel lanes.
 SHINGLE_BATCH = 2048
 LANES = 8
-#: Shingles this many 16-byte blocks long, or longer, share a class.
+#: Shingles of at least this number of 16-byte blocks share a class.
 LENGTH_CLASSES = 32
 _HASHES = SHINGLE_BATCH + LANES * LENGTH_CLASSES
 
@@ -43,7 +43,7 @@ def _mix(word: Any) -> Any:
 
 @loop
 def _hash(words: Any, start: int, length: int, masks: Any, add: Any) -> Any:
-    """Return both halves of Lucene's hash of some units, the high half first: murmur3 x64 128, times 37, plus `add`."""
+    """Return Lucene's hash of some units, high half first: murmur3 x64 128, times 37, plus `add`."""
     first, second = uint64(0), uint64(0)
     for _ in range(length >> 3):
         first ^= _rotate(load8(words, start) * _C1, 31) * _C2
@@ -70,9 +70,9 @@ def _hash8(
 ) -> Any:
     """Write Lucene's hashes of eight shingles of equally many 16-byte blocks to hashes[lane : lane + 8].
 
-    murmur3 x64 128 in lanes: eight shingles in one register of AVX-512, which multiplies 64-bit numbers; with less,
-    the compiler cuts the lanes up. LLVM does not find this by itself, since it cannot know that what is written is
-    not what is read.
+    murmur3 x64 128 in lanes: eight shingles fill one register of AVX-512, which multiplies 64-bit numbers; on other
+    processors, the compiler splits the lanes. LLVM does not vectorise this by itself, because it cannot rule out that
+    the arrays overlap.
     """
     lanes, number, pair = ir.VectorType(ir.IntType(64), LANES), ir.IntType(64), ir.VectorType(ir.IntType(64), 2)
 
@@ -100,7 +100,7 @@ def _hash8(
             return value
 
         def columns(pointers: list[Any]) -> tuple[Any, Any]:
-            """Load 16 bytes from each place; the first halves, the second halves."""
+            """Load 16 bytes from each position; return the first halves and the second halves."""
             rows = []
             for pointer in pointers:
                 row = builder.load(builder.bitcast(pointer, pair.as_pointer()))
@@ -174,17 +174,17 @@ def _hash8(
 def _hash_some(
     words: Any, starts: Any, batch: int, batch_end: int, size: int, numbers: Any, masks: Any, scratch: Any
 ) -> Any:
-    """Hash the shingles that begin with some words, at most SHINGLE_BATCH, and return how many slots they fill.
+    """Hash the shingles that begin with some words, at most SHINGLE_BATCH; return the number of slots filled.
 
-    In `scratch` stand then, by slots, the word that the shingle begins with, and the two halves of its hash. They are
-    in no order, and some come more than once: those of one length fill whole lanes.
+    Each slot in `scratch` then holds the first word of a shingle, and both halves of its hash. Slots are unordered, and
+    some shingles occur repeatedly, because shingles of one length fill whole lanes.
     """
     places, lengths, hashes, slots, begins = scratch
     slots[:] = 0
     for i in range(batch, batch_end):
         blocks = (int64(get(starts, i + size)) - 1 - int64(get(starts, i))) >> 3
         slots[uint64(min(blocks, LENGTH_CLASSES - 1) + 1)] += 1
-    # Each class fills whole lanes; what is left over stays a shingle of the class, hashed twice.
+    # Each class fills whole lanes; the rest is padded with shingles of the class, which are hashed twice.
     for i in range(1, LENGTH_CLASSES + 1):
         slots[i] = slots[i - 1] + ((slots[i] + LANES - 1) & -LANES)
     for i in range(batch, batch_end):
@@ -223,24 +223,24 @@ def reduce(
     shingles: Any,
     scratch: Any,
 ) -> Any:
-    """Lower the bucket minima of some texts to the hashes of their shingles.
+    """Lower the bucket minima of texts by the hashes of their shingles.
 
     Args:
-        words: uint16 array, words each followed by a space, and PADDING more.
-        starts: int32 array; where each word begins, and the end.
-        counts: int64 array of shape (texts + 1,); how many words stand before each text.
-        size: Words in a shingle.
-        numbers: uint64 array: the two halves that Lucene adds to every hash, the 2^32nd part of a bucket's size, and
-            by how much to shift a hash to get its bucket, or 0 where that is a division.
-        masks: uint64 array of shape (8, 2), for the tail of 0 to 7 units: first and second eight bytes.
+        words: uint16 array of words, each followed by a space, and of PADDING more units.
+        starts: int32 array of the start of each word, and the end.
+        counts: int64 array of shape (texts + 1,): the number of words before each text.
+        size: Words per shingle.
+        numbers: uint64 array: the two halves that Lucene adds to every hash, a bucket's size divided by 2^32, and the
+            shift from a hash to its bucket, or 0 if a division is needed.
+        masks: uint64 array of shape (8, 2), for a tail of 0 to 7 units: first and second eight bytes.
         minima: uint64 array of shape (texts, buckets, 2): high half and low half.
         filled: bool array of shape (texts, buckets).
-        kept: uint64 array, empty or long enough; gets the high half of every hash, in no order, some more than once.
-        shingles: int64 array of shape (texts,); gets the number of shingles added.
-        scratch: What `make_scratch` made.
+        kept: uint64 array, empty or long enough; receives the high half of every hash, unordered and with repeats.
+        shingles: int64 array of shape (texts,); increased by the number of shingles.
+        scratch: Result of `make_scratch`.
 
     Returns:
-        The number of hashes in `kept`.
+        Number of hashes in `kept`.
     """
     hashes = scratch[2]
     bucket_size, shift = numbers[2], numbers[3]
@@ -255,7 +255,7 @@ def reduce(
                 high, low = get(hashes, i), get(hashes, _HASHES + i)
                 bucket = high >> shift if shift else (high >> uint64(32)) // bucket_size
                 old_high, old_low = smallest[bucket, 0], smallest[bucket, 1]
-                # Without a branch: on short texts nobody could foresee it.
+                # Branch-free, because on short texts the branch is unpredictable.
                 is_lower = (high < old_high) | ((high == old_high) & (low < old_low))
                 smallest[bucket, 0] = high if is_lower else old_high
                 smallest[bucket, 1] = low if is_lower else old_low
@@ -281,26 +281,26 @@ def distinct(
     sizes: Any,
     scratch: Any,
 ) -> Any:
-    """Write the different hashes of the shingles of some texts, those of each text together and ascending.
+    """Write the distinct hashes of the shingles of texts, grouped by text and ascending.
 
     Args:
-        words: As in `reduce`, and so on.
-        starts: The same.
-        counts: The same.
-        size: The same.
-        numbers: The same.
-        masks: The same.
-        kept: uint64 array of as many as there are words; gets the high halves of the hashes.
-        aside: Another of this shape, which is written on.
-        heads: int64 array of one more, which is written on.
-        sizes: int64 array of shape (texts,); gets how many hashes each text has.
-        scratch: What `make_scratch` made.
+        words: As in `reduce`, like the next five.
+        starts: As in `reduce`.
+        counts: As in `reduce`.
+        size: As in `reduce`.
+        numbers: As in `reduce`.
+        masks: As in `reduce`.
+        kept: uint64 array with an element per word; receives the high halves of the hashes.
+        aside: Scratch array; uint64, with an element for each word up to the end of the last text.
+        heads: Scratch array; int64, one element longer than `kept`.
+        sizes: int64 array of shape (texts,); receives the number of hashes of each text.
+        scratch: Result of `make_scratch`.
 
     Returns:
-        The number of hashes in `kept`.
+        Number of hashes in `kept`.
     """
     hashes, begins = scratch[2], scratch[4]
-    # Those of shingles that reach from one text into the next are made as well, and left out.
+    # Shingles that cross the border of two texts are hashed as well, and skipped below.
     end = counts[counts.size - 1] - size + 1
     for batch in range(counts[0], end, SHINGLE_BATCH):
         slot = _hash_some(words, starts, batch, min(end, batch + SHINGLE_BATCH), size, numbers, masks, scratch)
@@ -324,7 +324,7 @@ def distinct(
 
 @kept
 def rotate(minima: Any, filled: Any) -> None:
-    """Give every empty bucket the value of the next filled one, wrapping round; texts without one stay as they are.
+    """Give every empty bucket the value of the next filled one, wrapping around; texts without one are unchanged.
 
     Args:
         minima: uint64 array of shape (texts, buckets, 2).
@@ -346,7 +346,7 @@ def rotate(minima: Any, filled: Any) -> None:
 
 
 def make_scratch() -> tuple[NDArray[Any], ...]:
-    """Make what shingles are hashed on: where they begin, how long they are, their hashes, the classes, their words."""
+    """Allocate scratch arrays: positions and lengths of shingles, their hashes, the length classes, and first words."""
     return (
         np.zeros(_HASHES, np.int64),
         np.zeros(_HASHES, np.int64),
@@ -357,5 +357,5 @@ def make_scratch() -> tuple[NDArray[Any], ...]:
 
 
 def kept_size(words: int) -> int:
-    """Return how long `kept` must be for the hashes of so many words: batches are filled up to whole lanes."""
+    """Return the length of `kept` for the hashes of `words` words: batches are padded to whole lanes."""
     return words + (words // SHINGLE_BATCH + 1) * LANES * LENGTH_CLASSES

@@ -1,6 +1,6 @@
-"""How the loops are compiled, and what they do that numba's language cannot say.
+"""numba set-up: compilation options, on-disk cache, and intrinsics for operations outside of numba's language.
 
-Importing this module imports numba (half a second or more); nothing but the loops does.
+Importing this module imports numba (half a second or more); only the modules with loops import it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from numba.core import cgutils
 from numba.core.caching import FunctionCache, NullCache
 from numba.extending import intrinsic
 
-#: No reference is counted: the loops make no arrays, and counting, which is atomic, would cost more than a script run
-#: does and make threads wait for each other. (`_nrt` is numba's name for its counting runtime.)
+#: No reference counting: the loops allocate no arrays, and atomic counting would cost more than processing a script run
+#: and make threads wait for each other. (`_nrt` is numba's name for its counting runtime.)
 _OPTIONS = {"_nrt": False, "nogil": True}
 
-#: numpy's types, of which mypy would make more than numba does.
+#: numpy's types as Any, because mypy's inference on them differs from numba's.
 int64: Any = np.int64
 uint16: Any = np.uint16
 uint32: Any = np.uint32
@@ -35,9 +35,9 @@ uint64: Any = np.uint64
 
 _KEPT: list[Any] = []
 
-#: What `/proc/self/smaps` says of a mapping that nobody writes to: from where to where, the name of its file, and more.
+#: Matches a mapping that is not writable in `/proc/self/smaps`: start, end, file name, and its further lines.
 _MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) .-.. .*/(.*)\n((?:\w+:.*\n)+)", re.MULTILINE)
-#: That none of it is a process's own, whether in memory or swapped out: two lines.
+#: Two lines that show that no page of a mapping is private, in memory or swapped out.
 _NOTHING_OWN = re.compile(r"^(?:Anonymous|Swap): +0 kB$", re.MULTILINE)
 
 loop = njit(**_OPTIONS)
@@ -45,7 +45,7 @@ inlined = njit(**_OPTIONS, forceinline=True)
 
 
 def _sources_digest() -> str:
-    """Return a digest of every module whose code or constants are compiled in."""
+    """Return a digest of every module whose code or constants are compiled."""
     folder = Path(__file__).parent
     sources = [*sorted(folder.glob("*.py")), folder.with_name("words") / "dictionary.py"]
     return sha256(b"".join(source.read_bytes() for source in sources if source.exists())).hexdigest()[:12]
@@ -55,10 +55,10 @@ _DIGEST = _sources_digest()
 
 
 class _Cache(FunctionCache):
-    """What a function compiles to, on disk.
+    """On-disk cache of a compiled function that skips numba's compiler set-up on a hit.
 
-    numba gets everything ready to compile before it looks there, which takes four times as long as to load all loops.
-    What does compile gets it ready by itself.
+    numba sets up its compiler before it looks into the cache, which takes four times as long as loading all loops. An
+    actual compilation does the set-up by itself.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -70,9 +70,9 @@ class _Cache(FunctionCache):
 
 
 def let_go_of_llvm() -> None:
-    """Let go of the pages of LLVM that this process has mapped, 45 MB once all loops are loaded.
+    """Release the pages of LLVM that this process has mapped, 45 MB once all loops are loaded.
 
-    Nothing there runs again unless something is compiled; what does is mapped again, from memory where it still is.
+    LLVM's code runs again only for a compilation; its pages are then mapped again, from memory if still cached.
     """
     for address, size in _pages_of_llvm():
         _libc().madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), mmap.MADV_DONTNEED)
@@ -80,7 +80,7 @@ def let_go_of_llvm() -> None:
 
 @cache
 def _pages_of_llvm() -> list[tuple[int, int]]:
-    """Return where LLVM's code and constants are mapped: an address, and how many bytes; none but on Linux."""
+    """Return the mappings of LLVM's code and constants: address and number of bytes; none except on Linux."""
     try:
         return pages_as_in_file(Path("/proc/self/smaps").read_text(), get_library_name())
     except OSError:
@@ -88,13 +88,13 @@ def _pages_of_llvm() -> list[tuple[int, int]]:
 
 
 def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
-    """Return the mappings of a file that hold what it does: an address, and how many bytes.
+    """Return the mappings of a file that still equal it: address and number of bytes.
 
-    What the linker has written into, which may be swapped out since, would be gone.
+    Mappings that the linker has written to, possibly swapped out since, would lose those changes.
 
     Args:
-        smaps: What Linux says in `/proc/self/smaps`.
-        name: Of the file, without its folder.
+        smaps: Content of `/proc/self/smaps`.
+        name: File name without folder.
     """
     return [
         (int(begin, 16), int(end, 16) - int(begin, 16))
@@ -109,16 +109,15 @@ def _libc() -> ctypes.CDLL:
 
 
 def kept(function: Callable[..., Any]) -> Any:
-    """Compile on first use, and keep what was compiled on disk if there is a place for it.
+    """Compile on first use, and store the compiled code on disk if possible.
 
-    numba looks only at the module of a function to know whether what it kept is still right; the name that it keeps
-    it under says the rest.
+    numba validates its cache by the function's own module only; the digest in the name covers all other sources.
     """
     function.__qualname__ += f"_{_DIGEST}"
     compiled = loop(function)
     try:
         compiled._cache = _Cache(function)
-    except RuntimeError as problem:  # numba looks for a place at once
+    except RuntimeError as problem:  # numba looks for a cache folder immediately
         warn_of_cache(problem)
         return compiled
     _KEPT.append(compiled)
@@ -126,16 +125,16 @@ def kept(function: Callable[..., Any]) -> Any:
 
 
 def is_kept(package: str) -> bool:
-    """Return whether what the loops of a package's modules compile to is on disk.
+    """Check whether the compiled loops of a package are on disk.
 
-    What another version of numba compiled, or one for another processor, is not what they compile to here.
+    Code compiled by another version of numba, or for another processor, does not count.
     """
     own = _kept_of(package)
     return bool(own) and all(map(_is_on_disk, own))
 
 
 def can_be_kept(package: str) -> bool:
-    """Return whether there is a place on disk for what the loops of a package's modules compile to."""
+    """Check whether the compiled loops of a package can be stored on disk."""
     return any(not isinstance(each._cache, NullCache) for each in _kept_of(package))
 
 
@@ -146,13 +145,13 @@ def _kept_of(package: str) -> list[Any]:
 def _is_on_disk(function: Any) -> bool:
     if isinstance(function._cache, NullCache):
         return False
-    # numba tells it nowhere; a key is a signature, the processor, and what was compiled.
+    # numba has no public API for this; a key has a signature, the processor, and the code's hash.
     processor = function.targetdescr.target_context.codegen().magic_tuple()
     return any(key[1] == processor for key in function._cache._cache_file._load_index())
 
 
 def warn_of_cache(problem: Exception) -> None:
-    """Say that each process will compile anew."""
+    """Warn that each process will compile again."""
     warnings.warn(
         f"what numba compiled cannot be kept, so every process compiles for some seconds ({problem}); "
         "set NUMBA_CACHE_DIR to a folder that can be written",
@@ -162,7 +161,7 @@ def warn_of_cache(problem: Exception) -> None:
 
 
 def keep_nothing(problem: Exception) -> None:
-    """Write nothing to disk from now on, and say so."""
+    """Stop storing compiled code, and warn about it."""
     warn_of_cache(problem)
     for function in _KEPT:
         function._cache = NullCache()
@@ -176,7 +175,7 @@ def element(context: Any, builder: Any, array_type: Any, array: Any, index: Any)
 
 @intrinsic
 def get(typing: Any, array: Any, index: Any) -> Any:
-    """array[index] without numba's test for negative indexes."""
+    """Return array[index] without numba's test for negative indexes."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load(element(context, builder, signature.args[0], *arguments))
@@ -186,7 +185,7 @@ def get(typing: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def load8(typing: Any, array: Any, index: Any) -> Any:
-    """The eight bytes from array[index] on, as one number; the array holds 16-bit units."""
+    """Load the eight bytes from array[index] on as one number; the array has 16-bit units."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place = element(context, builder, signature.args[0], *arguments)
@@ -217,7 +216,7 @@ def copy8(typing: Any, target: Any, to: Any, source: Any, start: Any) -> Any:
 
 @intrinsic
 def lowest_bit(typing: Any, bits: Any) -> Any:
-    """The place of the lowest set bit."""
+    """Return the position of the lowest set bit."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))

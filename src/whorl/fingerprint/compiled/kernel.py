@@ -1,13 +1,13 @@
-"""The fast route from text to words, hashes and bucket minima: the same as the plain one's.
+"""Compiled kernel: from texts to words, hashes and bucket minima, with the same results as the numpy code.
 
-Compiled by numba, which is not imported before the first `Kernel` is made; where it is missing the plain route does
-all. The first one on a machine compiles for some seconds (`first_use` has that done aside). What was compiled is kept
-beside this file or, where that folder cannot be written, in the user's cache folder, or where ``NUMBA_CACHE_DIR`` says;
-where nothing can be written, every process compiles anew, and says so.
+numba compiles the loops, and is not imported before the first `Kernel` is created; without numba the numpy code does
+all work. The first kernel on a machine compiles for some seconds (`first_use` does that in the background). The
+compiled code is stored next to this file or, if that folder is not writable, in the user's cache folder, or in
+``NUMBA_CACHE_DIR``; if no folder is writable, every process compiles again, and warns.
 
-The words of most text need nothing but tables, and Chinese and Japanese their dictionary besides. What is left (words
-whose characters act on each other, such as a letter and a combining mark; Thai, Lao, Khmer, Burmese) goes through the
-plain route, segment by segment, and is remembered.
+The words of most text follow from tables alone; Chinese and Japanese also need their dictionary. The rest (words whose
+characters interact, such as a letter and a combining mark; Thai, Lao, Khmer, Burmese) goes through the Python code,
+segment by segment, and is cached.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from whorl.fingerprint.hashing import JoinedWords, hash_of_number, java_utf16, j
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words import tokenizer as plain
 
-#: Characters that are read at a time, so that the memory needed does not depend on the size of a text. Calls between
-#: Python and the loops hold the interpreter's lock; smaller windows mean more of them, and threads that wait.
+#: Number of characters read at a time, so that memory does not depend on the size of a text. Calls between Python and
+#: the loops hold the interpreter's lock; smaller windows would mean more of them, and threads that wait.
 WINDOW = 1 << 18
-#: Slow segments longer than this are not remembered, and no more of them than this.
+#: Maximum length of cached slow segments, and maximum number of them.
 LONGEST_KEPT, MOST_KEPT = 64, 1 << 17
 DEFAULT_SCHEME = Scheme()
 
-#: Set once the loops of this process have been called.
+#: Set once this process has called all loops.
 _compiled = Event()
 
 _NOTHING = np.empty(0, np.uint64)
-#: What is left of the first and second eight bytes when 0 to 7 units remain.
+#: Masks of the first and second eight bytes if 0 to 7 units remain.
 _MASKS = np.array(
     [[(1 << 16 * min(max(units - skipped, 0), 4)) - 1 for skipped in (0, 4)] for units in range(8)], np.uint64
 )
 
 
 class Work(NamedTuple):
-    """What one thread writes on."""
+    """Scratch arrays of one thread."""
 
     words: npt.NDArray[np.uint16]
     starts: npt.NDArray[np.int32]
@@ -65,11 +65,11 @@ class Work(NamedTuple):
 
 
 class Kernel:
-    """Signatures of many texts under one scheme. One thread at a time may use it.
+    """Computes the signatures of many texts under one scheme; for one thread at a time.
 
     Raises:
         ImportError: numba is not installed.
-        ParameterError: The scheme has no such profile, or does not keep one hash in each bucket.
+        ParameterError: The profile does not exist, or the scheme does not keep one hash per bucket.
     """
 
     def __init__(self, scheme: Scheme = DEFAULT_SCHEME) -> None:
@@ -104,10 +104,10 @@ class Kernel:
         self._compile()
 
     def _compile(self) -> None:
-        """Call every loop once, to know whether what is compiled can be kept."""
+        """Call every loop once, to find out whether the compiled code can be stored."""
         try:
             self._call_each()
-        except OSError as problem:  # the folder is there, but is full, or was closed meanwhile
+        except OSError as problem:  # the folder exists, but is full or no longer writable
             self._loops.keep_nothing(problem)
             self._call_each()
         _compiled.set()
@@ -125,11 +125,11 @@ class Kernel:
         self._loops.count_shared(_NOTHING, none, none, none, none, none)
 
     def many(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-        """Return the bucket minima of some texts, and of how many shingles they are.
+        """Return the bucket minima of texts, and their numbers of shingles.
 
         Returns:
-            uint64 array of shape (texts, bucket_count, 2): high and low halves as `minima.minima_of` has them, all
-            bits set for a text of fewer words than one shingle; and int64 array of shape (texts,).
+            uint64 array of shape (texts, bucket_count, 2): high and low halves as in `minima.minima_of`, all bits set
+            for a text with fewer words than one shingle; and int64 array of shape (texts,).
         """
         minima, filled = self._nothing(len(texts))
         counts = np.zeros(len(texts), np.int64)
@@ -144,17 +144,18 @@ class Kernel:
     def many_hashed(
         self, texts: Sequence[str], *, with_words: bool = False
     ) -> tuple[npt.NDArray[np.uint64], list[npt.NDArray[np.uint64]], list[JoinedWords]]:
-        """Return the bucket minima of some texts, as `many` does, all shingle hashes of each, and the words of each.
+        """Return the bucket minima of texts, as `many` does, with all shingle hashes and the words of each text.
 
-        Takes 24 bytes a shingle of the longest text beside the results.
+        Takes 24 bytes per shingle of the longest text, in addition to the results.
 
         Returns:
-            Minima; of each text the high halves of its hashes, a sorted distinct uint64 array; its words, or none.
+            Minima; the high halves of each text's hashes, as sorted distinct uint64 arrays; and each text's words, or
+            no words.
         """
         minima, filled = self._nothing(len(texts))
         hashes: list[npt.NDArray[np.uint64]] = []
         found: list[JoinedWords] = []
-        # Of the text that is being read.
+        # Results for the current text.
         parts: list[npt.NDArray[np.uint64]] = []
         nothing, overlap = join([]), 0
         read = nothing
@@ -175,15 +176,15 @@ class Kernel:
         return minima, hashes, found
 
     def distinct_hashes(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-        """Return the hashes of the shingles of some texts, and nothing else: many short texts take the least time so.
+        """Return only the hashes of the shingles of texts, which is fastest for many short texts.
 
         Returns:
-            uint64 array of the high halves of the hashes, those of each text together, ascending and each once; and
-            how many each text has, int64 array of shape (texts,).
+            uint64 array of the high halves of the hashes, grouped by text, ascending and distinct within a text; and
+            the number of hashes of each text, int64 array of shape (texts,).
         """
         found: list[npt.NDArray[np.uint64]] = [_NOTHING]
         sizes = np.zeros(len(texts), np.int64)
-        # Of the text that is being read, where that is a long one.
+        # Hashes of the current text, if it is a long one.
         parts: list[npt.NDArray[np.uint64]] = []
         first = 0
         for stretch, words, starts, before in self._stretches(texts):
@@ -206,14 +207,14 @@ class Kernel:
         return np.concatenate(found), sizes
 
     def _nothing(self, texts: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-        """Return the bucket minima of texts that nothing has been seen of, and which buckets are filled."""
+        """Return initial bucket minima of texts, and a mask of filled buckets."""
         shape = texts, self.scheme.bucket_count
         return np.full((*shape, 2), np.iinfo(np.uint64).max, np.uint64), np.zeros(shape, np.bool_)
 
     def word_pieces(self, texts: Sequence[str]) -> Iterator[tuple[int, JoinedWords]]:
-        """Yield the words of texts, one text after the other, each in one piece or several, with the text's number.
+        """Yield the words of texts with the text's number, in one or several pieces per text.
 
-        For a scheme whose shingles are single words, so that no piece begins with the end of the one before it.
+        Only for a scheme with one word per shingle, so that pieces do not overlap.
         """
         finished = 0
         for stretch, words, starts, before in self._stretches(texts):
@@ -224,8 +225,8 @@ class Kernel:
     def _stretches(self, texts: Sequence[str]) -> Iterator[tuple[_Stretch, _Words, _Starts, _Before]]:
         """Yield the words of the texts, a window at a time.
 
-        With a window that does not begin its text come the last words of the one before it, one fewer than a shingle
-        holds, so that each shingle is found once.
+        A window that continues a text begins with the last words of the previous one, one fewer than a shingle has, so
+        that each shingle is found once.
         """
         rest, carried, lengths = b"", np.empty(0, np.uint16), np.empty(0, np.int64)
         for stretch in _windows(texts, self._window):
@@ -248,7 +249,7 @@ class Kernel:
                 carried = words[kept[0] : kept[-1]].copy()
 
     def _scan(self, raw: bytes, bounds: _Before, is_whole: bool) -> tuple[_Words, _Starts, _Before, int]:
-        """Return the words of one window, where each begins and the last ends, how many stand before each text."""
+        """Return the words of one window, their starts and final end, and the number of words before each text."""
         work = self._work
         before = np.empty((bounds.size, 2), np.int64)
         units = np.frombuffer(raw, np.uint16)
@@ -285,7 +286,7 @@ class Kernel:
 
 
 def _joined(words: _Words, starts: _Starts, first: int, last: int) -> JoinedWords:
-    """Return some of the words of a stretch."""
+    """Return a range of the words of a stretch."""
     own = starts[first : last + 1].astype(np.int64)
     encoded = words[own[0] : max(own[0], own[-1] - 1)].copy()
     return JoinedWords(encoded.view(np.uint8), 2 * (own - own[0]))
@@ -297,12 +298,12 @@ _Before = npt.NDArray[np.int64]
 
 
 class _Stretch(NamedTuple):
-    """Texts that are read together, or a part of a long one.
+    """Texts that are read together, or a part of a long text.
 
     Attributes:
-        raw: Their UTF-16LE bytes.
-        ends: Where the first begins, and where each ends; int64 array of shape (texts + 1,), in units.
-        finished: How many of them end here: all, or of one none.
+        raw: UTF-16LE bytes.
+        ends: Start of the first text, and end of each; int64 array of shape (texts + 1,), in units.
+        finished: Number of texts that end in this stretch: all texts, or 0 for a part of a long one.
     """
 
     raw: bytes
@@ -315,7 +316,7 @@ class _Stretch(NamedTuple):
 
 
 def _windows(texts: Sequence[str], window: int) -> Iterator[_Stretch]:
-    """Cut texts into stretches of at most so many characters."""
+    """Split texts into stretches of at most `window` characters."""
     together: list[str] = []
     size = 0
     for text in texts:
@@ -328,7 +329,7 @@ def _windows(texts: Sequence[str], window: int) -> Iterator[_Stretch]:
             continue
         for start in range(0, len(text) - window, window):
             yield _stretch([text[start : start + window]])._replace(finished=0)
-        # What is left of a long text stands alone.
+        # The rest of a long text gets a separate stretch.
         yield _stretch([text[start + window :]])
     if together:
         yield _stretch(together)
@@ -339,7 +340,7 @@ def _stretch(texts: Sequence[str]) -> _Stretch:
     ends = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=ends[1:])
     if 2 * ends[-1] != len(raw):
-        # Some characters are two units.
+        # Some characters take two units.
         several = [_utf_16(text) for text in texts]
         np.cumsum(np.fromiter(map(len, several), np.int64, len(texts)), out=ends[1:])
         ends >>= 1
@@ -351,7 +352,7 @@ def _utf_16(text: str) -> bytes:
 
 
 class _SlowWords:
-    """Segments -> their folded words, by the plain route; shared by all threads."""
+    """Cache of the folded words of slow segments, found by the Python code; shared by all threads."""
 
     def __init__(self, profile: str) -> None:
         segmenter = plain.segmenter_of(profile)
@@ -359,7 +360,7 @@ class _SlowWords:
         self._known: tuple[dict[bytes, tuple[bytes, bytes]], ...] = ({}, {})
 
     def of(self, raw: bytes, slow: npt.NDArray[np.int32]) -> tuple[_Words, _Before, _Starts, _Before]:
-        """Return the words of slow segments as `words.put_in` wants them."""
+        """Return the words of slow segments in the form of `words.put_in`."""
         words, lengths = [], []
         for _, start, end, bits in slow.tolist():
             segment, machine = raw[2 * start : 2 * end], bits & 1
@@ -391,27 +392,27 @@ _slow_words = cache(_SlowWords)
 
 
 def is_available() -> bool:
-    """Return whether numba is installed; does not import it."""
+    """Check whether numba is installed, without importing it."""
     return find_spec("numba") is not None
 
 
 def is_loaded() -> bool:
-    """Return whether this process has paid for importing numba and the loops already; not while it still does."""
+    """Check whether this process has imported numba and compiled or loaded the loops."""
     return _compiled.is_set()
 
 
 def loops_at_hand() -> Loops | None:
-    """Return the loops where a kernel of this process has them compiled, so that a call of one takes no time."""
+    """Return the loops if this process has compiled or loaded them, so that a call takes no set-up time."""
     return _load_loops() if is_loaded() else None
 
 
 def for_loops(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return numbers as the loops were compiled for: of another layout, or read-only, they would be compiled anew."""
+    """Copy numbers to the layout of the compiled loops; other layouts and read-only arrays cause a recompilation."""
     return np.array(numbers, np.int64, order="C")
 
 
 def is_kept() -> bool:
-    """Return whether the compiled loops are on disk already; imports numba.
+    """Check whether the compiled loops are on disk; imports numba.
 
     Raises:
         ImportError: numba is not installed.
@@ -420,7 +421,7 @@ def is_kept() -> bool:
 
 
 def can_be_kept() -> bool:
-    """Return whether there is a place on disk for the compiled loops; imports numba.
+    """Check whether the compiled loops can be stored on disk; imports numba.
 
     Raises:
         ImportError: numba is not installed.
@@ -429,7 +430,7 @@ def can_be_kept() -> bool:
 
 
 class Loops(NamedTuple):
-    """What the modules hold that import numba."""
+    """Functions of the modules that import numba."""
 
     scan: Any
     divide: Any
@@ -456,9 +457,15 @@ def _load_loops() -> Loops:
 
     Raises:
         ImportError: numba is not installed.
+        MemoryError: There is too little memory for LLVM.
     """
     if not is_available():
         raise ImportError("the compiled route needs numba: pip install numba; the plain route gives the same")
+    try:
+        import llvmlite.binding  # noqa: F401
+    except OSError as error:
+        # llvmlite raises OSError, with a misleading message, if its library cannot be mapped.
+        raise MemoryError("the compiled loops cannot be loaded: there is too little memory for LLVM") from error
     from whorl.fingerprint.compiled import cjk as kernel_cjk
     from whorl.fingerprint.compiled import hashes as kernel_hash
     from whorl.fingerprint.compiled import jit as kernel_compile

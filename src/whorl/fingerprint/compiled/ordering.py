@@ -1,4 +1,4 @@
-"""Compiled loops that put evenly spread numbers in order."""
+"""Compiled sorting of evenly distributed numbers."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from typing import Any
 
 from whorl.fingerprint.compiled.jit import get, inlined, int64, loop, uint64
 
-#: Of a number that is put in its place among others: more of them, and somebody chose what is hashed.
+#: Moves per number in the insertion sort before heap sort takes over; more occur only for crafted input.
 _MOST_MOVES = 64
 
 
 @loop
 def put_in_order(numbers: Any, first: int, count: int, lead: int, out: Any, at: int, heads: Any) -> None:
-    """Write numbers[first : first + count] to out[at:] in ascending order, equal ones as they come.
+    """Write numbers[first : first + count] to out[at:] in ascending order.
 
-    They are spread evenly, so each is put near its place at once (a bucket for each), and moved by a few.
+    Numbers are evenly distributed, so bucket sort puts each near its place, and insertion sort completes the order.
 
     Args:
         numbers: uint64 array.
-        first: Where to begin.
-        count: How many there are.
-        lead: The upper bits that all of them share.
-        out: Another uint64 array.
-        at: Where to write.
-        heads: int64 array, which is written on; it takes longer where it is not of more than `count`.
+        first: First index.
+        count: Number of elements.
+        lead: Number of upper bits that all numbers share.
+        out: Output; uint64 array.
+        at: First index in the output.
+        heads: Scratch array; int64, slower with fewer than `count` + 1 elements.
     """
     buckets = min(count, heads.size - 1)
     for i in range(buckets + 1):
@@ -42,7 +42,7 @@ def put_in_order(numbers: Any, first: int, count: int, lead: int, out: Any, at: 
 
 @loop
 def sort(numbers: Any, at: int, count: int) -> None:
-    """Put numbers[at : at + count] in ascending order, soonest where they are few or nearly so already."""
+    """Sort numbers[at : at + count] in place; fastest for few or nearly sorted numbers."""
     moves = count * _MOST_MOVES
     for i in range(at + 1, at + count):
         number, place = get(numbers, i), i
@@ -63,9 +63,9 @@ def _bucket(number: Any, lead: int, count: int) -> Any:
 
 @loop
 def _heap_sort(numbers: Any, at: int, count: int) -> None:
-    """Put numbers[at : at + count] in ascending order, whatever they are."""
+    """Sort numbers[at : at + count] in place by heap sort, for any input."""
     for end in range(count + count // 2, 0, -1):
-        # First every number is sunk into a heap, the largest on top; then the largest goes to the end, one by one.
+        # First build a heap with the largest number on top; then move the largest to the end, one by one.
         root, size = (end - count - 1, count) if end > count else (0, end - 1)
         if end <= count:
             numbers[at], numbers[at + end - 1] = numbers[at + end - 1], numbers[at]

@@ -1,4 +1,4 @@
-"""Compiled loops of sketches: their bytes read, and the hashes that two of them share counted."""
+"""Compiled loops of sketches: decoding, and counting of shared hashes."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from typing import Any
 
 from whorl.fingerprint.compiled.jit import int64, kept, loop, lowest_bit, uint64
 
-#: What surrounds the hashes of an encoded sketch: `sketch.codec` says what it is.
+#: Size of an encoded sketch's head and checksum; see `sketch.codec`.
 _HEAD, _CHECK = 12, 4
 
 
 @kept
 def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashes: Any) -> Any:
-    """Read the hashes of sketches as `sketch.codec` writes them.
+    """Decode the hashes of sketches written by `sketch.codec`.
 
     Args:
-        raw: Their bytes, one sketch after the other; uint8 array that may only be read.
-        starts: Where each begins, and where the last ends; int64 array of shape (sketches + 1,).
+        raw: Encoded sketches, concatenated; read-only uint8 array.
+        starts: Start of each sketch, and end of the last; int64 array of shape (sketches + 1,).
         low_bits: Bits of the low part of each sketch; int64 array.
-        counts: Hashes of each, as its head says.
-        firsts: Where they are written to.
-        hashes: uint64 array; gets them.
+        counts: Number of hashes of each sketch, from its head.
+        firsts: First output index of each sketch.
+        hashes: Output; uint64 array.
 
     Returns:
-        How many sketches are sound, from the first on: one whose parts are not as long as its head says is not.
+        Number of valid sketches before the first invalid one, whose parts do not have the lengths of its head.
     """
     for sketch in range(counts.size):
         at, low, count, first = starts[sketch] + _HEAD, low_bits[sketch], counts[sketch], firsts[sketch]
@@ -43,7 +43,7 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
             mask = uint64((1 << width) - 1)
             for i in range(count):
                 byte = at + (width * i >> 3)
-                # What stands behind the last byte is at least the check sum.
+                # At least the checksum follows the last byte, so byte + 1 exists.
                 two = uint64(raw[byte]) | uint64(raw[byte + 1]) << uint64(8)
                 hashes[first + i] |= (two >> uint64(width * i & 7) & mask) << done
     return counts.size
@@ -51,7 +51,7 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
 
 @loop
 def _unary(raw: Any, at: int, end: int, low: int, count: int, first: int, hashes: Any) -> Any:
-    """Write the high parts of hashes; return whether there are as many as there should be."""
+    """Decode the high parts of hashes; return whether their number is right."""
     if at > end:
         return False
     found = 0
@@ -69,15 +69,15 @@ def _unary(raw: Any, at: int, end: int, low: int, count: int, first: int, hashes
 
 @kept
 def count_shared(hashes: Any, starts_a: Any, counts_a: Any, starts_b: Any, counts_b: Any, shared: Any) -> None:
-    """Count the hashes that pairs of documents share.
+    """Count the shared hashes of pairs of documents.
 
     Args:
-        hashes: uint64 array, those of each document ascending.
-        starts_a: int64 array of shape (pairs,): where those of the first documents begin; and so on.
-        counts_a: How many of them to look at.
-        starts_b: The same of the second documents.
-        counts_b: And how many.
-        shared: int64 array of shape (pairs,); gets the numbers.
+        hashes: uint64 array, ascending within each document.
+        starts_a: Start of the first document's hashes of each pair; int64 array of shape (pairs,), like the next three.
+        counts_a: Number of them to compare.
+        starts_b: Start of the second document's hashes.
+        counts_b: Number of them to compare.
+        shared: int64 array of shape (pairs,); receives the counts.
     """
     for pair in range(shared.size):
         at_a, at_b = starts_a[pair], starts_b[pair]
@@ -85,7 +85,7 @@ def count_shared(hashes: Any, starts_a: Any, counts_a: Any, starts_b: Any, count
         count = 0
         while at_a < end_a and at_b < end_b:
             one, other = hashes[at_a], hashes[at_b]
-            # Without a branch: which of the two is smaller is a coin toss.
+            # Branch-free, because the comparison is unpredictable.
             count += one == other
             at_a += one <= other
             at_b += other <= one

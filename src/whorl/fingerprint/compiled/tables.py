@@ -1,4 +1,4 @@
-"""The tables of a profile, laid out for the compiled loops. Imports no numba."""
+"""Tables of a profile in the layout of the compiled loops; does not import numba."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ from whorl.fingerprint.words import tokenizer as plain
 from whorl.fingerprint.words.dictionary import load_trie
 from whorl.fingerprint.words.wordbreak import CODE_POINTS, FIRST_PLANE, INHERITED, JAPANESE, START, STOP, StateMachine
 
-#: Bits of an entry of the units' table; the folded unit is in bits 16 to 31, the category in bits 8 to 13.
+#: Flags in an entry of the units' table; bits 16 to 31 hold the folded unit, bits 8 to 13 the category.
 RUN, CARE, START_WORD, HARD_END, OTHER_SCRIPT, SPACE = 1, 2, 4, 8, 16, 32
 CATEGORY_SHIFT, FOLD_SHIFT = 8, 16
-#: Bits of an entry of the code points' table.
+#: Flags in an entry of the code points' table.
 SLOW, EMOJI, EMOJI_IF_MARKED, COMBINING, JOINING = 1, 2, 4, 8, 16
-#: Beside SLOW: a dictionary says which words a segment holds.
+#: Flag next to SLOW: a dictionary divides the segment.
 DIVIDED = 2
-#: What `scan` writes of a word that Chinese and Japanese rules give to a dictionary, and that needs nothing else.
+#: Flags written by `scan` for a word under Chinese and Japanese rules that needs a dictionary, and no other special
+#: handling.
 DIVIDED_WORD = 1 | DIVIDED << 1 | 8
-#: Bits of an entry of the engines' table: the engine's number; does the unit ask for a dictionary; is it one that the
-#: compiled loop leaves alone.
+#: Parts of an entry of the engines' table: the engine's number, whether the unit needs a dictionary, and whether the
+#: compiled loop leaves it to the Python code.
 ENGINE, ASKS, RARE = 7, 8, 16
-#: Bits of a state: a segment may end here, as a word.
+#: Flags of a state: a segment may end here, and is a word.
 ACCEPTS, IS_WORD = 1, 2
-#: Entries of `Layout.numbers`.
+#: Indexes into `Layout.numbers`.
 STRIDE, DICTIONARY_0, DICTIONARY_1, JAPANESE_SCRIPT, BUFFER = range(5)
-#: Units that loads may read past the end of a text's words, and stores write.
+#: Number of units that loads may read, and stores may write, past the end of a text's words.
 PADDING = 64
 
 
 class Layout(NamedTuple):
-    """The tables of a profile as the loops read them; the second state machine's stand behind the first's.
+    """Tables of a profile for the loops; the second state machine's follow the first's.
 
     Attributes:
         units: uint32 array of shape (65536,): folded unit, category by the default rules, flags.
@@ -44,13 +45,13 @@ class Layout(NamedTuple):
         unit_scripts: uint8 array of shape (65536,): the same, 255 for each surrogate.
         joins: int64 array, ascending: `code point << 8 | script`, as in Tables.
         following: uint16 array: the next state, by state and category.
-        states: uint8 array: what each state is.
-        begins: int64 array of shape (2,): the states in which the machines begin.
-        soft_ends: uint64 array of shape (64,): for the category of a unit after a word, those of the units behind it
-            (62: none) that make sure that the word has ended.
-        engines: uint8 array of shape (65536,): which dictionary knows each unit, by the second machine's rules.
+        states: uint8 array: flags of each state.
+        begins: int64 array of shape (2,): start states of the machines.
+        soft_ends: uint64 array of shape (64,): for the category of the unit after a word, a mask of the categories of
+            the next unit (62: none) with which the word has certainly ended.
+        engines: uint8 array of shape (65536,): dictionary engine of each unit, by the second machine's rules.
         trie: uint16 array: ICU's dictionary of Chinese and Japanese.
-        numbers: int64 array: STRIDE and so on.
+        numbers: int64 array, indexed by STRIDE and the constants after it.
     """
 
     units: npt.NDArray[np.uint32]
@@ -70,7 +71,7 @@ class Layout(NamedTuple):
 
 @cache
 def layout(profile: str) -> Layout:
-    """Lay out the tables of a profile for the compiled loops."""
+    """Convert the tables of a profile to the layout of the compiled loops."""
     tables = plain.segmenter_of(profile).tables
     default, cjk = tables.default, tables.cjk
     characters = np.zeros(CODE_POINTS, np.uint8)
@@ -87,7 +88,7 @@ def layout(profile: str) -> Layout:
     characters |= np.array([0, EMOJI, EMOJI_IF_MARKED], np.uint8)[tables.emoji]
     characters[tables.mark == 1] |= COMBINING
     joins = np.array(sorted(tables.joins), np.int64)
-    # Each code point several times, which writes the same again.
+    # Code points with several scripts are set repeatedly to the same value.
     characters[joins >> 8] |= JOINING
     kinds = _Kinds(default)
     categories = default.categories[:FIRST_PLANE]
@@ -146,13 +147,13 @@ def layout(profile: str) -> Layout:
 
 
 class _Kinds:
-    """What a state machine's table says about whole categories; no category is known here by its name.
+    """Kinds of character categories, derived from a state machine's table without names of categories.
 
     Attributes:
-        starts: Categories that words begin with: however characters of these follow each other, they are one word.
-        inner: Categories that may stand anywhere in such a word but at its start.
-        gaps: Categories that, among themselves, make no word and take nothing of `starts` into a segment.
-        hard_ends: Gaps that no such word goes on with.
+        starts: Categories that begin words: any sequence of their characters is one word.
+        inner: Categories that may occur anywhere in these words except at the start.
+        gaps: Categories that form no word among themselves, and whose segments never include characters of `starts`.
+        hard_ends: Gaps that never continue one of these words.
         soft_ends: As in Layout.
     """
 
@@ -160,8 +161,8 @@ class _Kinds:
         self._machine = machine
         following = machine.following
         plain_categories = range(machine.dictionary_start)
-        # Marks that make emoji of what they follow are never in a gap, nor what joins emoji. The category of the
-        # letters that are emoji too can follow a joiner, so it may not begin a word here.
+        # Emoji modifiers and joiners are never in a gap. The category of letters that are emoji, too, can follow a
+        # joiner, so it may not begin a word here.
         joiners = {int(machine.categories[code]) for code in (0x200D, 0x20E3, 0xFE0F)}
         letter_emoji = int(machine.categories[0x2139])
         first = [int(machine.categories[ord(character)]) for character in "a0"]
@@ -191,7 +192,7 @@ class _Kinds:
                 self.soft_ends[category] = sum(1 << c for c in (*sure, 62))
 
     def _reached(self, begin: Sequence[int], go_on: Sequence[int]) -> set[int]:
-        """Return the states that texts reach whose first category is of `begin` and the others of `go_on`."""
+        """Return the states reached by texts with a first category in `begin` and all others in `go_on`."""
         following = self._machine.following
         found: set[int] = set()
         waiting = set(following[START, list(begin)].tolist())

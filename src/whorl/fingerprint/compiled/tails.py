@@ -1,7 +1,7 @@
-"""Compiled loops of the hypergeometric law: `statistics.hypergeometric` and `statistics.estimate` say what it means.
+"""Compiled loops of the hypergeometric law for `statistics.hypergeometric` and `statistics.estimate`.
 
-A search judges a few candidates, or thousands. Of a few numpy's calls take a hundred times as long as the numbers; here
-each pair of documents is done by itself, and bisection needs no guess.
+A search judges a few candidates, or thousands. For a few, numpy's calls take a hundred times as long as the arithmetic;
+here each pair of documents is computed separately, and bisection needs no initial guess.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from whorl.fingerprint.compiled.jit import inlined, int64, kept, loop
 
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
-#: Terms below this part of the first count for nothing: there are fewer than 2**41.
+#: Terms below this fraction of the first are negligible: there are fewer than 2**41 of them.
 _LEAST_TERM = 1e-30
 
 
@@ -24,8 +24,8 @@ def upper_tails(population: Any, good: Any, drawn: Any, least: Any, tails: Any) 
         population: int64 array of shape (laws,); so are the next three.
         good: 0 to population.
         drawn: 0 to population.
-        least: Any.
-        tails: float64 array of this shape; gets the chances.
+        least: Any integer.
+        tails: float64 array of the same shape; receives the probabilities.
     """
     for i in range(tails.size):
         tails[i] = _tail(population[i], good[i], drawn[i], least[i])
@@ -35,17 +35,17 @@ def upper_tails(population: Any, good: Any, drawn: Any, least: Any, tails: Any) 
 def overlap_intervals(
     total: Any, is_union: Any, drawn: Any, shared: Any, most: Any, tail: float, low: Any, high: Any
 ) -> None:
-    """Find the least and the largest overlaps that counts leave possible, as `estimate.overlap_interval` does.
+    """Find the smallest and the largest overlaps compatible with counts, as `estimate.overlap_interval` does.
 
     Args:
-        total: int64 array of shape (hits,), as all others.
-        is_union: As there; 1 or 0.
-        drawn: As there.
-        shared: As there.
-        most: As there; at least `shared`.
-        tail: Chance above which an overlap is possible, on either side.
-        low: Gets the least.
-        high: Gets the largest.
+        total: int64 array of shape (hits,), like all others; as in `overlap_interval`.
+        is_union: As in `overlap_interval`; 1 or 0.
+        drawn: As in `overlap_interval`.
+        shared: As in `overlap_interval`.
+        most: As in `overlap_interval`; at least `shared`.
+        tail: Probability above which an overlap is possible, on either side.
+        low: Receives the smallest overlaps.
+        high: Receives the largest overlaps.
     """
     for i in range(shared.size):
         low[i] = _least_possible(total[i], is_union[i], drawn[i], shared[i], most[i], tail)
@@ -56,18 +56,18 @@ def overlap_intervals(
 def likeliest(
     sizes_a: Any, sizes_b: Any, alone_a: Any, alone_b: Any, shared: Any, low: Any, high: Any, lost: Any, middle: Any
 ) -> None:
-    """Find the overlaps of greatest likelihood, as `estimate._likeliest` does.
+    """Find the overlaps of maximum likelihood, as `estimate._likeliest` does.
 
     Args:
-        sizes_a: int64 array of shape (pairs,), as all but `lost`: as there.
-        sizes_b: As there.
-        alone_a: As there.
-        alone_b: As there.
-        shared: As there.
-        low: As there.
-        high: As there.
-        lost: Part of the hashes that the level leaves out; float64 array.
-        middle: Gets the overlaps.
+        sizes_a: int64 array of shape (pairs,), like all except `lost`; as in `_likeliest`.
+        sizes_b: As in `_likeliest`.
+        alone_a: As in `_likeliest`.
+        alone_b: As in `_likeliest`.
+        shared: As in `_likeliest`.
+        low: As in `_likeliest`.
+        high: As in `_likeliest`.
+        lost: Fraction of the hashes that the level leaves out; float64 array.
+        middle: Receives the overlaps.
     """
     for i in range(middle.size):
         middle[i] = _last_rise(sizes_a[i], sizes_b[i], alone_a[i], alone_b[i], shared[i], low[i], high[i], lost[i])
@@ -75,7 +75,7 @@ def likeliest(
 
 @loop
 def _least_possible(total: int, takes_overlap: int, drawn: int, seen: int, most: int, tail: float) -> Any:
-    """Return the least overlap of which so many as were seen are likely enough; `most` where no smaller one is."""
+    """Return the smallest overlap for which a count as large as observed is likely enough, at most `most`."""
     first, last = seen, most
     while first < last:
         overlap = (first + last) // 2
@@ -88,12 +88,12 @@ def _least_possible(total: int, takes_overlap: int, drawn: int, seen: int, most:
 
 @loop
 def _largest_possible(total: int, takes_overlap: int, drawn: int, seen: int, most: int, tail: float) -> Any:
-    """Return the largest overlap of which so few as were seen are likely enough; `seen` where no larger one is."""
+    """Return the largest overlap for which a count as small as observed is likely enough, at least `seen`."""
     first, last = seen, most
     while first < last:
         overlap = (first + last + 1) // 2
         population = total - takes_overlap * overlap
-        # At most so many good ones are at least so many of the others.
+        # At most x good items is equivalent to at least drawn - x bad items.
         if _tail(population, population - overlap, drawn, drawn - seen) > tail:
             first = overlap
         else:
@@ -103,7 +103,7 @@ def _largest_possible(total: int, takes_overlap: int, drawn: int, seen: int, mos
 
 @loop
 def _last_rise(a: int, b: int, alone_a: int, alone_b: int, seen: int, low: int, high: int, lost: float) -> Any:
-    """Return the last overlap from `low` to `high` up to which the likelihood does not fall."""
+    """Return the last overlap from `low` to `high` before the likelihood falls."""
     first, last = low, high
     while first < last:
         overlap = (first + last) // 2 + 1
@@ -126,13 +126,13 @@ def _tail(population: int, good: int, drawn: int, least: int) -> Any:
     n, k, m, x = float(population), float(good), float(drawn), float(least)
     if x * n > m * k:
         return _outward(n, k, m, x)
-    # Below the mean the bad ones are counted instead: X < x means that more than m - x of the drawn are bad.
+    # Below the mean the bad items are counted: X < x is equivalent to more than m - x bad items among the drawn.
     return 1.0 - _outward(n, n - k, m, m - x + 1)
 
 
 @loop
 def _outward(n: float, k: float, m: float, x: float) -> Any:
-    """Return P(X >= x) for x above the mean and within the support: its first term times the sum of those behind it."""
+    """Return P(X >= x) for x above the mean and within the support: the first term times the sum of relative terms."""
     p, q = m / n, (n - m) / n
     choices = _log_choices(k, x) + _log_choices(n - k, m - x) - _log_choices(n, m)
     drawn = _deviance(x, k * p) + _deviance(m - x, (n - k) * p)
@@ -149,13 +149,13 @@ def _outward(n: float, k: float, m: float, x: float) -> Any:
 
 @inlined
 def _log_choices(n: float, x: float) -> Any:
-    """Return log(n over x), less the part that `_deviance` holds."""
+    """Return log(n over x), without the part that `_deviance` contains."""
     return _stirling(n) - _stirling(x) - _stirling(n - x)
 
 
 @loop
 def _stirling(n: float) -> Any:
-    """Return log(n!) - n log(n) + n, and 0 for 0: what Stirling's formula says beside its large terms."""
+    """Return log(n!) - n log(n) + n, and 0 for 0: Stirling's formula without its large terms."""
     if n < 1:
         return 0.0
     if n < 16:
@@ -167,7 +167,7 @@ def _stirling(n: float) -> Any:
 
 @loop
 def _deviance(x: float, expected: float) -> Any:
-    """Return x log(x / expected) + expected - x without cancellation (Loader's bd0); where x is 0, `expected`."""
+    """Return x log(x / expected) + expected - x without cancellation (Loader's bd0); `expected` if x is 0."""
     if x == 0:
         return expected
     v = (x - expected) / (x + expected)

@@ -1,11 +1,11 @@
-"""The compiled loop from UTF-16 units to folded words.
+"""Compiled tokenizer: from UTF-16 units to folded words.
 
-Nothing here knows Unicode or a profile; `tables` lays out the tables.
+This module contains no Unicode data and no profile; `tables` provides both.
 
-How a buffer becomes words. One pass without branches looks every unit up, writes its folded form and gathers one bit
-a unit: may it be part of a word? The words are then the runs of set bits, 64 of them looked at together. Three things
-need more than that and take Lucene's state machine, from the last sure boundary: a run that holds an unusual unit, a
-run that begins with a unit that cannot begin a word, and a run whose end is not sure (``don't``).
+A buffer is processed as follows. One branch-free pass looks up each unit, writes its folded form and collects one bit
+per unit: whether it may be part of a word. The words are then the runs of set bits, and 64 bits are examined at once.
+Three cases need more and use Lucene's state machine, from the last certain boundary: a run with an unusual unit, a run
+that begins with a unit that cannot begin a word, and a run with an uncertain end (``don't``).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _code(units: Any, place: int, end: int) -> Any:
 
 @loop
 def _buffer_end(units: Any, start: int, end: int, table: Any, size: int) -> Any:
-    """Return where the buffer that begins at `start` ends: ICUTokenizer.refill and findSafeEnd."""
+    """Return the end of the buffer that begins at `start`: ICUTokenizer.refill and findSafeEnd."""
     if end - start < size:
         return end
     place = start + size
@@ -63,7 +63,7 @@ def _buffer_end(units: Any, start: int, end: int, table: Any, size: int) -> Any:
 
 @loop
 def _look_up(units: Any, start: int, end: int, table: Any, folded: Any, runs: Any, care: Any) -> Any:
-    """Fold a buffer and gather its bits, 64 units a number; return the flags of all units together."""
+    """Fold a buffer and collect its bits, 64 units per number; return the combined flags of all units."""
     together = uint32(0)
     length = end - start
     for block in range((length + 63) >> 6):
@@ -86,7 +86,7 @@ def _look_up(units: Any, start: int, end: int, table: Any, folded: Any, runs: An
 
 @loop
 def _edges(runs: Any, start: int, end: int, edges: Any) -> Any:
-    """Write where the runs of set bits in [start, end) begin and end, by turns; return how many places."""
+    """Write the starts and ends of the runs of set bits in [start, end), alternating; return how many were written."""
     count = 0
     inside = uint64(0)
     for block in range(start >> 6, (end + 63) >> 6):
@@ -110,7 +110,7 @@ def _edges(runs: Any, start: int, end: int, edges: Any) -> Any:
 
 @inlined
 def _segment(units: Any, start: int, end: int, machine: int, layout: Any) -> Any:
-    """Return the end of the segment at `start`, whether it is a word, and what it asks for: SLOW, DIVIDED."""
+    """Return the end of the segment at `start`, whether it is a word, and its flags: SLOW, DIVIDED."""
     stride, dictionary = layout.numbers[STRIDE], layout.numbers[DICTIONARY_0 + machine]
     row = layout.begins[machine]
     stop, last, place = start, int64(0), start
@@ -129,7 +129,7 @@ def _segment(units: Any, start: int, end: int, machine: int, layout: Any) -> Any
         if kind & ACCEPTS:
             stop, last, asked = place, kind, asks
         row = state
-    if stop == start:  # no rule matches; move on all the same
+    if stop == start:  # no rule matches: advance by one character
         code = _code(units, start, end)
         stop = start + (2 if code > 0xFFFF else 1)
         asked = int64(SLOW)
@@ -147,11 +147,11 @@ def _segment(units: Any, start: int, end: int, machine: int, layout: Any) -> Any
 def _by_machine(
     units: Any, origin: int, place: int, target: int, end: int, machine: int, layout: Any, work: Any, at: Any
 ) -> Any:
-    """Write the words of the segments from `place` on, until `target` is reached; return where the last one ends."""
+    """Write the words of the segments from `place` on until `target` is reached; return the end of the last segment."""
     length, count, slow = at[0], at[1], at[2]
     while place < target:
         stop, is_word, asked = _segment(units, place, end, machine, layout)
-        # A dictionary decides what the words of a segment are, also of one that is none as a whole.
+        # A dictionary also finds words in a segment that is no word as a whole.
         if is_word or asked & DIVIDED:
             if asked:
                 work.slow[slow, 0], work.slow[slow, 1] = count, place
@@ -172,7 +172,7 @@ def _by_machine(
 
 @inlined
 def _by_bits(units: Any, origin: int, start: int, end: int, layout: Any, work: Any, at: Any) -> None:
-    """Write the words of a script run of the default rules."""
+    """Write the words of a script run under the default rules."""
     table, words, starts, folded, edges = layout.units, work.words, work.starts, work.folded, work.edges
     places = _edges(work.runs, start - origin, end - origin, edges)
     length, count = at[0], at[1]
@@ -226,7 +226,7 @@ def _by_bits(units: Any, origin: int, start: int, end: int, layout: Any, work: A
 
 @loop
 def _continues(code: int, script: int, layout: Any) -> Any:
-    """Return whether a character of another script continues a run of this one."""
+    """Check whether a character of another script continues a run of this script."""
     kind = int64(get(layout.characters, code)) & (COMBINING | JOINING)
     if kind & JOINING and not kind & COMBINING:
         wanted = code << 8 | script
@@ -250,7 +250,7 @@ def _script_run(units: Any, start: int, end: int, layout: Any) -> Any:
     current, place = int64(0), start
     while place < end:
         script = int64(get(layout.unit_scripts, int64(get(units, place))))
-        # Strong and another, as one product: two comparisons would be two branches, and every space would turn one.
+        # One product for "strong and different": two comparisons would be two branches, and each space mispredicts one.
         if (script >> 1) * (script ^ current):
             code = _code(units, place, end)
             script = int64(get(layout.scripts, code))
@@ -266,20 +266,21 @@ def _script_run(units: Any, start: int, end: int, layout: Any) -> Any:
 
 @kept
 def scan(units: Any, bounds: Any, is_whole: bool, layout: Any, work: Any, before: Any) -> Any:
-    """Write the folded words of some texts, each word followed by a space.
+    """Write the folded words of texts, each word followed by a space.
 
     Args:
-        units: uint16 array: the UTF-16 units of the texts, one after the other.
-        bounds: int64 array of shape (texts + 1,): where each text begins, and the last one ends.
-        is_whole: Whether the last text ends where its units end; if not, only whole buffers of it are read.
+        units: uint16 array: UTF-16 units of the texts, concatenated.
+        bounds: int64 array of shape (texts + 1,): start of each text, and end of the last.
+        is_whole: Whether the last text ends with its units; otherwise only complete buffers of it are read.
         layout: `tables.Layout`.
-        work: `kernel.Work`; `words`, `starts` and `slow` are written. An entry of `slow` is the number of words
-            before a segment that needs more than tables, its first unit, the unit after its last, and bits: its
-            machine (bit 0), what it asks for (bits 1 and 2), whether it is a word (bit 3).
-        before: int64 array of shape (texts + 1, 2): how many words and how many slow segments stand before each text.
+        work: `kernel.Work`; `words`, `starts` and `slow` are written. An entry of `slow` consists of the number of
+            words before a segment that needs more than tables, its first unit, the unit after its last, and bits: its
+            machine (bit 0), its flags (bits 1 and 2), and whether it is a word (bit 3).
+        before: int64 array of shape (texts + 1, 2): receives the numbers of words and of slow segments before each
+            text.
 
     Returns:
-        The units of `words`, the words, the slow segments, and the units read.
+        Numbers of units in `words`, of words, of slow segments, and of units read.
     """
     at = work.at
     at[:] = 0
@@ -322,23 +323,24 @@ def put_in(
     filled: Any,
     filled_starts: Any,
 ) -> Any:
-    """Copy words, putting in those that were found for the slow segments.
+    """Copy words, and insert the words found for the slow segments.
 
     Args:
-        words: uint16 array; the words that were scanned, and PADDING more.
-        starts: int32 array of shape (words + 1,); where each begins, and the end.
-        before: int64 array of shape (texts + 1, 2); as in `scan`; its words become all words.
+        words: uint16 array of the scanned words, and of PADDING more units.
+        starts: int32 array of shape (words + 1,): start of each word, and the end.
+        before: int64 array of shape (texts + 1, 2); as in `scan`; its word counts are updated to include the inserted
+            words.
         slow: int32 array of shape (segments, 4); as in `scan`.
         units: uint16 array; as in `scan`.
-        table: The units' table.
-        divided: What `cjk.divide` wrote: where words end, and how many each segment has, or -1.
-        found: What Python found for the others: their units, where each segment's end, each word's length without its
-            space, and where each segment's lengths end.
-        filled: uint16 array; what is written, and PADDING more.
-        filled_starts: int32 array; what is written.
+        table: Table of the units.
+        divided: Result of `cjk.divide`: word ends, and the number of words of each segment, or -1.
+        found: Words that Python found for the other segments: units, end of each segment's units, length of each word
+            without its space, and end of each segment's lengths.
+        filled: Output; uint16 array with room for PADDING more units.
+        filled_starts: Output; int32 array.
 
     Returns:
-        The units and the words written.
+        Numbers of units and words written.
     """
     ends, counts = divided
     found_units, unit_ends, lengths, length_ends = found
@@ -346,7 +348,7 @@ def put_in(
     for segment in range(slow.shape[0] + 1):
         upto = slow[segment, 0] if segment < slow.shape[0] else starts.size - 1
         shift = length - starts[done]
-        # Eight units at a time; what is written too far is written over.
+        # Eight units at a time; the excess is overwritten later.
         for i in range(starts[done], starts[upto], 8):
             copy8(filled, i + shift, words, i)
         for i in range(done, upto):

@@ -1,6 +1,6 @@
-"""Thresholds to numbers: how many tokens must be shared, how many rows a band has.
+"""MinHash thresholds and bands: minimum number of shared tokens, rows per band, and LSH match probability.
 
-Fractions are exact where the answer is a whole number that decides who is found.
+Computations that decide about hits use exact fractions.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ Item = TypeVar("Item")
 
 
 def min_should_match(token_count: int, overlap: Fraction) -> int:
-    """Return how many of a source's tokens a hit must share: ceil(count * overlap).
+    """Return the minimum number of a source's tokens that a hit must share: ceil(count * overlap).
 
     Args:
-        token_count: The source's tokens, repeats counted.
+        token_count: Number of the source's tokens, with repeats.
         overlap: Fraction in (0, 1].
 
-    Exact where Alfresco computes in 32-bit floats, which ask for one token too many at some counts.
+    Alfresco computes this in 32-bit floats and requires one token too many at some counts; this is exact.
     Source: Solr4QueryParser.createFingerPrintQuery.
 
     >>> min_should_match(512, Fraction(7, 10))
@@ -34,12 +34,12 @@ def min_should_match(token_count: int, overlap: Fraction) -> int:
 
 
 def band_match_probability(similarity: float, bands: int, rows: int) -> float:
-    """Return the chance that two documents share at least one whole band.
+    """Return the probability that two documents share at least one whole band.
 
     Args:
         similarity: Jaccard similarity, a fraction in [0, 1].
         bands: Number of bands, at least 1.
-        rows: Tokens in each band, at least 1.
+        rows: Tokens per band, at least 1.
 
     Source: Mining of Massive Datasets, section 3.4.2.
 
@@ -55,15 +55,15 @@ def band_match_probability(similarity: float, bands: int, rows: int) -> float:
 
 @lru_cache
 def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int:
-    """Return the rows of a band: those of the fewest bands that find `overlap` more often than `probability`.
+    """Return the rows per band for the fewest bands that find `overlap` with more than `probability`.
 
     Args:
-        token_count: The source's tokens, repeats counted, at least 1.
+        token_count: Number of the source's tokens, with repeats, at least 1.
         overlap: Fraction in (0, 1].
-        probability: Fraction in (0, 1]; 1 is never exceeded, and gives one row.
+        probability: Fraction in (0, 1]; 1 is never exceeded and yields one row.
 
-    Source: Solr4QueryParser.computeBandSize and MinHashQParser.computeBandSize: integer division, a strict
-    comparison, one row where no number of bands will do.
+    Source: Solr4QueryParser.computeBandSize and MinHashQParser.computeBandSize: integer division, a strict comparison,
+        and one row if no number of bands is enough.
 
     >>> [band_rows(512, Fraction(o, 100), Fraction(p, 100)) for o, p in [(20, 80), (70, 90), (90, 99), (100, 50)]]
     [2, 9, 17, 512]
@@ -81,7 +81,7 @@ def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int
 
 
 def wrapped_bands(tokens: Sequence[Item], rows: int) -> tuple[tuple[Item, ...], ...]:
-    """Cut tokens into bands of `rows`; a last short band is filled up with the first tokens.
+    """Cut tokens into bands of `rows`; the last band is padded with the first tokens.
 
     >>> wrapped_bands("abcde", 2)
     (('a', 'b'), ('c', 'd'), ('e', 'a'))

@@ -1,23 +1,24 @@
-"""What the stock MinHash tokens can still tell, where an index has nothing else.
+"""Estimates from stock MinHash tokens: bucket minima, overlap counts and their hypergeometric laws.
 
-Such an index keeps of each document the smallest hash of every bucket and not the document's size. Let a bucket be
-read on both sides, empty ones as infinity, where rotation filled them too. Then, exactly and whatever the sizes,
+An index without sketches keeps the smallest hash of every bucket of a document, but not the document's size. Both sides
+are read bucket by bucket; an empty bucket counts as infinity, even if rotation filled it. Then, exactly and for any
+sizes,
 
     given the M buckets of A that are filled and not above B's    shared ~ Hypergeometric(a, I, M)
     given the M of B that are filled and not above A's            shared ~ Hypergeometric(b, I, M)
     given the M buckets that either fills                         shared ~ Hypergeometric(a + b - I, I, M)
 
-since the smallest hash of each such bucket, over the set named by the population, is a uniform choice of that set
-(by which M is known first), and it is shared just where it is in both. So shared / M is, without bias, I / a,
-I / b and the Jaccard similarity, while shared / 512, which is often taken for one of them, is neither.
+because the smallest hash of each of these buckets, over the set named by the population, is a uniform choice from that
+set (which determines M), and it is shared if and only if it is in both. So shared / M is an unbiased estimate of I / a,
+I / b and the Jaccard similarity, respectively; shared / 512, which is often taken for one of them, is not.
 
-Sizes come from the tokens: with v the place of a hash in its bucket, in [0, 1], and 1 for an empty bucket,
-buckets * filled / sum(v) is within 3 to 4.5 % of the size (one standard deviation, 512 buckets). They only decide how
-much is gained by having seen much of a small document, so they are taken a tenth too large to be safe.
+Sizes are estimated from the tokens: with v the position of a hash in its bucket, in [0, 1], and 1 for an empty bucket,
+buckets * filled / sum(v) is within 3 to 4.5 % of the size (one standard deviation, 512 buckets). The size only affects
+the correction for having sampled a large part of a small document, so it is taken a tenth too large to be safe.
 
-A token of A that is in B survives there unless one of B's b - I other shingles falls below it: with chance
-(1 - v / buckets) ** (b - I). So the smallest places are asked first, and B much larger than A has lost most of them;
-how large it may be is part of the plan.
+A token of A that is in B survives there unless one of B's b - I other shingles falls below it, with probability (1 - v
+/ buckets) ** (b - I). So tokens with small positions are looked up first, and if B is much larger than A, most of them
+are lost; the plan limits the size of B.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from whorl.fingerprint.statistics.estimate import CONFIDENCE, Estimate, overlap_
 from whorl.fingerprint.statistics.hypergeometric import Bools, Counts, Floats, reaches
 from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_threshold
 
-#: By how much a size that was only estimated is taken too large: two standard deviations.
+#: Factor that increases estimated sizes by two standard deviations.
 MARGIN = 1.1
 _EMPTY = np.iinfo(np.uint64).max
 _WORD_BITS = 32
@@ -45,10 +46,11 @@ class Buckets:
     """The bucket minima of a document.
 
     Args:
-        minima: The smallest hash of each bucket; uint64 array of shape (buckets,), 2**64 - 1 where it is empty.
-        places: Where in its bucket each hash is; float64 array of shape (buckets,) in [0, 1], 1 where it is empty.
-        is_filled: Which buckets have a hash of their own; bool array of shape (buckets,).
-        is_known: Which buckets can be read; bool array of shape (buckets,). The others count as not there.
+        minima: Smallest hash of each bucket; uint64 array of shape (buckets,), 2**64 - 1 for an empty bucket.
+        places: Relative position of each hash in its bucket; float64 array of shape (buckets,) in [0, 1], 1 for an
+            empty bucket.
+        is_filled: Whether each bucket has a hash of its own; bool array of shape (buckets,).
+        is_known: Whether each bucket can be read; bool array of shape (buckets,). Other buckets are ignored.
     """
 
     minima: npt.NDArray[np.uint64]
@@ -58,7 +60,7 @@ class Buckets:
 
     @property
     def size(self) -> int:
-        """About how many distinct shingles the document has."""
+        """Estimated number of distinct shingles."""
         return _size(self.places, self.is_filled, self.is_known)
 
 
@@ -66,9 +68,9 @@ def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) ->
     """Return the buckets of a signature.
 
     Args:
-        minima: One 64-bit hash a bucket, empty buckets filled by rotation or in any way from other buckets; uint64
+        minima: One 64-bit hash per bucket, empty buckets filled by rotation or otherwise from other buckets; uint64
             array of shape (buckets,).
-        is_known: Which of them can be trusted, where an index lost some; bool array of the same shape.
+        is_known: Whether each hash is reliable, for an index that lost some; bool array of the same shape.
 
     Raises:
         ParameterError: There are no buckets.
@@ -86,13 +88,13 @@ def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) ->
 
 @dataclass(frozen=True, slots=True)
 class StockOverlaps:
-    """What a source's buckets have in common with those of hits; int64 arrays of shape (hits,), in their order.
+    """Overlap of a source's buckets with those of hits; int64 arrays of shape (hits,), in the order of the hits.
 
     Args:
-        source_size: Distinct shingles of the source; about, unless `is_source_size_known`.
-        is_source_size_known: Whether that is no estimate.
-        sizes: About the distinct shingles of each hit.
-        union_sizes: About those that either has.
+        source_size: Distinct shingles of the source; an estimate unless `is_source_size_known`.
+        is_source_size_known: Whether the source's size is exact.
+        sizes: Estimated distinct shingles of each hit.
+        union_sizes: Estimated distinct shingles of the union of source and hit.
         source_counts: Filled buckets of the source that are not above the hit's.
         counts: Filled buckets of the hit that are not above the source's.
         union_counts: Buckets that either fills.
@@ -110,12 +112,12 @@ class StockOverlaps:
 
 
 def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int | None = None) -> StockOverlaps:
-    """Return what a source has in common with each of many hits.
+    """Compare the buckets of a source with those of many hits.
 
     Args:
         source: Buckets of the source.
         hits: Buckets of the hits.
-        source_size: Distinct shingles of the source, where they are known.
+        source_size: Distinct shingles of the source, None if unknown.
 
     Raises:
         SchemeMismatchError: The numbers of buckets differ.
@@ -146,16 +148,16 @@ def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int |
 
 
 def judge_buckets(overlaps: StockOverlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> Bools:
-    """Return which candidates to keep.
+    """Return a mask of the candidates to keep.
 
     Args:
-        overlaps: What was seen of them.
-        metric: What the threshold is a share of.
+        overlaps: Overlaps with the candidates.
+        metric: Metric of the threshold.
         threshold: Fraction in (0, 1].
-        recall: Chance in (0, 1] with which a document just at the threshold is kept, about.
+        recall: Approximate probability in (0, 1] of keeping a document just at the threshold.
 
     Raises:
-        ParameterError: A fraction is outside its range.
+        ParameterError: A fraction is out of range.
     """
     require_threshold(threshold)
     population, drawn = _law(overlaps, metric)
@@ -166,14 +168,14 @@ def judge_buckets(overlaps: StockOverlaps, metric: Metric, threshold: Fraction, 
 
 
 def estimate_buckets(overlaps: StockOverlaps, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
-    """Return estimates from bucket minima; the sizes in them are estimates as well.
+    """Return estimates from bucket minima; sizes are estimates as well.
 
     Args:
-        overlaps: What was seen of the hits.
-        confidence: Of the intervals, in (0, 1), held about.
+        overlaps: Overlaps with the hits.
+        confidence: Approximate confidence of the intervals, in (0, 1).
 
     Raises:
-        ParameterError: The confidence is outside its range.
+        ParameterError: The confidence is out of range.
     """
     columns: list[list[list[float]]] = []
     for metric in (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A):
@@ -193,7 +195,7 @@ def estimate_buckets(overlaps: StockOverlaps, confidence: float = CONFIDENCE) ->
 
 
 def _law(overlaps: StockOverlaps, metric: Metric) -> tuple[Counts, Counts]:
-    """Return the population and the number drawn of the law in which the good ones' share is the metric."""
+    """Return the population and the sample size of the law that samples the metric."""
     sizes, drawn = {
         Metric.JACCARD: (overlaps.union_sizes, overlaps.union_counts),
         Metric.A_IN_B: (np.full_like(overlaps.sizes, overlaps.source_size), overlaps.source_counts),

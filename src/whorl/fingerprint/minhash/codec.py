@@ -1,8 +1,7 @@
-"""Tokens as an index writes them: text of UTF-16 units, or Alfresco's hexadecimal.
+"""Token encoding: numbers as UTF-16 terms of an index or Alfresco's hexadecimal, and back.
 
-Numbers become such text where they leave for an index, and an index's tokens become numbers where they come in. An
-index loses a little: of a unit that was half of a surrogate pair U+FFFD is left, and of Alfresco's units the leading
-zeros are gone, and with them the units' borders.
+An index loses some information: a unit that was half of a surrogate pair becomes U+FFFD, and Alfresco drops the leading
+zeros of units, and with them the borders between units.
 """
 
 from __future__ import annotations
@@ -15,34 +14,34 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-#: Alfresco's spelling of a token: eight units of up to four digits, of which few begin with zeros.
+#: Length of Alfresco's tokens: eight units of up to four digits, few of them with leading zeros.
 ALFRESCO_LENGTHS = (20, 32)
 ALFRESCO_TOKEN = re.compile(rf"[0-9a-f]{{{ALFRESCO_LENGTHS[0]},{ALFRESCO_LENGTHS[1]}}}")
 
-#: What is left in an index of a unit that cannot stand alone.
+#: Replacement for a lone surrogate in an index.
 _LOST = 0xFFFD
 
 
 class Spelling(Enum):
-    """How an index writes a token."""
+    """Encoding of tokens in an index."""
 
     UNITS_4 = "64-bit tokens, four UTF-16 units"
     UNITS_8 = "128-bit tokens, eight UTF-16 units"
     HEX = "Alfresco's hexadecimal, units without leading zeros"
 
 
-#: Bytes of a token in `read`: units as they are, hexadecimal as its letters.
+#: Bytes per token in `read`: UTF-16 units, or hexadecimal letters in ASCII.
 _BYTES = {Spelling.UNITS_4: 8, Spelling.UNITS_8: 16, Spelling.HEX: 32}
 
 
 def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4) -> tuple[str, ...]:
-    """Write hashes as tokens.
+    """Encode hashes as tokens.
 
     Args:
-        hashes: uint64 array of shape (n, 2), or (n,) where only high halves are written; or as `read` returns them.
-        spelling: UNITS_4 is MinHashFilter's term cut by TruncateTokenFilter(prefixLength=4), UNITS_8 the whole
-            term, both with U+FFFD for lone surrogates as the index holds them (UnicodeUtil.UTF16toUTF8); HEX is
-            what Alfresco stores (SolrInformationServer: Integer.toHexString of each unit).
+        hashes: uint64 array of shape (n, 2), or (n,) if only high halves are needed; or as returned by `read`.
+        spelling: UNITS_4 is MinHashFilter's term cut by TruncateTokenFilter(prefixLength=4), UNITS_8 the whole term,
+            both with U+FFFD for lone surrogates as the index holds them (UnicodeUtil.UTF16toUTF8); HEX is the form that
+            Alfresco stores (SolrInformationServer: Integer.toHexString of each unit).
     """
     if not len(hashes):
         return ()
@@ -58,7 +57,7 @@ def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4)
 
 
 def _units(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint16]:
-    """Return the UTF-16 units of tokens, as big-endian numbers: a row for each."""
+    """Return the UTF-16 units of tokens as big-endian numbers, one row per token."""
     words = hashes.reshape(len(hashes), -1)
     if spelling is Spelling.UNITS_4:
         words = words[:, :1]
@@ -68,13 +67,13 @@ def _units(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np
 def _kept_units(
     hashes: npt.NDArray[np.uint64], spelling: Spelling
 ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.bool_]]:
-    """Return what an index keeps of the units of tokens, U+FFFD for lone surrogates, and where pairs of them begin."""
+    """Return the units of tokens with U+FFFD for lone surrogates, and a mask of the starts of surrogate pairs."""
     units = _units(hashes, spelling)
     if not ((units & 0xF800) == 0xD800).any():
-        # As most are that an index has given back.
+        # Most tokens from an index take this path.
         return units, np.zeros((len(units), units.shape[1] - 1), np.bool_)
     is_high, is_low = (units & 0xFC00) == 0xD800, (units & 0xFC00) == 0xDC00
-    # Row by row: a high surrogate that ends one token does not pair with the next token's first unit.
+    # Row by row: a high surrogate at the end of a token does not pair with the next token's first unit.
     is_pair = is_high[:, :-1] & is_low[:, 1:]
     is_lone = is_high | is_low
     is_lone[:, :-1] &= ~is_pair
@@ -84,7 +83,7 @@ def _kept_units(
 
 
 def as_kept(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint64]:
-    """Return hashes as an index gives them back: what `read` makes of what `spell` writes; for UNITS_8 both halves."""
+    """Return hashes as an index returns them: `read(spell(...))`; both halves for UNITS_8."""
     if spelling is Spelling.HEX or not len(hashes):
         return read(spell(hashes, spelling), spelling)
     words = _kept_units(hashes, spelling)[0].view(">u8").astype(np.uint64)
@@ -92,24 +91,24 @@ def as_kept(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[n
 
 
 def read(tokens: Sequence[str], spelling: Spelling = Spelling.UNITS_4) -> npt.NDArray[np.uint64]:
-    r"""Return an index's tokens as numbers, different ones for different tokens; `spell` writes them back.
+    r"""Decode an index's tokens to numbers, distinct ones for distinct tokens; `spell` is the inverse.
 
     Returns:
-        uint64 array: of shape (tokens,) for UNITS_4 and (tokens, 2) for UNITS_8, the hashes but for what the index has
-        lost; of shape (tokens, 4) for HEX, the letters in ASCII, since no hash can be made of them with certainty.
+        uint64 array: of shape (tokens,) for UNITS_4 and (tokens, 2) for UNITS_8, the hashes except for information lost
+        in the index; of shape (tokens, 4) for HEX, the letters in ASCII, because the hash is not certain.
 
     >>> [hex(number) for number in read(["ab\U0001f600"])]
     ['0x610062d83dde00']
     """
     size, encoding = _BYTES[spelling], "utf-8" if spelling is Spelling.HEX else "utf-16-be"
-    # A token of another kind is cut or filled up: no document has what comes of it.
+    # Tokens of other lengths are cut or padded; no document has the result.
     raw = b"".join([token.encode(encoding, "surrogatepass")[:size].ljust(size, b"\0") for token in tokens])
     words = np.frombuffer(raw, ">u8").astype(np.uint64)
     return words if size == _BYTES[Spelling.UNITS_4] else words.reshape(len(tokens), size // 8)
 
 
 def integers(hashes: npt.NDArray[np.uint64]) -> tuple[int, ...]:
-    """Return each token's number as one integer, the first column of several in its top bits."""
+    """Return each token as one integer, with the first of several columns in the top bits."""
     if hashes.ndim == 1:
         return tuple(hashes.tolist())
     raw, size = hashes.astype(">u8").tobytes(), 8 * hashes.shape[1]
@@ -117,21 +116,21 @@ def integers(hashes: npt.NDArray[np.uint64]) -> tuple[int, ...]:
 
 
 def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...]:
-    """Write the integers of tokens that `read` gave numbers to."""
+    """Encode integers of tokens as the tokens that `read` decoded."""
     return spell(_hashes(numbers, spelling), spelling)
 
 
 def spelled_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tuple[str, str]:
-    """Write the integers of tokens in one text: what `spell_integers` writes, with a mark between each two.
+    """Encode integers of tokens as one string, with a separator between tokens.
 
     Args:
-        numbers: At least one.
+        numbers: At least one integer.
         spelling: As in `spell_integers`.
-        marks: What may stand between them, characters of one unit.
+        marks: Possible separators, characters of one unit.
 
     Returns:
-        The text, and the first of the marks that no token holds; two empty ones where there is none, and for HEX, whose
-        tokens are of several lengths.
+        The string, and the first separator that no token contains; two empty strings if each occurs, and for HEX, whose
+        tokens vary in length.
     """
     if spelling is Spelling.HEX:
         return "", ""

@@ -1,4 +1,4 @@
-"""Lucene's MinHashFilter: shingle hashes to bucket minima.
+"""Bucket minima of shingle hashes, as computed by Lucene's MinHashFilter.
 
 Source: org.apache.lucene.analysis.minhash.MinHashFilter (identical in Lucene 8, 9 and 10).
 """
@@ -16,38 +16,38 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.shingles import murmur_pieces, pieces
 
 _LARGEST = np.iinfo(np.uint64).max
-#: Hashes that are taken at a time where each of them becomes a number of Python's.
+#: Hashes converted to Python integers at a time.
 _AT_ONCE = 1 << 16
 
 
 def text_minima(text: str, scheme: Scheme) -> npt.NDArray[np.uint64]:
-    """Return what `minima_of` returns for the shingles of a text.
+    """Return the bucket minima of a text's shingles, as `minima_of` does.
 
     Raises:
-        ParameterError: There is no such profile.
+        ParameterError: The profile does not exist.
     """
     return minima_of(murmur_pieces(pieces(text, scheme.profile), scheme.shingle_size), scheme)
 
 
 def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.NDArray[np.uint64]:
-    """Return the smallest hashes of each bucket, empty buckets filled from the next one that is not.
+    """Return the smallest hashes of each bucket, with empty buckets filled from the next filled one.
 
     Args:
-        murmur: uint64 arrays of shape (shingles, 2), murmur's two halves; one after the other they are all shingles.
-        scheme: What the tokens depend on.
+        murmur: uint64 arrays of shape (shingles, 2), murmur's two halves; concatenated they cover all shingles.
+        scheme: Token scheme.
 
     Returns:
-        uint64 array of shape (tokens, 2), the tokens' 128 bits in the order in which Lucene gives them: (bucket_count,
-        2) under the usual scheme, fewer rows without rotation, hash_count times as many with several hash functions,
-        and up to hash_set_size times as many with several hashes in a bucket; (0, 2) when there are fewer words than
-        one shingle. With one hash function the high half is that of Lucene's hash, whose top bits are the bucket, and
-        the low half is its low one.
+        uint64 array of shape (tokens, 2), the tokens' 128 bits in Lucene's order: (bucket_count, 2) under the usual
+        scheme, fewer rows without rotation, hash_count times as many with several hash functions, and up to
+        hash_set_size times as many with several hashes per bucket; (0, 2) if there are fewer words than one shingle.
+        With one hash function the high half is that of Lucene's hash, whose top bits are the bucket, and the low half
+        is its low one.
 
     Source: MinHashFilter.incrementToken.
     """
     kind = _Smallest if scheme.hash_set_size == 1 else _SmallestSeveral
     functions = [kind(scheme, number) for number in range(scheme.hash_count)]
-    # Piece by piece through all of them, so that the hashes of a long text are never there at once.
+    # Piece by piece, so that the hashes of a long text are never all in memory.
     for piece in murmur:
         for function in functions:
             function.add(piece)
@@ -57,11 +57,11 @@ def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.N
 
 
 def minima_of_each(murmur: Sequence[npt.NDArray[np.uint64]], scheme: Scheme) -> list[npt.NDArray[np.uint64]]:
-    """Return what `minima_of` returns for each of some short texts, in less time than one by one.
+    """Return `minima_of` for each of several short texts, faster than one by one.
 
     Args:
         murmur: At least one array of shape (shingles, 2), murmur's two halves of all shingles of a text.
-        scheme: What the tokens depend on.
+        scheme: Token scheme.
     """
     if not scheme.fills_every_bucket:
         return [minima_of([each], scheme) for each in murmur]
@@ -75,7 +75,7 @@ def minima_of_each(murmur: Sequence[npt.NDArray[np.uint64]], scheme: Scheme) -> 
     np.minimum.at(smallest[1], buckets[best], low[best])
     is_filled = np.zeros(shape, np.bool_)
     is_filled.ravel()[buckets] = True
-    # Each bucket takes the next filled one of its text, wrapping round: where that stands among all that are filled.
+    # Rotation: find the next filled bucket of the same text, wrapping around, as an index into all filled buckets.
     before = is_filled.cumsum().reshape(shape) - is_filled
     ends = is_filled.sum(axis=1).cumsum()[:, None]
     begins = np.concatenate(([[0]], ends[:-1]))
@@ -85,13 +85,13 @@ def minima_of_each(murmur: Sequence[npt.NDArray[np.uint64]], scheme: Scheme) -> 
 
 
 def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np.intp]:
-    """Return the buckets of hashes: equal ranges of their top 32 bits, rounded up, so that the last may be smaller."""
+    """Return the buckets of hashes: equal ranges of the top 32 bits, rounded up, so the last bucket may be smaller."""
     bucket_size = -(-(1 << 32) // bucket_count)
     return ((high >> np.uint64(32)) // np.uint64(bucket_size)).astype(np.intp)
 
 
 class _Smallest:
-    """The smallest hash of each bucket, of one hash function."""
+    """The smallest hash of each bucket for one hash function."""
 
     def __init__(self, scheme: Scheme, number: int) -> None:
         self.scheme, self.number = scheme, number
@@ -99,7 +99,7 @@ class _Smallest:
         self.is_filled = np.zeros(scheme.bucket_count, dtype=np.bool_)
 
     def add(self, piece: npt.NDArray[np.uint64]) -> None:
-        """Take in hashes, given as murmur's halves."""
+        """Add hashes, given as murmur's halves."""
         high, low = numbered(piece, self.number)
         buckets = bucket_of(high, self.scheme.bucket_count)
         before = self.high.copy()
@@ -110,17 +110,17 @@ class _Smallest:
         self.is_filled[buckets] = True
 
     def kept(self) -> npt.NDArray[np.uint64]:
-        """Return a hash for each bucket or, if the scheme has it so, for the filled ones; none if nothing came in."""
+        """Return one hash per bucket with rotation, otherwise one per filled bucket; none without input."""
         filled = np.flatnonzero(self.is_filled)
         smallest = np.stack((self.high, self.low), axis=1)
         return rotate(smallest, filled) if self.scheme.rotation and filled.size else smallest[filled]
 
 
 class _SmallestSeveral:
-    """The hashes that each bucket keeps, ascending, as Lucene's FixedSizeTreeSet comes to them, of one hash function.
+    """The smallest hashes of each bucket for one hash function, ascending, as in Lucene's FixedSizeTreeSet.
 
-    A full set drops its largest before it looks whether the smaller one is there already, so that a repeated shingle
-    shrinks it: what is kept depends on order and repeats, and is found by going through the hashes as they come.
+    A full set drops its largest member before it checks whether the smaller one is a duplicate, so a repeated shingle
+    shrinks the set. The result therefore depends on order and repeats, and hashes are processed one by one.
     """
 
     def __init__(self, scheme: Scheme, number: int) -> None:
@@ -128,7 +128,7 @@ class _SmallestSeveral:
         self.members: dict[int, list[tuple[int, int]]] = {}
 
     def add(self, piece: npt.NDArray[np.uint64]) -> None:
-        """Take in hashes, given as murmur's halves."""
+        """Add hashes, given as murmur's halves."""
         for at in range(0, len(piece), _AT_ONCE):
             high, low = numbered(piece[at : at + _AT_ONCE], self.number)
             buckets = bucket_of(high, self.scheme.bucket_count).tolist()
@@ -149,7 +149,7 @@ class _SmallestSeveral:
 
 
 def _with_number(kept: npt.NDArray[np.uint64], number: int) -> npt.NDArray[np.uint64]:
-    """Put the hash function's number into 32 bits before the hash, whose last 32 bits are cut off for it."""
+    """Put the hash function's number into the top 32 bits, and drop the last 32 bits of the hash."""
     half = np.uint64(32)
     high = (kept[:, 0] >> half) | np.uint64(number << 32)
     low = (kept[:, 0] << half) | (kept[:, 1] >> half)
@@ -157,11 +157,11 @@ def _with_number(kept: npt.NDArray[np.uint64], number: int) -> npt.NDArray[np.ui
 
 
 def rotate(smallest: npt.NDArray[np.uint64], filled: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
-    """Give every empty bucket the value of the next filled one, wrapping round.
+    """Give every empty bucket the value of the next filled one, wrapping around.
 
     Args:
         smallest: uint64 array of shape (buckets, halves).
-        filled: The numbers of the filled buckets, ascending, at least one.
+        filled: Indexes of the filled buckets, ascending, at least one.
     """
     following = filled[np.searchsorted(filled, np.arange(len(smallest))) % filled.size]
     return smallest[following]

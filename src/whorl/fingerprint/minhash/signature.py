@@ -1,10 +1,10 @@
-"""A document's tokens: made from its text, or put together again from what an index gives back.
+"""MinHash signatures: made from a text, or reconstructed from the distinct tokens that an index returns.
 
-An index keeps each token once and forgets its bucket. The bucket stands in a token's first unit (and, where the number
-of buckets is no power of two, now and then in its second), and a token that rotation repeated stands in its own bucket
-and in the run of empty buckets before it. What cannot be told: a unit that was half of a surrogate pair was written as
-U+FFFD, so tokens that begin with one (buckets 432 to 447 of 512, now and then 511) have lost their order among
-themselves, and where they stand the repeats are not sure.
+An index keeps each token once and drops its bucket. The bucket is encoded in a token's first unit (and, if the number
+of buckets is no power of two, sometimes in its second). A token that rotation repeated belongs to its own bucket and to
+the run of empty buckets before it. Some information is lost: a unit that was half of a surrogate pair was written as
+U+FFFD, so tokens that begin with one (buckets 432 to 447 of 512, sometimes 511) have no known order among themselves,
+and the number of their repeats is uncertain.
 
 Source: MinHashFilter's rotation; UnicodeUtil.UTF16toUTF8.
 """
@@ -24,28 +24,28 @@ from whorl.fingerprint.minhash.codec import ALFRESCO_LENGTHS, ALFRESCO_TOKEN, Sp
 from whorl.fingerprint.minhash.minima import bucket_of, text_minima
 from whorl.fingerprint.scheme import Scheme
 
-#: UTF-16 units that cannot stand alone; a token that begins with one is written with U+FFFD instead.
+#: Range of surrogates; in an index U+FFFD replaces a lone one.
 _SURROGATES = (0xD800, 0xDFFF)
 _REPLACEMENT = "\ufffd"
 _LOST = 0xFFFD
-#: The largest top half of a hash whose first unit Alfresco writes with fewer than four digits.
+#: Largest top half of a hash whose first unit Alfresco writes with fewer than four digits.
 _UNPADDED = 0x0FFF_FFFF
-#: Of Alfresco's digits, and by how many bits each of the first sixteen is moved to make a number of them.
+#: Base of Alfresco's digits, and the shifts that combine the first sixteen digits into a number.
 _BASE, _WORD = 16, np.arange(60, -1, -4, dtype=np.uint64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signature:
-    """A document's tokens, in the order in which Lucene gives them.
+    """A document's tokens, in Lucene's order.
 
     Args:
-        scheme: What the tokens depend on.
-        hashes: One token a bucket (`scheme.bucket_count` of them) in the order of the buckets, empty ones filled by
-            rotation, or what other schemes keep; none for a text of fewer words than one shingle. uint64 array of
+        scheme: Token scheme.
+        hashes: One token per bucket (`scheme.bucket_count` of them) in the order of the buckets, empty ones filled by
+            rotation, or the tokens of other schemes; none for a text of fewer words than one shingle. uint64 array of
             shape (tokens,), the top 64 bits of each; or of several columns as `codec.read` returns them for `spelling`.
-        spelling: How the index that they are compared with spells tokens, and so loses parts of some, here as there;
-            None where nothing is lost.
-        is_exact: False where an index could not tell the order or the repeats of some tokens.
+        spelling: Token encoding of the index to compare with, which loses parts of some tokens, here as there; None if
+            nothing is lost.
+        is_exact: False if the order or the repeats of some tokens had to be guessed.
     """
 
     scheme: Scheme
@@ -67,12 +67,12 @@ class Signature:
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """The tokens as the index spells them; as Lucene's four UTF-16 units where there is none."""
+        """Tokens in the index's encoding; in Lucene's four UTF-16 units without an index."""
         return spell(self.hashes, self.spelling or Spelling.UNITS_4)
 
     @property
     def integers(self) -> tuple[int, ...]:
-        """The tokens as integers, which are equal where the tokens are."""
+        """Tokens as integers; equal tokens have equal integers."""
         return integers(self.hashes)
 
 
@@ -81,17 +81,17 @@ def sign(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signatu
 
     Args:
         text: Any text.
-        scheme: What the tokens depend on.
-        spelling: Of the index that it is to be compared with, None for one that holds numbers.
+        scheme: Token scheme.
+        spelling: Token encoding of the index to compare with, None for an index of numbers.
     """
     return signature_of(text_minima(text, scheme), scheme, spelling)
 
 
 def signature_of(minima: npt.NDArray[np.uint64], scheme: Scheme, spelling: Spelling | None = None) -> Signature:
-    """Return the signature of a text by its tokens.
+    """Return the signature of a text from its tokens.
 
     Args:
-        minima: uint64 array of shape (tokens, 2): high and low half of each, as `text_minima` returns them.
+        minima: uint64 array of shape (tokens, 2): high and low half of each token, as returned by `text_minima`.
         scheme: As in `sign`.
         spelling: As in `sign`.
     """
@@ -101,7 +101,7 @@ def signature_of(minima: npt.NDArray[np.uint64], scheme: Scheme, spelling: Spell
 
 
 def shared_tokens(source: Signature, other: Signature) -> int:
-    """Return how many of the source's tokens the other signature holds, repeats in the source counted.
+    """Return the number of the source's tokens that the other signature has, counting repeats in the source.
 
     Raises:
         SchemeMismatchError: The signatures were made under different schemes.
@@ -114,14 +114,14 @@ def shared_tokens(source: Signature, other: Signature) -> int:
 def from_distinct(
     repeats: Mapping[str, int], scheme: Scheme, spelling: Spelling, *, has_repeats: bool, order_matters: bool
 ) -> Signature:
-    """Return the signature whose distinct tokens an index gave.
+    """Reconstruct a signature from the distinct tokens that an index returned.
 
     Args:
-        repeats: How often each token stands in the signature, as far as the index knows.
-        scheme: Of the collection.
-        spelling: Of the tokens.
+        repeats: Number of occurrences of each token in the signature, as far as the index knows.
+        scheme: Token scheme of the collection.
+        spelling: Token encoding.
         has_repeats: Whether the numbers are the signature's (an index made with rotation), or all 1.
-        order_matters: Whether the caller cuts bands: a guessed order then makes the signature inexact, and else the
+        order_matters: Whether the caller cuts bands. If so, a guessed order makes the signature inexact; otherwise the
             tokens may come in any order.
     """
     tokens, is_exact = _in_order(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
@@ -129,9 +129,9 @@ def from_distinct(
 
 
 def smallest_in_buckets(tokens: Iterable[str], scheme: Scheme) -> list[str]:
-    """Return the tokens of a whole text, of those of its parts: the smallest of each bucket.
+    """Reduce the tokens of a text's parts to those of the whole text: the smallest token of each bucket.
 
-    A token whose bucket is lost is kept, and so are all of a scheme that keeps several in a bucket.
+    Tokens whose bucket is lost are kept, and so are all tokens of a scheme with several per bucket.
     """
     if not scheme.fills_every_bucket:
         return list(tokens)
@@ -143,7 +143,7 @@ def smallest_in_buckets(tokens: Iterable[str], scheme: Scheme) -> list[str]:
 
 
 def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
-    """Return the bucket that each token names, -1 where it cannot be read; int64 array of shape (tokens,)."""
+    """Return the bucket of each token, -1 if it cannot be read; int64 array of shape (tokens,)."""
     count = signature.scheme.bucket_count
     if signature.spelling is Spelling.HEX:
         return _alfresco(signature)[0]
@@ -151,19 +151,20 @@ def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
     buckets = (top // width).astype(np.int64)
     if signature.spelling is None:
         return buckets
-    # A unit that was lost can have been any surrogate, of which the lowest is the farthest from what stands for it.
+    # A lost unit can be any surrogate; the lowest surrogate is the farthest from U+FFFD.
     farthest = np.where(top & np.uint64(0xFFFF) == _LOST, top - np.uint64(_LOST - _SURROGATES[0]), top)
     is_sure = (top >> np.uint64(16) != _LOST) & (farthest // width == top // width)
     return np.where(is_sure, buckets, -1)
 
 
 def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], bool]:
-    """Return the buckets of Alfresco's tokens, -1 where one cannot be read; their top 64 bits; and whether all is read.
+    """Return the buckets of Alfresco's tokens (-1 if unreadable), their top 64 bits, and whether all are exact.
 
-    Of a whole list in order the places tell the buckets, and these where the first unit ends. Else it is taken to have
-    four letters, as it has but in one token of sixteen, those of the buckets below `_UNPADDED`: what is read of these
-    belongs to the next unit. They show where they come to lie in a bucket that has a token of its own, and else do
-    little harm, since one token is read alike in every document. Later units are read as if no zero were gone.
+    In a complete ordered list the positions determine the buckets, and the buckets determine the length of the first
+    unit. Otherwise the first unit is assumed to have four letters; one token in sixteen, in the buckets below
+    `_UNPADDED`, has fewer, and is misread into the next unit. Misreads are detected if they fall into a bucket that has
+    its own token. Undetected ones do little harm, because a token is misread in the same way in each document. Later
+    units are read as if no zero were missing.
     """
     count, letters = signature.scheme.bucket_count, _letters(signature)
     digits, lengths = _digits(letters), (letters != 0).sum(axis=1)
@@ -171,14 +172,14 @@ def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[
     words = (np.minimum(digits, _BASE - 1)[:, : _WORD.size].astype(np.uint64) << _WORD).sum(axis=1, dtype=np.uint64)
     if is_token.all() and len(signature) == count:
         own = _ends_of_runs(letters)
-        # A first unit of fewer letters: the zeros that are gone are put before it.
+        # A shorter first unit: restore its missing zeros.
         padded = [words >> np.uint64(4 * zeros) for zeros in range(4)]
         fits = [bucket_of(each, count) == own for each in padded]
         if np.logical_or.reduce(fits).all():
             return own, np.select(fits, padded), True
     buckets = bucket_of(words, count).astype(np.int64)
     buckets[~is_token | np.isin(buckets, _buckets_between(0, _UNPADDED, count))] = -1
-    # Whole tokens are certain; of the others, the more zeros are gone, the likelier is the first unit's among them.
+    # Complete tokens are certain; the shorter a token is, the likelier its first unit lost a zero.
     order = np.lexsort((words, -lengths, buckets))
     taken, first = np.unique(buckets[order], return_index=True)
     is_best = words[order[first]][np.searchsorted(taken, buckets)] == words
@@ -186,27 +187,27 @@ def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[
 
 
 def _ends_of_runs(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Return for each token of a whole list the bucket that it is from: where the run of its repeats ends."""
+    """Return the bucket of each token of a complete list: the end of its run of repeats."""
     places = np.arange(len(letters))
     ends = np.flatnonzero((letters != np.roll(letters, -1, axis=0)).any(axis=1))
-    # The last run may go on at the beginning; of one token alone the bucket is not known.
+    # The last run may continue at the beginning. A list with a single distinct token does not determine its bucket.
     return ends[np.searchsorted(ends, places) % ends.size] if ends.size else np.full(len(letters), -1)
 
 
 def buckets_from(signature: Signature) -> Buckets:
-    """Return the buckets of a signature, of which an index may have lost some.
+    """Return the buckets of a signature, which may have lost some in an index.
 
-    A bucket whose tokens an index writes so that they cannot be read for sure (from half of a surrogate pair on, or
-    without leading zeros) counts as unknown in every document, or those that are read would not be a fair choice; a
-    later unit that was lost is U+FFFD in every document.
+    If an index can lose the first unit of a bucket's tokens (half of a surrogate pair, or a number with leading zeros),
+    the bucket counts as unknown in every document; otherwise the readable tokens would be a biased sample. A later
+    unit that was lost is U+FFFD in every document.
 
     Raises:
-        ParameterError: The scheme does not keep one hash in each bucket.
+        ParameterError: The scheme does not keep one hash per bucket.
     """
     scheme, count = signature.scheme, signature.scheme.bucket_count
     if not scheme.fills_every_bucket:
         raise ParameterError(f"documents under {scheme.name} have no buckets of one hash each to be compared by")
-    # An empty bucket holds what cannot be its own: where the next one starts.
+    # Fill an empty bucket with a value outside of it: the start of the next bucket.
     minima = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(-(-(1 << 32) // count)) << np.uint64(32)
     is_known = np.ones(count, dtype=np.bool_)
     if signature.spelling is Spelling.HEX:
@@ -228,12 +229,12 @@ def _words(signature: Signature) -> npt.NDArray[np.uint64]:
 
 
 def _letters(signature: Signature) -> npt.NDArray[np.uint8]:
-    """Return the letters of Alfresco's tokens in ASCII, 0 behind the last; uint8 array of shape (tokens, 32)."""
+    """Return the ASCII letters of Alfresco's tokens, padded with 0; uint8 array of shape (tokens, 32)."""
     return signature.hashes.astype(">u8").view(np.uint8).reshape(len(signature), -1)
 
 
 def _digits(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return the digits that letters of ASCII stand for, 0 behind the last letter, `_BASE` or more for any other."""
+    """Return the digit of each ASCII letter, 0 for padding, `_BASE` or more for other characters."""
     is_letter = letters >= ord("a")
     return np.where(letters == 0, 0, letters - np.where(is_letter, ord("a") - 10, ord("0"))).astype(np.uint8)
 
@@ -241,7 +242,7 @@ def _digits(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 def _in_order(
     repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
 ) -> tuple[tuple[str, ...], bool]:
-    """Return the tokens in order with their repeats, and whether that is certain."""
+    """Return the tokens in order with their repeats, and whether the order is certain."""
     if not repeats:
         return (), True
     if scheme.hash_count > 1 or scheme.hash_set_size > 1:
@@ -260,12 +261,12 @@ def _in_order(
     placed = sorted(repeats, key=lambda token: (buckets[token], token))
     if not counts_known:
         repeats = _runs([buckets[token] for token in placed], placed, scheme.bucket_count)
-    # Several values of one field make a signature each, so that a bucket holds several tokens.
+    # A field with several values has one signature per value, so buckets contain several tokens.
     is_one_signature = len(set(buckets.values())) == len(buckets)
     is_whole = len(repeats) == scheme.bucket_count and not order_matters
     is_exact = is_one_signature and (not unsure or is_whole)
     ordered = [token for token in placed for _ in range(repeats[token])]
-    # The buckets behind the last filled one are empty and repeat the first token: rotation wraps round.
+    # Rotation wraps around: the empty buckets after the last filled one repeat the first token.
     behind = max(0, repeats[placed[0]] - buckets[placed[0]] - 1)
     return (*ordered[behind:], *ordered[:behind]), is_exact
 
@@ -273,10 +274,11 @@ def _in_order(
 def _in_order_of_terms(
     repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
 ) -> tuple[tuple[str, ...], bool]:
-    """Do the same for a scheme whose buckets do not keep one token each: the order is that of the units."""
+    """Order the tokens by their units, for a scheme that does not keep one token per bucket."""
     has_all_units = not any(_REPLACEMENT in token for token in repeats)
     if scheme.hash_set_size > 1:
-        # No token repeats another, but of four units two are the function's number, and the others may be lost.
+        # Tokens never repeat each other here, but of four units two are the function's number, and the others may be
+        # lost.
         counts_known = has_repeats or has_all_units or scheme.hash_count == 1
     else:
         counts_known = has_repeats and sum(repeats.values()) == scheme.hash_count * scheme.bucket_count
@@ -285,7 +287,7 @@ def _in_order_of_terms(
     if scheme.hash_set_size > 1 or not is_exact or not order_matters:
         return tuple(token for token in placed for _ in range(repeats[token])), is_exact
     tokens: list[str] = []
-    # Each hash function has buckets of its own, and rotation wraps round in them; its number is in the first two units.
+    # Rotation wraps around within the buckets of each hash function, whose number is in the first two units.
     for _, group in groupby(placed, key=lambda token: _raw(token)[:4]):
         same = list(group)
         ordered = [token for token in same for _ in range(repeats[token])]
@@ -300,19 +302,19 @@ def _raw(token: str) -> bytes:
 
 
 def _bucket_of_bits(bits: int, bucket_count: int) -> int:
-    """Return the bucket of a hash by its top 32 bits, as `minhash.bucket_of` does."""
+    """Return the bucket for the top 32 bits of a hash, as `minima.bucket_of` does."""
     return bits // -(-(1 << 32) // bucket_count)
 
 
 def _buckets_between(first: int, last: int, bucket_count: int) -> range:
-    """Return the buckets of hashes whose top 32 bits are in a range, both ends included."""
+    """Return the buckets of hashes with top 32 bits in a range, both ends included."""
     return range(_bucket_of_bits(first, bucket_count), _bucket_of_bits(last, bucket_count) + 1)
 
 
 def _bucket(token: str, bucket_count: int) -> int | None:
-    """Return the bucket that a token's first units name, or None where they cannot be read."""
+    """Return the bucket that a token's first units encode, None if they cannot be read."""
     if ALFRESCO_TOKEN.fullmatch(token):
-        # With a leading zero gone somewhere the units' borders are unknown.
+        # A missing leading zero hides the borders between units.
         return _bucket_of_bits(int(token[:8], 16), bucket_count) if len(token) == 32 else None
     if token.startswith(_REPLACEMENT):
         return None
@@ -321,7 +323,7 @@ def _bucket(token: str, bucket_count: int) -> int | None:
 
 
 def _guessed(tokens: list[str], taken: set[int], bucket_count: int) -> dict[str, int]:
-    """Place tokens whose bucket is lost, each in a free bucket: one it can be from, as long as there are any."""
+    """Assign tokens without a known bucket to free buckets, preferably to possible ones."""
     free = dict.fromkeys(bucket for bucket in range(bucket_count) if bucket not in taken)
     guessed = {}
     for token in sorted(tokens):
@@ -332,9 +334,9 @@ def _guessed(tokens: list[str], taken: set[int], bucket_count: int) -> dict[str,
 
 
 def _possible(token: str, bucket_count: int) -> list[int]:
-    """Return the buckets that a token with lost units can be from, the likeliest first."""
+    """Return the possible buckets of a token with lost units, the likeliest first."""
     if ALFRESCO_TOKEN.fullmatch(token):
-        # The first unit has four digits unless it is the one that lost a zero.
+        # The first unit has four digits unless it lost a zero.
         return [_bucket_of_bits(int(token[:digits], 16) << 16, bucket_count) for digits in (4, 3, 2, 1)]
     first, second = (int.from_bytes(_raw(token)[at : at + 2], "big") for at in (0, 2))
     lowest, highest = _SURROGATES
@@ -347,6 +349,6 @@ def _possible(token: str, bucket_count: int) -> list[int]:
 
 
 def _runs(buckets: list[int], placed: list[str], bucket_count: int) -> dict[str, int]:
-    """Return how often rotation repeats each token: for its own bucket and for the empty ones before it."""
+    """Return the number of repeats of each token by rotation: its own bucket and the empty ones before it."""
     borders = pairwise([buckets[-1] - bucket_count, *buckets])
     return {token: max(1, after - before) for token, (before, after) in zip(placed, borders, strict=True)}

@@ -1,4 +1,4 @@
-"""64-bit codes: taken from what a caller has."""
+"""Conversion of integers and arrays to 64-bit codes, with range checks."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ CodesLike = Codes | npt.NDArray[np.integer] | Iterable[int]
 
 
 def as_codes(values: CodesLike, called: str = "codes") -> Codes:
-    """Return integers as an array of codes; one of uint64 is returned as it is.
+    """Convert integers to an array of codes; a uint64 array is returned unchanged.
 
     Args:
         values: The integers.
-        called: What messages call them.
+        called: Name of the values in error messages.
 
     Raises:
-        CodeTypeError: Something is not a whole number.
-        CodeRangeError: A number is not one from 0 to 2**64 - 1.
+        CodeTypeError: A value is not an integer.
+        CodeRangeError: A number is not in the range 0 to 2**64 - 1.
     """
     allowed = f"{called} are whole numbers from 0 to 2**64 - 1"
     if isinstance(values, np.ndarray):
@@ -38,7 +38,7 @@ def as_codes(values: CodesLike, called: str = "codes") -> Codes:
     if isinstance(values, bytes | bytearray):
         raise CodeTypeError(f"{allowed}, got bytes; numpy.frombuffer(values, 'uint64') makes numbers of them")
     try:
-        # Three times as fast as numpy with a list, and it refuses what is not a 64-bit number.
+        # Three times as fast as numpy for a list, and rejects all but 64-bit numbers.
         return np.frombuffer(array("Q", values), np.uint64)
     except TypeError as problem:
         raise CodeTypeError(f"{allowed}: {problem}") from problem
@@ -47,7 +47,7 @@ def as_codes(values: CodesLike, called: str = "codes") -> Codes:
 
 
 def as_code(code: int) -> int:
-    """Return one number as `as_codes` does."""
+    """Convert one number as `as_codes` does."""
     if type(code) is int and 0 <= code <= LARGEST:
         return code
     try:

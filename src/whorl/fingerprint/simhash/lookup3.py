@@ -1,7 +1,8 @@
-"""Bob Jenkins' lookup3 of many byte strings at once, with numpy alone.
+"""Bob Jenkins' lookup3 hash of many byte strings at once, with numpy.
 
 Source: Bob Jenkins, lookup3.c (May 2006, public domain), the function hashlittle2. It adds a string to three 32-bit
-numbers, twelve bytes at a time, and mixes them in between; here strings of equally many blocks go through it together.
+    numbers, twelve bytes at a time, and mixes them after each block; here, strings with equal numbers of blocks are
+    processed together.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy.typing as npt
 _BLOCK = 12  # bytes
 _START = 0xDEADBEEF
 _MOST = 0xFFFFFFFF
-#: As lookup3.c writes them: which numbers take part, and by how many bits the second is rotated.
+#: Mixing steps of lookup3.c: the indexes of two numbers, and the rotation of the second in bits.
 _MIX = ((0, 2, 4), (1, 0, 6), (2, 1, 8), (0, 2, 16), (1, 0, 19), (2, 1, 4))
 _FINAL = ((2, 1, 14), (0, 2, 11), (1, 0, 25), (2, 1, 16), (0, 2, 4), (1, 0, 14), (2, 1, 24))
 
@@ -30,19 +31,18 @@ def lookup3(strings: Sequence[bytes], primary: int = 0, secondary: int = 0) -> n
         secondary: The second seed, 32 bits.
 
     Returns:
-        uint64 array of shape (strings,): in the high half what hashlittle2 leaves in ``*pc``, in the low half what it
-        leaves in ``*pb``.
+        uint64 array of shape (strings,): hashlittle2's ``*pc`` in the high half, ``*pb`` in the low half.
 
     >>> f"{lookup3([b'Four score and seven years ago'])[0]:016x}"
     '17770551ce7226e6'
     """
     lengths = np.array([len(each) for each in strings], np.int64)
-    # The last block is not mixed like those before it, even where it is whole.
+    # The last block is not mixed in the loop, even if it is complete.
     blocks = (lengths + _BLOCK - 1) // _BLOCK
     hashes = np.empty(len(strings), np.uint64)
     for count in np.unique(blocks).tolist():
         places = np.flatnonzero(blocks == count)
-        # What is missing in the last block counts as zeros.
+        # The last block is padded with zeros.
         raw = b"".join([strings[place].ljust(count * _BLOCK, b"\0") for place in places.tolist()])
         words = np.frombuffer(raw, "<u4").astype(np.uint32).reshape(places.size, count, 3)
         state = np.empty((3, places.size), np.uint32)
@@ -60,7 +60,7 @@ def _rotated(halves: _Halves, bits: int) -> _Halves:
 
 
 def _mix(state: _Halves) -> None:
-    """Mix the three numbers, reversibly, in place; shape (3, n)."""
+    """Mix the three numbers in place, reversibly; shape (3, n)."""
     for to, by, bits in _MIX:
         state[to] -= state[by]
         state[to] ^= _rotated(state[by], bits)
@@ -68,7 +68,7 @@ def _mix(state: _Halves) -> None:
 
 
 def _finish(state: _Halves) -> None:
-    """Mix the three numbers for the last time, in place; shape (3, n)."""
+    """Apply the final mixing to the three numbers in place; shape (3, n)."""
     for to, by, bits in _FINAL:
         state[to] ^= state[by]
         state[to] -= _rotated(state[by], bits)

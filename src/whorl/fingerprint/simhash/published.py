@@ -1,20 +1,20 @@
-r"""The SimHash codes that published libraries make, bit for bit, so that codes which were stored can be gone on with.
+r"""SimHash codes of published libraries, bit for bit, for programs that continue to use stored codes.
 
 ===============  ============================  ========================  ================================
 scheme           words                         hash of a feature         features
 ===============  ============================  ========================  ================================
-simhash-py-0.4   what ``\W+`` separates        MD5, its first 8 bytes,   four words, joined by a blank
+simhash-py-0.4   split at ``\W+``              MD5, its first 8 bytes,   four words, joined by a blank
                                                the highest first
-simhash-py-0.1   what ``\W+`` separates,       lookup3                   a rolling hash of three words
+simhash-py-0.1   split at ``\W+``,             lookup3                   a rolling hash of three words
                  empty ones left out
 simhash-cpp-0.1  runs of ``[A-Za-z]``          lookup3                   a rolling hash of three words
 simhash-1e0ng-2  none: letters, lower case,    MD5, its last 8 bytes,    four characters
                  one after the other           the highest first
 ===============  ============================  ========================  ================================
 
-All count a feature as often as it occurs; bits of which as many votes are for as against are not set. The two with
-lookup3 give the bits in reverse order. simhash-py 0.4 leaves words and features to its caller; here they are those of
-its tests. `shingle`, `unsigned_hash` and `voting` make codes of any others.
+All schemes count a feature as often as it occurs; a bit with equally many votes for and against is not set. The two
+schemes with lookup3 store the bits in reverse order. simhash-py 0.4 leaves words and features to its caller; here they
+are those of its tests. `shingle`, `unsigned_hash` and `voting` make codes of any other features.
 
 Sources: seomoz/simhash-py 0.4.0 and 0.1.1, seomoz/simhash-cpp v0.1.0 (all MIT), 1e0ng/simhash 2.1.2 (MIT).
 """
@@ -35,7 +35,7 @@ from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.simhash.lookup3 import lookup3
 from whorl.fingerprint.simhash.voting import Hashes, elect, tally
 
-#: Words whose hashes the rolling one holds.
+#: Number of words in a rolling hash.
 _ROLLED = 3
 _SEPARATORS = re.compile(r"\W+")
 _LETTERS = re.compile("[A-Za-z]+")
@@ -45,7 +45,7 @@ _Token = TypeVar("_Token")
 
 
 def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]:
-    """Yield every window of tokens: none for fewer tokens than one window. simhash-py 0.4's ``shingle``.
+    """Yield every window of tokens; none if there are fewer tokens. simhash-py 0.4's ``shingle``.
 
     Raises:
         ParameterError: The window is less than 1.
@@ -67,10 +67,10 @@ def _windows(tokens: Iterable[_Token], size: int) -> Iterator[list[_Token]]:
 
 
 def unsigned_hash(raw: bytes) -> int:
-    """Return the first 8 bytes of MD5 as a number, the highest first. simhash-py 0.4's ``unsigned_hash``.
+    """Return the first 8 bytes of MD5 as a big-endian number. simhash-py 0.4's ``unsigned_hash``.
 
     Raises:
-        CodeTypeError: It is not bytes.
+        CodeTypeError: The value is not bytes.
 
     >>> hex(unsigned_hash(b""))
     '0xd41d8cd98f00b204'
@@ -87,7 +87,7 @@ def hash_fp(numbers: Iterable[int]) -> int:
         numbers: Integers from -2**63 to 2**63 - 1, in order.
 
     Raises:
-        ParameterError: One is outside that range.
+        ParameterError: A number is out of range.
     """
     try:
         raw = [number.to_bytes(8, "little", signed=True) for number in numbers]
@@ -97,31 +97,31 @@ def hash_fp(numbers: Iterable[int]) -> int:
 
 
 def md5_of_four_words(texts: Sequence[str]) -> Hashes:
-    """Return the codes of texts under simhash-py-0.4, a uint64 array of shape (texts,)."""
+    """Compute codes under simhash-py-0.4; uint64 array of shape (texts,)."""
     phrases = [list(map(" ".join, _windows(_SEPARATORS.split(well_formed(text)), 4))) for text in texts]
     raw = b"".join([_md5(phrase.encode())[:8] for phrase in chain.from_iterable(phrases)])
     return elect(tally(np.frombuffer(raw, ">u8").astype(np.uint64), list(map(len, phrases))))
 
 
 def rolling_unicode_words(texts: Sequence[str]) -> Hashes:
-    """Return the codes of texts under simhash-py-0.1, a uint64 array of shape (texts,)."""
+    """Compute codes under simhash-py-0.1; uint64 array of shape (texts,)."""
     return _rolling([[word.encode() for word in _SEPARATORS.split(well_formed(text)) if word] for text in texts])
 
 
 def rolling_ascii_words(texts: Sequence[str]) -> Hashes:
-    """Return the codes of texts under simhash-cpp-0.1, a uint64 array of shape (texts,).
+    """Compute codes under simhash-cpp-0.1; uint64 array of shape (texts,).
 
-    The original reads on behind a text that ends in a letter; this is what it gives where nothing stands there.
+    The original reads past the end of a text that ends in a letter; this is its result without any characters there.
     """
     return _rolling([[word.encode() for word in _LETTERS.findall(text)] for text in texts])
 
 
 def md5_of_four_characters(texts: Sequence[str]) -> Hashes:
-    """Return the codes of texts under simhash-1e0ng-2, a uint64 array of shape (texts,)."""
+    """Compute codes under simhash-1e0ng-2; uint64 array of shape (texts,)."""
     counts = []
     for text in texts:
         content = "".join(_NOT_SPACED.findall(well_formed(text).lower()))
-        # A text of fewer characters is one feature, even one of none.
+        # A text of fewer than four characters is one feature, even if it is empty.
         counts.append(Counter(content[at : at + 4] for at in range(max(1, len(content) - 3))))
     raw = b"".join([_md5(feature.encode())[8:] for feature in chain.from_iterable(counts)])
     weights = [weight for count in counts for weight in count.values()]
@@ -140,8 +140,8 @@ def _rolling(words: Sequence[Sequence[bytes]]) -> Hashes:
     hashes = lookup3(list(numbers))[np.array(order, np.intp)]
     place = np.arange(hashes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     rolled = hashes.copy()
-    # A word's hash turns by one bit with each word after it, until it drops out. The first words of a text, which have
-    # fewer before them, count as well.
+    # A word's hash is rotated by one bit for each word after it, until it drops out of the window. The first words of a
+    # text, with shorter windows, count as well.
     for back in range(1, min(_ROLLED, hashes.size)):
         earlier = hashes[:-back]
         turned = (earlier << np.uint64(back)) | (earlier >> np.uint64(64 - back))

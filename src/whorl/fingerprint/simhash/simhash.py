@@ -1,9 +1,10 @@
-"""SimHash: a text as one 64-bit code, near codes for near texts.
+"""SimHash: a 64-bit code of a text; similar texts have codes with a small Hamming distance.
 
-whorl's own scheme, ``simhash1-icu74`` (or with another word-break profile), takes as features the folded words of a
-text and its pairs of neighbouring words, in any script, hashed by murmur3. A pair has 4 votes each time it occurs. A
-word that occurs n times has 4 * n ** 0.75 votes, rounded: that holds back the words which all texts of a language have.
-Why so, measured: docs/decisions/0012-simhash-features.md. The other schemes are those of `simhash_published`.
+whorl's own scheme, ``simhash1-icu74`` (or with another word-break profile), uses the folded words of a text and its
+pairs of neighbouring words as features, in any script, hashed by murmur3. A pair has 4 votes per occurrence. A word
+that occurs n times has 4 * n ** 0.75 votes, rounded, which damps words common to all texts of a language. Measurements
+behind the choice: docs/decisions/0012-simhash-of-words-and-word-pairs.md. `published.py` has the schemes of
+published libraries.
 
 >>> a = simhash("Whoever finds this text may keep it, and whoever keeps it may read it.")
 >>> b = simhash("Whoever finds this text may keep it, and whoever keeps it may burn it.")
@@ -32,12 +33,12 @@ from whorl.fingerprint.words.shingles import joined_words, murmur_pieces, murmur
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
 
 DEFAULT_SCHEME = f"simhash1-{DEFAULT_PROFILE}"
-#: Votes of a feature that occurs once: enough for the damped ones to be told apart when they are rounded.
+#: Votes of a feature that occurs once: enough to keep damped weights distinct after rounding.
 _VOTES = 4
-#: Texts of so many characters together are read in one go; a longer one goes alone, piece by piece.
+#: Texts are read together up to this many characters; a longer one is read alone, piece by piece.
 _TOGETHER = 1 << 16
 _MOST_VOTES = 1 << 53
-#: After so many characters of texts that are not ASCII, numba is imported if it is there (half a second or more).
+#: Number of non-ASCII characters after which numba is imported, if installed (half a second or more).
 LARGE = 1_000_000
 
 _PUBLISHED: dict[str, Callable[[Sequence[str]], Hashes]] = {
@@ -47,7 +48,7 @@ _PUBLISHED: dict[str, Callable[[Sequence[str]], Hashes]] = {
     "simhash-1e0ng-2": published.md5_of_four_characters,
 }
 _OWN = {f"simhash1-{profile}": profile for profile in PROFILES}
-#: The names of all schemes, whorl's own first.
+#: Names of all schemes, whorl's own first.
 SCHEMES = (*_OWN, *_PUBLISHED)
 
 
@@ -56,43 +57,43 @@ def simhash(text: str, scheme: str = DEFAULT_SCHEME) -> int:
 
     Args:
         text: Any text.
-        scheme: A name out of `SCHEMES`, or a word-break profile alone for whorl's own scheme under it.
+        scheme: A name from `SCHEMES`, or a word-break profile alone for whorl's own scheme with it.
 
     Returns:
-        0 to 2**64 - 1; 0 for a text without a word, under simhash-py-0.4 for one of fewer than four (but not under
-        simhash-1e0ng-2).
+        0 to 2**64 - 1; 0 for a text without words, and under simhash-py-0.4 for a text of fewer than four (but not
+        under simhash-1e0ng-2).
 
     Raises:
-        ParameterError: There is no such scheme.
+        ParameterError: The scheme does not exist.
     """
     return int(_coder(scheme)([text])[0])
 
 
 def simhashes(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Hashes:
-    """Return the codes of many texts: what `simhash` gives for each, in less time.
+    """Return the codes of many texts, as `simhash` does for each, but faster.
 
     Args:
-        texts: Any number of texts, taken one after the other.
-        scheme: As for `simhash`.
+        texts: Any number of texts, consumed one after the other.
+        scheme: As in `simhash`.
 
     Returns:
         uint64 array of shape (texts,).
 
     Raises:
-        ParameterError: There is no such scheme, or one text instead of several.
+        ParameterError: The scheme does not exist, or `texts` is a single text.
     """
     return np.fromiter(simhashes_of(texts, scheme), np.uint64)
 
 
 def simhashes_of(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Iterator[int]:
-    """Return the codes of many texts as a stream: what `simhash` gives for each, in order.
+    """Return the codes of many texts as a stream, in order.
 
     Args:
-        texts: Any number of texts; they are taken as codes are, some 65,536 characters at a time.
-        scheme: As for `simhash`.
+        texts: Any number of texts, consumed along with the codes, some 65,536 characters at a time.
+        scheme: As in `simhash`.
 
     Raises:
-        ParameterError: There is no such scheme, or one text instead of several.
+        ParameterError: The scheme does not exist, or `texts` is a single text.
     """
     if isinstance(texts, str):
         raise ParameterError("this is one text, not several; give a list of it")
@@ -101,16 +102,16 @@ def simhashes_of(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Iterator
 
 
 def combine(hashes: CodesLike, weights: npt.ArrayLike | None = None) -> int:
-    """Return the code of hashes: a bit is set that more votes are for than against. simhash-py 0.4's ``compute``.
+    """Combine hashes to a code: a bit is set if more votes are for it than against. simhash-py 0.4's ``compute``.
 
     Args:
-        hashes: Numbers from 0 to 2**64 - 1. One that comes twice votes twice.
-        weights: The votes of each, integers from 0 on, 2**53 of them at most; one each if None.
+        hashes: Numbers from 0 to 2**64 - 1. A number that occurs twice votes twice.
+        weights: Votes of each hash, integers from 0 on, 2**53 in total at most; None for one each.
 
     Raises:
-        CodeTypeError: A hash is not a whole number.
-        CodeRangeError: One is not from 0 to 2**64 - 1.
-        ParameterError: A weight is outside its range, or there are not as many of them as hashes.
+        CodeTypeError: A hash is not an integer.
+        CodeRangeError: A hash is not in the range 0 to 2**64 - 1.
+        ParameterError: A weight is out of range, or the numbers of weights and hashes differ.
 
     >>> hex(combine([0xABCD, 0xBCDE, 0xCDEF]))
     '0xadcf'
@@ -127,11 +128,11 @@ def combine(hashes: CodesLike, weights: npt.ArrayLike | None = None) -> int:
 
 
 def distance(a: int, b: int) -> int:
-    """Return how many bits of two codes differ, 0 to 64.
+    """Return the Hamming distance of two codes, 0 to 64.
 
     Raises:
-        CodeTypeError: One is not a whole number.
-        CodeRangeError: One is not from 0 to 2**64 - 1.
+        CodeTypeError: A code is not an integer.
+        CodeRangeError: A code is not in the range 0 to 2**64 - 1.
 
     >>> distance(0b1010, 0b0110)
     2
@@ -140,13 +141,13 @@ def distance(a: int, b: int) -> int:
 
 
 def named(scheme: str) -> str:
-    """Return the whole name of a scheme.
+    """Return the full name of a scheme.
 
     Args:
-        scheme: A whole name, or a word-break profile alone.
+        scheme: A full name, or a word-break profile alone.
 
     Raises:
-        ParameterError: There is no such scheme.
+        ParameterError: The scheme does not exist.
 
     >>> named("icu77")
     'simhash1-icu77'
@@ -158,13 +159,13 @@ def named(scheme: str) -> str:
 
 
 def _coder(scheme: str) -> Callable[[Sequence[str]], Hashes]:
-    """Return what makes codes of a batch of texts, at least one."""
+    """Return the function that codes a batch of at least one text."""
     whole = named(scheme)
     return _WordCodes(_OWN[whole]) if whole in _OWN else _PUBLISHED[whole]
 
 
 class _WordCodes:
-    """Whorl's own scheme, for one run through texts."""
+    """whorl's own scheme, for one pass over texts."""
 
     def __init__(self, profile: str) -> None:
         self.profile = profile
@@ -175,7 +176,7 @@ class _WordCodes:
         """Return the codes of texts."""
         reader = None if all(map(str.isascii, texts)) else self._compiled(texts)
         if len(texts) == 1:
-            # A long text is never there as a whole.
+            # A long text is never in memory as a whole.
             read = (piece for _, piece in reader.word_pieces(texts)) if reader else pieces(texts[0], self.profile)
             return elect(_votes_of_one(read))
         if not reader:
@@ -186,7 +187,7 @@ class _WordCodes:
         return elect(_votes_of_each(joined))
 
     def _compiled(self, texts: Sequence[str]) -> kernel.Kernel | None:
-        """Return what reads these texts and those to come, once there have been so many that it is worth a start."""
+        """Return the compiled word reader, or None until enough text was seen to justify loading it."""
         self._left -= sum(map(len, texts))
         if self._left < 0 and not self._reader:
             self._reader = kernel_if_ready(Scheme(self.profile, shingle_size=1))
@@ -194,7 +195,7 @@ class _WordCodes:
 
 
 def _votes_of_each(joined: Sequence[JoinedWords]) -> Tally:
-    """Return the votes of texts, given by their words, at least one text."""
+    """Return the votes of texts, given as words; at least one text."""
     pairs, counts = murmur_together(joined, 2)
     words, sizes = murmur_together(joined, 1)
     return _VOTES * tally(pairs[:, 0], counts) + _damped_votes(words[:, 0].copy(), sizes)
@@ -213,11 +214,11 @@ def _votes_of_one(read: Iterable[JoinedWords]) -> Tally:
 
 
 def _damped_votes(hashes: Hashes, sizes: Sequence[int]) -> Tally:
-    """Return the votes of words, each counted once with a weight that grows more slowly than it occurs.
+    """Return the votes of distinct words, with weights that grow more slowly than their frequency.
 
     Args:
-        hashes: Those of the words of the first text, then those of the second, and so on; sorted by this.
-        sizes: How many words each text has.
+        hashes: Hashes of the words, grouped by text; sorted within each text by this function.
+        sizes: Number of words of each text.
     """
     bounds = np.cumsum([0, *sizes])
     is_first = np.ones(hashes.size + 1, np.bool_)
@@ -227,6 +228,6 @@ def _damped_votes(hashes: Hashes, sizes: Sequence[int]) -> Tally:
     is_first[bounds] = True
     places = np.flatnonzero(is_first)
     roots = np.sqrt(np.diff(places))
-    # Only square roots, which are the same everywhere; no value lies half way between two integers.
+    # Square roots give the same result on all platforms, and no value is half-way between two integers.
     weights = np.rint(_VOTES * roots * np.sqrt(roots))
     return tally(hashes[places[:-1]], np.diff(np.searchsorted(places, bounds)), weights)

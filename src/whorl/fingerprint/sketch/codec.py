@@ -1,15 +1,15 @@
-"""A sketch in few bytes, for the index to keep beside a document.
+"""Binary encoding of sketches, compact enough to store next to each document.
 
     version  bits  level  low bits | size  count | low parts | high parts | CRC-32 of all before
        1       1     1       1     |   4     4   |           |            |          4
 
-The hashes ascend. Each is cut into a low part, kept as it is, and a high part, kept in unary: bit (high part +
-position) of one bit string is set (the Elias-Fano code). With about log2(count) bits in the high part a hash of 27 bits
-costs about 29 - level - log2(count) bits: 2.5 bytes in a sketch of 400, 1.5 in one of 12,500 at level 3.
+The hashes ascend. Each is split into a low part, stored verbatim, and a high part, stored in unary: bit (high part +
+index) of one bit string is set (the Elias-Fano code). With about log2(count) bits in the high part, a hash of 27 bits
+takes about 29 - level - log2(count) bits: 2.5 bytes in a sketch of 400 hashes, 1.5 in one of 12,500 at level 3.
 
-The low parts lie in planes, so that decoding is a matter of a few array operations: 4 bytes of each hash, then 2, then
-1, as the binary digits of their number say, and then the bits that are left over, one hash after the other. All numbers
-are little-endian.
+The low parts are stored in planes, so that a few array operations decode them: 4 bytes of each hash, then 2, then 1,
+according to the binary digits of their number of bytes, and then the remaining bits of all hashes. All numbers are
+little-endian.
 
 Source of the code: P. Elias, Efficient storage and retrieval by content and address of static files (1974).
 """
@@ -34,13 +34,13 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 _HEAD = struct.Struct("<BBBBII")
 _CHECK = struct.Struct("<I")
 _PLANES: Final = tuple((size, np.dtype(f"<u{size}")) for size in (8, 4, 2, 1))
-#: What the bits of a number are worth.
+#: Value of each bit of a number.
 _WORTH = np.array([1 << at for at in range(8)], np.uint8)
 _DEFAULT_SCHEME = SketchScheme()
 
 
 def encode(sketch: Sketch) -> bytes:
-    """Return a sketch as bytes.
+    """Encode a sketch as bytes.
 
     Raises:
         ParameterError: The document has 2**32 shingles or more.
@@ -49,7 +49,7 @@ def encode(sketch: Sketch) -> bytes:
     if sketch.size >= 1 << 32:
         raise ParameterError(f"a sketch can say sizes below 2**32, got {sketch.size}; cut the document into parts")
     bits = max(0, scheme.bits - sketch.level)
-    # With fewer high parts than hashes, by at most a half, the code is at its shortest.
+    # The code is shortest if there are fewer high parts than hashes, but at least half as many.
     low_bits = max(0, bits - max(0, hashes.size - 1).bit_length())
     high_parts = _shifted(hashes, low_bits).astype(np.int64)
     positions = high_parts + np.arange(hashes.size)
@@ -68,15 +68,15 @@ def encode(sketch: Sketch) -> bytes:
 
 
 def decode(raw: bytes, scheme: SketchScheme = _DEFAULT_SCHEME) -> Sketch:
-    """Return the sketch that `encode` wrote.
+    """Decode the sketch that `encode` wrote.
 
     Args:
         raw: The bytes.
-        scheme: That of the collection.
+        scheme: Sketch scheme of the collection.
 
     Raises:
-        StoreError: The bytes are damaged, or no sketch at all.
-        SchemeMismatchError: They were made under another scheme or by another version.
+        StoreError: The bytes are damaged, or no sketch.
+        SchemeMismatchError: The sketch has another scheme or version.
     """
     low_bits, size, count = _head(raw, scheme)
     try:
@@ -86,15 +86,15 @@ def decode(raw: bytes, scheme: SketchScheme = _DEFAULT_SCHEME) -> Sketch:
 
 
 def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch]:
-    """Return the sketches of several bytes, in their order; of many each takes a quarter of what `decode` takes.
+    """Decode several sketches, in order; for many sketches this takes a quarter of the time of `decode`.
 
     Args:
-        raws: As `decode` reads them; what is made of them is held together in memory.
-        scheme: That of the collection.
+        raws: Encoded sketches; all results are in memory together.
+        scheme: Sketch scheme of the collection.
 
     Raises:
-        StoreError: As `decode` does, of the first that is damaged.
-        SchemeMismatchError: As `decode` does.
+        StoreError: A sketch is damaged; raised for the first one, as in `decode`.
+        SchemeMismatchError: As in `decode`.
     """
     heads = [_head(raw, scheme) for raw in raws]
     if raws and (loops := loops_at_hand()):
@@ -111,17 +111,17 @@ def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) ->
             for at, first, end in zip(places, (ends - counts).tolist(), ends.tolist(), strict=True):
                 found[at] = Sketch(scheme, heads[at][1], hashes[first:end])
     except ValueError:
-        # That one of them contradicts itself is for `decode` to say.
+        # `decode` raises the error for the sketch that contradicts itself.
         return [decode(raw, scheme) for raw in raws]
     return [each for each in found if each is not None]
 
 
 def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch | None]:
-    """Return the sketches of base64 texts, as servers keep bytes; None for none, and for one that `decode` refuses.
+    """Decode sketches from base64, as servers store bytes; None for a missing sketch and for any that `decode` rejects.
 
     Args:
-        texts: What a server keeps of several documents.
-        scheme: That of the collection.
+        texts: Stored values of several documents.
+        scheme: Sketch scheme of the collection.
     """
     known = [at for at, text in enumerate(texts) if text is not None]
     try:
@@ -137,12 +137,12 @@ def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SC
 def _read_by(
     loops: Loops, raws: Sequence[bytes], heads: list[tuple[int, int, int]], scheme: SketchScheme
 ) -> list[Sketch]:
-    """Return what `decode_all` does of one or more, by compiled loops."""
-    # Mostly there are a few, for which sums of arrays would take longer than the loop.
+    """Decode one or more sketches with the compiled loops, as `decode_all` does."""
+    # For the usual few sketches, array sums would take longer than the loop.
     low_bits, sizes, counts = zip(*heads, strict=True)
     starts, ends = [*accumulate(map(len, raws), initial=0)], [*accumulate(counts)]
     firsts = [0, *ends[:-1]]
-    # A hash takes a bit at least.
+    # A hash takes at least one bit, so larger counts are invalid.
     if all(count <= 8 * len(raw) for raw, count in zip(raws, counts, strict=True)):
         hashes = np.empty(ends[-1], np.uint64)
         together, columns = np.frombuffer(b"".join(raws), np.uint8), np.array([low_bits, counts, firsts], np.int64)
@@ -150,12 +150,12 @@ def _read_by(
             hashes.flags.writeable = False
             each = zip(sizes, firsts, ends, strict=True)
             return [Sketch(scheme, size, hashes[first:end]) for size, first, end in each]
-    # That one of them contradicts itself is for `decode` to say.
+    # `decode` raises the error for the sketch that contradicts itself.
     return [decode(raw, scheme) for raw in raws]
 
 
 def _head(raw: bytes, scheme: SketchScheme) -> tuple[int, int, int]:
-    """Return the bits of a low part, the distinct shingles and the hashes of a sketch that is sound."""
+    """Return the bits of a low part, the number of distinct shingles, and the number of hashes of a valid sketch."""
     if len(raw) < _HEAD.size + _CHECK.size or _CHECK.unpack_from(raw, len(raw) - 4)[0] != crc32(raw[:-4]):
         raise StoreError(f"a sketch of {len(raw)} bytes is damaged; index its document again")
     version, bits, level, low_bits, size, count = _HEAD.unpack_from(raw)
@@ -170,12 +170,12 @@ def _head(raw: bytes, scheme: SketchScheme) -> tuple[int, int, int]:
 
 
 def _contradiction(raw: bytes) -> StoreError:
-    # The check sum holds, so somebody wrote it so.
+    # The checksum is right, so the sketch was written like this.
     return StoreError(f"a sketch of {len(raw)} bytes contradicts itself; index its document again")
 
 
 def _hashes_of_all(raws: Sequence[bytes], low_bits: int, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """Return the hashes of several sketches, one after the other; ValueError where the lengths do not fit together."""
+    """Decode the hashes of several sketches, concatenated; raise ValueError if the lengths do not match."""
     width, each = low_bits % 8, counts.tolist()
     packed = -(-width * counts // 8)
     ends = [_HEAD.size + low_bits // 8 * count + bits for count, bits in zip(each, packed.tolist(), strict=True)]
@@ -184,7 +184,7 @@ def _hashes_of_all(raws: Sequence[bytes], low_bits: int, counts: npt.NDArray[np.
     begin, first = 8 * np.cumsum([0, *map(len, unary)]), np.cumsum([0, *each])
     if not np.array_equal(ones.searchsorted(begin), first):
         raise ValueError("a sketch has another number of hashes than it says")
-    # Where each bit stands in its own string, less its place among those that are set.
+    # Position of each bit in its own string, minus its rank among the set bits.
     high = ones - np.arange(ones.size) - np.repeat((begin - first)[:-1], counts)
     hashes = _shifted(high.astype(np.uint64), -low_bits)
     done = 0
@@ -196,7 +196,7 @@ def _hashes_of_all(raws: Sequence[bytes], low_bits: int, counts: npt.NDArray[np.
             done += size
     if width:
         bits = _bits([raw[_HEAD.size + done * count : end] for raw, count, end in zip(raws, each, ends, strict=True)])
-        # Without those that fill up a byte behind each sketch.
+        # Drop the bits that pad the last byte of each sketch.
         is_own = np.ones(bits.size, np.bool_)
         is_own[spread(8 * np.cumsum(packed) - 8 * packed + width * counts, 8 * packed - width * counts)] = False
         rest = bits[is_own].view(np.uint8).reshape(-1, width) @ _WORTH[:width]
@@ -206,16 +206,16 @@ def _hashes_of_all(raws: Sequence[bytes], low_bits: int, counts: npt.NDArray[np.
 
 
 def _bits(parts: Sequence[bytes]) -> npt.NDArray[np.bool_]:
-    """Return the bits of several parts, one after the other."""
-    # Of truth values numpy finds those that are set much faster than of numbers.
+    """Return the bits of several byte strings, concatenated."""
+    # numpy finds the set bits of booleans much faster than those of numbers.
     return np.unpackbits(np.frombuffer(b"".join(parts), np.uint8), bitorder="little").view(np.bool_)
 
 
 def _hashes(raw: bytes, low_bits: int, count: int) -> npt.NDArray[np.uint64]:
-    """Return the hashes; ValueError where the lengths do not fit together."""
+    """Decode the hashes of one sketch; raise ValueError if the lengths do not match."""
     low_length = low_bits // 8 * count + -(-(low_bits % 8) * count // 8)
     ends = np.frombuffer(raw, np.uint8, len(raw) - 4 - _HEAD.size - low_length, _HEAD.size + low_length)
-    # Of truth values numpy finds those that are set much faster than of numbers.
+    # numpy finds the set bits of booleans much faster than those of numbers.
     ones = np.unpackbits(ends, bitorder="little").view(np.bool_).nonzero()[0]
     if ones.size != count:
         raise ValueError("a sketch has another number of hashes than it says")
@@ -235,20 +235,20 @@ def _hashes(raw: bytes, low_bits: int, count: int) -> npt.NDArray[np.uint64]:
 
 
 def _packed(numbers: npt.NDArray[np.uint64], width: int) -> bytes:
-    """Return the lowest bits of numbers, 0 to 7 of each, one after the other."""
+    """Return the lowest bits of all numbers, 0 to 7 of each, concatenated."""
     each = np.unpackbits(numbers.astype(np.uint8)[:, None], axis=1, count=width, bitorder="little")
     return np.packbits(each, bitorder="little").tobytes()
 
 
 def _unpacked(raw: bytes, at: int, width: int, count: int) -> npt.NDArray[np.uint8]:
-    """Return what `_packed` wrote at a place: uint8 array of shape (count,)."""
+    """Decode the numbers that `_packed` wrote at an offset: uint8 array of shape (count,)."""
     packed = np.frombuffer(raw, np.uint8, -(-width * count // 8), at)
     each = np.unpackbits(packed, count=width * count, bitorder="little").reshape(count, width)
     return each @ _WORTH[:width]
 
 
 def _shifted(hashes: npt.NDArray[np.uint64], right: int) -> npt.NDArray[np.uint64]:
-    """Return hashes moved to the right, or to the left by a negative number; by 64 bits, 0."""
+    """Shift hashes to the right, or to the left for a negative number; a shift by 64 bits gives 0."""
     if abs(right) >= 64:
         return np.zeros_like(hashes)
     return hashes >> np.uint64(right) if right >= 0 else hashes << np.uint64(-right)

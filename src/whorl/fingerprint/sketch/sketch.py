@@ -1,21 +1,21 @@
-"""The adaptive scaled sketch of a document: its shingle hashes below a bound that falls as the document grows.
+"""Adaptive scaled sketch (FracMinHash): the shingle hashes below a bound that falls as the document grows.
 
-A document with n distinct shingles stands at a level that depends on n alone, and its sketch holds the hashes below
-2**-level of the hash space: all of them up to k shingles, so that small documents are compared exactly; 2**-floor of
-them for most larger ones, so that a short text is still met inside a long one; about `cap` of them at most beyond.
+The level of a document depends only on its number n of distinct shingles. Its sketch holds the hashes below 2**-level
+of the hash space: all of them up to k shingles, so that small documents are compared exactly; 2**-floor of them for
+most larger ones, so that a short text is still detected inside a long one; about `cap` of them at most beyond.
 
-Two sketches are comparable at the larger of their levels: each has, of its document, just the hashes below the same
-bound. Because hashes are uniform and the level does not depend on them, the hashes below the bound are, given their
-number, a uniform choice of the document's shingles, and so are the m smallest of them; whence the hypergeometric
+Two sketches are comparable at the larger of their levels: each then has exactly the hashes of its document below the
+same bound. Hashes are uniform and the level does not depend on them. So the hashes below the bound are, given their
+number, a uniform sample of the document's shingles, and so are the m smallest of them; this yields the hypergeometric
 laws of `statistics.hypergeometric`.
 
-To be found, a document needs fewer hashes than to be judged. Those that stand in the index are the ones below the
-bound of its look-up level, which is that of a scheme with a smaller k: a sample of the same law.
+Finding a document needs fewer hashes than judging it. The index holds the hashes below the bound of the look-up level,
+which is the level of a scheme with a smaller k: a sample with the same law.
 
-A hash is kept by its top bits, and each shingle's for itself: two shingles of a document whose hashes begin alike are
-two equal numbers. What two documents share is counted with such repeats (a number that stands twice in both counts
-twice), so a shared shingle is never missed. By accident, two that share nothing meet in about
-x * y / 2**(bits - level) of their x and y hashes; that is n / 2**bits of the hashes of one, for n shingles of the
+Only the top bits of a hash are kept, one number per shingle: two shingles of a document whose hashes begin with the
+same bits give two equal numbers. Shared hashes are counted with these repeats (a number that occurs twice in both
+sketches counts twice), so a shared shingle is never missed. By accident, two documents without common shingles share
+about x * y / 2**(bits - level) of their x and y hashes; that is n / 2**bits of the hashes of one, for n shingles of the
 other: 0.0008 % for 1,024 shingles and 27 bits, 0.1 % for 131,072.
 """
 
@@ -33,29 +33,29 @@ from whorl.arrays import ascending_distinct
 from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.compiled.kernel import Loops, loops_at_hand
 
-#: 64 letters in the order of their codes, none of which any query syntax of Solr reads.
+#: 64 letters in the order of their codes; none of them has a meaning in Solr's query syntax.
 _ALPHABET = b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 _LETTER_BITS = 6
 _LETTERS = np.frombuffer(_ALPHABET, dtype=np.uint8)
-#: Hits compared at once: their hashes stay in the processor's cache.
+#: Hits compared at once, so that their hashes stay in the processor's cache.
 _PORTION = 64
 _PARTS = {"k": "k", "floor_level": "f", "cap": "c", "lookup_k": "l", "bits": "b"}
 
 
 @dataclass(frozen=True, slots=True)
 class SketchScheme:
-    """What a sketch depends on beside the words and shingles; sketches of different schemes cannot be compared.
+    """Sketch parameters, in addition to the token scheme; sketches of different schemes cannot be compared.
 
     Args:
-        k: Shingles up to which a document keeps every hash, at least 1.
-        floor_level: Level at which documents stay from k * 2**floor_level shingles on, 0 to 20.
-        cap: Hashes that a document keeps about at most, at least k; it decides where the levels rise again.
-        lookup_k: Shingles up to which every hash of a document stands in the index, 1 to k.
-        bits: Top bits of each hash that are kept, looked up and compared, 24 to 64.
-        version: Of the arithmetic.
+        k: Number of shingles up to which a document keeps every hash, at least 1.
+        floor_level: Level of documents from k * 2**floor_level shingles on, until `cap` is reached, 0 to 20.
+        cap: Approximate maximum number of hashes of a document, at least k; beyond it the levels rise again.
+        lookup_k: Number of shingles up to which the index holds every hash of a document, 1 to k.
+        bits: Number of top bits of each hash that are kept, looked up and compared, 24 to 64.
+        version: Version of the arithmetic.
 
     Raises:
-        ParameterError: A parameter is outside its range.
+        ParameterError: A parameter is out of range.
     """
 
     k: int = 1024
@@ -81,15 +81,15 @@ class SketchScheme:
 
     @property
     def name(self) -> str:
-        """The scheme in one word, as stored and shown: `sketch2-k1024-f3-c16384-l128-b27`."""
+        """Name of the scheme, as stored and shown: `sketch2-k1024-f3-c16384-l128-b27`."""
         return "-".join([f"sketch{self.version}", *(f"{short}{getattr(self, part)}" for part, short in _PARTS.items())])
 
     @classmethod
     def named(cls, name: str) -> Self:
-        """Return the scheme of a name.
+        """Parse a scheme name.
 
         Raises:
-            ParameterError: There is no such scheme.
+            ParameterError: The scheme does not exist.
         """
         pattern = "-".join([r"sketch2", *(rf"{short}(\d{{1,8}})" for short in _PARTS.values())])
         match = re.fullmatch(pattern, name, re.ASCII)
@@ -98,14 +98,14 @@ class SketchScheme:
         return cls(*map(int, match.groups()))
 
     def require(self, other: SketchScheme) -> None:
-        """Raise SchemeMismatchError, naming every differing part, unless both schemes are equal."""
+        """Raise SchemeMismatchError, listing the differing parameters, unless both schemes are equal."""
         differing = [part for part in (*_PARTS, "version") if getattr(self, part) != getattr(other, part)]
         if differing:
             told = ", ".join(f"{part} ({getattr(self, part)} and {getattr(other, part)})" for part in differing)
             raise SchemeMismatchError(f"sketches differ in {told}; index both under one scheme")
 
     def level(self, size: int) -> int:
-        """Return the level of a document with `size` distinct shingles: its sketch keeps 2**-level of them.
+        """Return the level of a document with `size` distinct shingles; its sketch keeps 2**-level of them.
 
         >>> [SketchScheme().level(size) for size in (1024, 1025, 2049, 131_072, 131_073)]
         [0, 1, 2, 3, 4]
@@ -118,13 +118,13 @@ class SketchScheme:
         >>> SketchScheme().levels(np.array([0, 1024, 1025, 131_073])).tolist()
         [0, 0, 1, 4]
         """
-        # The exponents of floats are bit lengths, up to 2**53.
+        # The exponents of floats are bit lengths, exact up to 2**53.
         needed, capped = (np.frexp(np.maximum(sizes - 1, 0) // each)[1] for each in (self.k, self.cap))
         floor = self.floor_level
         return np.asarray(np.where(needed <= floor, needed, np.maximum(floor, capped)), dtype=np.int64)
 
     def lookup_level(self, size: int) -> int:
-        """Return the look-up level of a document: 2**-level of its shingles stand in the index; at least its level.
+        """Return the look-up level, at least the level: the index holds 2**-level of the document's shingles.
 
         >>> [SketchScheme().lookup_level(size) for size in (128, 129, 513, 131_072, 131_073)]
         [0, 1, 3, 3, 4]
@@ -132,7 +132,7 @@ class SketchScheme:
         return self._level(size, self.lookup_k)
 
     def _level(self, size: int, k: int) -> int:
-        # ceil(log2(size / k)), in whole numbers.
+        # ceil(log2(size / k)), in integers.
         needed = 0 if size <= k else ((size - 1) // k).bit_length()
         return needed if needed <= self.floor_level else max(self.floor_level, ((size - 1) // self.cap).bit_length())
 
@@ -150,18 +150,18 @@ class SketchScheme:
         return (self.lookup_k if lookup_level < self.floor_level else self.cap) << lookup_level
 
     def bound(self, level: int) -> int:
-        """Return the number below which the hashes of a level are."""
+        """Return the exclusive upper bound of the hashes of a level."""
         return 1 << max(0, self.bits - level)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sketch:
-    """A document's sketch.
+    """Sketch of a document.
 
     Args:
-        scheme: What it depends on.
+        scheme: Sketch scheme.
         size: Distinct shingles of the document.
-        hashes: Ascending uint64, the top `bits` bits of each hash below `scheme.bound(level)`; few are equal.
+        hashes: Ascending uint64, the top `bits` bits of each hash below `scheme.bound(level)`; repeats are rare.
     """
 
     scheme: SketchScheme
@@ -178,30 +178,30 @@ class Sketch:
 
     @property
     def level(self) -> int:
-        """The level of the document."""
+        """Level of the document."""
         return self.scheme.level(self.size)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the sketch holds every hash of the document."""
+        """Whether the sketch holds all hashes of the document."""
         return self.level == 0
 
     def count_at(self, level: int) -> int:
-        """Return how many of the hashes are below the bound of a level."""
+        """Return the number of hashes below the bound of a level."""
         if level <= self.level:
             return len(self.hashes)
         return int(np.searchsorted(self.hashes, np.uint64(self.scheme.bound(level))))
 
 
 def sketch_of_distinct(hashes: npt.NDArray[np.uint64], scheme: SketchScheme) -> Sketch:
-    """Return the sketch of a document.
+    """Return the sketch of a document from its hashes.
 
     Args:
-        hashes: The different 64-bit hashes of its shingles, ascending; uint64 array of shape (n,).
-        scheme: How much is kept.
+        hashes: Distinct 64-bit hashes of its shingles, ascending; uint64 array of shape (n,).
+        scheme: Sketch scheme.
     """
     level = scheme.level(hashes.size)
-    # At level 0 nothing is cut; 2**64 would not be a uint64 either.
+    # Level 0 keeps all hashes; its bound of 2**64 would not fit into a uint64.
     count = hashes.size if level == 0 else np.searchsorted(hashes, np.uint64(1 << (64 - level)))
     kept = hashes[:count] >> np.uint64(64 - scheme.bits)
     kept.flags.writeable = False
@@ -209,26 +209,26 @@ def sketch_of_distinct(hashes: npt.NDArray[np.uint64], scheme: SketchScheme) -> 
 
 
 def lookup_numbers(sketch: Sketch) -> npt.NDArray[np.uint64]:
-    """Return the numbers by which an index knows a document, ascending, each once."""
+    """Return the hashes of a document that the index holds, ascending and distinct."""
     count = sketch.count_at(sketch.scheme.lookup_level(sketch.size))
     return ascending_distinct(sketch.hashes[:count])
 
 
 def lookup_tokens(sketch: Sketch) -> tuple[str, ...]:
-    """Return the tokens by which a text index knows a document, in the order of the numbers."""
+    """Return the tokens of a document in a text index, in the order of the numbers."""
     return spelled(lookup_numbers(sketch), sketch.scheme.bits)
 
 
 def spelled(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]:
-    """Return numbers of so many bits as the tokens of a text index, in their order, which is also that of the tokens.
+    """Encode numbers of `bits` bits as tokens of a text index; numbers and tokens sort in the same order.
 
-    Each is ceil(bits / 6) letters, digits, `_` or `.`, the first letter from the top bits; 5 for 27 bits.
+    Each token is ceil(bits / 6) letters, digits, `_` or `.`, the first letter for the top bits; 5 letters for 27 bits.
     """
     length = -(-bits // _LETTER_BITS)
     letters = np.empty((numbers.size, length), dtype=np.uint8)
     for at in range(length):
         shift = bits - _LETTER_BITS * (at + 1)
-        # The last letter may stand for fewer bits: zeros fill it up on the right.
+        # If the last letter stands for fewer bits, zeros pad it on the right.
         moved = numbers >> np.uint64(shift) if shift >= 0 else numbers << np.uint64(-shift)
         letters[:, at] = _LETTERS[(moved & np.uint64(63)).astype(np.intp)]
     text = letters.tobytes().decode("ascii")
@@ -237,15 +237,15 @@ def spelled(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Overlaps:
-    """What a source's sketch has in common with those of hits; int64 arrays of shape (hits,), in their order.
+    """Overlap of a source's sketch with those of hits; int64 arrays of shape (hits,), in the order of the hits.
 
     Args:
         source_size: Distinct shingles of the source.
         sizes: Distinct shingles of each hit.
-        levels: The level at which the two are compared, the larger one.
+        levels: Level of each comparison, the larger of both levels.
         source_counts: Hashes of the source below the bound of that level.
-        counts: Hashes of the hit below it.
-        shared: Hashes of both below it.
+        counts: Hashes of the hit below the bound.
+        shared: Hashes below the bound that both have.
     """
 
     source_size: int
@@ -256,7 +256,7 @@ class Overlaps:
     shared: npt.NDArray[np.int64]
 
     def of(self, which: npt.NDArray[np.intp]) -> Overlaps:
-        """Return the overlaps of some of the hits, named by their places."""
+        """Return the overlaps of the hits at some indexes."""
         return Overlaps(
             self.source_size,
             self.sizes[which],
@@ -268,7 +268,7 @@ class Overlaps:
 
 
 def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
-    """Return what a source has in common with each of many hits.
+    """Compare the sketch of a source with those of many hits.
 
     Raises:
         SchemeMismatchError: Some sketches were made under different schemes.
@@ -280,7 +280,7 @@ def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
     own_levels = source.scheme.levels(sizes)
     levels = np.maximum(own_levels, source.level)
     counts = np.array([len(hit.hashes) for hit in hits], dtype=np.int64)
-    # The others have hashes above the bound as well.
+    # The other hits have hashes above the bound as well, which do not count.
     for at in np.flatnonzero(own_levels < levels).tolist():
         counts[at] = hits[at].count_at(source.level)
     at_level = {level: source.count_at(level) for level in set(levels.tolist())}
@@ -297,7 +297,7 @@ def _merged(
     source_counts: npt.NDArray[np.int64],
     counts: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]:
-    """Return what `_shared` does, by compiled loops and from how many hashes of each are to be looked at."""
+    """Count shared hashes with the compiled loops, given the number of hashes to examine on each side."""
     shared = np.empty(len(hits), np.int64)
     for start in range(0, len(hits), _PORTION):
         some = slice(start, start + _PORTION)
@@ -310,11 +310,11 @@ def _merged(
 
 
 def _shared(source: Sketch, hits: Sequence[Sketch], levels: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return how many hashes below the bound of its level each hit shares with the source."""
+    """Return the number of hashes below the bound of its level that each hit shares with the source."""
     shared = np.zeros(len(hits), dtype=np.int64)
     if not source.hashes.size:
         return shared
-    # Hashes are uniform, so a table over their top bits, 16 places for each of the source, rejects all but a few.
+    # Hashes are uniform, so a table over their top bits, 16 slots per hash of the source, rejects all but a few.
     table_bits = min(20, max(10, source.hashes.size.bit_length() + 4))
     shift = np.uint64(max(0, source.scheme.bits - source.level - table_bits))
     is_taken = np.zeros(1 << table_bits, dtype=np.bool_)
@@ -324,13 +324,13 @@ def _shared(source: Sketch, hits: Sequence[Sketch], levels: npt.NDArray[np.int64
     for start in range(0, len(hits), _PORTION):
         portion = hits[start : start + _PORTION]
         everything = np.concatenate([hit.hashes for hit in portion])
-        # What lies above the source's own bound falls into the last place, and is rejected below.
+        # Hashes above the source's own bound fall into the last slot, and are rejected below.
         places = np.minimum(everything >> shift, np.uint64(is_taken.size - 1))
         at = np.flatnonzero(is_taken[places])
         few = everything[at]
         ends = np.cumsum([hit.hashes.size for hit in portion])
         owners = start + np.searchsorted(ends, at, side="right")
-        # Where a number stands several times, the second is held against the source's second, and so on.
+        # If a number occurs several times, its second occurrence is matched with the source's second, and so on.
         is_repeat = np.zeros(few.size, dtype=np.bool_)
         is_repeat[1:] = (few[1:] == few[:-1]) & (owners[1:] == owners[:-1])
         firsts = np.maximum.accumulate(np.where(is_repeat, 0, np.arange(few.size)))

@@ -1,21 +1,22 @@
-"""How much a source and its hits share, estimated from sketches, with intervals that hold what they say.
+"""Estimates of the overlap of a source and its hits from sketches, with confidence intervals.
 
-Of a source of a shingles and a hit of b that share I, x hashes are in both sketches, ya in the source's alone and yb
+A source has a shingles, a hit b, and both share I. x hashes are in both sketches, ya only in the source's and yb only
 in the hit's, all below 2**-L of the hash space. These are three independent binomials of I, a - I and b - I shingles,
-each kept with chance r = 2**-L, so the likelihood of I grows by
+each kept with probability r = 2**-L, so the likelihood of I grows by
 
     L(I) / L(I - 1) = I / (I - x) * (a - I + 1 - ya) / (a - I + 1) * (b - I + 1 - yb) / (b - I + 1) / (1 - r)
 
-which falls as I rises; the estimate is the last I at which it is at least 1. At level 0 r is 1 and I is x.
+which falls as I rises; the estimate is the last I with a ratio of at least 1. At level 0, r is 1 and I is x.
 
-Two laws are exact for x and give the interval: x ~ Hypergeometric(a, I, x + ya), or the same of the hit, and
-x ~ Hypergeometric(a + b - I, I, x + ya + yb), the union's. The smaller document's has less spread than the other's.
-For documents of like size the union's has least: with a <= b, s = (a + b) / a and I / a below s (3 - s) / 2. Which
-law it is must not depend on what was seen, so sizes within 3 : 2 of each other (s <= 5 / 2) take the union's.
+Two laws are exact for x and give the interval: x ~ Hypergeometric(a, I, x + ya), or the same for the hit, and x ~
+Hypergeometric(a + b - I, I, x + ya + yb), the union's. The smaller document's law has less spread than the larger
+one's. For documents of similar size the union's has the least: with a <= b, s = (a + b) / a and I / a below s (3 - s) /
+2. The choice of the law must not depend on the observation, so sizes within 3 : 2 of each other (s <= 5 / 2) take the
+union's.
 
-An interval holds every I at which a count as large, and one as small, as that seen has a chance of half of what is
-missing to the confidence, or more (Clopper and Pearson's construction, for a law of whole numbers): it covers the truth
-with at least that confidence, whatever the truth. The three shares rise with I, so its ends become theirs.
+An interval contains each I for which a count as large as observed, and one as small, has at least half the probability
+left by the confidence (Clopper and Pearson's construction, for a law of integers): it covers the truth with at least
+that confidence, for any truth. The three shares rise with I, so the ends of the interval give theirs.
 """
 
 from __future__ import annotations
@@ -35,28 +36,28 @@ from whorl.fingerprint.statistics.hypergeometric import SLACK, Bools, Counts, Fl
 from whorl.fingerprint.statistics.metric import Shares
 
 CONFIDENCE = 0.95
-#: Of rows, as numpy finds them.
+#: Row indexes of numpy.
 Places: TypeAlias = npt.NDArray[np.intp]
-#: Numbers that are tried at once to find the end of an interval: so many for a row, and about so many for all.
+#: Numbers tried at once in the search for the end of an interval: at most per row, and about in total.
 _MOST_STEPS, _AT_ONCE = 15, 64
-#: Those that are tried first, about a good guess; and of many rows, where each takes its time.
+#: Offsets tried first, around a good guess; fewer for many rows, where each offset costs time.
 _AROUND = np.array([-32, -10, -5, -3, -2, -1, 0, 1, 2, 4, 9, 31])
 _AROUND_OF_MANY = np.array([-5, 0, 4])
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a source (A) and a hit (B) have in common.
+    """Estimated overlap of a source (A) and a hit (B).
 
     Args:
         shares: The likeliest shares.
-        low: The lower ends of their intervals; the shares themselves where these are exact.
-        high: The upper ends.
-        shared_hashes: Hashes seen in both.
-        source_hashes: Hashes of the source that were looked for in the hit.
+        low: Lower ends of their intervals; equal to the shares if these are exact.
+        high: Upper ends of their intervals.
+        shared_hashes: Number of hashes in both sketches.
+        source_hashes: Number of hashes of the source that were looked for in the hit.
         source_size: Distinct shingles of the source.
-        hit_size: Those of the hit.
-        is_exact: Whether the values are no estimates: all hashes were compared.
+        hit_size: Distinct shingles of the hit.
+        is_exact: Whether all hashes were compared, so that the values are exact.
     """
 
     shares: Shares
@@ -70,26 +71,26 @@ class Estimate:
 
 
 def estimate(source: Sketch, hits: Sequence[Sketch], confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
-    """Return estimates from the sketches of both sides.
+    """Estimate the overlap of a source with hits from the sketches of both sides.
 
     Args:
         source: Sketch of the source.
         hits: Sketches of the hits.
-        confidence: Of the intervals, in (0, 1).
+        confidence: Confidence of the intervals, in (0, 1).
 
     Raises:
-        ParameterError: The confidence is outside its range.
+        ParameterError: The confidence is out of range.
         SchemeMismatchError: Some sketches were made under different schemes.
     """
     return estimate_overlaps(compare(source, hits), confidence)
 
 
 def estimate_overlaps(overlaps: Overlaps, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
-    """Return estimates from sketches that were compared already, as `estimate` does."""
+    """Estimate the overlap from compared sketches, as `estimate` does."""
     _require_confidence(confidence)
     size, sizes = overlaps.source_size, overlaps.sizes
     middle = low = high = overlaps.shared
-    # At level 0 that is all there is to know.
+    # At level 0 the counts are exact.
     if overlaps.levels.any():
         middle, low, high = shared_shingles(
             np.full(sizes.shape, size, dtype=np.int64),
@@ -112,19 +113,19 @@ def shared_shingles(
     shared: Counts,
     confidence: float = CONFIDENCE,
 ) -> tuple[Counts, Counts, Counts]:
-    """Return how many shingles pairs of documents share: the likeliest number, and the ends of its interval.
+    """Estimate the shared shingles of pairs of documents: the likeliest number, and the ends of its interval.
 
     Args:
-        sizes_a: Distinct shingles of the one document; this and all others int64 arrays of shape (pairs,).
-        sizes_b: Those of the other.
-        levels: The level at which their sketches are compared.
-        counts_a: Hashes of the one below the bound of that level.
-        counts_b: Those of the other.
-        shared: Those of both.
-        confidence: Of the intervals, in (0, 1).
+        sizes_a: Distinct shingles of the first document; this and all others are int64 arrays of shape (pairs,).
+        sizes_b: Distinct shingles of the second document.
+        levels: Level at which the sketches are compared.
+        counts_a: Hashes of the first document below the bound of that level.
+        counts_b: Hashes of the second document below the bound.
+        shared: Hashes below the bound that both have.
+        confidence: Confidence of the intervals, in (0, 1).
 
     Raises:
-        ParameterError: The confidence is outside its range.
+        ParameterError: The confidence is out of range.
     """
     alone_a, alone_b = counts_a - shared, counts_b - shared
     most = np.minimum(sizes_a - alone_a, sizes_b - alone_b)
@@ -139,39 +140,39 @@ def shared_shingles(
 def overlap_interval(
     total: Counts, is_union: Bools, drawn: Counts, shared: Counts, most: Counts, confidence: float
 ) -> tuple[Counts, Counts]:
-    """Return the least and the largest overlap that the counts leave possible.
+    """Return the smallest and the largest overlap that are compatible with the counts.
 
     Args:
-        total: The population; where `is_union`, the sum of both sizes, of which the overlap is to be taken once.
+        total: The population; if `is_union`, the sum of both sizes, from which the overlap is subtracted once.
         is_union: Whether the population is a union. This and all others are arrays of shape (hits,).
-        drawn: Hashes drawn from the population.
-        shared: Good ones among them: no overlap is smaller.
-        most: No overlap is larger.
-        confidence: In (0, 1).
+        drawn: Number of hashes drawn from the population.
+        shared: Number of good ones among them, the lower limit of the overlap.
+        most: Upper limit of the overlap.
+        confidence: Confidence in (0, 1).
 
     Raises:
-        ParameterError: The confidence is outside its range.
+        ParameterError: The confidence is out of range.
     """
     _require_confidence(confidence)
-    # As chances are computed, one that is just the tail may come out as a little less.
+    # A computed probability that equals the tail may be slightly too small.
     tail = (1 - confidence) / 2 * (1 - SLACK)
     if loops := loops_at_hand():
         low, high = np.empty((2, *shared.shape), np.int64)
         counts = map(for_loops, (total, is_union, drawn, shared, np.maximum(shared, most)))
         loops.overlap_intervals(*counts, tail, low, high)
         return low, high
-    # Both ends at once: the first half of each array seeks the lower one.
+    # Search both ends at once: the first half of each array holds the lower ends.
     total, drawn, shared, most = (np.tile(part, 2).astype(np.int64) for part in (total, drawn, shared, most))
     is_union = np.tile(is_union, 2).astype(np.bool_)
     is_lower = np.arange(total.size) < total.size // 2
-    # From the end that is sought inwards, overlaps are impossible up to one, and possible from there on.
+    # Going inwards from the end, overlaps are impossible up to a point, and possible after it.
     inwards, most = np.where(is_lower, 1, -1), np.maximum(shared, most)
     outer = np.where(is_lower, shared, most)
 
     def is_possible(rows: Places, steps: Counts) -> Bools:
         overlaps = outer[rows, None] + inwards[rows, None] * steps
         population = total[rows, None] - np.where(is_union[rows, None], overlaps, 0)
-        # At most so many good ones are at least so many of the others: both tails in one call.
+        # At most x good items is equivalent to at least drawn - x bad items: both tails in one call.
         good = np.where(is_lower[rows, None], overlaps, population - overlaps)
         least_drawn = np.where(is_lower, shared, drawn - shared)[rows, None]
         return np.asarray(upper_tail(population, good, drawn[rows, None], least_drawn) > tail)
@@ -189,17 +190,17 @@ def _require_confidence(confidence: float) -> None:
 
 
 def _guessed_ends(total: Counts, is_union: Bools, drawn: Counts, shared: Counts, deviations: Floats) -> Counts:
-    """Return about where intervals end, most of them right to four shingles; `overlap_interval` says what they hold.
+    """Guess the ends of the intervals of `overlap_interval`, mostly within four shingles.
 
-    By Wilson's interval (Probable inference, the law of succession, and statistical inference, 1927), with half a
-    count of correction to whole numbers and the lesser spread of what is drawn without putting back.
+    Wilson's interval (Probable inference, the law of succession, and statistical inference, 1927), with a continuity
+    correction of half a count and the smaller variance of drawing without replacement.
 
     Args:
-        total: As all but the last, those of `overlap_interval`.
-        is_union: Whether an overlap is taken from it once.
-        drawn: Hashes drawn.
-        shared: Good ones among them.
-        deviations: Standard deviations from the overlap seen to the end; negative to a lower end.
+        total: As in `overlap_interval`, like all except the last.
+        is_union: Whether the overlap is subtracted from it once.
+        drawn: Number of hashes drawn.
+        shared: Number of good ones among them.
+        deviations: Standard deviations from the observed overlap to the end; negative for a lower end.
     """
     taken = np.maximum(drawn, 1).astype(np.float64)
     seen = np.clip(shared + np.sign(deviations) / 2, 0, taken)
@@ -211,18 +212,18 @@ def _guessed_ends(total: Counts, is_union: Bools, drawn: Counts, shared: Counts,
 
 
 def _first(last: Counts, holds: Callable[[Places, Counts], Bools], about: Counts | None = None) -> Counts:
-    """Return of each row the first whole number from 0 to `last` from which on something holds.
+    """Return the first integer from 0 to `last` that meets a monotonic condition, for each row.
 
     Args:
-        last: At least 0; there it is taken to hold; int64 array of shape (rows,).
-        holds: Tells whether it does, of rows by their places and numbers of each, an array of shape (rows, numbers).
-        about: Near which number that may be; int64 array of shape (rows,).
+        last: At least 0, where the condition is assumed to hold; int64 array of shape (rows,).
+        holds: Evaluates the condition for row indexes and numbers of each row, an array of shape (rows, numbers).
+        about: Guesses of the result; int64 array of shape (rows,).
     """
     low, high = np.zeros_like(last), last.copy()
     rows = np.flatnonzero(high)
     while rows.size:
         left = (high[rows] - low[rows])[:, None]
-        # Several at once: of few rows it is the number of calls that takes the time.
+        # Several at once: for few rows the number of calls dominates.
         if about is not None:
             near = _AROUND if rows.size * _AROUND.size <= 4 * _AT_ONCE else _AROUND_OF_MANY
             steps, about = np.clip(about[rows, None] + near, 0, left - 1), None
@@ -249,7 +250,7 @@ def _likeliest(
     low: Counts,
     high: Counts,
 ) -> Counts:
-    """Return the overlaps of greatest likelihood from `low` to `high`."""
+    """Return the overlaps of maximum likelihood from `low` to `high`."""
     lost = 1.0 - np.exp2(-levels.astype(np.float64))
     if loops := loops_at_hand():
         middle = np.empty(low.shape, np.int64)
@@ -259,7 +260,7 @@ def _likeliest(
     def falls(rows: Places, steps: Counts) -> Bools:
         overlaps = low[rows, None] + steps + 1
         in_a, in_b = sizes_a[rows, None] - overlaps + 1, sizes_b[rows, None] - overlaps + 1
-        # The quotient of the docstring is at least 1; crosswise, nothing is divided by 0.
+        # Cross-multiplied form of the ratio in the module docstring, without division by 0.
         gain = overlaps * ((in_a - alone_a[rows, None]) / in_a) * ((in_b - alone_b[rows, None]) / in_b)
         return np.asarray(gain < (overlaps - shared[rows, None]) * lost[rows, None])
 

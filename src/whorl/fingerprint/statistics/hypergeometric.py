@@ -1,13 +1,13 @@
-"""Exact tails of the hypergeometric and the binomial law, for whole arrays at once.
+"""Exact tails of the hypergeometric and binomial distributions, vectorised.
 
-Of `population` things `good` are good, `drawn` are drawn without putting back, X of them are good. A tail is its
-first term times a sum of products of ratios of neighbouring terms, going away from the mean, where the terms fall
-fast; the other tail is what is missing to 1. So a small tail keeps its leading digits however small it is, and
-nothing depends on a table of factorials, whose logarithms lose eight digits at a few million.
+From a population of `population` items with `good` good ones, `drawn` items are drawn without replacement; X of them
+are good. A tail is its first term times a sum of products of ratios of neighbouring terms, going away from the mean,
+where the terms fall fast; the other tail is the complement. So a small tail keeps its leading digits however small it
+is, and no result depends on a table of factorials, whose logarithms lose eight digits at a few million.
 
-Source of the first term: C. Loader, Fast and accurate computation of binomial probabilities (2000), the method of
-R's dbinom and dhyper. Results are right to about 1e-12 of themselves, for populations up to 2**40. Where the compiled
-loops are at hand, `fingerprint.compiled.tails` computes the tails of the hypergeometric law.
+Source of the first term: C. Loader, Fast and accurate computation of binomial probabilities (2000), the method of R's
+dbinom and dhyper. The relative error is about 1e-12, for populations up to 2**40. If the compiled loops are loaded,
+`fingerprint.compiled.tails` computes the tails of the hypergeometric law.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Counts: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
-#: What a computed tail may lack to a wanted probability: rounding must not cost a token where both are equal.
+#: Tolerance of computed tails: a rounding error must not cost a token if a tail equals the wanted probability.
 SLACK = 1e-12
-#: Terms kept at once; 8 bytes each, a few copies.
+#: Maximum number of terms in memory; 8 bytes each, a few copies.
 _CELLS = 1 << 19
 _LARGEST = 1 << 40
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 
 
 def upper_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.ArrayLike) -> Floats:
-    """Return P(X >= least) of the hypergeometric law; the arguments are whole numbers and broadcast.
+    """Return P(X >= least) of the hypergeometric law; the arguments are integers and broadcast.
 
     Args:
         population: 0 to 2**40.
         good: 0 to population.
         drawn: 0 to population.
-        least: Any.
+        least: Any integer.
 
     Raises:
-        ParameterError: More are good or drawn than there are.
+        ParameterError: `good` or `drawn` exceeds the population.
 
     >>> upper_tail(5, 2, 2, [0, 1, 2, 3]).round(9).tolist()
     [1.0, 0.7, 0.1, 0.0]
@@ -60,14 +60,14 @@ def upper_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayL
     inside = (start > lowest) & (start <= highest)
     n, k, m, x = (part[inside].astype(np.float64) for part in (sizes, marked, taken, start))
     is_upper = x * n > m * k
-    # Below the mean the bad ones are counted instead: X < x means that more than m - x of the drawn are bad.
+    # Below the mean the bad items are counted: X < x is equivalent to more than m - x bad items among the drawn.
     part = _outward(n, np.where(is_upper, k, n - k), m, np.where(is_upper, x, m - x + 1))
     tail[inside] = np.where(is_upper, part, 1.0 - part)
     return tail
 
 
 def binomial_upper_tail(trials: npt.ArrayLike, chance: npt.ArrayLike, least: npt.ArrayLike) -> Floats:
-    """Return P(X >= least) for `trials` independent trials that succeed with `chance`; arguments broadcast.
+    """Return P(X >= least) for `trials` independent trials with success probability `chance`; arguments broadcast.
 
     Args:
         trials: 0 to 2**40.
@@ -75,7 +75,7 @@ def binomial_upper_tail(trials: npt.ArrayLike, chance: npt.ArrayLike, least: npt
         least: Any whole number.
 
     Raises:
-        ParameterError: An argument is outside its range.
+        ParameterError: An argument is out of range.
 
     >>> float(binomial_upper_tail(2, 0.5, 1))
     0.75
@@ -102,15 +102,15 @@ def binomial_upper_tail(trials: npt.ArrayLike, chance: npt.ArrayLike, least: npt
 
 
 class Tails:
-    """All upper tails of some hypergeometric laws, in one table: what is asked of the same laws is made once.
+    """Table of the upper tails of several hypergeometric laws, for repeated queries.
 
     Args:
-        population: 0 to 2**40; this and the next two are whole numbers and broadcast to shape (laws,).
+        population: 0 to 2**40; this and the next two are integers and broadcast to shape (laws,).
         good: 0 to population.
-        drawn: 0 to population; the table has about nine standard deviations of the widest law as columns, twice.
+        drawn: 0 to population; the table has twice about nine standard deviations of the widest law as columns.
 
     Raises:
-        ParameterError: An argument is outside its range.
+        ParameterError: An argument is out of range.
 
     >>> laws = Tails(10, 9, [5, 10])
     >>> laws.largest_least(Fraction(1, 2)).tolist(), laws.from_least([5, 10]).round(9).tolist()
@@ -126,20 +126,20 @@ class Tails:
         terms = np.arange(_terms(np.maximum(np.minimum(k, m) - middle, middle), _spread(n, k, m)), dtype=np.float64)
         tails = _around(n, k, m, middle, terms)
         self._tails = tails / tails[:, -1:]
-        # Of the first column.
+        # Value of X in the first column.
         self._largest = (middle + terms.size).astype(np.int64)
 
     def largest_least(self, recall: Fraction) -> Counts:
-        """Return of each law the largest c with P(X >= c) >= recall, 0 where none holds it; int64 of shape (laws,).
+        """Return for each law the largest c with P(X >= c) >= recall, 0 if none exists; int64 of shape (laws,).
 
-        A recall of 1 gives the least number of good ones that can be drawn.
+        A recall of 1 yields the minimum of X.
         """
         if recall == 1:
             return np.asarray(self._lowest)
         return np.asarray(self._largest - (self._tails < float(recall) - SLACK).sum(axis=1))
 
     def from_least(self, least: npt.ArrayLike) -> Floats:
-        """Return P(X >= least), a number for each law, right to 1e-15; float64 of shape (laws,)."""
+        """Return P(X >= least), one value per law, with an error of at most 1e-15; float64 of shape (laws,)."""
         columns = self._largest - np.asarray(least)
         places = np.minimum(np.maximum(columns, 0), self._tails.shape[1] - 1)
         found = self._tails[np.arange(len(places)), places]
@@ -149,19 +149,19 @@ class Tails:
 def min_should_match_for(
     population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayLike, recall: Fraction
 ) -> Counts:
-    """Return the largest c with P(X >= c) >= recall: how many shared tokens may be asked for.
+    """Return the largest c with P(X >= c) >= recall: the number of shared tokens that a search may require.
 
     Args:
-        population: Shingles of the source.
-        good: Those that a hit at the threshold shares.
-        drawn: Tokens that are asked.
-        recall: Wanted chance, a fraction in (0, 1]; 1 gives the least number of good ones that can be drawn.
+        population: Number of shingles of the source.
+        good: Number of them that a hit at the threshold shares.
+        drawn: Number of tokens looked up.
+        recall: Wanted probability, a fraction in (0, 1]; 1 yields the minimum of X.
 
     Returns:
-        Whole numbers from 0 to min(good, drawn); 0 where no number of tokens holds the recall.
+        Integers from 0 to min(good, drawn); 0 if no number of tokens achieves the recall.
 
     Raises:
-        ParameterError: An argument is outside its range.
+        ParameterError: An argument is out of range.
 
     >>> int(min_should_match_for(10, 9, 5, Fraction(1, 2))), int(min_should_match_for(10, 9, 5, Fraction(51, 100)))
     (5, 4)
@@ -184,7 +184,7 @@ def min_should_match_for(
 def reaches(
     population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayLike, count: npt.ArrayLike, recall: Fraction
 ) -> Bools:
-    """Return whether `count` is at least `min_should_match_for(population, good, drawn, recall)`, in one step."""
+    """Check whether `count` is at least `min_should_match_for(population, good, drawn, recall)`, with one tail."""
     sizes, marked, taken = _whole(population, good, drawn)
     _require_counts(sizes, marked, taken)
     require_probability("recall", recall)
@@ -194,18 +194,18 @@ def reaches(
 
 
 def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.ArrayLike, recall: Fraction) -> Counts:
-    """Return the smallest number of good ones with P(X >= least) >= recall; population + 1 where none is enough.
+    """Return the smallest number of good items with P(X >= least) >= recall; population + 1 if none is enough.
 
-    The law is the same with good and drawn exchanged, so this is also the smallest number to draw.
+    Exchanging good and drawn does not change the law, so this is also the smallest number to draw.
 
     Args:
-        population: 0 to 2**40; this and the next two are whole numbers and broadcast.
+        population: 0 to 2**40; this and the next two are integers and broadcast.
         drawn: 0 to population.
         least: At least 0.
         recall: Fraction in (0, 1].
 
     Raises:
-        ParameterError: An argument is outside its range.
+        ParameterError: An argument is out of range.
 
     >>> least_good_for(10, [5, 4, 0], 1, Fraction(1, 2)).tolist()
     [1, 2, 11]
@@ -238,7 +238,7 @@ def draws_to_meet(population: int, good: int, recall: Fraction, most: int) -> in
     """
     if recall == 1:
         return min(most, population - good + 1)
-    # With few draws this is sooner done than any search among tails.
+    # For few draws this loop is faster than a search among tails.
     chance_of_none, may_miss = 1.0, 1.0 - float(recall) + SLACK
     for drawn in range(most):
         if chance_of_none <= may_miss:
@@ -256,7 +256,7 @@ def require_probability(name: str, value: Fraction) -> None:
 def _whole(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
     whole = [np.asarray(part, dtype=np.int64) for part in parts]
     shape = np.broadcast(*whole).shape
-    # numpy's own way takes longer than most of what is done with a few numbers.
+    # numpy's broadcasting takes longer than the computations on a few numbers.
     return tuple(part if part.shape == shape else part + np.zeros(shape, np.int64) for part in whole)
 
 
@@ -271,7 +271,7 @@ def _require_counts(population: Counts, good: Counts, drawn: Counts) -> None:
 def _outward(n: Floats, k: Floats, m: Floats, x: Floats) -> Floats:
     """Return P(X >= x) of Hypergeometric(n, k, m) for x above the mean and within the support."""
     p, q = m / n, (n - m) / n
-    # All parts at once: of few rows it is the number of calls that takes the time.
+    # Compute all parts together: for few rows the number of calls dominates.
     whole, part = np.array([k, n - k, n]), np.array([x, m - x, m])
     of_marked, of_others, of_all = _log_choices(whole, part)
     seen, expected = np.array([*part[:2], *(whole - part)[:2]]), np.array([k * p, (n - k) * p, k * q, (n - k) * q])
@@ -284,17 +284,17 @@ def _outward(n: Floats, k: Floats, m: Floats, x: Floats) -> Floats:
 
 
 def _likeliest(n: Floats, k: Floats, m: Floats) -> Floats:
-    """Return the likeliest number of good ones; from there to either side the terms of the law fall."""
+    """Return the mode of the law; the terms fall on both sides of it."""
     return np.asarray(np.floor((k + 1) * (m + 1) / (n + 2)))
 
 
 def _around(n: Floats, k: Floats, m: Floats, middle: Floats, terms: Floats) -> Floats:
-    """Return upper tails as multiples of P(X = middle), from the one of middle + terms.size on downwards by ones.
+    """Return upper tails as multiples of P(X = middle), from X >= middle + terms.size down, in steps of one.
 
     Returns:
         Array of shape (laws, 2 * terms.size + 1); the last column is the sum of all terms.
     """
-    # In one call: of few laws it is the number of calls that takes the time.
+    # In one call: for few laws the number of calls dominates.
     good, at = np.concatenate([k, n - k]), np.concatenate([middle, m - middle])
     twice = np.concatenate([n, n]), np.concatenate([m, m])
     above, below = _falling(twice[0], good, twice[1], at, terms).reshape(2, n.size, -1)
@@ -304,9 +304,9 @@ def _around(n: Floats, k: Floats, m: Floats, middle: Floats, terms: Floats) -> F
 
 
 def _falling(n: Floats, k: Floats, m: Floats, x: Floats, terms: Floats) -> Floats:
-    """Return P(X = x + 1), P(X = x + 2), .. of Hypergeometric(n, k, m) as multiples of P(X = x)."""
+    """Return P(X = x + 1), P(X = x + 2), … of Hypergeometric(n, k, m) as multiples of P(X = x)."""
     at = x[:, None] + terms
-    # Where one number is beyond the support its ratio is 0, and so are all products from there on.
+    # At the end of the support a ratio is 0, and so are all products from there on.
     ratios = (k[:, None] - at) * (m[:, None] - at) / ((at + 1) * ((n - k - m + 1)[:, None] + at))
     return np.asarray(ratios.cumprod(axis=1))
 
@@ -318,7 +318,7 @@ def _spread(n: Floats, k: Floats, m: Floats) -> Floats:
 
 
 def _portions(left: Floats, spread: Floats) -> list[tuple[slice, Floats]]:
-    """Cut rows so that a table of their terms stays small; return each portion with the numbers of its terms."""
+    """Split rows so that a table of their terms stays small; return each portion with the numbers of its terms."""
     portions: list[tuple[slice, Floats]] = []
     if not left.size:
         return portions
@@ -329,21 +329,21 @@ def _portions(left: Floats, spread: Floats) -> list[tuple[slice, Floats]]:
 
 
 def _terms(left: Floats, spread: Floats) -> int:
-    """Return how many terms there are to one side, as far as they count.
+    """Return the number of significant terms on one side.
 
-    Nine standard deviations and some terms for skew bring a term under 1e-16 of the first.
+    Nine standard deviations and some terms for skew bring a term below 1e-16 of the first.
     """
     return int(min(left.max(initial=0), math.ceil(9 * spread.max(initial=0)) + 24))
 
 
 def _log_choices(n: Floats, x: Floats) -> Floats:
-    """Return log(n over x), less the part that `_deviance` holds."""
+    """Return log(n over x), without the part that `_deviance` contains."""
     whole, part, rest = _stirling(np.array([n, x, n - x]))
     return np.asarray(whole - part - rest)
 
 
 def _stirling(n: Floats) -> Floats:
-    """Return log(n!) - n log(n) + n, and 0 for 0: what Stirling's formula says beside its large terms."""
+    """Return log(n!) - n log(n) + n, and 0 for 0: Stirling's formula without its large terms."""
     safe = np.maximum(n, 1.0)
     square = 1.0 / (safe * safe)
     series = (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * (1 / 1680 - square / 1188)))) / safe
@@ -352,12 +352,12 @@ def _stirling(n: Floats) -> Floats:
     return np.where(n < len(_SMALL), small, large)
 
 
-#: The series has its full digits from 16 on.
+#: Exact values below 16; the series has full precision from 16 on.
 _SMALL = np.array([0.0, *(math.lgamma(n + 1) - n * math.log(n) + n for n in range(1, 16))])
 
 
 def _deviance(x: Floats, expected: Floats) -> Floats:
-    """Return x log(x / expected) + expected - x without cancellation (Loader's bd0); where x is 0, `expected`."""
+    """Return x log(x / expected) + expected - x without cancellation (Loader's bd0); `expected` if x is 0."""
     total = x + expected
     v = (x - expected) / np.where(total > 0, total, 1.0)
     square = v * v
@@ -365,7 +365,7 @@ def _deviance(x: Floats, expected: Floats) -> Floats:
     for power in range(17, 1, -2):
         series = (series + 1.0 / power) * square
     near = (x - expected) * v + 2.0 * x * v * series
-    # 1 stands in where the quotient is not used.
+    # Substitute 1 where the quotient is not used, to avoid a division by 0.
     is_far = (np.abs(v) >= 0.1) & (x > 0) & (expected > 0)
     quotient = np.where(is_far, x, 1.0) / np.where(is_far, expected, 1.0)
     far = x * np.log(quotient) + expected - x

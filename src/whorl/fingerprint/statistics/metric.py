@@ -1,14 +1,14 @@
-"""What two sets of shingles share, measured in one of four ways, and how many shared shingles reach a threshold.
+"""Similarity metrics of two sets of shingles, and the number of shared shingles that reaches a threshold.
 
 A is the source or the first text, B the hit or the second. With a shingles in A, b in B and I in both:
 
-    jaccard       I / (a + b - I)   how alike the two are
+    jaccard       I / (a + b - I)   how similar the two are
     a_in_b        I / a             how much of A is in B
     b_in_a        I / b             how much of B is in A
     containment   I / min(a, b)     the larger of the two above: how much of the smaller one is in the other
 
-Searches for one source take the first three, searches for all pairs, which have no direction, the first and the last.
-Whatever decides who is found is computed in fractions, never in floats.
+Searches for one source use the first three; searches for all pairs, which have no direction, use the first and the
+last. Computations that decide about hits use fractions, never floats.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from typing import ClassVar, TypeAlias
 
 from whorl.errors import ParameterError
 
-#: A percentage as people and programs give it; up to 1 it is a fraction, as in FINGERPRINT.
+#: A percentage as given by a user or a program; a value up to 1 is a fraction, as in FINGERPRINT.
 Percent: TypeAlias = int | float | str | Fraction
-#: Characters of the exponent of a percentage, sign included: as many as that of a float has.
+#: Maximum length of the exponent of a percentage, with its sign: that of a float.
 _EXPONENT = 4
 
 
 class Metric(Enum):
-    """What a threshold is a share of; docs/accuracy.md has the table."""
+    """Metric of a threshold; docs/accuracy.md has the table."""
 
     JACCARD = "jaccard"
     A_IN_B = "a_in_b"
@@ -37,19 +37,19 @@ class Metric(Enum):
     CONTAINMENT = "containment"
 
 
-#: Words that people may type for a metric beside its own name.
+#: Words that users may type for a metric, in addition to its name.
 _TYPED = {"similarity": Metric.JACCARD, "contains": Metric.A_IN_B, "within": Metric.B_IN_A}
 
 
 def metric_named(word: Metric | str, choices: Sequence[Metric]) -> Metric:
-    """Return the metric of a word that somebody typed.
+    """Return the metric for a word that a user typed.
 
     Args:
-        word: Its name, or one of the words for it; or the metric itself.
-        choices: The metrics that make sense.
+        word: Name of a metric, a synonym, or the metric itself.
+        choices: The metrics allowed.
 
     Raises:
-        ParameterError: It is none of these.
+        ParameterError: The word names none of these.
 
     >>> metric_named("contains", list(Metric))
     <Metric.A_IN_B: 'a_in_b'>
@@ -63,12 +63,12 @@ def metric_named(word: Metric | str, choices: Sequence[Metric]) -> Metric:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """What two documents share, of their distinct shingles; fractions in [0, 1], 0 where there is nothing to share.
+    """Overlap of two documents as fractions of distinct shingles, in [0, 1]; 0 if a document has none.
 
     Args:
-        jaccard: Shared shingles of all that either has.
-        a_in_b: Shared shingles of A's, the source or the first text: how much of it B contains.
-        b_in_a: Shared shingles of B's, the hit or the second text.
+        jaccard: Shared shingles as a fraction of the union.
+        a_in_b: Shared shingles as a fraction of A (the source or first text): how much of it B contains.
+        b_in_a: Shared shingles as a fraction of B (the hit or second text).
     """
 
     NAMES: ClassVar = ("jaccard", "a_in_b", "b_in_a")
@@ -79,7 +79,7 @@ class Shares:
 
     @classmethod
     def of_counts(cls, shared: float, size_a: int, size_b: int) -> Shares:
-        """Return the shares of two documents by their numbers of shingles, the shared ones perhaps an estimate.
+        """Compute the shares of two documents from their numbers of shingles; `shared` may be an estimate.
 
         >>> Shares.of_counts(20, 30, 30)
         Shares(jaccard=0.5, a_in_b=0.6666666666666666, b_in_a=0.6666666666666666)
@@ -90,23 +90,23 @@ class Shares:
         )
 
     def by(self, metric: Metric) -> float:
-        """Return the share that a metric is."""
+        """Return the share that a metric measures."""
         return max(self.a_in_b, self.b_in_a) if metric is Metric.CONTAINMENT else float(getattr(self, metric.value))
 
 
 def require_threshold(threshold: Fraction) -> None:
     """Raise ParameterError unless a threshold is a fraction above 0 and at most 1."""
-    # In whole numbers, here and below: comparing fractions takes a microsecond each.
+    # Integers, here and below: comparing fractions takes a microsecond each.
     if not 0 < threshold.numerator <= threshold.denominator:
         raise ParameterError(f"threshold must be a fraction above 0 and at most 1, got {threshold}")
 
 
 def least_overlap(metric: Metric, threshold: Fraction, source_size: int, hit_size: int) -> int:
-    """Return how many shingles must be shared to reach a threshold: at least 1, more than there are where none can.
+    """Return the number of shared shingles that reaches a threshold, at least 1; it may exceed the sizes.
 
     Args:
-        metric: What the threshold is a share of.
-        threshold: Fraction; at 0 and below nothing has to be shared, and 0 is returned.
+        metric: Metric of the threshold.
+        threshold: Fraction; a value of 0 or less returns 0.
         source_size: Distinct shingles of the source.
         hit_size: Distinct shingles of the hit.
 
@@ -130,10 +130,10 @@ def least_overlap(metric: Metric, threshold: Fraction, source_size: int, hit_siz
 
 
 def sizes_for(metric: Metric, threshold: Fraction, source_size: int) -> tuple[int, int | None]:
-    """Return the smallest and the largest size that a hit at a threshold can have, None where any size can.
+    """Return the smallest and largest size of a hit at a threshold; None if any larger size is possible.
 
     Args:
-        metric: What the threshold is a share of.
+        metric: Metric of the threshold.
         threshold: Fraction in (0, 1].
         source_size: Distinct shingles of the source.
 
@@ -151,28 +151,41 @@ def sizes_for(metric: Metric, threshold: Fraction, source_size: int) -> tuple[in
 
 
 def fraction_of(name: str, percent: Percent) -> Fraction:
-    """Return a percentage as a fraction in (0, 1]: of a number above 1 a hundredth, and any other as it is.
+    """Convert a percentage to a fraction in (0, 1]; a number up to 1 already is a fraction.
 
-    This is FINGERPRINT's own rule (docs/afts.md), and the one of every threshold and recall: 0.8 is 80 %, and 1 is all.
+    FINGERPRINT defines this rule (docs/afts.md) for every threshold and recall: 0.8 is 80 %, and 1 is all.
 
     Raises:
-        ParameterError: It is none; the message calls it by its name.
+        ParameterError: The value is not a percentage; the message contains `name`.
 
     >>> fraction_of("threshold", 80) == fraction_of("threshold", "0.8") == Fraction(4, 5)
     True
     """
-    # By way of text, so that 0.1 is a tenth.
+    # Convert through text, so that 0.1 is exactly a tenth.
     value = _percentage(str(percent))
     if value is None:
         raise ParameterError(f"{name} must be a percentage above 0 and at most 100, got {percent}")
     return value
 
 
+def notes_on(**percents: Percent) -> tuple[str, ...]:
+    """Return notes on the interpretation of percentages of exactly 1, which could mean 1 % or 100 %.
+
+    >>> notes_on(threshold=1, recall=95)
+    ('threshold 1 means 100 %, since a number up to 1 is a fraction; write 0.01 for 1 %',)
+    """
+    return tuple(
+        f"{name} 1 means 100 %, since a number up to 1 is a fraction; write 0.01 for 1 %"
+        for name, percent in percents.items()
+        if fraction_of(name, percent) == 1 and Fraction(str(percent)) == 1
+    )
+
+
 @lru_cache
 def _percentage(text: str) -> Fraction | None:
-    """Return what `fraction_of` does, None where the text is no percentage."""
+    """Return the fraction as `fraction_of` does, None if the text is no percentage."""
     try:
-        # 1e-99999999 is a number of a hundred million digits.
+        # Reject long exponents: 1e-99999999 is a number with a hundred million digits.
         value = Fraction(0) if len(text.lower().partition("e")[2]) > _EXPONENT else Fraction(text)
     except (ValueError, ZeroDivisionError):
         return None

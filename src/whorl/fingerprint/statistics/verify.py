@@ -1,15 +1,15 @@
-"""The second phase of a calibrated search: candidates whose sketches are known are kept or dropped.
+"""Verification step of a calibrated search: keeps or drops candidates by the overlap of their sketches.
 
-At their common level the source's sketch has x of the hit's hashes. With a shingles in the source, b in the hit and
-I in both, two laws are exact for x, each given a number that says nothing about I itself:
+At their common level the source's sketch has x of the hit's hashes. With a shingles in the source, b in the hit and I
+in both, two laws are exact for x, each given a number that carries no information about I:
 
     source   x ~ Hypergeometric(a, I, the source's hashes at the level)
     hit      x ~ Hypergeometric(b, I, the hit's hashes at the level)
 
-The first holds for each source's sketch as it is, and so for all that one user's search finds; it judges similarity
-and what contains the source. The second holds over the choice of the hash for both, which for one source can be some
-points more or less; but a small hit within a large source is told by it alone, since a few of the source's many
-hashes are spread like a count of rare events. It judges what lies within the source and is the smaller one.
+The first holds for each source's sketch, and so for all results of one search; it judges similarity and hits that
+contain the source. The second holds over the choice of the hash function for both, so for one source its recall can
+differ by some points. Only the second can judge a small hit within a large source, because the few shared hashes of the
+source's many vary like a count of rare events. It judges hits that lie within the source and are smaller.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_t
 
 
 def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> npt.NDArray[np.bool_]:
-    """Return which candidates to keep.
+    """Return a mask of the candidates to keep.
 
     Args:
-        overlaps: What the source's sketch has in common with those of the candidates.
-        metric: What the threshold is a share of.
+        overlaps: Overlaps of the source's sketch with those of the candidates.
+        metric: Metric of the threshold.
         threshold: Fraction in (0, 1].
-        recall: Chance in (0, 1] with which a document just at the threshold is kept, at least.
+        recall: Minimum probability in (0, 1] of keeping a document just at the threshold.
 
     Raises:
-        ParameterError: A fraction is outside its range.
+        ParameterError: A fraction is out of range.
     """
     require_threshold(threshold)
     source_size, sizes, shared = overlaps.source_size, overlaps.sizes, overlaps.shared
@@ -57,14 +57,14 @@ def law(
     source_counts: npt.NDArray[np.int64],
     counts: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the population and the number drawn of the law by which hits are judged.
+    """Return the population and the sample size of the law that judges each hit.
 
     Args:
-        metric: What the threshold is a share of.
+        metric: Metric of the threshold.
         source_size: Distinct shingles of the source.
-        sizes: Those of the hits; this and the next two int64 arrays of shape (hits,).
+        sizes: Distinct shingles of the hits; this and the next two are int64 arrays of shape (hits,).
         source_counts: Hashes of the source at the common level.
-        counts: Hashes of the hits there.
+        counts: Hashes of the hits at the common level.
     """
     is_of_hit = (sizes < source_size) & (metric is Metric.B_IN_A)
     return np.where(is_of_hit, sizes, source_size), np.where(is_of_hit, counts, source_counts)

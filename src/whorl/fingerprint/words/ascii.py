@@ -1,9 +1,9 @@
-"""Lucene's words of ASCII text, with numpy, in the form in which shingles are hashed.
+"""Lucene's words of ASCII text with numpy, in the encoding for shingle hashes.
 
-In ASCII the rules of word breaks look no further than one character to either side: words are runs of letters, digits
-and low lines, and of full stops, say, between two letters or two digits. So one pass over all characters tells which of
-them are parts of words. What a profile takes a character for is asked of `text.tokens`; the tests compare the words of
-every short text.
+In ASCII the word-break rules look at most one character to either side: words are runs of letters, digits and low
+lines, and of, for example, full stops between two letters or two digits. So one pass over all characters marks those
+inside words. The role of each character in a profile is found by calls of `tokenizer.tokens`; the tests compare the
+words of every short text.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.hashing import JoinedWords
 from whorl.fingerprint.words import tokenizer as plain
 
-#: How many of Lucene's buffers are read at a time: what they take stays in the processor's cache.
+#: Number of Lucene's buffers read at a time, so that their data stays in the processor's cache.
 _BUFFERS_AT_ONCE = 16
 _BLANK = 0x20
-#: Folds ASCII, as `bytes.translate` takes it.
+#: Lower-case table for `bytes.translate`.
 _LOWER = bytes(range(256)).lower()
 
 
 def ascii_words(text: str, profile: str = plain.DEFAULT_PROFILE) -> JoinedWords:
-    """Return the words of an ASCII text: `text.tokens(text, profile)`, joined.
+    """Return the words of an ASCII text, joined: the same as `tokenizer.tokens(text, profile)`.
 
-    Takes about 7 bytes for each character of the text beside it.
+    Needs about 7 bytes of memory for each character of the text.
 
     Args:
         text: ASCII text, control characters included.
-        profile: Which Lucene releases to follow, one of `text.PROFILES`.
+        profile: Lucene releases to follow, one of `tokenizer.PROFILES`.
 
     Raises:
-        ParameterError: There is no such profile, or the text is not ASCII.
+        ParameterError: The profile does not exist, or the text is not ASCII.
 
     >>> words = ascii_words("Don't PANIC: 3.14!")
     >>> words.encoded.tobytes().decode("utf-16-le"), words.starts.tolist()
@@ -53,7 +53,7 @@ def ascii_words(text: str, profile: str = plain.DEFAULT_PROFILE) -> JoinedWords:
 
 
 def _windows(text: str) -> Iterator[str]:
-    """Yield a text in pieces, blanks where Lucene's ICUTokenizer ends a buffer, since no word reaches over that."""
+    """Yield a text in pieces, with blanks where Lucene's ICUTokenizer ends a buffer, because no word crosses that."""
     buffers = plain.buffers(text)
     while window := list(islice(buffers, _BUFFERS_AT_ONCE)):
         yield " ".join(window)
@@ -61,21 +61,21 @@ def _windows(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """What ASCII characters do in words.
+    """Roles of ASCII characters in words.
 
     Args:
-        actions: For each byte, two sets of kinds of characters, one bit a kind. Low four bits: of which kind it is,
-            if it is always part of a run (letters, digits and low lines, say, are the kinds). High four bits: between
-            two characters of which kinds it is part of one run with them.
-        never_alone: The characters that are of a kind, but by themselves make no word.
+        actions: For each byte, two sets of character kinds, one bit per kind. Low four bits: the kind, if the character
+            is always part of a run (letters, digits and low lines, for example, are kinds). High four bits: the kinds
+            of neighbours on both sides between which it is part of one run with them.
+        never_alone: Characters that have a kind, but are no word on their own.
     """
 
     actions: bytes
     never_alone: bytes
 
     def words(self, window: str) -> bytes:
-        """Return the folded words of a window, a blank after each."""
-        # A blank is not part of any word, so every character of the text has two neighbours, and every word an end.
+        """Return the folded words of a window, each followed by a blank."""
+        # A blank is not part of any word, so every character has two neighbours, and every word ends inside the window.
         raw = f" {window} ".encode("ascii")
         letters, actions = (np.frombuffer(each, np.uint8) for each in (raw, raw.translate(self.actions)))
         kinds, joins = actions & np.uint8(0x0F), actions >> np.uint8(4)
@@ -86,7 +86,7 @@ class _Rules:
             if single in raw:
                 places = np.flatnonzero(letters == single)
                 is_inside[places] = (kinds[places - 1] | kinds[places + 1]) != 0
-        # Outside of words everything becomes 0 and is dropped, but for one character after each word: a blank.
+        # Characters outside of words become 0 and are dropped, except for one blank after each word.
         kept = letters * is_inside.view(np.uint8)
         kept[1:] += (is_inside[:-1] > is_inside[1:]).view(np.uint8) * np.uint8(_BLANK)
         runs: bytes = kept.tobytes()
@@ -95,7 +95,7 @@ class _Rules:
 
 @cache
 def _rules(profile: str) -> _Rules:
-    """Return what the characters do in a profile, found by asking for the words of two and three of them."""
+    """Return the roles of the characters in a profile, found by tokenizing pairs and triples of them."""
 
     def is_word(text: str) -> bool:
         return plain.tokens(text, profile) == [text.lower()]

@@ -1,7 +1,7 @@
-"""Words in scripts that are written without spaces: ICU4J's dictionary break engines.
+"""Dictionary-based word division of scripts without spaces: ICU4J's dictionary break engines.
 
-Chinese and Japanese take the division of least cost; Thai, Lao, Khmer and Burmese take the longest word, unless a
-shorter one lets the two words after it be found. The dictionaries are ICU's own files, packed.
+Chinese and Japanese use the division of minimum cost. Thai, Lao, Khmer and Burmese use the longest word, unless only a
+shorter one can be followed by two further words. The dictionaries are ICU's own files, packed.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ THAI, LAO, KHMER, BURMESE, CJK, HANGUL = range(1, 7)
 #: Bits of ``Tables.role``.
 BEGINS_WORD, ENDS_WORD, MARK, SUFFIX = 1, 2, 4, 8
 
-#: ICU4J CjkBreakEngine: the longest word looked up, the cost of a character that no word explains, and the cost of a
-#: run of Katakana by its length (longer ones cost what a single character does; from 20 on a run is not a candidate).
+#: ICU4J CjkBreakEngine: the longest word looked up, the cost of a character without a word, and the cost of a run of
+#: Katakana by its length (longer runs cost as much as a single character; from 20 on a run is not a candidate).
 LONGEST_WORD, UNKNOWN_COST = 20, 255
 KATAKANA_COSTS, KATAKANA_COST_LONG, KATAKANA_LIMIT = (8192, 984, 408, 240, 204, 252, 300, 372, 480), 8192, 20
 
-#: ICU4J ThaiBreakEngine and its three siblings: a word this long is not lengthened by what follows it, and characters
-#: that share this much with a word of the dictionary are not appended to the word before them.
+#: ICU4J ThaiBreakEngine and its three siblings: a word of at least this length is not extended by the characters after
+#: it, and characters that share a prefix of this length with a dictionary word are not appended to the previous word.
 ROOT_COMBINE_THRESHOLD = PREFIX_COMBINE_THRESHOLD = 3
-#: ICU4J DictionaryBreakEngine.PossibleWord: how many words that begin in one place are looked at.
+#: ICU4J DictionaryBreakEngine.PossibleWord: the maximum number of words considered at one position.
 POSSIBLE_WORDS = 20
 PAIYANNOI, MAIYAMOK = "\u0e2f", "\u0e46"
 
 
 class Engine(Protocol):
-    """Finds the words in a span of characters that all belong to it."""
+    """Word finder for spans of characters that all belong to the engine."""
 
     def breaks(self, span: str) -> list[int]:
-        """Return where words end inside the span, its own end left out."""
+        """Return the word ends inside the span, without its own end."""
 
 
 class Dictionaries:
-    """The dictionary engines of one profile, each made when a text first asks for it."""
+    """Dictionary engines of one profile, each created on first use."""
 
     def __init__(self, tables: Tables, compose: Callable[[str], str]) -> None:
         self.tables, self.compose = tables, compose
@@ -51,14 +51,15 @@ class Dictionaries:
         self._number = tables.engine.tobytes()
 
     def divide(self, segment: str, asks: Callable[[str], bool]) -> list[int]:
-        """Return where words end inside a segment: RuleBasedBreakIterator.DictionaryCache.populateDictionary.
+        """Return the word ends inside a segment: RuleBasedBreakIterator.DictionaryCache.populateDictionary.
 
-        A span begins at a character that asks for a dictionary (its category says so) and reaches as far as the engine
-        knows the characters. A character that no engine knows is left alone with what follows of its script.
+        A span begins at a character that needs a dictionary (according to its category) and extends as far as the
+        engine knows the characters. A character without an engine is skipped with the following characters of its
+        script.
 
-        ICU4J goes on leaving characters of such a script alone, whatever text they stand in, until the process ends.
-        Here the words of a text are its own. The difference takes a span that begins with the prolonged sound mark
-        (U+30FC, U+FF70), in a process that has met a voiced sound mark standing by itself (U+309B), say.
+        ICU4J continues to skip characters of that script, in any text, until the process ends. Here the words of a text
+        depend on that text alone. The difference only shows for a span that begins with the prolonged sound mark
+        (U+30FC, U+FF70), in a process that has read, for example, a lone voiced sound mark (U+309B).
         """
         number = [self._number[ord(character)] for character in segment]
         breaks: list[int] = []
@@ -86,12 +87,12 @@ class Dictionaries:
         trie = load_trie(self.tables.about["dictionaries"][name])
         if number == CJK:
             return LeastCost(trie, self.tables, self.compose)
-        # Thai and Khmer want room for two words of two characters before they look, Lao and Burmese for one.
+        # Thai and Khmer require room for two words of two characters, Lao and Burmese for one.
         return LookAhead(trie, self.tables, shortest=4 if number in (THAI, KHMER) else 2)
 
 
 class _Undivided:
-    """Hangul: ICU's engine looks it up in a dictionary that has no Hangul words, and so leaves it whole."""
+    """Hangul: ICU's engine uses a dictionary without Hangul words, and therefore leaves it undivided."""
 
     def breaks(self, span: str) -> list[int]:
         return []
@@ -104,15 +105,15 @@ class LeastCost:
         self.trie, self.tables, self.compose = trie, tables, compose
 
     def breaks(self, span: str) -> list[int]:
-        """Return where words end inside the span: the division whose words cost least together."""
+        """Return the word ends inside the span: the division with the lowest total cost."""
         text, origins = self.normalize(span)
         ends = self.word_ends(text)
-        # A character such as U+3300 stands for several; a boundary inside it falls on its start.
+        # One character, for example U+3300, can stand for several; a boundary inside it moves to its start.
         places = dict.fromkeys(origins[end] for end in ends)
         return [place for place in places if 0 < place < len(span)]
 
     def word_ends(self, text: str) -> list[int]:
-        """Return where each word of the cheapest division of a normalized text ends."""
+        """Return the end of each word in the cheapest division of a normalized text."""
         codes = self.trie.units(text)
         limit = len(codes)
         unreached = 1 << 31
@@ -143,10 +144,9 @@ class LeastCost:
         return ends[::-1]
 
     def normalize(self, span: str) -> tuple[str, Sequence[int]]:
-        """Return the NFKC of the span, and for each place in it the place in the span it comes from.
+        """Return the NFKC of the span, and the original position of each position in it.
 
-        ICU4J's Normalizer in iteration: the span is normalized piece by piece, and until a piece is used up the place
-        is the piece's start.
+        ICU4J's Normalizer iterates over pieces: all positions inside a normalized piece map to the start of the piece.
         """
         mapping, joint = self.tables.nfkc, self.tables.nfkc_joint
         if joint.isdisjoint(span) and mapping.keys().isdisjoint(map(ord, span)):
@@ -176,7 +176,7 @@ class LookAhead:
         self._role = tables.role.tobytes()
 
     def breaks(self, span: str) -> list[int]:
-        """Return where words end inside the span."""
+        """Return the word ends inside the span."""
         if len(span) < self.shortest:
             return []
         words = _Words(self.trie, span)
@@ -198,7 +198,7 @@ class LookAhead:
         return ends[:-1]
 
     def plausible_end(self, words: _Words, roles: Sequence[int], start: int) -> int:
-        """Return the next place where one word may end, another may begin, and the dictionary has one that does."""
+        """Return the next position where one word may end, another may begin, and the dictionary has a word."""
         for place in range(start + 1, len(roles)):
             if roles[place - 1] & ENDS_WORD and roles[place] & BEGINS_WORD and words.at(place)[0]:
                 return place
@@ -209,21 +209,21 @@ def suffixed(span: str, roles: Sequence[int], end: int) -> int:
     """Return the end of a word with its suffixes: Thai's sign of abbreviation, then its sign of repetition."""
     if span[end] == PAIYANNOI and not roles[end - 1] & SUFFIX:
         end += 1
-    # One sign of repetition, and none after one; after an abbreviation sign that was not taken, nothing.
+    # At most one repetition sign, none after another one, and none after an abbreviation sign left out.
     if span[end : end + 1] == MAIYAMOK and span[end - 1] != MAIYAMOK:
         end += 1
     return end
 
 
 class _Words:
-    """The words of the dictionary that begin at each place of a span: ICU4J's PossibleWord."""
+    """Dictionary words that begin at each position of a span: ICU4J's PossibleWord."""
 
     def __init__(self, trie: Trie, span: str) -> None:
         self.trie, self.units, self.limit = trie, trie.units(span), len(span)
         self._known: dict[int, tuple[list[int], int]] = {}
 
     def at(self, start: int) -> tuple[list[int], int]:
-        """Return the lengths of the words at a place, shortest first, and the length of the prefix looked at."""
+        """Return the lengths of the words at a position, shortest first, and the length of the prefix examined."""
         known = self._known.get(start)
         if known is None:
             words, prefix = self.trie.words(self.units, start, self.limit)
@@ -231,10 +231,10 @@ class _Words:
         return known
 
     def best(self, start: int) -> int:
-        """Return the end of the word to take at a place, which is the place itself if no word begins there.
+        """Return the end of the word to choose at a position; the position itself if no word begins there.
 
-        The longest that two more words can follow; else the shortest that one can follow, unless that one ends the
-        span; else the longest.
+        This is the longest word after which two more words follow; otherwise the shortest after which one follows,
+        unless that one ends the span; otherwise the longest.
         """
         ends = [start + length for length in self.at(start)[0]]
         if len(ends) < 2 or ends[-1] >= self.limit:
@@ -250,10 +250,10 @@ class _Words:
 
 
 class Trie:
-    """A dictionary in ICU's serialized form: ICU4J's BytesTrie (with an offset) or CharsTrie, walked from the root.
+    """A dictionary in ICU's serialized form: ICU4J's BytesTrie (with an offset) or CharsTrie, read from the root.
 
-    Nodes are read when a text first comes by. A node is its value, if a word ends there; then the characters that may
-    follow and where they lead; or, for a stretch without choice, where its characters stand and how many they are.
+    Nodes are parsed on first use. A node consists of its value, if a word ends there, and either a map from next
+    characters to positions, or the position and length of a linear run of characters.
     """
 
     def __init__(self, packed: bytes) -> None:
@@ -270,16 +270,16 @@ class Trie:
         self.nodes: dict[int, tuple[int | None, Mapping[int, int], int, int]] = {}
 
     def units(self, text: str) -> Sequence[int]:
-        """Return a text in the units that words are stored in: BytesDictionaryMatcher.transform.
+        """Convert a text to the units of the dictionary: BytesDictionaryMatcher.transform.
 
-        The joiners that ICU4J treats apart stand in no span, and foreign characters have units that no word has.
+        The joiners that ICU4J treats separately never occur in a span, and foreign characters have units of no word.
         """
         return [ord(character) - self.offset for character in text]
 
     def words(self, units: Sequence[int], start: int, limit: int) -> tuple[list[tuple[int, int]], int]:
-        """Return length and value of each word that stands at a place, shortest first, and the prefix length.
+        """Return length and value of each word at a position, shortest first, and the prefix length.
 
-        The prefix is what ICU4J's matches() returns: how many units were read, the one that failed included.
+        The prefix length is the result of ICU4J's matches(): the number of units read, including the mismatch.
         """
         found: list[tuple[int, int]] = []
         nodes, data = self.nodes, self.data
@@ -348,7 +348,7 @@ def _read_chars_node(data: Sequence[int], place: int) -> _Node:
 
 
 def _number(data: Sequence[int], place: int, lead: int, two: int, three: int) -> tuple[int, int]:
-    """Return a number of one to three 16-bit units whose lead is already read, and the place after it."""
+    """Return a number of one to three 16-bit units whose lead has been read, and the position after it."""
     if lead < two:
         return lead, place
     if lead < three:
@@ -386,7 +386,7 @@ def _read_bytes_node(data: Sequence[int], place: int) -> _Node:
 
 
 def _compact(data: Sequence[int], place: int, lead: int, one: int, limits: tuple[int, int, int]) -> tuple[int, int]:
-    """Return a number of one to five bytes whose lead is already read, and the place after it."""
+    """Return a number of one to five bytes whose lead has been read, and the position after it."""
     two, three, four = limits
     if lead < two:
         return lead - one, place
@@ -403,7 +403,7 @@ def _compact(data: Sequence[int], place: int, lead: int, one: int, limits: tuple
 
 @cache
 def load_trie(name: str) -> Trie:
-    """Return the dictionary in a packed file of the tables' folder, read once."""
+    """Return the dictionary in a packed file of the tables folder, loaded once."""
     return Trie(gzip.decompress((TABLES / name).read_bytes()))
 
 

@@ -1,7 +1,7 @@
-"""The words of texts and murmur's hashes of their shingles, with numpy alone.
+"""Words of texts and the murmur hashes of their shingles, with numpy.
 
-A long text is read piece by piece; short ones are hashed together, since half of what a short one takes by itself is
-starting numpy's loops. What comes out is what `text.tokens` and `hashing.murmur_halves` say; only the time differs.
+A long text is read piece by piece; short texts are hashed together, because starting numpy's loops takes half of the
+time of a short text. The results equal those of `tokenizer.tokens` and MurmurHash3.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from whorl.fingerprint.words import tokenizer as plain
 from whorl.fingerprint.words.ascii import ascii_words
 
 _BLANKS = re.compile(r"\s+")
-#: Characters in a piece, where characters are the words.
+#: Characters per piece if every character is a word.
 _CHARACTERS_IN_PIECE = 1 << 18
-#: Lucene's buffers in a piece: about a million characters, so that memory does not grow with the text.
+#: Lucene's buffers per piece: about a million characters, so that memory does not grow with the text.
 _BUFFERS_IN_PIECE = 256
 
 
 def pieces(text: str, profile: str = plain.DEFAULT_PROFILE) -> Iterator[JoinedWords]:
-    """Yield the folded words of a text in order, in pieces that end where one of Lucene's buffers does.
+    """Yield the folded words of a text in order, in pieces that end at the end of one of Lucene's buffers.
 
-    With CHARACTERS for a profile, the characters instead: of one case, in Unicode's form NFKC, a blank for all that
-    stands between words.
+    With CHARACTERS as the profile, yield the characters instead: case-folded, in Unicode's form NFKC, with one blank
+    for each run of white space.
 
     Raises:
-        ParameterError: There is no such profile.
+        ParameterError: The profile does not exist.
     """
     if profile == plain.CHARACTERS:
         folded = _BLANKS.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
@@ -43,7 +43,7 @@ def pieces(text: str, profile: str = plain.DEFAULT_PROFILE) -> Iterator[JoinedWo
     segmenter = plain.segmenter_of(profile)
     for is_ascii, buffers in groupby(plain.buffers(text), str.isascii):
         while some := list(islice(buffers, _BUFFERS_IN_PIECE)):
-            # Put together again, they are cut at the same places.
+            # Joined buffers are cut at the same positions again.
             yield ascii_words("".join(some), profile) if is_ascii else join(list(chain(*map(segmenter.words, some))))
 
 
@@ -51,11 +51,11 @@ def murmur_pieces(read: Iterable[JoinedWords], size: int) -> Iterator[npt.NDArra
     """Yield murmur's two halves of every shingle of a text, in text order.
 
     Args:
-        read: The pieces of the text.
-        size: Words in a shingle, at least 1.
+        read: Pieces of the text.
+        size: Words per shingle, at least 1.
 
     Returns:
-        uint64 arrays of shape (shingles, 2), as `hashing.murmur_halves` returns them.
+        uint64 arrays of shape (shingles, 2), as `hashing.murmur3_x64_128` returns them.
     """
     before = join([])
     for piece in read:
@@ -70,20 +70,20 @@ def joined_words(text: str, profile: str) -> JoinedWords:
     """Return the folded words of a text, all at once.
 
     Raises:
-        ParameterError: There is no such profile.
+        ParameterError: The profile does not exist.
     """
     return reduce(JoinedWords.followed_by, pieces(text, profile), join([]))
 
 
 def murmur_together(joined: Sequence[JoinedWords], size: int) -> tuple[npt.NDArray[np.uint64], list[int]]:
-    """Return murmur's two halves of every shingle of some texts, one text after the other, and how many each has.
+    """Return murmur's two halves of every shingle of several texts, concatenated, and the number of each text.
 
     Args:
-        joined: The words of each text, at least one text.
-        size: Words in a shingle, at least 1.
+        joined: Words of each text, at least one text.
+        size: Words per shingle, at least 1.
     """
     counts = [max(0, len(words.starts) - size) for words in joined]
-    # All words in one buffer; no shingle reaches from one text into the next.
+    # All words are in one buffer, but no shingle crosses the border of two texts.
     offsets = accumulate((len(words.encoded) for words in joined[:-1]), initial=0)
     placed = list(zip(joined, counts, offsets, strict=True))
     starts = np.concatenate([words.starts[:count] + offset for words, count, offset in placed])

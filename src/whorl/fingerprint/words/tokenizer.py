@@ -1,7 +1,7 @@
-"""Text to folded words and shingles, as Solr's ICUTokenizerFactory and ICUNormalizer2FilterFactory give them.
+"""Tokenizer: text to folded words and shingles, like Solr's ICUTokenizerFactory and ICUNormalizer2FilterFactory.
 
-The words of a text decide its fingerprint, and they differ between Lucene releases. A *profile* names the releases
-whose words are the same, by the ICU they carry:
+The words of a text determine its fingerprint, and they differ between Lucene releases. A *profile* stands for the
+releases with equal words, and is named after their ICU version:
 
 =======  ===================  ==================  ====================
 profile  Lucene               Solr                ``a:b`` is
@@ -31,6 +31,7 @@ from itertools import accumulate, chain
 import numpy as np
 import numpy.typing as npt
 
+from whorl.context import require_time
 from whorl.errors import ParameterError
 from whorl.fingerprint.words.dictionary import Dictionaries
 from whorl.fingerprint.words.wordbreak import (
@@ -45,35 +46,35 @@ from whorl.fingerprint.words.wordbreak import (
 
 PROFILES: tuple[str, ...] = ("icu70", "icu74", "icu77")
 DEFAULT_PROFILE = "icu74"
-#: In the place of a profile: every character is a word (`shingles.pieces`), as no release of Lucene has it.
+#: Used in place of a profile: every character is a word (`shingles.pieces`), unlike in any release of Lucene.
 CHARACTERS = "characters"
 
-#: Lucene's ICUTokenizer reads this many UTF-16 units at a time (IOBUFFER).
+#: Number of UTF-16 units that Lucene's ICUTokenizer reads at a time (IOBUFFER).
 BUFFER_UNITS = 4096
-#: Characters that are turned into UTF-16 at a time.
+#: Number of characters converted to UTF-16 at a time.
 _ENCODED_AT_ONCE = 1 << 18
-#: All but the last line of a buffer, as ICUTokenizer.findSafeEnd cuts it: up to the last white space, which is what
-#: ICU4J's UCharacter.isWhitespace calls so.
+#: White space after which ICUTokenizer.findSafeEnd cuts a buffer, as defined by ICU4J's UCharacter.isWhitespace; a
+#: match of `_SAFE_END` is the buffer up to its last white space.
 SAFE_ENDS = re.compile("[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
 _SAFE_END = re.compile(f"(?s:.*){SAFE_ENDS.pattern}")
-#: Where these stand, characters are not UTF-16 units.
+#: Characters that make positions in characters differ from positions in UTF-16 units.
 _SURROGATE_OR_PAIR = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
-#: How many chunks are remembered: some 20 MB at most.
+#: Maximum number of chunks in the cache: some 20 MB at most.
 _MOST_KEPT = 1 << 16
 
 
 def tokens(text: str, profile: str = DEFAULT_PROFILE) -> list[str]:
     """Return the folded words of a text, in order.
 
-    The same words as Lucene's ``ICUTokenizer`` followed by ``ICUNormalizer2Filter`` (nfkc_cf). A word may be empty: a
-    Hangul filler that stands alone is a word to the tokenizer, and folding removes it. Lone surrogates stay.
+    The same words as from Lucene's ``ICUTokenizer`` followed by ``ICUNormalizer2Filter`` (nfkc_cf). A word may be
+    empty: a lone Hangul filler is a word to the tokenizer, and folding removes it. Lone surrogates stay.
 
     Args:
         text: Any text.
-        profile: Which Lucene releases to follow, one of ``PROFILES``.
+        profile: Lucene releases to follow, one of ``PROFILES``.
 
     Raises:
-        ParameterError: There is no such profile.
+        ParameterError: The profile does not exist.
 
     >>> tokens("3,000 ﬁles at http://x", "icu77")
     ['3,000', 'files', 'at', 'http', 'x']
@@ -83,18 +84,18 @@ def tokens(text: str, profile: str = DEFAULT_PROFILE) -> list[str]:
 
 
 def spans(text: str, profile: str = DEFAULT_PROFILE) -> npt.NDArray[np.int64]:
-    """Return where the words of a text stand in it: as many as `tokens` returns, in the same order.
+    """Return the positions of the words of a text, one for each word from `tokens`, in the same order.
 
     Args:
         text: Any text.
-        profile: As for `tokens`.
+        profile: As in `tokens`.
 
     Returns:
-        int64 array of shape (words, 2), a row being the half-open range [start, end) of a word in the text, in
-        characters as Python counts them. What stands there folds to the token.
+        int64 array of shape (words, 2); a row is the half-open range [start, end) of a word in the text, in characters
+        as Python counts them. The text in this range folds to the token.
 
     Raises:
-        ParameterError: There is no such profile.
+        ParameterError: The profile does not exist.
 
     >>> spans("ﬁne  Straße").tolist()
     [[0, 3], [5, 11]]
@@ -103,7 +104,7 @@ def spans(text: str, profile: str = DEFAULT_PROFILE) -> npt.NDArray[np.int64]:
 
 
 def tokens_and_spans(text: str, profile: str = DEFAULT_PROFILE) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """Return `tokens` and `spans` of a text, read once."""
+    """Return `tokens` and `spans` of a text in one pass."""
     placed = _Placed()
     segmenter, offset = segmenter_of(profile), 0
     for buffer in buffers(text):
@@ -115,7 +116,7 @@ def tokens_and_spans(text: str, profile: str = DEFAULT_PROFILE) -> tuple[list[st
 
 
 def shingles(tokens: Sequence[str], size: int = 5) -> list[str]:
-    """Return every window of ``size`` tokens, joined by one space: none for a text with fewer tokens.
+    """Return every window of ``size`` tokens, joined by one space; none if there are fewer tokens.
 
     Lucene's ``ShingleFilter`` with outputUnigrams false.
 
@@ -128,17 +129,18 @@ def shingles(tokens: Sequence[str], size: int = 5) -> list[str]:
 
 
 def buffers(text: str) -> Iterator[str]:
-    """Yield the pieces in which Lucene's ICUTokenizer.refill sees a text: no word reaches from one into the next."""
+    """Yield the buffers of Lucene's ICUTokenizer.refill; no word reaches from one into the next."""
     encoding, width = ("ascii", 1) if text.isascii() else ("utf-16-le", 2)
     units = b""
     for start in range(0, len(text), _ENCODED_AT_ONCE):
-        # Through the encoder, because the cut is counted in UTF-16 units and may fall inside a surrogate pair.
+        # Use the encoder, because buffers are cut by UTF-16 units, possibly inside a surrogate pair.
         units += text[start : start + _ENCODED_AT_ONCE].encode(encoding, "surrogatepass")
         begin = 0
         while len(units) - begin >= BUFFER_UNITS * width:
             buffer = units[begin : begin + BUFFER_UNITS * width].decode(encoding, "surrogatepass")
             if safe := _SAFE_END.match(buffer):
                 buffer = safe.group()
+            require_time()
             yield buffer
             begin += len(buffer.encode(encoding, "surrogatepass"))
         units = units[begin:]
@@ -146,10 +148,10 @@ def buffers(text: str) -> Iterator[str]:
 
 
 def _as_typed(found: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
-    """Return ranges within the buffers of a text as ranges in the text itself.
+    """Convert ranges within the buffers of a text to ranges in the text itself.
 
-    The two agree, counted in UTF-16 units, but not in characters: a buffer may hold one half of a surrogate pair, and
-    two halves that stand apart in a Python string are one character in a buffer.
+    Both agree in UTF-16 units, but not in characters: a buffer may contain one half of a surrogate pair, and two halves
+    that are separate in a Python string are one character in a buffer.
     """
     pairs_in_buffers, pairs = _pairs("".join(buffers(text))), _pairs(text)
     second_halves = pairs + np.arange(len(pairs)) + 1
@@ -161,17 +163,17 @@ def _as_typed(found: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
 
 
 def _pairs(text: str) -> npt.NDArray[np.int64]:
-    """Return which characters take two UTF-16 units."""
+    """Return the indexes of the characters that take two UTF-16 units."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     return np.flatnonzero(codes >= FIRST_PLANE).astype(np.int64)
 
 
 @cache
 def segmenter_of(profile: str) -> Segmenter:
-    """Return the segmenter of a profile, made once.
+    """Return the segmenter of a profile, created once.
 
     Raises:
-        ParameterError: There is no such profile.
+        ParameterError: The profile does not exist.
     """
     if profile not in PROFILES:
         raise ParameterError(f"no word-break profile {profile!r}; there are {', '.join(PROFILES)}")
@@ -179,13 +181,13 @@ def segmenter_of(profile: str) -> Segmenter:
 
 
 class _Placed:
-    """Words with their places, as they are gathered: each chunk's start, and the words' ranges relative to that.
+    """Collected words with positions: the start of each chunk, and the ranges of its words relative to it.
 
     Attributes:
         words: The folded words.
-        relative: Start and end of each word in its chunk, in turn.
-        starts: Where each chunk starts.
-        counts: How many words each chunk has.
+        relative: Start and end of each word in its chunk, alternating.
+        starts: Start of each chunk.
+        counts: Number of words of each chunk.
     """
 
     __slots__ = ("counts", "relative", "starts", "words")
@@ -206,7 +208,7 @@ class Segmenter:
 
     @cached_property
     def cjk(self) -> _Chunks:
-        """Chunks of Han, Hiragana and Katakana; made when the first of them is met."""
+        """Chunks of Han, Hiragana and Katakana; created on first use."""
         return _Chunks(self.tables, self.tables.cjk, self._dictionaries, self._fold)
 
     def words(self, buffer: str) -> Iterator[str]:
@@ -219,7 +221,7 @@ class Segmenter:
         )
 
     def place(self, buffer: str, offset: int, placed: _Placed) -> None:
-        """Add the words of one buffer, which starts at an offset, to those that are gathered."""
+        """Append the words of one buffer, which starts at an offset, to `placed`."""
         if buffer.isascii():
             self.default.place(buffer, offset, placed)
             return
@@ -228,10 +230,9 @@ class Segmenter:
 
 
 class _Chunks(dict[str, tuple[str, ...]]):
-    """Chunk of text -> its folded words: one state machine, and a memory of what it said.
+    """Cache of the folded words of each chunk of text, filled by one state machine.
 
-    A chunk is what stands between separators, so that its words depend on nothing around it, and most chunks of a text
-    have been seen before.
+    A chunk is the text between separators, so its words depend on no other text, and most chunks occur repeatedly.
     """
 
     def __init__(self, tables: Tables, machine: StateMachine, dictionaries: Dictionaries, fold: _Fold) -> None:
@@ -240,7 +241,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
         self.places = _Places(self)
         self.emoji = {chr(c): int(tables.emoji[c]) for c in tables.emoji.nonzero()[0].tolist()}
         separator, joiner = map(character_class, machine.separators(tables.emoji))
-        # A joiner (a combining mark, say) makes one segment with the separators before it, so a chunk holds them too.
+        # A joiner (for example a combining mark) forms one segment with preceding separators, so chunks include these.
         joiner += "\U00010000-\U0010ffff"
         chunk = f"[^{separator}]++(?:[{separator}]++[{joiner}][^{separator}]*+)*+"
         self.chunks, self.divided = re.compile(chunk).findall, re.compile(f"({chunk})").split
@@ -260,8 +261,8 @@ class _Chunks(dict[str, tuple[str, ...]]):
         return words
 
     def place(self, run: str, offset: int, placed: _Placed) -> None:
-        """Add the words of one script run, which starts at an offset, to those that are gathered."""
-        # What stands between chunks, and chunks, by turns.
+        """Append the words of one script run, which starts at an offset, to `placed`."""
+        # The parts alternate between separators and chunks.
         parts = ["", run, ""] if self.leading_joiner(run) else self.divided(run)
         found = list(map(self.places.__getitem__, parts[1::2]))
         placed.words.extend(chain.from_iterable([words for words, _ in found]))
@@ -274,7 +275,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
         return [chunk[start:end] for start, end in self.ranges(chunk)]
 
     def ranges(self, chunk: str) -> list[tuple[int, int]]:
-        """Return where the words of a chunk stand in it."""
+        """Return the ranges of the words in a chunk."""
         emoji = self.emoji
         return [
             (start, end)
@@ -283,14 +284,14 @@ class _Chunks(dict[str, tuple[str, ...]]):
         ]
 
     def divide(self, segment: str) -> list[int]:
-        """Return where words end inside a segment that a dictionary may divide."""
+        """Return the word ends inside a segment that a dictionary may divide."""
         return self.dictionaries.divide(segment, self.machine.asks)
 
 
 class _Places(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
-    """Chunk of text -> its folded words, and start and end of each in turn; remembers as `_Chunks` does.
+    """Cache of the folded words of each chunk with alternating starts and ends, like `_Chunks`.
 
-    Beside that, because most texts are read for their words alone.
+    Separate from `_Chunks`, because most texts are read without positions.
     """
 
     def __init__(self, chunks: _Chunks) -> None:
@@ -309,7 +310,7 @@ class _Places(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
 
 
 def is_emoji(segment: str, kind: int) -> bool:
-    """Return whether a segment is an emoji, by its first character's kind: Lucene's BreakIteratorWrapper.isEmoji."""
+    """Check whether a segment is an emoji, by its first character's kind: Lucene's BreakIteratorWrapper.isEmoji."""
     return kind == 1 or segment[1:2] in ("\ufe0f", "\u20e3")
 
 
@@ -333,7 +334,7 @@ class _Fold:
         """
         classes, compositions = self.tables.classes, self.tables.compositions
         composed: list[str] = []
-        starter, between = -1, -1  # where the last starter stands; the class of what came after it
+        starter, between = -1, -1  # index of the last starter; class of the last character after it
         for character in self.in_order(text.translate(self.tables.decompositions)):
             combining_class = classes.get(character, 0)
             if starter >= 0 and between < combining_class:

@@ -1,7 +1,7 @@
-"""Where words end: the tables of one Lucene release and the state machine that reads them.
+"""Word boundaries: the Unicode tables of one Lucene release, and the state machine that reads them.
 
-Nothing about Unicode is written down here. The tables come out of the jars that Lucene and ICU4J released
-(``tools/wordbreak/build_tables.py``), so a profile breaks text where that release does.
+No Unicode data is written down here. The tables are extracted from the released jars of Lucene and ICU4J
+(``tools/wordbreak/build_tables.py``), so a profile breaks text exactly as that release does.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ INHERITED, JAPANESE = 1, 105
 STOP, START = 0, 1
 
 TABLES = Path(__file__).with_name("tables")
-#: Longer texts than this are read anew each time, so that what is remembered stays small.
+#: Longer texts are segmented again each time, which limits the size of the cache.
 LONGEST_KEPT = 32
 
-#: Start, end, and whether it is a word.
+#: Start, end, and whether the segment is a word.
 Segment = tuple[int, int, bool]
 
 
 class StateMachine:
-    """One compiled break rule file: ICU4J's RuleBasedBreakIterator going forward, as handleNext does it.
+    """One compiled break rule file: ICU4J's RuleBasedBreakIterator in forward direction, as in handleNext.
 
     Attributes:
         categories: The character category of each code point.
         following: The next state, by state and category.
         accepting: 1 for each state in which a segment may end.
-        word: 1 for each accepting state whose rule status is not 0, so that Lucene's ICUTokenizer makes a token.
-        dictionary_start: Categories from here on ask for a dictionary.
+        word: 1 for each accepting state with a non-zero rule status, for which Lucene's ICUTokenizer emits a token.
+        dictionary_start: First category whose characters need a dictionary.
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], name: str) -> None:
@@ -49,19 +49,19 @@ class StateMachine:
         self.accepting: NDArray[np.uint8] = arrays[f"{name}_accepting"]
         self.word: NDArray[np.uint8] = arrays[f"{name}_word"]
         self.dictionary_start = int(arrays[f"{name}_dictionary"])
-        # Bytes and lists of bytes: indexing them is what Python does fastest.
+        # Python indexes bytes, and lists of bytes, fastest.
         self._category = self.categories.tobytes()
         self._rows = [row.tobytes() for row in self.following]
         self._accepting, self._word = self.accepting.tobytes(), self.word.tobytes()
-        # Most words have the shape of a word seen before: letters and a comma, say.
+        # Most words have a shape seen before, for example letters and a comma.
         self.scan = lru_cache(maxsize=4096)(self._scan)
 
     def segments(self, text: str, divide: Callable[[str], list[int]]) -> Sequence[Segment]:
         """Return start, end and whether it is a word, for each segment of a text.
 
         Args:
-            text: A script run, or a piece of one between separators.
-            divide: Returns where words end inside a segment; asked if some character wants a dictionary.
+            text: A script run, or a part of one between separators.
+            divide: Returns the word ends inside a segment; called if a character needs a dictionary.
         """
         if text.isascii():
             categories = text.encode().translate(self._category[:256])
@@ -77,7 +77,7 @@ class StateMachine:
         ]
 
     def _scan(self, categories: bytes) -> Sequence[Segment]:
-        """Return the segments of a text given as categories: RuleBasedBreakIterator.handleNext, to the end."""
+        """Return the segments of a text given as categories, by repeated RuleBasedBreakIterator.handleNext."""
         rows, accepting, word = self._rows, self._accepting, self._word
         segments = []
         start, limit = 0, len(categories)
@@ -91,26 +91,26 @@ class StateMachine:
                 elif state == STOP:
                     break
                 row = rows[state]
-            if end == start:  # no rule matches; move on all the same
+            if end == start:  # no rule matches: advance by one character
                 end += 1
             segments.append((start, end, word[last] == 1))
             start = end
         return segments
 
     def asks(self, character: str) -> bool:
-        """Return whether a character wants a dictionary to divide the segment it stands in."""
+        """Check whether a character needs a dictionary to divide its segment."""
         return self._category[ord(character)] >= self.dictionary_start
 
     def separators(self, emoji: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return two sets of characters, as masks over the first plane, between which a text may be cut beforehand.
+        """Return the separators and the joiners as masks over the first plane; a text may be cut between them.
 
-        A *separator* is never part of a word: a boundary stands before it, unless another separator does, and after it,
-        unless a separator or a *joiner* follows. Both follow from the table alone. Two categories are always cut if no
-        state that the first leads to goes on with the second; since no match then crosses the place and every match
-        moves on, one match ends exactly there.
+        A *separator* is never part of a word: a boundary precedes it, unless another separator does, and follows it,
+        unless a separator or a *joiner* follows. Both sets follow from the table alone. Two categories are always
+        separated by a boundary if no state that the first leads to continues with the second: no match crosses the
+        place, and every match advances, so one match ends exactly there.
 
-        Beyond the first plane nothing is a separator and everything must be taken for a joiner, because a regular
-        expression finds the characters of the first plane much faster.
+        Beyond the first plane no character is a separator, and all must be treated as joiners, because a regular
+        expression matches characters of the first plane much faster.
         """
         following, categories = self.following, range(self.following.shape[1])
         reached = list(reachable(following))
@@ -130,25 +130,26 @@ class StateMachine:
 
 
 class Tables:
-    """What one Lucene release knows about characters.
+    """Character data of one Lucene release.
 
     Attributes:
-        about: The releases the tables were made from, with their SHA-256.
-        default: The rules of Lucene's Default.brk, for every script but Japanese.
-        cjk: The rules of ICU4J's root word.brk, for Han, Hiragana and Katakana (Lucene's DefaultICUTokenizerConfig).
-        script: The script code of each code point, as Lucene's ScriptIterator sees it.
+        about: Releases that the tables were made from, with their SHA-256.
+        default: Rules of Lucene's Default.brk, for every script except Japanese.
+        cjk: Rules of ICU4J's root word.brk, for Han, Hiragana and Katakana (Lucene's DefaultICUTokenizerConfig).
+        script: Script code of each code point, as seen by Lucene's ScriptIterator.
         mark: 1 for each combining mark, which continues any script run.
         joins: ``code point << 8 | script`` for each character that continues a run of that script (Script_Extensions).
-        emoji: 1 for emoji, 2 for what is one only before U+FE0F or U+20E3 (Lucene's BreakIteratorWrapper).
-        fold: The nfkc_cf form of each character that has another than itself.
-        decompositions: The canonical decomposition of each character that has one, Hangul syllables apart.
-        compositions: What two characters compose to.
-        classes: The canonical combining class of each character where it is not 0.
-        joint: The characters that NFC may join to what stands before them.
-        engine: The dictionary engine that knows each code point, 0 for none (``dictionary.py`` names them).
-        role: What each code point may do in a word, to the engines that look ahead.
-        nfkc: The NFKC form of each character of the Chinese and Japanese engine that has another than itself.
-        nfkc_joint: The characters of that engine that NFKC may join to what stands before them.
+        emoji: 1 for emoji, 2 for characters that are emoji only before U+FE0F or U+20E3 (Lucene's
+            BreakIteratorWrapper).
+        fold: nfkc_cf form of each character that folding changes.
+        decompositions: Canonical decomposition of each character that has one, except Hangul syllables.
+        compositions: Composition of each pair of characters that has one.
+        classes: Canonical combining class of each character, if not 0.
+        joint: Characters that NFC may combine with a preceding character.
+        engine: Dictionary engine of each code point, 0 for none (``dictionary.py`` names them).
+        role: Possible roles of each code point in a word, for the engines that look ahead.
+        nfkc: NFKC form of each character of the Chinese and Japanese engine that NFKC changes.
+        nfkc_joint: Characters of that engine that NFKC may combine with a preceding character.
     """
 
     def __init__(self, profile: str) -> None:
@@ -202,17 +203,17 @@ class Tables:
 
 @cache
 def tables(profile: str) -> Tables:
-    """Return the tables of a profile, read once."""
+    """Return the tables of a profile, loaded once."""
     return Tables(profile)
 
 
 def spread(starts: NDArray[np.int32], values: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the value of every code point, from where each run of one value starts."""
+    """Expand runs to one value for every code point; `starts` has the first code point of each run."""
     return np.repeat(values, np.diff(starts, append=CODE_POINTS))
 
 
 def reachable(following: NDArray[np.uint8]) -> set[int]:
-    """Return the states of a machine that some text leads to, STOP left out."""
+    """Return the reachable states of a machine, without STOP."""
     found, waiting = set[int](), {START}
     while waiting:
         found |= waiting
@@ -221,7 +222,7 @@ def reachable(following: NDArray[np.uint8]) -> set[int]:
 
 
 def character_class(mask: NDArray[np.bool_]) -> str:
-    """Return the inside of a regular expression's character class for a set of code points."""
+    """Return the content of a regular expression's character class for a mask of code points."""
     edges = np.flatnonzero(np.diff(mask.astype(np.int8), prepend=0, append=0)).reshape(-1, 2).tolist()
     return "".join(f"{re.escape(chr(first))}-{re.escape(chr(limit - 1))}" for first, limit in edges)
 
