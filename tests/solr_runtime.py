@@ -1,6 +1,6 @@
-"""A real Solr for the tests: one that is running, one in Docker, or one that whorl starts itself.
+"""A real Solr for the tests: an external one, one in Docker, or one that whorl starts itself.
 
-`running` is the way in; `make_collection` and `drop` work on any of the three.
+`running` is the entry point; `make_collection` and `drop` work on any of the three.
 """
 
 from __future__ import annotations
@@ -17,12 +17,7 @@ import requests
 
 from tests import shared_server
 from whorl.engine.local.jars import fetch_jars, find_java
-from whorl.engine.solr.local.launcher import (
-    SOLR,
-    admin,
-    create_collection,
-    delete_collection,
-)
+from whorl.engine.solr.local.launcher import admin, create_collection, delete_collection
 from whorl.errors import EngineUnavailableError, WhorlError
 from whorl.settings.settings import Settings
 
@@ -33,30 +28,31 @@ REQUIRED = "WHORL_REQUIRE_SOLR"
 _DOCKER_SOCKET = Path("/var/run/docker.sock")
 _DOCKER_DEADLINE_SECONDS = 180.0
 
-#: How a configset gets beside a core of a standalone Solr, which has no API for it: by base URL, given the core's name.
+#: How to copy the configset to a core of a standalone Solr, which has no API for it: functions of the core's name, by
+#: base URL.
 _lay_configset: dict[str, Callable[[str], object]] = {}
 
 
 class NoSolrError(Exception):
-    """No Solr of the kind can be had here; the message says in one line what would help."""
+    """No Solr of this kind is available here; the message says in one line how to get one."""
 
 
 @contextlib.contextmanager
 def running(*, cloud: bool, folder: Path) -> Iterator[str]:
-    """Give the base URL, `http://host:port/solr`, of a standalone Solr or a SolrCloud.
+    """Yield the base URL, `http://host:port/solr`, of a standalone Solr or a SolrCloud.
 
-    The one that WHORL_TEST_SOLR_URL names; else Docker's, where its engine answers; else one that all who name the
-    same folder share.
+    The server is, in this order, the one named by WHORL_TEST_SOLR_URL; one of the version in WHORL_TEST_SOLR_VERSION;
+    one in Docker, if its engine answers; or one of the newest version. Tests with the same folder share it.
 
     Raises:
-        NoSolrError: There is none.
+        NoSolrError: No Solr is available.
     """
     external = os.environ.get(EXTERNAL, "").rstrip("/")
     if external:
         if cloud and not is_cloud(external):
             raise NoSolrError(f"{EXTERNAL} names a standalone Solr, so tests of SolrCloud do not run")
         yield external
-    elif docker_answers():
+    elif not os.environ.get(shared_server.SOLR_VERSION) and docker_answers():
         with _in_docker(cloud=cloud) as url:
             yield url
     else:
@@ -65,25 +61,25 @@ def running(*, cloud: bool, folder: Path) -> Iterator[str]:
 
 
 def is_cloud(base_url: str) -> bool:
-    """Tell a SolrCloud from a standalone Solr."""
+    """Return True for a SolrCloud, False for a standalone Solr."""
     return admin(base_url, "info/system").get("mode") == "solrcloud"
 
 
 def make_collection(base_url: str, name: str, *, shards: int = 2) -> str:
-    """Make an empty core or collection from whorl's configset and return its URL; shards are a SolrCloud's."""
+    """Make an empty core or collection from whorl's configset and return its URL; `shards` is for a SolrCloud only."""
     if is_cloud(base_url):
         create_collection(base_url, name, CONFIGSET, shards=shards)
     elif base_url in _lay_configset:
         _lay_configset[base_url](name)
         admin(base_url, "cores", action="CREATE", name=name, instanceDir=name)
     else:
-        # The one way to a configset on the disk of a standalone Solr that somebody else runs.
+        # The only way to a configset on the disk of an external standalone Solr.
         admin(base_url, "cores", action="CREATE", name=name, configSet="whorl")
     return f"{base_url}/{name}"
 
 
 def keep_vectors(url: str) -> str:
-    """Let the tokens of a collection's documents be read back, of those that are put in from now on; return its URL."""
+    """Store the term vectors of documents indexed from now on, to read their tokens back; return the URL."""
     field = requests.get(f"{url}/schema/fields/MINHASH", timeout=240).json()["field"]
     body = {"replace-field": {**field, "termVectors": True}}
     requests.post(f"{url}/schema", json=body, timeout=240).raise_for_status()
@@ -99,15 +95,15 @@ def drop(base_url: str, name: str) -> None:
 
 
 def jar_cache() -> Path:
-    """Return the folder with Solr's jars, filled, on a machine that has a Java to run them.
+    """Return the folder with Solr's jars, and make sure that the machine has a Java to run them.
 
     Raises:
-        NoSolrError: One of the two cannot be had.
+        NoSolrError: The jars or Java are not available.
     """
     cache = Settings.load().solr_cache
     try:
-        find_java(SOLR)
-        fetch_jars(SOLR, cache)
+        find_java(shared_server.solr_server())
+        fetch_jars(shared_server.solr_server(), cache)
     except EngineUnavailableError as error:
         raise NoSolrError(f"no Solr to test with: {error}") from error
     return cache
@@ -116,7 +112,7 @@ def jar_cache() -> Path:
 @contextlib.contextmanager
 def _shared(*, cloud: bool, folder: Path) -> Iterator[str]:
     jar_cache()
-    # From here on a failure is a defect of ours, not something that this machine lacks.
+    # From here on a failure is a defect of whorl or of its tests, not something that this machine lacks.
     with shared_server.shared("cloud" if cloud else "solr", folder) as url:
         if not cloud:
             cores = shared_server.home(folder)
@@ -125,8 +121,8 @@ def _shared(*, cloud: bool, folder: Path) -> Iterator[str]:
 
 
 def docker_answers() -> bool:
-    """Tell whether an engine of Docker answers."""
-    # Asked for first, because the client leaves a socket open when there is none.
+    """Return whether a Docker engine answers."""
+    # This check comes first, because the client leaves a socket open if no engine answers.
     if not os.environ.get("DOCKER_HOST") and not _DOCKER_SOCKET.exists():
         return False
     try:
@@ -137,7 +133,7 @@ def docker_answers() -> bool:
             return bool(client.ping())
         finally:
             client.close()
-    except Exception:  # No client, no right to the socket, no answer: all mean no Docker.
+    except Exception:  # No client, no permission for the socket or no answer: all mean no Docker.
         return False
 
 
@@ -157,7 +153,7 @@ def _in_docker(*, cloud: bool) -> Iterator[str]:
         )
         try:
             container.start()
-        except Exception as error:  # Whatever the client raises: the image cannot be had.
+        except Exception as error:  # The client raises exceptions of any type if it cannot get the image.
             raise NoSolrError(f"Docker answers but cannot start {IMAGE}: {error}") from error
     try:
         url = f"http://{container.get_container_host_ip()}:{container.get_exposed_port(8983)}/solr"

@@ -1,4 +1,4 @@
-"""docker-compose.yml, Dockerfile and what they name agree with the repository."""
+"""docker-compose.yml and Dockerfile agree with each other and with the repository."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[1]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES = COMPOSE["services"]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
-#: What the image sets.
+#: The environment variables that the image sets.
 ENVIRONMENT = dict(line.split("=", 1) for line in re.findall(r"^ENV\s+(\S+)$", DOCKERFILE, flags=re.MULTILINE))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -47,7 +47,7 @@ def mounts(service: dict) -> list[list[str]]:
 
 def test_what_is_mounted_exists():
     """
-    A folder of the repository is there, a volume is declared, and the configset is one.
+    Each mounted folder exists, each volume is declared, and one folder is the configset.
     """
     sources = [source for service in SERVICES.values() for source, *_ in mounts(service)]
     folders = [ROOT / source for source in sources if source.startswith(".")]
@@ -58,7 +58,7 @@ def test_what_is_mounted_exists():
 
 def test_ports_are_open_to_this_machine_only():
     """
-    Neither Solr nor the service asks for a password by default, so neither listens to the network.
+    Neither Solr nor the service asks for a password by default, so neither is published to the network.
     """
     published = [port for service in SERVICES.values() for port in service.get("ports", [])]
     assert len(published) == 2
@@ -67,8 +67,8 @@ def test_ports_are_open_to_this_machine_only():
 
 def test_opensearch_instead_of_solr():
     """
-    The other file has the same service, on this machine only, before the image that the tests take; its store is named
-    as one of the other service.
+    The OpenSearch file runs the same service, published to this machine only, with the OpenSearch image of the tests;
+    its store is the index that its `init` command makes.
     """
     other = yaml.safe_load((ROOT / "docker-compose.opensearch.yml").read_text(encoding="utf-8"))
     services = other["services"]
@@ -84,7 +84,7 @@ def test_opensearch_instead_of_solr():
 
 def test_every_setting_is_one_that_whorl_reads():
     """
-    A variable with a typing error would be ignored in silence.
+    Each variable is a setting of whorl: a mistyped one would be ignored silently.
     """
     known = {each.variable for each in all_settings()}
     told = set(SERVICES["whorl"]["environment"]) | ENVIRONMENT.keys()
@@ -94,7 +94,8 @@ def test_every_setting_is_one_that_whorl_reads():
 
 def test_the_settings_can_be_used():
     """
-    With nothing set outside, what the image and the service say is read, listens for others, and knows its own name.
+    With no variable set outside, the settings of image and service are valid, listen for others, and allow the
+    service's own host names.
     """
     environment = SERVICES["whorl"]["environment"]
     unset = {name: "" if value.startswith("${") else value for name, value in environment.items()}
@@ -107,14 +108,14 @@ def test_the_settings_can_be_used():
 
 def test_the_service_has_time_to_stop():
     """
-    Docker waits for longer than the service takes to finish what it has accepted.
+    Docker's grace period is longer than the service's shutdown timeout.
     """
     assert int(SERVICES["whorl"]["stop_grace_period"].removesuffix("s")) > Settings().shutdown_timeout_seconds
 
 
 def test_nobody_is_root():
     """
-    The image's user has a number, which is the one that was made, and not root's.
+    The image's user has the numeric id of the user that the image makes, not root's.
     """
     (user,) = instruction("USER")
     assert re.search(rf"useradd .*--uid {user}\b", DOCKERFILE)
@@ -124,7 +125,7 @@ def test_nobody_is_root():
 
 def test_the_store_is_the_collection_that_is_made():
     """
-    Host, port and collection of WHORL_STORE are those of the Solr service and of its create command.
+    WHORL_STORE has the host, port and collection of the Solr service and of its create command.
     """
     store = urlsplit(SERVICES["whorl"]["environment"]["WHORL_STORE"])
     (script,) = [part for part in SERVICES["solr-collection"]["command"] if "solr create" in part]
@@ -139,7 +140,7 @@ def test_the_store_is_the_collection_that_is_made():
 
 def test_the_icu_classes_of_the_schema_are_loaded():
     """
-    The official image has them in a module that is not loaded by default.
+    The Solr service loads the module with the ICU classes, which the official image does not load by default.
     """
     assert "solr.ICUTokenizerFactory" in (ROOT / "solr/configset/conf/managed-schema.xml").read_text(encoding="utf-8")
     assert "analysis-extras" in SERVICES["solr"]["environment"]["SOLR_MODULES"].split(",")
@@ -147,7 +148,7 @@ def test_the_icu_classes_of_the_schema_are_loaded():
 
 def test_a_service_waits_for_what_it_needs():
     """
-    Each service that another waits for is declared, and one waited for as healthy says what healthy is.
+    Each service that another one depends on is declared; one with condition service_healthy has a health check.
     """
     waits = [item for service in SERVICES.values() for item in service.get("depends_on", {}).items()]
     assert waits
@@ -156,7 +157,7 @@ def test_a_service_waits_for_what_it_needs():
 
 def test_the_service_is_asked_where_it_listens():
     """
-    Path and port of the health check are those of the service, whatever WHORL_LISTEN says, and no proxy is asked.
+    The health check uses the path and port of the service, whatever WHORL_LISTEN says, and no proxy.
     """
     port = ENVIRONMENT["WHORL_LISTEN"].rpartition(":")[2]
     assert SERVICES["whorl"]["ports"] == [f"127.0.0.1:{port}:{port}"]
@@ -174,10 +175,11 @@ def health_check() -> list[str]:
 @pytest.mark.process
 def test_the_health_check(tmp_path):
     """
-    It ends well where a service answers at the port of WHORL_LISTEN, proxies or not, and badly where none does.
+    The health check succeeds if a service answers at the port of WHORL_LISTEN, with or without proxies, and fails
+    otherwise.
     """
     _, option, program = health_check()
-    # Whether it ends well does not depend on how fast this machine is.
+    # The result must not depend on the speed of this machine.
     patient = program.replace("timeout=4", "timeout=240")
     assert patient != program
     with open_store(tmp_path / "store") as store, listening(create_app(store)) as url:
@@ -190,7 +192,7 @@ def test_the_health_check(tmp_path):
 
 def test_versions_are_pinned():
     """
-    Of everything that the image's extras need, as the tests have it.
+    constraints.txt pins every dependency of the image's extras to the versions of the tests.
     """
     (run,) = instruction("RUN")
     assert "--constraint constraints.txt" in run
@@ -204,7 +206,7 @@ def test_versions_are_pinned():
 
 def test_memory_is_bounded():
     """
-    Of each service that stays: of a reader of files, twice what one may take and the service itself.
+    Each lasting service has a memory limit; the service's limit exceeds that of two file readers.
     """
     stays = {name: each for name, each in SERVICES.items() if each.get("restart") == "unless-stopped"}
     assert {name: each["mem_limit"] for name, each in stays.items()} == {"solr": "2g", "whorl": "3g"}
@@ -213,7 +215,7 @@ def test_memory_is_bounded():
 
 def test_the_command_is_one_of_whorl():
     """
-    The command of the image exists and knows the options that it is given.
+    The command of the image exists and has the given options.
     """
     assert instruction("ENTRYPOINT") == ['["whorl"]']
     assert PROJECT["scripts"]["whorl"] == "whorl.cli.main:main"
@@ -226,7 +228,8 @@ def test_the_command_is_one_of_whorl():
 
 def test_what_the_image_copies_exists_and_is_sent():
     """
-    Each source of a COPY is in the repository and not left out by .dockerignore; so is what the package names.
+    Each source of a COPY is in the repository and not excluded by .dockerignore; the files that the package names are
+    copied.
     """
     ignore = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     sent = [line[1:] for line in ignore if line.startswith("!")]
@@ -239,7 +242,7 @@ def test_what_the_image_copies_exists_and_is_sent():
 
 def test_the_image_installs_what_exists():
     """
-    The extra is one of the package's, and the image's Python one that it supports.
+    The package has the extras of the image and supports its Python version.
     """
     (run,) = instruction("RUN")
     (extras,) = re.findall(r"'\.\[([a-z,]+)\]'", run)
@@ -252,7 +255,7 @@ def test_the_image_installs_what_exists():
 @pytest.mark.process
 def test_docker_reads_it():
     """
-    Docker's own reading of the file finds nothing wrong.
+    `docker compose config` accepts the files.
     """
     client = compose_client()
     if client is None:
@@ -265,7 +268,7 @@ def test_docker_reads_it():
 
 
 def compose_client() -> list[str] | None:
-    """Return the command that reads such files: docker's plugin, or the older program that Debian has."""
+    """Return the command that reads compose files: docker's plugin, or the older program of Debian."""
     for client in (["docker", "compose"], ["docker-compose"]):
         if shutil.which(client[0]) and not subprocess.run([*client, "version"], capture_output=True).returncode:
             return client

@@ -1,4 +1,4 @@
-"""Collections made from schemas given as text, bare ones and ones with every trap."""
+"""Collections made from schemas given as text: bare ones, and one with every configuration mistake."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ SCHEMA = """<schema name="bare" version="1.6"><uniqueKey>id</uniqueKey>
 <fieldType name="plain" class="solr.TextField">
 <analyzer><tokenizer class="solr.StandardTokenizerFactory"/></analyzer></fieldType>
 {more}</schema>"""
-CONFIG = """<config><luceneMatchVersion>9.0</luceneMatchVersion>
+#: Lucene version and file names that Solr 8.11 accepts too.
+CONFIG = """<config><luceneMatchVersion>8.11.0</luceneMatchVersion>
 <schemaFactory class="{factory}"/>
 <updateHandler class="solr.DirectUpdateHandler2"><updateLog/></updateHandler>
 <requestHandler name="/select" class="solr.SearchHandler"/></config>"""
-#: A field with everything that the notes on this filter warn of.
+#: A field with all mistakes that the documentation of this filter warns about.
 TRAPS = """<field name="MINHASH" type="trap" indexed="true" stored="true" termVectors="true"/>
 <copyField source="body" dest="MINHASH"/><field name="body" type="plain" stored="true"/>
 <fieldType name="trap" class="solr.TextField"><analyzer><tokenizer class="solr.StandardTokenizerFactory"/>
@@ -34,20 +35,26 @@ TRAPS = """<field name="MINHASH" type="trap" indexed="true" stored="true" termVe
 <filter class="solr.MinHashFilterFactory" bucketCount="256"/></analyzer></fieldType>"""
 
 
+def write_configset(folder: Path, more: str = "", *, stored: str = "true", mutable: bool = True) -> Path:
+    """Make a folder whose `conf/` contains a configuration and a schema with a field `content`; return the folder."""
+    conf = folder / "conf"
+    conf.mkdir(parents=True)
+    factory = "ManagedIndexSchemaFactory" if mutable else "ClassicIndexSchemaFactory"
+    (conf / ("managed-schema" if mutable else "schema.xml")).write_text(SCHEMA.format(more=more, stored=stored))
+    (conf / "solrconfig.xml").write_text(CONFIG.format(factory=factory))
+    return folder
+
+
 class Collections:
-    """Makes collections from schemas given as text, and removes them."""
+    """Collections made from schemas given as text, with a list of names for their removal."""
 
     def __init__(self, base_url: str, folder: Path) -> None:
         self.base_url, self.folder, self.names = base_url, folder, list[str]()
 
     def make(self, more: str = "", *, stored: str = "true", mutable: bool = True) -> str:
         name = f"whorl_bare_{uuid.uuid4().hex[:8]}"
-        conf = self.folder / name / "conf"
-        conf.mkdir(parents=True)
-        factory = "ManagedIndexSchemaFactory" if mutable else "ClassicIndexSchemaFactory"
-        (conf / ("managed-schema.xml" if mutable else "schema.xml")).write_text(SCHEMA.format(more=more, stored=stored))
-        (conf / "solrconfig.xml").write_text(CONFIG.format(factory=factory))
-        create_collection(self.base_url, name, conf.parent)
+        configset = write_configset(self.folder / name, more, stored=stored, mutable=mutable)
+        create_collection(self.base_url, name, configset)
         self.names.append(name)
         return f"{self.base_url}/{name}"
 

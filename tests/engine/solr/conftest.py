@@ -1,4 +1,4 @@
-"""A collection of whorl's own in either kind of Solr, and a way to make one from a schema given as text."""
+"""Fixtures: a collection for these tests in either kind of Solr, and a factory for collections from a schema."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sketches() -> dict[str, Sketch]:
     scope="module",
 )
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A collection of its own, filled, in either kind of Solr."""
+    """A filled collection for one test module, in either kind of Solr."""
     base_url = request.getfixturevalue(f"solr_{request.param}_url").rpartition("/")[0]
     name = f"whorl_samples_{uuid.uuid4().hex[:8]}"
     made = solr_runtime.make_collection(base_url, name)
@@ -62,7 +62,7 @@ SCHEMA = """<schema name="others" version="1.6"><uniqueKey>id</uniqueKey>
 <fieldType name="plain" class="solr.TextField">
 <analyzer><tokenizer class="solr.StandardTokenizerFactory"/></analyzer></fieldType>
 <field name="_version_" type="plong" indexed="false" stored="false" docValues="true"/>{more}</schema>"""
-CONFIG = """<config><luceneMatchVersion>9.0</luceneMatchVersion>
+CONFIG = """<config><luceneMatchVersion>8.11.0</luceneMatchVersion>
 <schemaFactory class="ManagedIndexSchemaFactory"/>
 <updateHandler class="solr.DirectUpdateHandler2"><updateLog/></updateHandler>
 <requestHandler name="/select" class="solr.SearchHandler"/></config>"""
@@ -70,14 +70,14 @@ CONFIG = """<config><luceneMatchVersion>9.0</luceneMatchVersion>
 
 @pytest.fixture
 def others(solr_cloud_url: str, tmp_path: Path) -> Iterator[Any]:
-    """Makes collections of two shards from a schema."""
+    """Factory for collections of two shards with the given additions to a schema."""
     base_url, names = solr_cloud_url.rpartition("/")[0], list[str]()
 
     def make(more: str = "", *, stored: str = "true") -> SolrClient:
         names.append(f"whorl_others_{uuid.uuid4().hex[:8]}")
         conf = tmp_path / names[-1] / "conf"
         conf.mkdir(parents=True)
-        (conf / "managed-schema.xml").write_text(SCHEMA.format(more=more, stored=stored))
+        (conf / "managed-schema").write_text(SCHEMA.format(more=more, stored=stored))
         (conf / "solrconfig.xml").write_text(CONFIG)
         create_collection(base_url, names[-1], conf.parent, shards=2)
         return SolrClient(f"{base_url}/{names[-1]}")

@@ -1,4 +1,4 @@
-"""Documents with texts of every length in a collection of whorl's own, and what Solr gives back of them."""
+"""Test documents with texts of all lengths, and helpers to read them back from Solr."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from whorl.engine.solr.fields import NEEDED, SAMPLE
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 SCHEME_NOW = SketchScheme()
-#: What an id may hold, and what a list of them must not be confused by.
+#: Ids with characters that have a meaning in lists, queries or macros.
 STRANGE = ["a,b", " lead", "trail ", "ünï", "x:y", "$x", "${y}", 'q"uo\\te', "[* TO *]", "-minus", "(", "a\u2028b"]
 OWN = [*NEEDED, "_version_"]
 
 
 def documents() -> list[Document]:
-    """A long text, passages of it among other words, texts too short and empty ones, under ids of every kind."""
+    """Return a long text, passages of it among other words, short texts and empty ones, with ids of all kinds."""
     chance = random.Random(11)
     words = [f"word{number}" for number in range(20_000)]
     long = chance.choices(words, k=30_000)
@@ -36,14 +36,14 @@ WITH_TEXT = sum(bool(document.text) for document in DOCUMENTS)
 
 
 def stored(client: SolrClient) -> list[dict[str, Any]]:
-    """Return all documents with everything that Solr gives back of them, the versions left out."""
+    """Return all documents with the fields that Solr returns, without their versions."""
     body = {"query": "*:*", "limit": 1000, "sort": "id asc", "fields": ["*", *NEEDED]}
     found = client.post("select", body)["response"]["docs"]
     return [{name: value for name, value in document.items() if name != "_version_"} for document in found]
 
 
 def only_of_texts(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return documents without the sketches of those that have no text."""
+    """Return the documents, without the sketches of documents that have no text."""
     return [
         each if "content" in each else {name: value for name, value in each.items() if name not in NEEDED}
         for each in documents
@@ -65,12 +65,12 @@ def versions(client: SolrClient) -> dict[str, int]:
 
 
 def without_sketches(client: SolrClient) -> None:
-    """Leave the documents as they would be had they been indexed before there were sketches."""
+    """Remove the sketches, as in documents indexed before whorl had sketches."""
     bare = [{name: value for name, value in each.items() if name not in OWN} for each in stored(client)]
     client.post("update", bare, commit="true")
 
 
 def answers(store: Store) -> list[object]:
-    """What searches find by the other fields: words, properties, names and tokens."""
+    """Return the results of searches by other fields: words, properties, names and tokens."""
     queries = ["word7", "kind:a", 'name:"name 7"', "number:7", "FINGERPRINT:big_20", "FINGERPRINT:d40_10_50", "*:*"]
     return [store.search(query, rows=100) for query in queries]

@@ -1,4 +1,4 @@
-"""Tokens made here beside those of a real Solr's own analysis, in order, under every kind of scheme."""
+"""whorl's tokens equal those of a real Solr's analysis, in the same order, under every kind of scheme."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import PROFILES, tokens
 
 VECTORS = Path(__file__).parents[2] / "vectors"
-#: ICU4J's word breaker keeps a state from text to text that changes how it breaks these: see benchmarks/results.
+#: Texts that ICU4J's word breaker breaks differently depending on earlier texts: see benchmarks/results.
 LEADING_LENGTH_MARK = re.compile("(?<![ぁ-ヿ])ー")
 REPEATED = "a b c d e a b c d e f a b c d e g h a b c d e f g h i j a a a a a a"
-#: Field, what its scheme has that is not usual, whether its tokens are cut to four units.
+#: By field: the scheme's unusual parameters, and whether its tokens are truncated to four units.
 SCHEMES: dict[str, tuple[dict[str, Any], bool]] = {
     "hundred": ({"bucket_count": 100}, False),
     "bottom": ({"bucket_count": 1, "hash_set_size": 512}, False),
@@ -50,7 +50,7 @@ SCHEMES: dict[str, tuple[dict[str, Any], bool]] = {
     "lone": ({"bucket_count": 1}, False),
     "long": ({"shingle_size": 40}, False),
 }
-#: Field, what its analysis has beside the usual: all of that changes the words of some texts.
+#: By field: an addition to the usual analysis that changes the words of some texts.
 UNUSUAL = {
     "blanks": {"tokenizer": "solr.WhitespaceTokenizerFactory"},
     "markup": {"char_filter": "solr.HTMLStripCharFilterFactory"},
@@ -100,7 +100,7 @@ def field_type(
 
 @pytest.fixture(scope="module")
 def client(solr_standalone_url: str) -> Iterator[SolrClient]:
-    """A core with a field for each scheme, filled from the text."""
+    """A core with a field for each scheme, filled by copyField."""
     base_url = solr_standalone_url.rpartition("/")[0]
     url = solr_runtime.make_collection(base_url, "whorl_schemes")
     definition = {"indexed": True, "stored": False, "termVectors": True, "omitTermFreqAndPositions": True}
@@ -126,12 +126,12 @@ def client(solr_standalone_url: str) -> Iterator[SolrClient]:
 
 @pytest.fixture(scope="module")
 def scheme(client: SolrClient) -> Scheme:
-    """What the collection is searched under, by its own analysis."""
+    """The collection's scheme, as found by its own analysis."""
     return inspect(client, FieldNames()).scheme
 
 
 def languages() -> list[str]:
-    """Return texts of every script that the recorded words of real Lucene have."""
+    """Return the texts of every script in the recorded words of Lucene."""
     told = json.loads((VECTORS / "words-icu74.json").read_text(encoding="utf-8"))
     return [text for text, _ in told["words"]]
 
@@ -139,7 +139,8 @@ def languages() -> list[str]:
 @pytest.mark.parametrize("field", SCHEMES)
 def test_tokens_of_every_scheme(client: SolrClient, field: str) -> None:
     """
-    Whatever parameters MinHashFilterFactory is given, the same tokens in the same order; and so says the plain filter.
+    For all parameters of MinHashFilterFactory, whorl makes Solr's tokens in Solr's order; the plain filter makes as
+    many.
     """
     scheme = scheme_of(field, inspect(client, FieldNames()).scheme.profile)
     for text in ["", "one two three four", REPEATED, " ".join(languages()[:40]), " ".join(f"w{n}" for n in range(900))]:
@@ -150,7 +151,7 @@ def test_tokens_of_every_scheme(client: SolrClient, field: str) -> None:
 
 def test_languages(client: SolrClient, scheme: Scheme) -> None:
     """
-    Every text of the recorded vectors, whatever its script.
+    whorl makes Solr's tokens for all texts of the recorded vectors, in every script.
     """
     steady = [text for text in languages() if not LEADING_LENGTH_MARK.search(text)]
     assert len(steady) > 0.85 * len(languages())
@@ -170,7 +171,8 @@ def test_languages(client: SolrClient, scheme: Scheme) -> None:
 @given(TEXTS)
 def test_hostile_texts(client: SolrClient, scheme: Scheme, text: str) -> None:
     """
-    Random texts of all scripts, emoji, marks, odd separators and words that are cut at Lucene's buffer.
+    whorl makes Solr's tokens for random texts of all scripts, emoji, marks, odd separators and words cut at Lucene's
+    buffer.
     """
     text = well_formed(text)
     assume(not LEADING_LENGTH_MARK.search(text))
@@ -180,7 +182,7 @@ def test_hostile_texts(client: SolrClient, scheme: Scheme, text: str) -> None:
 @pytest.mark.parametrize("field", SCHEMES)
 def test_the_profile_is_seen(client: SolrClient, field: str) -> None:
     """
-    A collection's own analysis shows how it breaks words, under every scheme.
+    The collection's own analysis reveals its word-break profile, under every scheme.
     """
     collection = inspect(client, FieldNames(minhash=field))
     assert collection.profile_is_seen
@@ -189,14 +191,14 @@ def test_the_profile_is_seen(client: SolrClient, field: str) -> None:
 
 
 def replaced_rotation(scheme: Scheme) -> str:
-    """A plan counts the repeats that rotation makes, whether they are in the index or not."""
+    """Return the scheme's name without rotation, since plans count its repeats whether or not the index has them."""
     return scheme.name.removesuffix("-unrotated")
 
 
 @pytest.mark.parametrize("field", UNUSUAL)
 def test_other_words_are_told(client: SolrClient, field: str) -> None:
     """
-    A chain that makes other words than any profile does is followed by the version, with a warning.
+    An analysis that matches no profile gets the profile of the Lucene version, and check warns.
     """
     assert seen_profile(client, "id", field, 5, "icu74") is None
     collection = inspect(client, FieldNames(minhash=field))
@@ -211,7 +213,7 @@ def test_other_words_are_told(client: SolrClient, field: str) -> None:
 )
 def test_an_answer_of_another_shape(client: SolrClient, monkeypatch: pytest.MonkeyPatch, stages: object) -> None:
     """
-    What something before Solr makes of the analysis is as if nobody could ask.
+    A malformed response of the analysis handler counts as no response.
     """
     for told in ({"analysis": stages}, {"analysis": {"0": {"cut": {"index": {"one:two": stages}}}}}):
         monkeypatch.setattr(client, "post_xml", lambda *_, told=told: Answer(client.url, told))
@@ -228,7 +230,7 @@ UNUSUAL_SHINGLES: dict[str, dict[str, str]] = {
 @pytest.mark.parametrize("unusual", UNUSUAL_SHINGLES)
 def test_other_shingles_are_told(client: SolrClient, unusual: str) -> None:
     """
-    The same words in other shingles are other tokens, which the definition of the field shows.
+    Other shingles of the same words are other tokens; whorl detects them in the field's definition.
     """
     changed: dict[str, Any] = {**field_type("cut"), "name": f"{unusual}_type"}
     changed["indexAnalyzer"]["filters"][1] |= UNUSUAL_SHINGLES[unusual]
@@ -242,7 +244,7 @@ def test_other_shingles_are_told(client: SolrClient, unusual: str) -> None:
 
 
 class Weighing(SolrClient):
-    """Counts what it is sent, by path."""
+    """Client that counts the bytes of responses by path."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -257,7 +259,7 @@ class Weighing(SolrClient):
 
 def test_looking_at_a_collection_costs_little(client: SolrClient) -> None:
     """
-    The analysis is asked about texts that make no tokens, and not again while the field stays as it is.
+    The probe texts are too short to make tokens, and are not sent again while the field is unchanged.
     """
     with contextlib.closing(Weighing(client.url)) as weighing:
         collection = inspect(weighing, FieldNames(minhash="cut"))
@@ -273,7 +275,7 @@ def test_looking_at_a_collection_costs_little(client: SolrClient) -> None:
 
 def test_answers_hold_what_was_asked_for(client: SolrClient) -> None:
     """
-    No header repeats the tokens of a question, and nothing is laid out for the eye, whatever a handler's defaults are.
+    Responses contain no repeated tokens of the query and no indentation, whatever the handler's defaults are.
     """
     tokens_of_it = sign(" ".join(f"w{number}" for number in range(900)), Scheme()).tokens
     question = {"query": {"terms": {"f": "cut", "query": ",".join(tokens_of_it)}}, "limit": 0}
@@ -289,7 +291,7 @@ def test_answers_hold_what_was_asked_for(client: SolrClient) -> None:
 @pytest.mark.parametrize("field", SCHEMES)
 def test_search_under_every_scheme(client: SolrClient, field: str) -> None:
     """
-    A source's own tokens come back from the index, and a text finds its copy with all of its tokens.
+    The index returns a source's own tokens, and a text finds its copy with all of its tokens.
     """
     text = " ".join(f"w{number % 300}" for number in range(700))
     documents = [{"id": "1", "content": text}, {"id": "2", "content": "nothing of that is in here at all"}]
@@ -310,7 +312,7 @@ def test_search_under_every_scheme(client: SolrClient, field: str) -> None:
 
 def test_a_sketch_of_several_values(client: SolrClient) -> None:
     """
-    A sketch of no documents proves nothing; each value of a text has a fingerprint of its own.
+    A sample of no documents proves nothing; each value of a text has its own fingerprint.
     """
     names = FieldNames(minhash="parts_of_it", content="part")
     cut, text = client.get("schema/fields/cut")["field"], client.get("schema/fields/content")["field"]

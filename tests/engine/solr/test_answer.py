@@ -1,12 +1,10 @@
-"""Answers that are JSON and not what a Solr of a known kind says: another shape, another version."""
+"""Responses that are JSON but not Solr's: another shape or another version."""
 
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -21,12 +19,11 @@ from whorl.engine.solr.answer import Answer
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import NEEDED
-from whorl.engine.solr.schema import FieldNames, Version, inspect
-from whorl.engine.solr.setup import initialise
+from whorl.engine.solr.schema import Version
 from whorl.errors import EngineResponseError, SchemaError
 
 TEXT = " ".join(f"word{number}" for number in range(60))
-#: What is answered, by path.
+#: Malformed responses by path.
 SHAPES: dict[str, list[object]] = {
     "/select": [
         {"response": []},
@@ -84,7 +81,7 @@ def url(solr_standalone_url: str) -> Iterator[str]:
 
 
 def faulty(url: str, path: str, told: object) -> Faulty:
-    """Return what stands before a collection and answers one path itself."""
+    """Return a server before a collection that responds to one path itself."""
     name = url.rpartition("/")[2]
     upstream = f"http://{urlsplit(url).netloc}"
     return Faulty(http("200 OK", json.dumps(told)), upstream=upstream, when=rf"{name}{path}(\?|$)")
@@ -100,7 +97,7 @@ def run(address: str, url: str, *command: str) -> Result:
 @pytest.mark.parametrize("number", [10**400, -(1 << 70), "7", None])
 def test_numbers_that_no_solr_writes(number: object) -> None:
     """
-    One of hundreds of digits cannot be counted with.
+    A number with hundreds of digits is refused.
     """
     answer = Answer("http://host/solr/x", {"part": number})
     for read in (answer.count, answer.number):
@@ -113,7 +110,7 @@ def test_another_shape_is_no_traceback(
     url: str, path: str, told: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Whatever part of an answer is of another shape, commands end with one message, or do without it.
+    For any malformed part of a response, a command either ends with one message or does without that part.
     """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text(TEXT)
@@ -138,7 +135,7 @@ def test_another_shape_is_no_traceback(
 @pytest.mark.parametrize(("version", "level"), [("6.6.6", "error"), ("7.7.3", "error"), ("10.0.0", "warning")])
 def test_other_versions(url: str, version: str, level: str) -> None:
     """
-    What cannot work is refused by every command, and what nobody has tried is named.
+    Commands refuse a version that cannot work, and check names a version that is not tested.
     """
     told = {"lucene": {"solr-spec-version": version, "lucene-spec-version": version}}
     with faulty(url, "/admin/system", told).serving() as address:
@@ -156,7 +153,7 @@ def test_other_versions(url: str, version: str, level: str) -> None:
 
 def test_versions_that_are_tried() -> None:
     """
-    Those that the tests run on; a version of no known form is used, and named.
+    Tested versions are recognised; a version in an unknown format is accepted and named.
     """
     tried = ["8.11.0", "8.11.4", "9.0.0", "9.9.0", "9.10.1"]
     assert all(Version(each, "").is_tried for each in tried)
@@ -167,31 +164,9 @@ def test_versions_that_are_tried() -> None:
         Version("7.7.3", "").require()
 
 
-@pytest.mark.skipif("TEST_SOLR_8_URL" not in os.environ, reason="TEST_SOLR_8_URL names no core of a Solr 8")
-def test_solr_8() -> None:
-    """
-    A core with a bare schema on Solr 8.11 is set up, filled and searched as one on Solr 9.
-    """
-    url = os.environ["TEST_SOLR_8_URL"]
-    with closing(SolrClient(url)) as client:
-        initialise(client, FieldNames(), content="content")
-        assert initialise(client, FieldNames()) == ["nothing to add: all is there"]
-        collection = inspect(client, FieldNames())
-        assert collection.version.solr.startswith("8.11")
-        assert collection.profile_is_seen
-        found = json.loads(run("", url, "solr", "check", url, "--json", "--sample", "5").stdout)
-        assert {each["level"] for each in found} <= {"ok", "note"}
-        with open_store(url) as store:
-            store.index([Document("a", TEXT), Document("b", f"{TEXT} and more", name="the second")])
-            assert [hit.id for hit in store.search("FINGERPRINT:a_50_90").hits][:2] == ["a", "b"]
-            assert [each.hit.id for each in store.similar("a", threshold=50).found] == ["b"]
-            assert [hit.id for hit in store.search("name:second AND wor?1 AND EXISTS:name").hits] == ["b"]
-            store.delete(["a", "b"])
-
-
 def test_what_changes_in_a_collection_is_seen(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Fields that somebody takes away or adds under a running engine are noticed after a while, without asking each time.
+    A running engine notices removed and added fields after a while, without a request each time.
     """
     client = SolrClient(url)
     with Store(SolrEngine(client)) as store:

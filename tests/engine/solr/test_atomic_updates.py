@@ -1,4 +1,4 @@
-"""Changes of documents in part lose nothing of what others keep in them, or are not made."""
+"""Partial updates lose none of the other fields' values, or are refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEXT = "one two three four five six seven"
 PLAIN: dict[str, object] = {"id": "a", "content": TEXT}
 BODY = '<field name="body" type="plain" stored="{0}"/><copyField source="body" dest="content"/>'
 NOTE = '<field name="note" type="plain" stored="true"/>'
-#: Fields of a schema, documents, and what of them an atomic update would lose; None where it is safe.
+#: By case: fields of a schema, documents, and the value that an atomic update would lose; None if it is safe.
 SCHEMAS: dict[str, tuple[str, list[dict[str, object]], str | None]] = {
     "nothing else": ("", [PLAIN], None),
     "indexed": (
@@ -67,8 +67,8 @@ SCHEMAS: dict[str, tuple[str, list[dict[str, object]], str | None]] = {
 @pytest.mark.parametrize("case", SCHEMAS)
 def test_backfill_loses_nothing_or_refuses(others: Any, case: str) -> None:
     """
-    Where an atomic update would lose values that documents have, the field is named and nothing is done; else every
-    stored value is as it was, and the sketches are there.
+    Backfill refuses and names the field if an atomic update would lose values; otherwise it adds the sketches and keeps
+    all stored values.
     """
     more, bare, lost = SCHEMAS[case]
     client = others(more)
@@ -93,7 +93,7 @@ def test_backfill_loses_nothing_or_refuses(others: Any, case: str) -> None:
 
 def test_backfill_where_everything_is_copied(others: Any) -> None:
     """
-    A copyField of * copies the sketch too, as it would have when the document was indexed; what it held stays.
+    A copyField of * copies the sketch too, as at indexing, and the destination keeps its earlier values.
     """
     client = others(
         '<field name="all" type="plain" stored="true" multiValued="true"/><copyField source="*" dest="all"/>'
@@ -106,7 +106,7 @@ def test_backfill_where_everything_is_copied(others: Any) -> None:
 
 def test_backfill_without_versions(client: SolrClient) -> None:
     """
-    Without `_version_` no document can be changed in part, and the message says so.
+    Without `_version_` partial updates are impossible, and the message says so.
     """
     collection = inspect(client, FieldNames())
     fields = {name: about for name, about in collection.schema.fields.items() if name != "_version_"}

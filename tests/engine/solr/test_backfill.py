@@ -1,4 +1,4 @@
-"""Sketches for documents that are there already: what indexing would have given them, and nothing else changed."""
+"""Backfill adds the sketches that indexing would have added, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ PLAIN: dict[str, object] = {"id": "a", "content": TEXT}
 
 def test_backfill_gives_what_indexing_gives(client: SolrClient, store: Store, sketches: Mapping[str, Sketch]) -> None:
     """
-    Every field, of the sketch and besides, is what it was when whorl had indexed the documents; so is every answer.
-    A document whose text is not known gets no sketch.
+    After a backfill, all fields and search results are as if whorl had indexed the documents; documents without a text
+    get no sketch.
     """
     before, found = stored(client), answers(store)
     without_sketches(client)
@@ -62,7 +62,7 @@ def test_backfill_gives_what_indexing_gives(client: SolrClient, store: Store, sk
 
 def test_backfill_goes_on_where_it_was_stopped(client: SolrClient, store: Store) -> None:
     """
-    What was sent before a Ctrl-C is there, and is not touched again.
+    Updates sent before a Ctrl-C remain, and the next run does not repeat them.
     """
     before = stored(client)
     without_sketches(client)
@@ -91,7 +91,7 @@ def test_backfill_goes_on_where_it_was_stopped(client: SolrClient, store: Store)
 
 
 class Counting(SolrClient):
-    """Counts how often Solr goes through all documents without a sketch to tell which are next."""
+    """Client that counts cursor requests; for each, Solr goes through all documents without a sketch."""
 
     passes = 0
 
@@ -103,17 +103,17 @@ class Counting(SolrClient):
 
 def test_backfill_lists_documents_once(url: str, client: SolrClient, store: Store) -> None:
     """
-    Not for each batch: of a million documents, each time would be a million looked at for a hundred.
+    Backfill lists the documents once, not once per batch, since listing goes through all of them.
     """
     without_sketches(client)
     counting = Counting(url)
     assert backfill(counting, FieldNames(), batch=2).sent == WITH_TEXT
-    # Those without a sketch and those that lost its tokens, and of each whether there are more.
+    # Documents without a sketch and documents without its tokens, each with a request for the next page.
     assert counting.passes <= 4
 
 
 class Meddling(SolrClient):
-    """Changes one document and deletes another just before the first sketches are sent."""
+    """Client that changes one document and deletes another just before the first sketches are sent."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -129,7 +129,8 @@ class Meddling(SolrClient):
 
 def test_backfill_leaves_what_is_changed_meanwhile(url: str, client: SolrClient, store: Store) -> None:
     """
-    The other's text stays, without a sketch of the old one; what is deleted stays so; a second run completes it.
+    A document changed during the run keeps its new text without the old sketch, a deleted one stays deleted, and a
+    second run completes the work.
     """
     without_sketches(client)
     try:
@@ -146,7 +147,8 @@ def test_backfill_leaves_what_is_changed_meanwhile(url: str, client: SolrClient,
 
 def test_backfill_repairs_what_others_lost(client: SolrClient) -> None:
     """
-    Another's atomic update loses the tokens; the doctor sees it, and a run puts them back. A scheme of old is replaced.
+    Check reports tokens lost by another client's atomic update, and backfill restores them; it also replaces sketches
+    of an old scheme.
     """
     before = stored(client)
     changes = [{"id": "big", "name": {"set": "the big one"}}, {"id": "d40", SCHEME: {"set": "minhash0+sketch0"}}]
@@ -166,8 +168,8 @@ def test_backfill_repairs_what_others_lost(client: SolrClient) -> None:
 
 def test_an_earlier_scheme_is_converted(client: SolrClient, store: Store) -> None:
     """
-    Sketches of the first scheme are compared with nothing: until they are converted, the tokens find the documents and
-    a warning says so; halfway `check` counts both; then all is as if whorl had just indexed the documents.
+    Sketches of the first scheme are not compared: until they are converted, searches use tokens and warn, and check
+    counts both schemes; afterwards everything is as newly indexed.
     """
     before, found, first = stored(client), answers(store), "minhash1-icu74-w5-b512+sketch1-k1024-f3-c16384-s40-t40"
     client.post("update", [{**each, SCHEME: first} for each in before], commit="true")
@@ -210,7 +212,7 @@ def test_an_earlier_scheme_is_converted(client: SolrClient, store: Store) -> Non
 
 def test_the_command(client: SolrClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A dry run changes nothing; a run says what it did; a second one finds nothing to do.
+    A dry run changes nothing; a run reports its changes; a second run finds nothing to do.
     """
     without_sketches(client)
 
@@ -228,7 +230,8 @@ def test_the_command(client: SolrClient, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_backfill_without_stored_text(others: Any) -> None:
     """
-    Without a stored text there is nothing to make sketches from; documents indexed before it was stored are left alone.
+    Backfill refuses a collection without stored text, and leaves documents alone that were indexed before the text was
+    stored.
     """
     client = others(stored="false")
     initialise(client, FieldNames(), dry_run=False)

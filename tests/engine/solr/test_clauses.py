@@ -1,4 +1,4 @@
-"""Clauses on fields as Solr is asked for them: golden pairs, and that nothing typed is syntax."""
+"""Solr queries of clauses on fields: golden pairs, and no user input is read as syntax."""
 
 from __future__ import annotations
 
@@ -17,17 +17,12 @@ from whorl.query.ast import Joker, Pattern
 
 ANY, ONE = Joker.ANY, Joker.ONE
 CLAUSES: list[tuple[Test, dict[str, Any]]] = [
-    (Words('say "hi"', "f"), {"field": {"f": "f", "query": 'say "hi"'}}),
+    (Words('say "hi"', "f"), {"lucene": {"df": "f", "query": r'"say\u0020\u0022hi\u0022"'}}),
     (
         Words("a"),
-        {
-            "bool": {
-                "should": [{"field": {"f": "name", "query": "a"}}, {"field": {"f": "content", "query": "a"}}],
-                "mm": "1",
-            }
-        },
+        {"bool": {"should": [{"lucene": {"df": field, "query": '"a"'}} for field in ("name", "content")]}},
     ),
-    # Everything but letters and digits is written by its number, so no quote ends the phrase.
+    # Characters other than letters and digits are escaped by number, so no quote ends the phrase.
     (Words('big "dog\\', "f", slop=2), {"lucene": {"df": "f", "query": r'"big\u0020\u0022dog\u005c"~2'}}),
     (InOrder((("big",),), 0, "f"), {"lucene": {"df": "f", "query": "big"}}),
     (InOrder((("bi", ANY),), 0, "f"), {"lucene": {"df": "f", "query": "bi*"}}),
@@ -41,7 +36,7 @@ CLAUSES: list[tuple[Test, dict[str, Any]]] = [
         {"complexphrase": {"df": "f", "inOrder": "true", "query": r'"big\u0020it\u0027s"~3'}},
     ),
     (Near("roam", 1, "f"), {"lucene": {"df": "f", "query": r"\u0072oam~1"}}),
-    # Else AND would be an operator.
+    # Unescaped, AND would be an operator.
     (Near("AND", 2, "f"), {"lucene": {"df": "f", "query": r"\u0041ND~2"}}),
     (Near("a b", 2, "f"), {"lucene": {"df": "f", "query": r"\u0061\u0020b~2"}}),
     (Equal("f", Kind.KEYWORD, "{!x} *"), {"term": {"f": "f", "query": "{!x} *"}}),
@@ -67,7 +62,7 @@ CLAUSES: list[tuple[Test, dict[str, Any]]] = [
 @pytest.mark.parametrize(("test", "query"), CLAUSES, ids=str)
 def test_clauses(test: Test, query: dict[str, Any]) -> None:
     """
-    Golden pairs: what Solr is asked for each clause, inside a constant score.
+    Each clause becomes the expected query inside a constant score.
     """
     body = search_request(BoundPlan(test), Names(), start=0, rows=10)
     assert body["query"] == {"bool": {"must": ["*:*^=1.0"], "filter": [query]}}
@@ -76,7 +71,7 @@ def test_clauses(test: Test, query: dict[str, Any]) -> None:
 @given(st.text(), st.sampled_from(["f", "whorl_keyword_f"]))
 def test_no_typed_character_is_syntax(text: str, field: str) -> None:
     """
-    With what is escaped taken away, letters, digits and what the clause itself writes are left.
+    Without the escapes, only letters, digits and the clause's own syntax remain.
     """
     pattern: Pattern = (text, ANY) if text else (ANY,)
     tests: list[Test] = [

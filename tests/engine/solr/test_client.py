@@ -1,7 +1,6 @@
-"""Solr away, slow, refusing, answering with something else, or killed: which error, with which words, and what stays.
+"""Failures of Solr (away, slow, refusing, malformed, killed): the error, its message, and the remaining documents.
 
-The faults are real answers over real sockets; where a search or an indexing has to get as far as the fault, a real
-Solr stands behind it.
+The faults are real responses on real sockets; a real Solr serves the requests before a fault.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _DEADLINE_SECONDS = 240.0
 
 
 def http(status: str, body: str, content_type: str = "application/json", *more: str) -> bytes:
-    """A whole answer as it goes over the wire."""
+    """Return a complete HTTP response as bytes."""
     raw = body.encode()
     head = [f"HTTP/1.1 {status}", f"Content-Type: {content_type}", f"Content-Length: {len(raw)}", "Connection: close"]
     return "\r\n".join([*head, *more, "", ""]).encode() + raw
@@ -59,10 +58,10 @@ def http(status: str, body: str, content_type: str = "application/json", *more: 
 
 PAGE = "<html><head><title>Welcome to the\nproxy</title></head><body><h1>Please log in</h1></body></html>"
 NEVER, RESET = b"never", b"reset"
-#: How long to wait for an answer that never comes.
+#: Timeout for a response that never comes, in seconds.
 SOON = 0.3
 
-#: What is answered, the error that it is, and what its message says beside the URL.
+#: By fault: the response, the expected error, and its message apart from the URL.
 FAULTS: dict[str, tuple[bytes, type[EngineError], str]] = {
     "silent": (NEVER, EngineUnavailableError, r"did not answer within [\d.]+ s .*WHORL_TIMEOUT"),
     "reset": (RESET, EngineUnavailableError, "no Solr answers"),
@@ -133,13 +132,13 @@ FAULTS: dict[str, tuple[bytes, type[EngineError], str]] = {
 
 @dataclass
 class Faulty:
-    """A server on a free port that answers every request alike, or only some and passes the rest to a real Solr.
+    """Server on a free port that gives one response to all requests, or to some and passes the others to a real Solr.
 
     Args:
-        answer: Bytes to send; NEVER means none, RESET at the end a reset of the connection.
+        answer: Bytes to send; NEVER sends none, RESET at the end resets the connection.
         upstream: Base URL of a Solr for all requests whose path does not match.
-        when: Pattern of the paths that meet the fault.
-        after: How many of those go to Solr before.
+        when: Pattern of the paths with the fault.
+        after: Number of matching requests that go to Solr before the fault.
     """
 
     answer: bytes
@@ -151,7 +150,7 @@ class Faulty:
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[str]:
-        """Give the address, host and port."""
+        """Serve and yield the address, host and port."""
         faulty = self
 
         class Handler(socketserver.StreamRequestHandler):
@@ -188,19 +187,19 @@ class Faulty:
             handler.wfile.write(self.answer.removesuffix(RESET))
             if self.answer.endswith(RESET):
                 handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                # Not shut down in order, which would be the end and no reset.
+                # Close without shutdown, which would end the connection without a reset.
                 handler.connection.close()
 
     def hits(self) -> int:
-        """How many requests matched so far."""
+        """Return the number of requests that matched so far."""
         return sum(bool(re.search(self.when, line.split()[1])) for line in self.seen)
 
     def meets(self, path: str) -> bool:
-        """Tell whether the next request meets the fault, if this is its path."""
+        """Check whether a next request with this path gets the fault."""
         return bool(re.search(self.when, path)) and self.hits() >= self.after
 
     def have_come(self, count: int) -> None:
-        """Wait until so many requests have: who gave one up may be faster than the thread that reads it."""
+        """Wait for `count` requests: a client that gives up may be faster than the thread that reads its request."""
         wait_until(lambda: len(self.seen) >= count)
 
 
@@ -214,7 +213,7 @@ def read_request(handler: socketserver.StreamRequestHandler) -> tuple[str, str, 
 
 
 def hurry(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for a moment where a fault is met; the answers of the Solr behind it take the time that they take."""
+    """Use a short timeout for requests with the fault only; Solr's own responses keep the long one."""
     ask = Transport.ask
 
     def asked(self: Transport, method: str, target: str, *rest: Any) -> Told:
@@ -225,16 +224,16 @@ def hurry(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def said(error: BaseException) -> str:
-    """Everything that an error says, with its causes and their frames."""
+    """Return an error's full text with its causes and stack frames."""
     return "".join(traceback.format_exception(error))
 
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's configuration."""
+    """Remove the machine's configuration."""
     monkeypatch.delenv("WHORL_TIMEOUT", raising=False)
     monkeypatch.delenv("WHORL_SOLR_AUTH", raising=False)
-    # Each fault is met once; tests/solr/test_transport.py has the repetitions.
+    # Each fault is met once; test_transport.py tests the retries.
     monkeypatch.setenv("WHORL_SOLR_RETRIES", "0")
     monkeypatch.chdir(tmp_path)
 
@@ -242,7 +241,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_fault_is_the_right_error(fault: str, caplog: pytest.LogCaptureFixture) -> None:
     """
-    Reading, searching, adding and committing give one and the same error, which names the URL and never a password.
+    Reading, searching, adding and committing raise the same error, which names the URL and never a password.
     """
     answer, kind, words = FAULTS[fault]
     caplog.set_level(logging.DEBUG)
@@ -269,7 +268,7 @@ def test_every_fault_is_the_right_error(fault: str, caplog: pytest.LogCaptureFix
                 assert "\n" not in str(caught.value)
                 assert not re.search("s3cr3t", said(caught.value) + repr(caught.value)), door
     assert "s3cr3t" not in caplog.text
-    # Each was asked once, with the credentials, and no answer sent anybody elsewhere.
+    # Each request was sent once, with the credentials, and no response redirected it.
     paths = [line.split()[1].split("?")[0].removeprefix("/solr/whorl/").strip("/") for line in faulty.seen]
     assert paths == ["schema", "select", "update", "update"]
     assert len({line.split()[-1] for line in faulty.seen}) == 1
@@ -279,7 +278,7 @@ def test_every_fault_is_the_right_error(fault: str, caplog: pytest.LogCaptureFix
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_fault_at_the_command_line(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Searching, explaining, indexing, deleting and looking after: one message, exit code 1, no password, no traceback.
+    Each command ends with one message and exit code 1, without a password or a traceback.
     """
     answer, _, words = FAULTS[fault]
     if answer == NEVER:
@@ -314,7 +313,7 @@ def test_every_fault_at_the_command_line(fault: str, tmp_path: Path, monkeypatch
 )
 def test_json_of_something_else(body: str, tmp_path: Path) -> None:
     """
-    Any other service's JSON is seen by what it lacks, and asked what it is.
+    JSON of another service is reported by the missing member, with the question whether the address is a Solr's.
     """
     (tmp_path / "a.txt").write_text("text", encoding="utf-8")
     with Faulty(http("200 OK", body)).serving() as address:
@@ -329,7 +328,7 @@ def test_json_of_something_else(body: str, tmp_path: Path) -> None:
 
 def test_nobody_listens() -> None:
     """
-    A closed port, a host that is none and one that cannot be one: the same error at once.
+    A closed port, an unknown host and an invalid one raise the same error at once.
     """
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
@@ -347,7 +346,7 @@ def test_nobody_listens() -> None:
 
 def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Neither documents nor credentials go where the user did not send them.
+    Neither documents nor credentials are sent to a proxy of the environment.
     """
     proxy = Faulty(http("200 OK", "{}"))
     with proxy.serving() as address:
@@ -358,14 +357,14 @@ def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch
     assert proxy.seen == []
 
 
-# In front of a real Solr.
+# Faults in front of a real Solr.
 
 TEXT = "the quick brown fox jumps over the lazy dog and sleeps in the sun all day long number"
 
 
 @pytest.fixture(scope="module")
 def core(solr_standalone_url: str) -> Iterator[str]:
-    """URL of a core of these tests' own."""
+    """URL of a core for these tests."""
     base_url = solr_standalone_url.rpartition("/")[0]
     yield solr_runtime.keep_vectors(solr_runtime.make_collection(base_url, "whorl_test_faults"))
     solr_runtime.drop(base_url, "whorl_test_faults")
@@ -376,13 +375,13 @@ def test_a_fault_in_the_middle_of_indexing(
     fault: str, core: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    What was acknowledged is said and is there; the same command without the fault completes the rest.
+    The command reports the acknowledged documents, which are stored; repeated without the fault, it completes the rest.
     """
     answer, _, words = FAULTS[fault]
     told = [{"id": f"{fault}-{number}", "text": f"{TEXT} {number}"} for number in range(20)]
     (tmp_path / "many.jsonl").write_text("\n".join(map(json.dumps, told)), encoding="utf-8")
     base, _, name = core.rpartition("/solr/")
-    # The third time that documents are sent; commits go to /update as well, but come last.
+    # The third batch of documents; commits go to /update as well, but come last.
     faulty = Faulty(answer, base, when="/update", after=2)
     with faulty.serving() as address, monkeypatch.context() as patch:
         if answer == NEVER:
@@ -415,7 +414,7 @@ def test_a_fault_in_the_middle_of_indexing(
 )
 def test_a_fault_at_each_step_of_a_search(fault: str, step: str, core: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Whichever of its requests fails, a search fails with the same words; the next one, without the fault, succeeds.
+    A search fails with the same message whichever of its requests fails, and succeeds once the fault is gone.
     """
     answer, kind, words = FAULTS[fault]
     with open_store(core) as store:
@@ -436,7 +435,7 @@ def test_a_fault_at_each_step_of_a_search(fault: str, step: str, core: str, monk
 @pytest.mark.parametrize("fault", ["403", "404", "200-list"])
 def test_who_may_not_look_into_the_index(fault: str, core: str) -> None:
     """
-    A search whose plan wants to know the number of segments takes an ordinary one.
+    A calibrated search assumes a usual number of segments if Solr refuses to tell it.
     """
     with open_store(core) as store:
         store.index([Document("a", TEXT), Document("b", TEXT)])
@@ -448,7 +447,7 @@ def test_who_may_not_look_into_the_index(fault: str, core: str) -> None:
 
 
 class Killed:
-    """A Solr of one's own, whose JVM is killed while documents go into it."""
+    """Separate Solr whose JVM is killed while documents are indexed."""
 
     count = 2_000
 
@@ -470,7 +469,7 @@ class Killed:
 
 
 def there(solr: RunningServer, *ids: str) -> set[str]:
-    """Which documents Solr has, committed or not."""
+    """Return the ids of the documents that Solr has, committed or not."""
     form = {"ids": ",".join(ids), "fl": "id"}
     answer = requests.post(f"{solr.url}/whorl/get", data=form, timeout=240).json()
     return {each["id"] for each in answer["response"]["docs"]}
@@ -486,11 +485,11 @@ def wait_until(reached: Callable[[], bool]) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="kills with SIGKILL")
 def test_kill_9_in_the_middle_of_indexing(solr_cache: Path, tmp_path: Path) -> None:
     """
-    The command says how many documents were acknowledged; after a restart all of those are there, though no commit
-    had reached them; running it again completes the set, each document once.
+    The command reports the number of acknowledged documents; after a restart all of these exist, although none was
+    committed; a second run completes the set, each document once.
     """
     killed = Killed(tmp_path / "home", solr_cache)
-    # Behind a door that lets a part of the documents through, so that there is a middle whoever is slow.
+    # The door stalls after a part of the documents, so the kill happens in the middle at any speed.
     with killed.started() as solr, Door(f"{solr.url}/whorl", stalls_after=600_000, stall_seconds=None) as door:
         running = killed.indexing(door.url)
         wait_until(lambda: "d0020" in there(solr, "d0020"))
@@ -505,7 +504,7 @@ def test_kill_9_in_the_middle_of_indexing(solr_cache: Path, tmp_path: Path) -> N
 
     with killed.started() as solr:
         ids = {f"d{number:04}" for number in range(acknowledged)}
-        # Solr replays its log beside its start, and commits when it is through.
+        # Solr replays its log in the background of its start, and commits afterwards.
         with open_store(f"{solr.url}/whorl") as store:
             wait_until(lambda: store.count() >= acknowledged)
         assert there(solr, *ids) == ids
@@ -514,7 +513,7 @@ def test_kill_9_in_the_middle_of_indexing(solr_cache: Path, tmp_path: Path) -> N
         assert (done.returncode, error) == (0, "")
         stored, unchanged = (int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", out))
         assert stored + unchanged == killed.count
-        # The batch that was on its way may have arrived.
+        # The batch under way may have arrived.
         assert acknowledged <= unchanged <= acknowledged + 20
         with open_store(f"{solr.url}/whorl") as store:
             found = [hit.id for hit in store.search("*", rows=10_000).hits]

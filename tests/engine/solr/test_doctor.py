@@ -1,4 +1,4 @@
-"""`whorl solr init` and `check` on real collections: bare ones, whorl's own, and ones with every trap."""
+"""`whorl solr init` and `check` on real collections: bare ones, whorl's own, and one with every mistake."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from whorl.engine.solr.schema import FieldNames
 
 def test_doctor_finds_whorls_own_collection_well(solr_standalone_url: str) -> None:
     """
-    Nothing to warn of, and the token source is named.
+    Check on whorl's own collection gives no warnings and names the token source.
     """
     findings = check(SolrClient(solr_standalone_url), FieldNames())
     assert {finding.level for finding in findings} <= {Level.OK, Level.NOTE}
@@ -22,7 +22,8 @@ def test_doctor_finds_whorls_own_collection_well(solr_standalone_url: str) -> No
 
 def test_doctor_sees_every_trap(collections: Collections) -> None:
     """
-    Norms, positions, rotation, no truncation, stored text, no handler, another source, another analysis: each is told.
+    Check warns about norms, positions, rotation, missing truncation, stored text, a missing handler, another source and
+    another analysis.
     """
     found = codes(collections.make(TRAPS))
     expected = {
@@ -38,7 +39,7 @@ def test_doctor_sees_every_trap(collections: Collections) -> None:
 
 def test_doctor_on_a_scheme_that_whorl_lacks(collections: Collections) -> None:
     """
-    More buckets than a scheme can have are an error of the collection's, told as every other.
+    Check reports more buckets than a scheme can have as an error.
     """
     url = collections.make(TRAPS.replace('bucketCount="256"', 'bucketCount="70000"'))
     (finding,) = check(SolrClient(url), FieldNames())
@@ -48,7 +49,7 @@ def test_doctor_on_a_scheme_that_whorl_lacks(collections: Collections) -> None:
 
 def test_doctor_without_any_source(collections: Collections) -> None:
     """
-    No vectors, nothing stored: an error that says what to change.
+    Check reports a collection without vectors and stored values as an error, with a remedy.
     """
     plain = """<field name="MINHASH" type="plain" indexed="true" stored="false"/>"""
     found = {
@@ -61,7 +62,7 @@ def test_doctor_without_any_source(collections: Collections) -> None:
 
 def test_doctor_sees_uncommitted_documents(solr_standalone_url: str) -> None:
     """
-    Documents that no search finds yet are counted.
+    Check counts uncommitted documents.
     """
     client = SolrClient(solr_standalone_url)
     store = Store(SolrEngine(client))
@@ -77,7 +78,7 @@ def test_doctor_sees_uncommitted_documents(solr_standalone_url: str) -> None:
 
 def test_doctor_counts_documents_without_fingerprint(solr_standalone_url: str) -> None:
     """
-    Those of four words are counted.
+    Check counts documents with fewer than five words.
     """
 
     def counted() -> int:
@@ -95,7 +96,7 @@ def test_doctor_counts_documents_without_fingerprint(solr_standalone_url: str) -
 
 def test_findings_as_json() -> None:
     """
-    Programs get the parts by name.
+    A finding in JSON has its parts by name.
     """
     finding = Finding(Level.WARNING, "norms", "it keeps norms", "omit them")
     assert finding.as_json() == {

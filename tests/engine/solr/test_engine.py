@@ -1,4 +1,4 @@
-"""Documents on their way into Solr, of which it refuses some, and their tokens on theirs."""
+"""Indexing in Solr with refused documents, complete token transfer, and the number of requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from whorl.planning.build import BoundPlan, SharedTokens
 from whorl.similar.plan import make_plan
 from whorl.similar.question import METRICS
 
-#: Longer than Lucene lets a term of a string field be.
+#: Longer than Lucene's limit on a term of a string field.
 TOO_LONG = "x" * 40_000
 DOCUMENTS = [
     Document("good-1", "one two three four five"),
@@ -35,7 +35,7 @@ DOCUMENTS = [
 
 def test_the_others_are_stored(solr_cloud_url: str) -> None:
     """
-    The refused one is named with Solr's reason, and a second run leaves the stored ones alone.
+    A refused document is reported with Solr's reason, and a second run leaves the stored ones alone.
     """
     refused: list[tuple[str, str]] = []
     with open_store(solr_cloud_url) as store:
@@ -55,7 +55,7 @@ def test_the_others_are_stored(solr_cloud_url: str) -> None:
 
 def test_without_anyone_to_tell_it_is_an_error(solr_standalone_url: str) -> None:
     """
-    Python callers get the error, unless they say where refused documents go.
+    Python callers get an exception for a refused document unless they pass a callback.
     """
     with open_store(solr_standalone_url) as store, pytest.raises(DocumentError, match="refuses"):
         store.index(DOCUMENTS[1:2])
@@ -63,7 +63,7 @@ def test_without_anyone_to_tell_it_is_an_error(solr_standalone_url: str) -> None
 
 def test_long_documents_make_small_batches(solr_standalone_url: str) -> None:
     """
-    A batch ends where its texts are long enough together, whatever number was asked for.
+    A batch ends when its texts reach a total length, whatever the batch size.
     """
     text = "word " * (BATCH_CHARACTERS // 10)
     documents = [Document(f"long-{number}", f"{number} {text}") for number in range(5)]
@@ -78,7 +78,7 @@ def test_long_documents_make_small_batches(solr_standalone_url: str) -> None:
 
 def test_every_token_reaches_solr_whole(solr_standalone_url: str) -> None:
     """
-    Texts of which a token ends in a tilde, as one in 128 does: each finds itself by all of its 512 tokens.
+    Texts with a token that ends in a tilde, as one token in 128 does, find themselves by all of their 512 tokens.
     """
     texts = {seed: random.Random(seed) for seed in (154, 274, 300, 399)}
     documents = [
@@ -100,7 +100,8 @@ def test_every_token_reaches_solr_whole(solr_standalone_url: str) -> None:
 @pytest.mark.parametrize("metric", METRICS)
 def test_no_calibrated_search_has_too_many_clauses(store: Store, metric: Metric) -> None:
     """
-    Sources of many sizes, those among them whose look-ups come to just about Lucene's limit; also beside a filter.
+    Calibrated searches stay within Lucene's limit for sources of many sizes, also with a filter; some sizes come close
+    to the limit.
     """
     sizes = [n for n in range(500, 590) if abs(_look_ups(n) - 1017) <= 2]
     assert len(sizes) >= 2
@@ -121,7 +122,7 @@ def _words(size: int) -> str:
 
 def test_a_search_makes_two_requests(store: Store) -> None:
     """
-    One for the source, whatever names it, and one for the documents; what is known of the collection is asked before.
+    A search sends one request for the source and one for the hits, once the collection's description is cached.
     """
     name = INDEXED[0].id
     for ask in (
@@ -138,7 +139,7 @@ def test_a_search_makes_two_requests(store: Store) -> None:
 
 def test_a_token_takes_few_bytes() -> None:
     """
-    Of 512 tokens, whose four units are twelve bytes in UTF-8 as a rule, 13 each are sent, with what parts them.
+    A request takes less than 13 bytes per token: four units, usually twelve bytes in UTF-8, and a separator.
     """
     signature = sign(" ".join(f"w{number}" for number in range(5_000)), Scheme(), Spelling.UNITS_4)
     plan = BoundPlan(SharedTokens("source", signature.integers, 256))

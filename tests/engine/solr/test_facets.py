@@ -1,4 +1,4 @@
-"""What Solr is asked to count, and what its answers are read as; the counts themselves are in tests/conformance."""
+"""Facet requests to Solr and the reading of responses; tests/conformance checks the counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ ASKED: list[Facet] = [Values(Kind.INTEGER, "n", 3, within=(Matching(MatchAll()),
 
 def test_no_text_is_read_as_syntax() -> None:
     """
-    Fields and beginnings are values, plans are named; a field that a function would read as something else is refused.
+    Field names and prefixes are passed as values, and plans by name; a field name that Solr would parse as a function
+    is refused.
     """
     odd = '"}, {!lucene} $x'
     asked: list[Facet] = [Values(Kind.KEYWORD, odd, 3, beginning=odd), Matching(Equal("f", Kind.KEYWORD, odd))]
@@ -36,7 +37,7 @@ def test_no_text_is_read_as_syntax() -> None:
 
 def test_answers() -> None:
     """
-    Each question has its own; an empty collection has none, and then nothing is counted.
+    Each facet gets its own result; an empty collection gives empty results.
     """
     told = {
         "count": 4,
@@ -60,7 +61,7 @@ def test_answers() -> None:
 )  # fmt: skip
 def test_an_answer_of_another_shape(facets: Any) -> None:
     """
-    It is an error that names the address.
+    A malformed response raises an error with the URL.
     """
     with pytest.raises(EngineResponseError, match="http://solr"):
         read_facets(ASKED, Answer("http://solr", {"facets": facets}))

@@ -1,4 +1,4 @@
-"""The fields of a collection: the same in the configset and in what `init` adds."""
+"""The configset and `init` define the same fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 
 def test_init_agrees_with_the_configset(solr_cloud_url: str) -> None:
     """
-    A collection made from the configset lacks nothing, and its definitions are the ones that init would add.
+    A collection made from the configset lacks nothing, and its definitions equal those of `init`.
     """
     lines = list(initialise(SolrClient(solr_cloud_url), FieldNames(), dry_run=True))
     assert lines == ["nothing to add: all is there"]
@@ -26,7 +26,7 @@ def test_init_agrees_with_the_configset(solr_cloud_url: str) -> None:
 
 def test_sketches_are_named_by_all_that_they_depend_on() -> None:
     """
-    Sketches of other words, other shingles or another sampling have another name.
+    Sketches of other words, other shingles or another sampling get another scheme name.
     """
     names = {
         stored_name(scheme, sketch_scheme)

@@ -1,4 +1,4 @@
-"""Marks in a real Solr: its own queries collapse by them, and an update in part loses nothing of whorl's."""
+"""Cluster labels in a real Solr: its own collapse query uses them, and partial updates keep whorl's fields."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def url(solr_standalone_url: str) -> Iterator[str]:
 @pytest.mark.solr
 def test_solr_collapses_by_them(url: str) -> None:
     """
-    The query of docs/solr.md: one document of each cluster, the principal, with the others on demand; passages stay.
+    The query of docs/solr.md returns the principal of each cluster, and the others on expansion; passages are kept.
     """
     client = SolrClient(url)
     initialise(client, FieldNames(), passages=True)
@@ -60,7 +60,8 @@ def test_solr_collapses_by_them(url: str) -> None:
 @pytest.mark.solr
 def test_fields_that_are_missing_are_told(url: str) -> None:
     """
-    Before anything is compared, with the command that adds them; it adds them where there are documents.
+    Missing label fields are reported before any comparison, with the command that adds them; it also works with
+    documents present.
     """
     client = SolrClient(url)
     with open_store(url) as store:

@@ -1,4 +1,4 @@
-"""Passages in a real Solr: a collection that begins to keep them, what is counted there, and what is found."""
+"""Passages in a real Solr: adding their field to a filled collection, counts, and search."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NUMBERS = winnowed(join(WORDS), SCHEME).tolist()
 
 
 def planted(number: int) -> Document:
-    """A document with 20 words of the text in a row, and words of its own."""
+    """Return a document with 20 consecutive words of the text and other words."""
     own = [f"o{CHANCE.randrange(10**9)}" for _ in range(CHANCE.choice([0, 10, 900]))]
     start, place = CHANCE.randrange(len(WORDS) - 20), CHANCE.randrange(len(own) + 1)
     return Document(f"{number:02}", "\n".join([*own[:place], *WORDS[start : start + 20], *own[place:]]))
@@ -42,7 +42,7 @@ def planted(number: int) -> Document:
     scope="module",
 )
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A collection with documents that has not kept passages, in either kind of Solr."""
+    """A collection with documents but without passages, in either kind of Solr."""
     base_url = request.getfixturevalue(f"solr_{request.param}_url").rpartition("/")[0]
     name = f"whorl_passages_{uuid.uuid4().hex[:8]}"
     made = solr_runtime.make_collection(base_url, name)
@@ -58,8 +58,8 @@ def asked(store: Store, plan: BoundPlan) -> dict[str, float]:
 
 def test_a_collection_begins_to_keep_them(url: str) -> None:
     """
-    First the field, then the documents that are there; until all have it nothing is certain. Then every planted passage
-    is found, counts are right, and what is indexed or deleted from then on is counted.
+    `init` adds the field and `backfill` the passages; certainty begins when all documents have them. Then every planted
+    passage is found, and counts follow indexing and deletion.
     """
     client = SolrClient(url)
     with pytest.raises(SchemaError, match="has no field for passages; 'whorl solr init"):
@@ -98,7 +98,7 @@ def test_a_collection_begins_to_keep_them(url: str) -> None:
         again = asked(store, BoundPlan(plan))
         assert set(again) == set(found) - {"00", "01"} | {"new"}
         assert sum(after) == sum(again.values())
-        # Somebody else's document has been read by nobody.
+        # A document added by another client has no passages.
         client.post("update", [{"id": "foreign", "content": " ".join(WORDS)}], commit="true")
     with Store(SolrEngine(client)) as store:
         assert store.engine.passage_scheme is None
@@ -106,7 +106,7 @@ def test_a_collection_begins_to_keep_them(url: str) -> None:
 
 def test_nothing_to_count(url: str) -> None:
     """
-    No numbers are no question.
+    No passage hashes give no counts.
     """
     assert document_counts(SolrClient(url), [], SCHEME) == []
 
@@ -114,7 +114,7 @@ def test_nothing_to_count(url: str) -> None:
 @pytest.mark.solr
 def test_a_sketch_that_is_lost_is_made_again_once(url: str) -> None:
     """
-    A document that lost both is looked at once, and has both afterwards.
+    A document that lost tokens and passages is processed once, and has both afterwards.
     """
     client = SolrClient(url)
     backfill(client, FieldNames())

@@ -1,4 +1,4 @@
-"""What is sent to Solr, checked against a plain restatement of what Solr's MinHash parser computes."""
+"""Requests to Solr, checked against a plain restatement of Solr's MinHash parser."""
 
 import math
 import re
@@ -16,7 +16,7 @@ from whorl.planning.clauses import Near, Words
 
 
 def solr_rows(count: int, similarity: np.float32, probability: np.float32) -> int:
-    """MinHashQParser.computeBandSize: floats from the request, doubles inside."""
+    """MinHashQParser.computeBandSize, with floats from the request and doubles inside."""
     for bands in range(1, count + 1):
         rows = count // bands
         if 1.0 - (1.0 - float(similarity) ** rows) ** bands > float(probability):
@@ -27,7 +27,7 @@ def solr_rows(count: int, similarity: np.float32, probability: np.float32) -> in
 @pytest.mark.parametrize("rows", [*range(1, 60), 64, 85, 100, 128, 170, 200, 255, 256, 300, 511, 512])
 def test_solr_cuts_the_bands_that_are_meant(rows: int) -> None:
     """
-    For every count of tokens that bands of these rows can fill, Solr's loop stops at these rows.
+    Solr's loop stops at the intended rows, for every number of tokens that fills bands of these rows.
     """
     for bands in {1, 2, 3, 5, 7, 11, 31, 57, 103, -(-512 // rows), 1023 // rows} - {0}:
         if bands * rows <= 1023:
@@ -54,20 +54,22 @@ def body(*nodes: object) -> dict[str, object]:
     return search_request(plan, Names(), start=0, rows=10)
 
 
-def test_user_text_is_an_argument_of_a_parser() -> None:
+def test_user_text_is_escaped() -> None:
     """
-    Whatever is typed stands whole, as the argument of a parser that does not read syntax.
+    User text becomes a phrase whose every character of syntax is escaped.
     """
     hostile = '{!lucene}*:* OR "x" $t0 \\'
     clause = body(Words(hostile, "name", 0.0))["query"]["bool"]["filter"]  # type: ignore[index]
-    assert clause == [{"field": {"f": "name", "query": hostile}}]
+    (query,) = [each["lucene"]["query"] for each in clause]
+    assert re.fullmatch(r'"([A-Za-z0-9]|\\u[0-9a-f]{4})*"', query)
+    assert query[1:-1].encode().decode("unicode_escape") == hostile
 
 
 @given(st.lists(st.text("~%@=!,;:a\ufffd\U0001f600", min_size=1, max_size=9), min_size=1, max_size=40))
 def test_tokens_are_cut_where_they_were_joined(tokens: list[str]) -> None:
     """
-    Tokens of any length, of the separators' own letters too; Java's String.split takes the leftmost match first, and
-    then the next one behind it, as Python's does.
+    Joined tokens are split into the same tokens, whatever their length and even with letters of the separator; Java's
+    String.split takes the leftmost match first, then the next one after it, like Python's.
     """
     text, separator = joined(tokens)
     assert text.split(separator) == tokens
@@ -76,7 +78,7 @@ def test_tokens_are_cut_where_they_were_joined(tokens: list[str]) -> None:
 
 def test_a_token_that_ends_as_a_separator_begins() -> None:
     """
-    Of `a~` and `b` with `~~~` between them Java makes `a` and `~b`.
+    A token that ends in `~` needs another separator: Java splits `a~` and `b`, joined by `~~~`, into `a` and `~b`.
     """
     request = body(SharedTokens("a", integers(read(["abc~", "defg"]))))
     asked = request["query"]["min_hash"]  # type: ignore[index]
@@ -86,7 +88,7 @@ def test_a_token_that_ends_as_a_separator_begins() -> None:
 @pytest.mark.parametrize(("fingerprints", "apart"), [(1, 0), (2, 0), (3, 2)], ids=["one", "two of 512", "three of 512"])
 def test_clause_limit(fingerprints: int, apart: int) -> None:
     """
-    What would pass Lucene's limit of 1,024 clauses is evaluated inside functions, which count for themselves.
+    Fingerprints beyond Lucene's limit of 1,024 clauses move into functions, whose clauses are counted separately.
     """
     tokens = tuple(range(512))
     request = body(*(SharedTokens(str(number), tokens) for number in range(fingerprints)))
@@ -95,7 +97,7 @@ def test_clause_limit(fingerprints: int, apart: int) -> None:
 
 def test_more_clauses_than_solr_takes() -> None:
     """
-    What cannot be moved apart is refused before it is sent, with the number.
+    A query with too many immovable clauses is refused before it is sent, with the number.
     """
     with pytest.raises(ParameterError, match="1,200 clauses"):
         body(*(Words("x", "f") for _ in range(600)))
@@ -103,15 +105,27 @@ def test_more_clauses_than_solr_takes() -> None:
 
 def test_nothing_matches_nothing() -> None:
     """
-    A clause that can match nothing is no clause that matches all.
+    A clause that cannot match does not become a query that matches everything.
     """
     assert body(Nothing("why"))["query"] == {"bool": {"must_not": ["*:*"]}}
     assert body(SharedTokens("a", (1, 2), 3))["query"] == {"bool": {"must_not": ["*:*"]}}
 
 
+def test_alternatives_beside_a_condition() -> None:
+    """
+    One alternative is required without `mm`, which Solr 8.11 ignores; requiring more than one is refused.
+    """
+    words = [Words(word, "f", weight=0.0) for word in "abc"]
+    required, *alternatives = [{"bool": {"filter": [{"lucene": {"df": "f", "query": f'"{word}"'}}]}} for word in "abc"]
+    plan = Bool(must=(words[0],), should=tuple(words[1:]), min_should_match=1)
+    assert body(plan)["query"] == {"bool": {"must": [required, {"bool": {"should": alternatives}}]}}
+    with pytest.raises(ValueError, match="cannot require 2 of 2 clauses"):
+        body(Bool(should=tuple(words[1:]), min_should_match=2))
+
+
 def test_weights() -> None:
     """
-    A weight of zero filters; another is the constant score.
+    A weight of zero makes a filter; any other weight is the constant score.
     """
     assert body(MatchAll(0.0))["query"] == {"bool": {"filter": [{"bool": {"must": ["*:*"]}}]}}
     assert body(Words("x", "f", 2.5))["query"]["bool"]["must"] == ["*:*^=2.5"]  # type: ignore[index]
@@ -122,7 +136,7 @@ def test_weights() -> None:
 
 def test_fuzzy_words_count_as_all_that_they_may_become() -> None:
     """
-    Lucene counts each of up to 50 words that a misspelt one stands for.
+    A fuzzy word counts as the maximum of 50 words that it may expand to.
     """
     with pytest.raises(ParameterError, match="1,071 clauses"):
         body(*(Near(f"x{number}", 1, "f") for number in range(21)))

@@ -1,4 +1,4 @@
-"""A collection's own tokens beside those made from its texts: read back where they can be, else asked for."""
+"""Comparison of a collection's indexed tokens with whorl's: read back if possible, otherwise looked up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COUNT = len(DOCUMENTS)
 
 def test_tokens_that_cannot_be_read_are_asked_for(client: SolrClient) -> None:
     """
-    Every token made of a text is in the index of its document; of a field that nothing has filled, none is.
+    All tokens made from a text are in the index of its document; none are in an unfilled field.
     """
     assert inspect(client, FieldNames()).sources == (TokenSource.TEXT,)
     finding = compare_sample(client, FieldNames(), COUNT)
@@ -27,6 +27,6 @@ def test_tokens_that_cannot_be_read_are_asked_for(client: SolrClient) -> None:
 
 def test_a_sample_of_few(client: SolrClient) -> None:
     """
-    As many documents as are asked for, in the order of their ids.
+    A sample has the requested number of documents.
     """
     assert compare_sample(client, FieldNames(), 7).message.startswith("7 stored texts compared")

@@ -1,4 +1,4 @@
-"""Collections that others set up: wherever the tokens can be read, the answers are the same."""
+"""Collections set up by others: search results are the same wherever the tokens are read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TEXTS = {
     "1238": "too short",
 }
 STRINGS = {"indexed": True, "multiValued": True, "type": "string"}
-#: Field, its definition, where its tokens are to be read from, how they are spelled.
+#: By field: its definition, the expected token source, and the spelling of its tokens.
 VARIANTS = {
     "alfresco": ({**STRINGS, "stored": True, "docValues": False}, TokenSource.STORED, Spelling.HEX),
     "hex_values": ({**STRINGS, "stored": False, "docValues": True}, TokenSource.DOC_VALUES, Spelling.HEX),
@@ -105,7 +105,7 @@ def opened(url: str, minhash: str) -> Store:
 @pytest.mark.parametrize("field", VARIANTS)
 def test_the_source_is_found_out(collection_url: str, field: str) -> None:
     """
-    Where the tokens are read from follows from the schema alone.
+    The token source follows from the schema alone.
     """
     with opened(collection_url, field) as store:
         assert isinstance(store.engine, SolrEngine)
@@ -115,7 +115,7 @@ def test_the_source_is_found_out(collection_url: str, field: str) -> None:
 @pytest.mark.parametrize("field", VARIANTS)
 def test_signatures(collection_url: str, field: str) -> None:
     """
-    What is called exact is the plain filter's list; what is not has at least its tokens.
+    An exact signature equals the plain filter's list, and any other one has the same set of tokens.
     """
     spelling = VARIANTS[field][2]
     with opened(collection_url, field) as store:
@@ -143,7 +143,7 @@ def test_exact_where_it_can_be(collection_url: str, field: str) -> None:
 @pytest.mark.parametrize("query", ["1234", "1234_40", "1236_20", "1237_30_90", "1234_100"])
 def test_the_same_hits_from_every_source(collection_url: str, field: str, query: str) -> None:
     """
-    Whatever the field, a query finds what it finds in whorl's own.
+    A query on any of the fields finds the same documents as on whorl's own field.
     """
     with opened(collection_url, field) as store, opened(collection_url, "MINHASH") as ours:
         page, expected = store.search(f"FINGERPRINT:{query}"), ours.search(f"FINGERPRINT:{query}")
@@ -155,7 +155,7 @@ def test_the_same_hits_from_every_source(collection_url: str, field: str, query:
 @pytest.mark.parametrize("field", VARIANTS)
 def test_a_text_as_the_source(collection_url: str, field: str) -> None:
     """
-    A text that is not stored is spelled as the field spells its tokens.
+    A text that is not stored gets tokens in the field's spelling.
     """
     with opened(collection_url, field) as store:
         page = store.search("FINGERPRINT:source_90", source=TEXTS["1234"])
@@ -177,7 +177,7 @@ def test_ways_to_name_a_document(collection_url: str, reference: str) -> None:
 )
 def test_a_sketch_agrees(collection_url: str, field: str) -> None:
     """
-    Fingerprints made here are those in the index; a text that is changed behind the index's back is shown.
+    Fingerprints made by whorl equal those in the index.
     """
     finding = compare_sample(SolrClient(collection_url), FieldNames(minhash=field), 200)
     assert (finding.code, finding.message.split()[0]) == ("sample-agrees", "5")
@@ -185,7 +185,7 @@ def test_a_sketch_agrees(collection_url: str, field: str) -> None:
 
 def test_a_sketch_that_differs(collection_url: str) -> None:
     """
-    The first differing document is named, with how many tokens are the same.
+    The first differing document is named, with the number of equal tokens.
     """
     changed = {"id": "0-changed", "content": "one two three four five six", "short_stored": ["abcd", "efgh"]}
     requests.post(f"{collection_url}/update?commit=true", json=[changed], timeout=240).raise_for_status()
@@ -199,7 +199,7 @@ def test_a_sketch_that_differs(collection_url: str) -> None:
 
 def test_no_source_at_all(collection_url: str) -> None:
     """
-    Without vectors, stored tokens or stored text, the error says what to do.
+    Without vectors, stored tokens or stored text, the error names the command that explains it.
     """
     engine = SolrEngine(SolrClient(collection_url), FieldNames(minhash="text_only", content="MINHASH"))
     with pytest.raises(SchemaError, match="whorl solr check"):
@@ -208,7 +208,7 @@ def test_no_source_at_all(collection_url: str) -> None:
 
 def test_no_field_of_tokens(collection_url: str) -> None:
     """
-    A collection without such a field says which command adds it.
+    The error for a missing token field names the command that adds it.
     """
     with opened(collection_url, "nowhere") as store, pytest.raises(SchemaError, match="whorl solr init"):
         store.search("FINGERPRINT:1234")

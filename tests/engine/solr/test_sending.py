@@ -1,4 +1,4 @@
-"""Requests side by side: two at once, in order, each made ready while others are on their way."""
+"""Parallel update requests: two at once, in order, with the next one prepared during the transfer."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from whorl.context import new_request, trace
 from whorl.engine.solr.sending import CONNECTIONS, PORTION, side_by_side
 from whorl.errors import EngineUnavailableError
 
-#: How long a thread waits for one that never comes.
+#: Timeout for a thread that never arrives, in seconds.
 PATIENCE_SECONDS = 240.0
 
 
 def test_two_are_on_their_way_at_once() -> None:
     """
-    Each request waits for another one beside it: with one at a time the first would wait for ever.
+    Two requests are sent at once: the barrier would block forever with one at a time.
     """
     together = threading.Barrier(CONNECTIONS)
 
@@ -31,7 +31,7 @@ def test_two_are_on_their_way_at_once() -> None:
 
 def test_no_more_are_made_ready_than_are_on_their_way_and_one() -> None:
     """
-    However many there are, few of them are held in memory.
+    Only a few requests are in memory at once.
     """
     made, sent = list[int](), list[int]()
 
@@ -47,7 +47,7 @@ def test_no_more_are_made_ready_than_are_on_their_way_and_one() -> None:
 
 def test_one_is_sent_by_who_sends_it() -> None:
     """
-    A document that somebody uploads needs no thread; nor does nothing at all.
+    A single request, such as an uploaded document, is sent without a thread.
     """
     assert side_by_side([1], lambda _: threading.current_thread()) == [threading.current_thread()]
     assert side_by_side([], lambda _: threading.current_thread()) == []
@@ -55,7 +55,8 @@ def test_one_is_sent_by_who_sends_it() -> None:
 
 def test_the_first_error_ends_it() -> None:
     """
-    Those behind it are not taken any more, but for the one that waits; those on their way have ended.
+    The first error stops the sending of further requests, except for the one already waiting; requests under way have
+    ended.
     """
     taken, ended = list[int](), set[int]()
 
@@ -77,7 +78,7 @@ def test_the_first_error_ends_it() -> None:
 
 def test_threads_know_the_request() -> None:
     """
-    What they do stands in its trace, and its deadline is theirs.
+    Sending threads share the caller's trace and deadline.
     """
     with new_request("mine"):
         assert side_by_side(range(3), lambda _: trace().request_id) == ["mine"] * 3
@@ -85,12 +86,13 @@ def test_threads_know_the_request() -> None:
 
 def test_documents_of_several_requests(store: Store) -> None:
     """
-    All of them are there; of one id twice the last stands, though the first is in another request.
+    All documents of several requests are stored; the last document with an id wins, even if the first is in another
+    request.
     """
     documents = [Document(f"portion-{number}", f"one two three four five {number}") for number in range(2 * PORTION)]
     twice = Document("portion-0", "six seven eight nine ten")
     try:
-        # What the collection offers is asked before.
+        # Read the collection's description beforehand.
         assert store.engine.scheme
         with new_request() as request:
             store.engine.index([*documents, twice])

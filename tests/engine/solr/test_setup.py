@@ -1,4 +1,4 @@
-"""Collections that somebody else has made and filled: what `check`, `init` and `backfill` make of them."""
+"""Setup of collections made and filled by others: `check`, `init` and `backfill`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def make(solr_cloud_url: str, tmp_path: Path) -> Iterator[Callable[..., SolrClie
         conf = tmp_path / name / "conf"
         conf.mkdir(parents=True)
         (conf / "managed-schema.xml").write_text(SCHEMA.format(more=more, several=several))
-        (conf / "solrconfig.xml").write_text(CONFIG.format(version="9.0"))
+        (conf / "solrconfig.xml").write_text(CONFIG.format(version="8.11.0"))
         create_collection(base_url, name, conf.parent)
         made.append(name)
         client = SolrClient(f"{base_url}/{name}")
@@ -78,7 +78,7 @@ def make(solr_cloud_url: str, tmp_path: Path) -> Iterator[Callable[..., SolrClie
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command where a whorl.toml of one's own is, and returns what it says."""
+    """Runner of a command in a folder for a whorl.toml, which returns the command's output."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str, fails: bool = False) -> str:
@@ -106,7 +106,7 @@ def search(client: SolrClient, query: str) -> list[str]:
 
 
 def hexadecimal(text: str) -> list[str]:
-    """Return the tokens of a text as Alfresco writes them: the hexadecimal of each 16 bits, without leading zeros."""
+    """Return the tokens of a text as Alfresco writes them: each 16 bits in hexadecimal, without leading zeros."""
     numbers = [high << 64 | low for high, low in plain_minima(tokens(text), 512)]
     return ["".join(f"{number >> shift & 0xFFFF:x}" for shift in range(112, -1, -16)) for number in numbers]
 
@@ -117,7 +117,7 @@ ALFRESCO = """<field name="MINHASH" type="string" indexed="true" stored="true" d
 
 def test_tokens_without_a_text(make: Callable[..., SolrClient], run: Run) -> None:
     """
-    Of Alfresco's tokens alone no sketch can be made: nobody advises it, nothing makes one, and the tokens still find.
+    Without texts, no command advises or makes sketches, and search uses Alfresco's tokens.
     """
     client = make(ALFRESCO, [{"id": name, "MINHASH": hexadecimal(text)} for name, text in TEXTS.items()])
     assert similar(run, client, "a") == ["b"]
@@ -136,7 +136,7 @@ def test_tokens_without_a_text(make: Callable[..., SolrClient], run: Run) -> Non
 
 
 def empty_sketches(client: SolrClient) -> list[dict[str, Any]]:
-    """Return updates that give documents the sketches of no text."""
+    """Return updates that set empty sketches."""
     name = f"{Scheme().name}+{SketchScheme().name}"
     there = client.select({"query": "*:*", "limit": 100, "fields": ["id"]}).documents
     fields = {"whorl_size": {"set": 0}, "whorl_sketch": {"set": ""}, "whorl_scheme": {"set": name}}
@@ -145,7 +145,7 @@ def empty_sketches(client: SolrClient) -> list[dict[str, Any]]:
 
 def test_empty_sketches_beside_tokens(make: Callable[..., SolrClient], run: Run) -> None:
     """
-    Sketches of no text do not stop the search by tokens; `check` sees them, and --repair takes them away.
+    Empty sketches do not prevent search by tokens; `check` reports them, and --repair removes them.
     """
     client = make(ALFRESCO, [{"id": name, "MINHASH": hexadecimal(text)} for name, text in TEXTS.items()])
     run("solr", "init", client.url)
@@ -162,8 +162,8 @@ def test_empty_sketches_beside_tokens(make: Callable[..., SolrClient], run: Run)
 
 def test_without_minhash(make: Callable[..., SolrClient], run: Run) -> None:
     """
-    Nothing is there that only FINGERPRINT asks for; what goes by sketches finds the same; FINGERPRINT says what it
-    lacks, and gets it from another run.
+    With --without-minhash, init adds nothing that only FINGERPRINT needs, and sketches find the same documents;
+    FINGERPRINT names the missing field, which another run adds.
     """
     client = make("", [{"id": name} for name in TEXTS])
     said = run("solr", "init", client.url, "--without-minhash")
@@ -190,7 +190,7 @@ BODY = '<field name="body" type="text_general" indexed="true" stored="true"/>'
 
 def test_a_text_of_another_name(make: Callable[..., SolrClient], run: Run, tmp_path: Path) -> None:
     """
-    The fields that hold texts are listed, one has to be named, and then all four commands lead somewhere.
+    Text fields with another name are listed; once one is named, all four commands work.
     """
     client = make(BODY, [{"id": name, "body": text} for name, text in TEXTS.items()])
     found = findings(run, client, fails=True)
@@ -211,7 +211,7 @@ def test_a_text_of_another_name(make: Callable[..., SolrClient], run: Run, tmp_p
 
 def test_a_run_with_the_wrong_field_is_repaired(make: Callable[..., SolrClient], run: Run, tmp_path: Path) -> None:
     """
-    An empty field, a copy of it and sketches of nothing: with the right field named, --repair puts all of it right.
+    --repair corrects an empty text field, its copyField and empty sketches, once the right field is named.
     """
     client = make(BODY, [{"id": name, "body": text} for name, text in TEXTS.items()])
     run("solr", "init", client.url, "--content", "content")
@@ -236,7 +236,8 @@ SEVERAL = '<field name="content" type="text_general"/><field name="name" type="t
 
 def test_documents_of_several_values(make: Callable[..., SolrClient], run: Run) -> None:
     """
-    As in Solr's own `_default`: they are still taken after init, and have one fingerprint and one sketch of all values.
+    Documents with several values, as in Solr's own `_default`, are accepted after init, and have one fingerprint and
+    one sketch of all values.
     """
     client = make(SEVERAL, [{"id": "a", "content": [" ".join(WORDS[:300]), " ".join(WORDS[300:])]}], several="true")
     assert "several-values" in findings(run, client, fails=True)
@@ -252,7 +253,7 @@ def test_documents_of_several_values(make: Callable[..., SolrClient], run: Run) 
         sketches = store.engine.sketches(["a", "b", "c"])
         assert sketches["a"] == sketches["b"] == sketches["c"]
         signatures = store.engine.signatures({"a": False, "c": False})
-        # The four shingles over the border between the values are not in Solr's tokens.
+        # The four shingles across the border between the values are not in Solr's tokens.
         one, whole = (set(signatures[name].tokens) for name in "ac")
         assert len(one & whole) >= 0.97 * len(one | whole)
         assert search(client, "FINGERPRINT:a_100")[0] == "a"
@@ -260,7 +261,7 @@ def test_documents_of_several_values(make: Callable[..., SolrClient], run: Run) 
 
 def test_a_fingerprint_of_one_value_is_widened(make: Callable[..., SolrClient], run: Run) -> None:
     """
-    Where a field of tokens takes one value and the text several, Solr refuses documents: --repair ends it.
+    Solr refuses multi-valued texts if the token field is single-valued; --repair makes it multi-valued.
     """
     client = make(SEVERAL, [], several="true")
     run("solr", "init", client.url)
@@ -285,7 +286,7 @@ def test_fields_that_are_called_as_alfresco_calls_them(
     make: Callable[..., SolrClient], run: Run, tmp_path: Path
 ) -> None:
     """
-    Braces, at signs and colons in the names of fields: every command works, and what is stored under them comes back.
+    Field names with braces, at signs and colons work in all commands, and their values are returned.
     """
     content = "{http://www.alfresco.org/model/content/1.0}content"
     documents: list[dict[str, Any]] = [
@@ -330,7 +331,7 @@ def test_fields_that_are_called_as_alfresco_calls_them(
 
 def test_init_makes_a_bare_collection_searchable(collections: Collections) -> None:
     """
-    After init a collection answers as one made from the configset; a second init adds nothing.
+    After init, a collection responds like one made from the configset; a second init adds nothing.
     """
     url = collections.make()
     assert codes(url) == {"no-fingerprints": Level.ERROR}
@@ -357,7 +358,7 @@ def test_init_makes_a_bare_collection_searchable(collections: Collections) -> No
 
 def test_init_uses_the_users_names(collections: Collections) -> None:
     """
-    With names of one's own, these are the fields that are made, copied and searched.
+    Fields with the user's names are created, filled and searched.
     """
     url = collections.make()
     names = FieldNames(minhash="tokens", content="body", name="title", dbid="nr", noderef="ref")
@@ -372,7 +373,7 @@ def test_init_uses_the_users_names(collections: Collections) -> None:
 
 def test_init_leaves_what_a_dynamic_field_holds(collections: Collections) -> None:
     """
-    A name that a dynamic field covers gets no field of its own, and a field that is filled no second copy.
+    Init adds no field for a name that matches a dynamic field, and no second copyField to a filled field.
     """
     dynamic = """<dynamicField name="*" type="plain" stored="true" multiValued="true"/>
     <field name="MINHASH" type="text_min_hash" indexed="true" stored="false" termVectors="true"/>

@@ -1,4 +1,4 @@
-"""The sketches in a Solr collection: made when a document is indexed, looked up, and added to what was there before."""
+"""Sketches in a Solr collection: made at indexing, looked up, and added to existing documents."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def test_a_batch_is_read_together(
     client: SolrClient, store: Store, sketches: Mapping[str, Sketch], monkeypatch: pytest.MonkeyPatch, large: int
 ) -> None:
     """
-    One call for all texts of a batch, whether it takes the compiled loops or not; the fields are those of single texts.
+    All texts of a batch are fingerprinted in one call, with and without the compiled loops; the fields equal those of
+    single texts.
     """
     monkeypatch.setattr(batch, "LARGE", large)
     monkeypatch.setattr(batch._Amount, "seen", 0)
@@ -62,7 +63,7 @@ def test_a_batch_is_read_together(
 
 def test_indexing_fills_the_fields(client: SolrClient, sketches: Mapping[str, Sketch]) -> None:
     """
-    Every document has the sketch of its text: whole, as tokens, and its size; a short one has an empty sketch.
+    Each document has the sketch of its text, its tokens and its size; a short text has an empty sketch.
     """
     for document in stored(client):
         expected = sketch_fields(sketches[document["id"]], Scheme())
@@ -74,7 +75,7 @@ def test_indexing_fills_the_fields(client: SolrClient, sketches: Mapping[str, Sk
 
 def test_sketches_by_id(store: Store, sketches: Mapping[str, Sketch]) -> None:
     """
-    The engine gives back the sketches that were stored.
+    The engine returns the stored sketches.
     """
     assert store.engine.sketch_scheme == SCHEME_NOW
     found = store.engine.sketches([*sketches, "nowhere"])
@@ -104,7 +105,7 @@ def test_candidates(
     store: Store, sketches: Mapping[str, Sketch], asked: int | None, minimum: int, sizes: tuple[int, int | None]
 ) -> None:
     """
-    Solr finds what counting finds, with the same scores in the same order, however many tokens are asked.
+    Solr returns the hits, scores and order of a plain count, for any number of tokens.
     """
     numbers = tuple(lookup_numbers(sketches["big"])[:asked].tolist())
     plan = SketchTokens("big", SCHEME_NOW, numbers, minimum, *sizes)
@@ -117,7 +118,7 @@ def test_candidates(
 
 def test_candidates_under_a_filter(store: Store, sketches: Mapping[str, Sketch]) -> None:
     """
-    Branches beside each other and a filter over them, as a calibrated search asks; pages are parts of one order.
+    Alternatives under a filter, as in a calibrated search, return the expected hits; pages follow one order.
     """
     numbers = tuple(lookup_numbers(sketches["big"])[:600].tolist())
     branches = [
@@ -133,7 +134,7 @@ def test_candidates_under_a_filter(store: Store, sketches: Mapping[str, Sketch])
 
 def test_candidates_in_any_order(store: Store, sketches: Mapping[str, Sketch]) -> None:
     """
-    They are the same with the same scores, the best first.
+    Unordered candidates have the same hits and scores, best first.
     """
     plan = BoundPlan(SketchTokens("big", SCHEME_NOW, tuple(lookup_numbers(sketches["big"])[:64].tolist()), 1, 0, None))
     ordered, others = (store.engine.candidates(plan, start=0, rows=1000, in_order=order) for order in (True, False))
@@ -145,8 +146,8 @@ def test_candidates_in_any_order(store: Store, sketches: Mapping[str, Sketch]) -
 
 def test_sketches_of_another_scheme_among_ours(client: SolrClient, sketches: Mapping[str, Sketch]) -> None:
     """
-    Even with tokens like ours they are no candidates. One that comes after the schemes were counted may be found, as
-    one without a sketch.
+    Documents with sketches of another scheme are no candidates, even with equal tokens. One added after the schemes
+    were counted may be found, without a sketch.
     """
     plan = BoundPlan(SketchTokens("big", SCHEME_NOW, tuple(lookup_numbers(sketches["big"])[:64].tolist()), 1, 0, None))
     other = {"id": "other", **sketch_fields(sketches["big"], Scheme()), SCHEME: "another"}
@@ -167,7 +168,7 @@ def test_sketches_of_another_scheme_among_ours(client: SolrClient, sketches: Map
 
 def test_a_sketch_of_another_scheme_is_not_compared(store: Store, sketches: Mapping[str, Sketch]) -> None:
     """
-    A plan of another scheme finds nothing, whatever its numbers.
+    A plan of another scheme finds nothing, even with equal numbers.
     """
     other = SketchScheme(k=2048)
     plan = SketchTokens("big", other, tuple(lookup_numbers(sketches["big"])[:64].tolist()), 1, 0, None)
@@ -186,7 +187,7 @@ def test_a_sketch_of_another_scheme_is_not_compared(store: Store, sketches: Mapp
 )
 def test_chosen(store: Store, groups: tuple[tuple[float, tuple[str, ...]], ...]) -> None:
     """
-    The documents that were chosen are found, by their scores, and no others.
+    Chosen documents are found with their scores, and no others.
     """
     page = store.engine.search(BoundPlan(Chosen("big", groups)), start=0, rows=100)
     there = {document.id for document in DOCUMENTS}
@@ -196,7 +197,7 @@ def test_chosen(store: Store, groups: tuple[tuple[float, tuple[str, ...]], ...])
 
 def test_damaged_ones_are_none() -> None:
     """
-    Those beside them are read: one that is not base64, one whose check sum does not hold, another scheme's, none.
+    A damaged, foreign or missing sketch reads as None, and the sketches around it are read.
     """
     made = text_sketch("one two three four five six seven", Scheme(), SCHEME_NOW)
     sound = sketch_fields(made, Scheme())
@@ -207,7 +208,7 @@ def test_damaged_ones_are_none() -> None:
 
 def test_the_request_stays_within_the_limit() -> None:
     """
-    Up to Lucene's limit tokens are asked as they are, beyond it in functions of fewer each.
+    Tokens are queried directly up to Lucene's limit, and beyond it in functions with fewer tokens each.
     """
 
     def parts(count: int) -> list[int]:
@@ -222,7 +223,7 @@ def test_the_request_stays_within_the_limit() -> None:
 
 def test_doctor_on_fields_that_are_not_as_needed(others: Any) -> None:
     """
-    Missing fields are a note with what adds them; a field of another kind is named.
+    Missing fields are reported with the command that adds them; a field of another type is named.
     """
     client = others('<field name="whorl_sample" type="string" stored="true" indexed="false"/>')
     initialise(client, FieldNames(content="content"), dry_run=False)
@@ -234,8 +235,8 @@ def test_doctor_on_fields_that_are_not_as_needed(others: Any) -> None:
 @pytest.mark.parametrize("metric", ["jaccard", "a_in_b", "b_in_a"])
 def test_similar_without_sketches(client: SolrClient, metric: str) -> None:
     """
-    A collection with MinHash tokens alone is searched by these: long documents whose exact share is well above the
-    threshold are found, intervals hold the truth for all but few, and the page says how rough it is.
+    A collection with MinHash tokens only is searched by these: long documents well above the threshold are found,
+    almost all intervals contain the exact share, and the page states its precision.
     """
     without_sketches(client)
     try:

@@ -1,4 +1,4 @@
-"""Which fields hold texts, counted on a real collection."""
+"""Fields with stored texts, counted on a real collection."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def url(solr_standalone_url: str) -> Iterator[str]:
 
 def test_texts_are_counted_by_field(url: str) -> None:
     """
-    Fields of words that documents have, dynamic ones too, most documents first; neither names, numbers nor tokens.
+    Text fields in use are listed by descending count, dynamic ones included; names, numbers and tokens are left out.
     """
     documents = [
         Document(
@@ -44,7 +44,7 @@ def test_texts_are_counted_by_field(url: str) -> None:
 
 def test_a_listing_names_the_first() -> None:
     """
-    A sentence has room for ten.
+    A listing names at most ten fields.
     """
     assert listing([TextField("body", 1), TextField("title", 1234)]) == "body (1 document), title (1,234 documents)"
     assert listing([TextField(f"f{number}", 2) for number in range(12)]).endswith("f9 (2 documents) and 2 more")

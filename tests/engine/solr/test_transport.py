@@ -1,4 +1,4 @@
-"""The way to Solr: what is sent again and what is not, how long it may take, and who is trusted."""
+"""Transport to Solr: retries, timeouts and trust."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _PATIENCE_SECONDS = 240.0
 
 
 class Door:
-    """A door before a real Solr that passes bytes on, but loses what comes through it first.
+    """Proxy before a real Solr that loses the first connections or responses, and passes on the rest.
 
     Args:
-        url: Of a core.
+        url: URL of a core.
         lost: Connections that are reset at once.
-        unanswered: Connections after those whose request goes to Solr, and whose answer is lost.
-        context: Of TLS, which ends at the door.
-        is_silent: Whether what is not lost is let wait for ever, instead of being passed on.
-        stalls_after: Bytes after which each connection reads nothing more for a while.
-        stall_seconds: How long, None for as long as there is the door.
+        unanswered: Further connections whose request reaches Solr, and whose response is lost.
+        context: TLS context of the proxy.
+        is_silent: Whether all other connections stay silent instead of reaching Solr.
+        stalls_after: Bytes after which each connection stops reading for a while.
+        stall_seconds: Duration of the stall, None for the proxy's lifetime.
     """
 
     def __init__(
@@ -65,10 +65,10 @@ class Door:
 
     @property
     def connections(self) -> int:
-        """How many have come, with those that nobody has let in yet."""
+        """Return the number of connections so far, including unaccepted ones."""
         with socket.socket() as mark:
             mark.bind(("127.0.0.1", 0))
-            # They are let in as they came: once this one is, all before it have been.
+            # Connections are accepted in order: once this one is accepted, so are all before it.
             taken = self._marks[mark.getsockname()] = threading.Event()
             mark.connect(self._listener.getsockname())
             assert taken.wait(_PATIENCE_SECONDS)
@@ -80,7 +80,7 @@ class Door:
 
     def __exit__(self, *_: object) -> None:
         self._closed.set()
-        # Wakes threads up, which closing would not.
+        # Shutting down wakes waiting threads up, which closing would not.
         for each in [self._listener, *self._open]:
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -134,7 +134,7 @@ def _copy(source: socket.socket, target: socket.socket, is_lost: bool) -> None:
     with contextlib.suppress(OSError, ssl.SSLError):
         while part := source.recv(65_536):
             if is_lost:
-                # Solr has answered, so what it was asked is done.
+                # Solr has responded, so it has processed the request.
                 _reset(target)
                 return
             target.sendall(part)
@@ -150,7 +150,7 @@ def _reset(connection: socket.socket) -> None:
 
 @pytest.fixture(scope="module")
 def core(solr_standalone_url: str) -> Iterator[str]:
-    """URL of a core of these tests' own."""
+    """URL of a core for these tests."""
     base_url = solr_standalone_url.rpartition("/")[0]
     yield solr_runtime.make_collection(base_url, "whorl_test_transport")
     solr_runtime.drop(base_url, "whorl_test_transport")
@@ -174,7 +174,7 @@ def asked_often(url: str, retries: int) -> tuple[Trace, EngineUnavailableError |
 )
 def test_what_was_lost_is_asked_again(core: str, lost: int, retries: int, asked: int) -> None:
     """
-    As often as the settings say and no more; each attempt is noted.
+    A lost request is retried as often as the settings allow, and each attempt is recorded.
     """
     with Door(core, lost=lost) as door:
         trace, error = asked_often(door.url, retries)
@@ -186,7 +186,7 @@ def test_what_was_lost_is_asked_again(core: str, lost: int, retries: int, asked:
 
 def test_documents_whose_answer_was_lost_are_there_once(core: str) -> None:
     """
-    They are sent again, and replace what the first attempt has left; so do deletions.
+    Documents and deletions whose response was lost are sent again, without duplicates.
     """
     with Door(core, unanswered=1) as door, contextlib.closing(SolrClient(door.url, link=Link(retries=1))) as client:
         client.add([{"id": "twice", "content": "seven silver spoons"}])
@@ -200,7 +200,7 @@ def test_documents_whose_answer_was_lost_are_there_once(core: str) -> None:
 
 def test_a_change_of_the_schema_is_not_sent_again(core: str) -> None:
     """
-    It would be refused, because the first attempt may have done it.
+    A schema change is not retried, since Solr would refuse it if the first attempt had succeeded.
     """
     command = {"add-field": {"name": "once", "type": "string"}}
     with Door(core, unanswered=1) as door, contextlib.closing(SolrClient(door.url, link=Link(retries=5))) as client:
@@ -215,7 +215,7 @@ def test_a_change_of_the_schema_is_not_sent_again(core: str) -> None:
 
 def test_what_was_too_slow_is_not_asked_again(core: str) -> None:
     """
-    A Solr that is slow would only get more to do.
+    A request that timed out is not retried, which would add to the load of a slow Solr.
     """
     link = Link(retries=5)
     with Door(core, is_silent=True) as door:
@@ -227,13 +227,14 @@ def test_what_was_too_slow_is_not_asked_again(core: str) -> None:
 
 def test_who_has_less_time_waits_less(core: str, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The deadline of a request ends its waiting for Solr, also for an answer to documents; without time nothing is sent.
+    A request's deadline limits the wait for Solr, also for the response to documents; after the deadline nothing is
+    sent.
     """
     send = connections._send
 
     def sent(*request: Any) -> None:
         send(*request)
-        # All the time passes while the answer is waited for.
+        # The time passes while the client waits for the response.
         clock.sleep(0.2)
 
     monkeypatch.setattr(connections, "_send", sent)
@@ -250,7 +251,7 @@ def test_who_has_less_time_waits_less(core: str, clock: Clock, monkeypatch: pyte
 
 def test_no_pause_goes_beyond_the_end(clock: Clock) -> None:
     """
-    Who has no time left for another attempt is told at once.
+    Without time for another attempt, the error is raised at once.
     """
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
@@ -289,7 +290,7 @@ def tls_for(authority: trustme.CA, name: str) -> ssl.SSLContext:
 
 def test_an_authority_of_ones_own(core: str, authority: trustme.CA, ca_file: Path) -> None:
     """
-    With its file Solr is trusted, for all that a store does, adding documents too.
+    With the authority's file, Solr is trusted in all operations of a store.
     """
     settings = Settings.load({"WHORL_SOLR_CA": str(ca_file)})
     with Door(core, context=tls_for(authority, "127.0.0.1")) as door, open_store(door.url, settings) as store:
@@ -303,7 +304,8 @@ def test_whom_nobody_vouches_for(
     core: str, authority: trustme.CA, ca_file: Path, settings: dict[str, str], name: str
 ) -> None:
     """
-    Neither an unknown authority nor another's certificate does; it is asked once, and the message says what would help.
+    An unknown authority or another host's certificate is not trusted; there is no retry, and the message gives a
+    remedy.
     """
     environment = {variable: str(ca_file) for variable in settings}
     with Door(core, context=tls_for(authority, name)) as door:
@@ -315,7 +317,7 @@ def test_whom_nobody_vouches_for(
 
 def test_trust_can_be_given_up(core: str, authority: trustme.CA) -> None:
     """
-    Only by saying so.
+    A certificate is left unchecked only if the setting says so.
     """
     settings = Settings.load({"WHORL_SOLR_VERIFY": "false"})
     with Door(core, context=tls_for(authority, "other.example")) as door, open_store(door.url, settings) as store:
@@ -326,7 +328,7 @@ def test_the_environment_does_not_choose_whom_to_trust(
     core: str, authority: trustme.CA, ca_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Settings do; a variable of the HTTP library is not one of them.
+    Only whorl's settings decide on trust, not variables of the HTTP library.
     """
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(ca_file))
     with Door(core, context=tls_for(authority, "127.0.0.1")) as door:
@@ -337,7 +339,7 @@ def test_the_environment_does_not_choose_whom_to_trust(
 
 def test_a_file_without_certificates(core: str, authority: trustme.CA, tmp_path: Path) -> None:
     """
-    It is told as what it is, before or when Solr is asked.
+    A file without certificates is reported by the name of its setting.
     """
     (tmp_path / "ca.pem").write_text("no certificate", encoding="utf-8")
     settings = Settings.load({"WHORL_SOLR_CA": str(tmp_path / "ca.pem")})
@@ -349,7 +351,7 @@ def test_a_file_without_certificates(core: str, authority: trustme.CA, tmp_path:
 
 def test_plain_http_where_tls_is_spoken(core: str) -> None:
     """
-    https to a port without TLS is told so.
+    https to a port without TLS is reported as a TLS problem.
     """
     with (
         open_store(core.replace("http://", "https://"), Settings.load({})) as store,
@@ -361,7 +363,7 @@ def test_plain_http_where_tls_is_spoken(core: str) -> None:
 @pytest.mark.parametrize(("silence", "stall"), [(240.0, 1.5), (0.6, None)])
 def test_a_solr_that_stalls_in_the_middle_of_a_body(core: str, silence: float, stall: float | None) -> None:
     """
-    Sending has the time of an answer, not the time to connect, and the message names the setting that gives it more.
+    The timeout for sending is that of a response, not the connect timeout; the message names its setting.
     """
     text = "a b c d e " * 1_000_000
     with (
@@ -378,9 +380,9 @@ def test_a_solr_that_stalls_in_the_middle_of_a_body(core: str, silence: float, s
 
 def test_who_cannot_be_connected_to(core: str) -> None:
     """
-    The message names the time to connect and its setting.
+    The message names the connect timeout and its setting.
     """
-    # A listener whose queue is full takes no more connections.
+    # A listener with a full queue accepts no more connections.
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full, contextlib.ExitStack() as opened:
         address = full.getsockname()
         for _ in range(8):

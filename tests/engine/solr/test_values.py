@@ -1,4 +1,4 @@
-"""Types on a real Solr: those of somebody else's schema, those beside words, and a collection that has none yet."""
+"""Typed values on a real Solr: types of a foreign schema, typed dynamic fields, and a collection without types."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from tests import solr_runtime
-from whorl import Document, open_store
+from whorl import Document, Order, open_store
+from whorl.engine.solr import engine
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.schema import FieldNames
+from whorl.engine.solr.doctor import check
+from whorl.engine.solr.schema import FieldNames, Schema, names_in_use
 from whorl.engine.solr.setup import initialise
-from whorl.errors import FieldError
+from whorl.engine.solr.values import used_names
+from whorl.errors import EngineResponseError, FieldError
 from whorl.model import PropertyValue
 from whorl.planning.clauses import Kind
 from whorl.store import Store
@@ -34,7 +37,7 @@ DECLARED = [
 @pytest.fixture
 def client(solr_standalone_url: str) -> Iterator[SolrClient]:
     """
-    A core of its own, whose schema a test may change.
+    A core for one test, which may change its schema.
     """
     base_url, name = solr_standalone_url.rsplit("/", 1)[0], f"whorl_typed_{uuid.uuid4().hex[:8]}"
     client = SolrClient(solr_runtime.make_collection(base_url, name))
@@ -51,7 +54,7 @@ def ids(store: Store, query: str) -> list[str]:
 
 def test_types_of_a_schema(client: SolrClient) -> None:
     """
-    The schema's own types decide, dynamic fields included; a property in such a field is kept once.
+    The schema's own types decide, including dynamic fields; a property in a typed field is stored once.
     """
     for step in DECLARED:
         client.post("schema", step)
@@ -68,10 +71,11 @@ def test_types_of_a_schema(client: SolrClient) -> None:
         assert known["kind"] == {Kind.KEYWORD: "kind"}
         assert known["free"] == {Kind.TEXT: "free", Kind.KEYWORD: "whorl_keyword_free"}
         assert known["name"] == {Kind.TEXT: "name"}
-        # A field that cannot be searched leaves the value that is kept beside it.
+        # If a property's own field is not searchable, its typed dynamic field remains.
         assert known["hidden"] == {Kind.KEYWORD: "whorl_keyword_hidden"}
         assert not {"MINHASH", "_version_", "whorl_digest"} & known.keys()
-        assert store.engine.fields().find("other_n") == {Kind.INTEGER: "other_n"}
+        assert store.engine.fields().find("size_n") == {Kind.INTEGER: "size_n"}
+        assert store.engine.fields().find("other_n") is None
         for query in (
             "year:[2000 TO *]",
             "year:2021",
@@ -96,7 +100,7 @@ def test_types_of_a_schema(client: SolrClient) -> None:
 
 def test_a_collection_without_types(client: SolrClient) -> None:
     """
-    A collection made before has words alone, and says so; init and indexing again give it types.
+    An older collection has words only, and says so; init and indexing again add types.
     """
     for kind in ("keyword", "integer", "float", "date", "boolean"):
         client.post("schema", {"delete-dynamic-field": {"name": f"whorl_{kind}_*"}})
@@ -117,10 +121,71 @@ def test_a_collection_without_types(client: SolrClient) -> None:
 
 def test_a_field_is_known_when_it_is_searchable(client: SolrClient) -> None:
     """
-    What this store has indexed is known at once, and gone from no cache.
+    A field that this store has indexed is known at once, despite the cache.
     """
     with open_store(client.url) as store:
         with pytest.raises(FieldError):
             store.search("fresh:1")
         store.index([Document("a", "", properties={"fresh": 1})])
         assert ids(store, "fresh:1") == ["a"]
+
+
+def test_a_mistyped_name_that_a_pattern_fits_is_an_error(client: SolrClient) -> None:
+    """
+    A dynamic field without documents is unknown; declared fields are known, and the hint names one with documents.
+    """
+    for pattern, name in (("*_s", "string"), ("*_i", "pint")):
+        client.post("schema", {"add-dynamic-field": {"name": pattern, "type": name, "indexed": True, "stored": True}})
+    client.post("schema", {"add-field": {"name": "declared_s", "type": "string"}})
+    with open_store(client.url) as store:
+        with pytest.raises(FieldError, match="no field 'author_s'"):
+            store.search("author_s:debian")
+        store.index([Document("a", "", properties={"author_s": "debian", "pages_i": 3})])
+        assert ids(store, "author_s:debian AND pages_i:[1 TO 5]") == ["a"]
+        assert ids(store, "declared_s:x") == []
+        for query, name in (
+            ("authr_s:debian", "author_s"),
+            ("pagse_i:[1 TO 5]", "pages_i"),
+            ("EXISTS:pags_i", "pages_i"),
+        ):
+            with pytest.raises(FieldError, match="the store has no field") as raised:
+                store.search(query)
+            assert raised.value.hint == f"Did you mean {name}?"
+        assert store.documents(["a"])["a"].properties == {"author_s": ("debian",), "pages_i": (3,)}
+
+
+def test_a_field_that_another_process_has_filled(client: SolrClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Before a name is refused, Solr is asked again, unless the cached list of fields is fresh.
+    """
+    monkeypatch.setattr(engine, "_LATEST_SECONDS", -1.0)
+    with open_store(client.url) as reader, open_store(client.url) as writer:
+        reader.index([Document("a", "", properties={"first": "x"})])
+        assert ids(reader, "first:x") == ["a"]
+        writer.index([Document("b", "", properties={"second": "y"})])
+        assert ids(reader, "second:y") == ["b"]
+        assert reader.search("*", order=[Order("second")]).total == 2
+
+
+def test_a_solr_that_does_not_tell_the_fields_in_use(client: SolrClient) -> None:
+    """
+    Field patterns are used if the user has no access to Luke.
+    """
+    schema = Schema("id", {"id": {"type": "string"}}, {"*_i": {"type": "pint"}}, {})
+    with pytest.raises(EngineResponseError):
+        names_in_use(SolrClient(f"{client.url}_gone"))
+    assert used_names(SolrClient(f"{client.url}_gone"), schema) is None
+    assert used_names(client, schema) is not None
+
+
+def test_names_of_a_collection_made_before(client: SolrClient) -> None:
+    """
+    Without the name separators in an older collection, names match only as whole words, and check reports it.
+    """
+    client.post("schema", {"replace-field": {"name": "name", "type": "text_whorl", "indexed": True, "stored": True}})
+    with open_store(client.url) as store:
+        store.index([Document("a", "", "lease_2024.txt")])
+        assert (ids(store, "name:2024"), ids(store, "2024")) == ([], [])
+        assert ids(store, "name:lease_2024.txt") == ids(store, "lease_20*") == ids(store, "name:lease_20*") == ["a"]
+    assert [each.code for each in check(client, FieldNames()) if each.code == "whole-names"] == ["whole-names"]
+    assert "text_whorl_names" not in " ".join(initialise(client, FieldNames(), dry_run=True))

@@ -1,1 +1,1 @@
-"""All that is particular to Solr; no other package spells its syntax."""
+"""Solr engine; no other package contains Solr syntax."""

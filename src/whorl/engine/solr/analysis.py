@@ -1,4 +1,4 @@
-"""Which words a collection's own analysis makes of texts, asked by `/analysis/document`."""
+"""Detection of a collection's word-break profile from Solr's `/analysis/document` handler."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from whorl.fingerprint.words.tokenizer import PROFILES, tokens
 if TYPE_CHECKING:
     from whorl.engine.solr.client import SolrClient
 
-#: Java's name of the stage that makes shingles of words.
+#: Java class name of the analysis stage that makes shingles.
 _SHINGLES = "ShingleFilter"
 
 
 def seen_profile(client: SolrClient, key: str, field: str, shingle_size: int, expected: str) -> str | None:
-    """Return the word-break profile under which whorl makes the very words that a field's analysis makes.
+    """Return the word-break profile under which whorl splits text into the same words as a field's analysis.
 
-    Texts of fewer words than a shingle are asked for: Solr shows every token of every stage, and a text that makes any
-    MinHash tokens makes hundreds.
+    The probe is sent as texts shorter than a shingle: Solr returns every token of every stage, and a text with at least
+    one shingle would return hundreds of MinHash tokens.
 
     Args:
-        client: Where the collection is.
+        client: Client of the collection.
         key: The unique key.
-        field: The indexed tokens.
+        field: The field of indexed tokens.
         shingle_size: Words in a shingle.
-        expected: The profile that is looked at first.
+        expected: The profile to try first.
 
     Returns:
-        One of `PROFILES`; None if the analysis is of another kind, or cannot be asked.
+        One of `PROFILES`; None if no profile gives the same words, or the handler cannot be called.
     """
     texts = list(_short_texts(shingle_size))
     documents = "".join(
@@ -50,7 +50,7 @@ def seen_profile(client: SolrClient, key: str, field: str, shingle_size: int, ex
 
 
 def _short_texts(shingle_size: int) -> Iterator[str]:
-    """Cut the probe into texts that make no shingle, as far as one piece of it alone does not."""
+    """Cut the probe into texts shorter than a shingle, except where a single piece is already longer."""
     text = ""
     for piece in PROBE.split():
         longer = f"{text} {piece}".strip()
@@ -62,8 +62,8 @@ def _short_texts(shingle_size: int) -> Iterator[str]:
 
 
 def _words(answer: Answer, document: str, field: str, text: str) -> list[str]:
-    """Return what the last stage before the shingles makes of a text."""
-    # Pairs of a stage's class and its tokens, one list for both.
+    """Return the output of the last stage before the shingles."""
+    # The list alternates between a stage's class and its tokens.
     stages: Sequence[object] = answer["analysis"][document][field]["index"][text]
     shingles = [at for at, stage in enumerate(stages) if isinstance(stage, str) and stage.endswith(_SHINGLES)]
     found = stages[shingles[0] - 1]

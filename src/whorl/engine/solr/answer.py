@@ -1,4 +1,4 @@
-"""Solr's answers: JSON objects whose parts are read with the types that they must have."""
+"""Solr responses: JSON objects whose members are read with type checks."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, NoReturn
 
 from whorl.errors import EngineResponseError, WhorlError
 
-#: A JSON object as it goes to Solr.
+#: A JSON object sent to Solr.
 Json = dict[str, Any]
 
 
 class Answer(Json):
-    """A JSON object in an answer; a part that is missing or of another type is an error that names the address.
+    """JSON object of a response; a member that is missing or has the wrong type raises an error with the URL.
 
     Args:
-        url: Of the collection.
+        url: The collection's URL.
         parts: The object.
     """
 
@@ -29,31 +29,31 @@ class Answer(Json):
         raise strange(self.url, f"no {key!r} in {', '.join(map(repr, self)) or 'an empty object'}")
 
     def object(self, key: str, *, is_optional: bool = False) -> Answer:
-        """Return a part that is an object; an empty one where an optional part is missing."""
+        """Return a member that is an object; an empty object if an optional member is missing."""
         return Answer(self.url, {} if is_optional and key not in self else self._typed(key, dict, "object"))
 
     def objects(self, key: str, *, is_optional: bool = False) -> list[Answer]:
-        """Return a part that is a list of objects; an empty one where an optional part is missing."""
+        """Return a member that is a list of objects; an empty list if an optional member is missing."""
         parts = [] if is_optional and key not in self else self._typed(key, list, "list")
         if not all(isinstance(each, dict) for each in parts):
             raise strange(self.url, f"{key!r} is no list of objects")
         return [Answer(self.url, each) for each in parts]
 
     def text(self, key: str) -> str:
-        """Return a part that is a text."""
+        """Return a member that is a string."""
         return str(self._typed(key, str, "text"))
 
     def number(self, key: str) -> float:
-        """Return a part that is a number."""
+        """Return a member that is a number."""
         return float(self._typed(key, (int, float), "number"))
 
     def count(self, key: str) -> int:
-        """Return a part that is a whole number."""
+        """Return a member that is an integer."""
         return int(self._typed(key, int, "whole number"))
 
     def _typed(self, key: str, kind: type | tuple[type, ...], called: str) -> Any:
         value = self[key]
-        # Python reads numbers of any length, and no Solr writes one of more than 64 bits.
+        # Python parses integers of any length; Solr writes none of more than 64 bits.
         if not isinstance(value, kind) or (isinstance(value, int) and value.bit_length() > 63):
             raise strange(self.url, f"{key!r} is no {called}: {value!r:.80}")
         return value
@@ -61,12 +61,12 @@ class Answer(Json):
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """What a search handler answers.
+    """Response of a search handler.
 
     Args:
-        total: Documents that match in all.
-        documents: Those on the page; a field that a document lacks is an error, unless it is asked for by `get`.
-        answer: All of it: facets, term vectors, the cursor's next mark.
+        total: Number of matching documents.
+        documents: Documents on the page; indexing a field that a document lacks raises an error, `get` does not.
+        answer: The whole response: facets, term vectors, the next cursor mark.
     """
 
     total: int
@@ -75,22 +75,22 @@ class Selected:
 
     @classmethod
     def read(cls, answer: Answer) -> Selected:
-        """Read an answer of a search handler."""
+        """Read the response of a search handler."""
         response = answer.object("response")
         return cls(response.count("numFound"), response.objects("docs"), answer)
 
 
 def strange(url: str, what: str) -> EngineResponseError:
-    """Return the error for an answer that no Solr gives."""
+    """Return the error for a response that cannot come from Solr."""
     message = f"{url} answers, but not as a Solr does ({what}); is this a Solr's address?"
     return EngineResponseError(message, status=200, detail=what)
 
 
 @contextmanager
 def reading(url: str) -> Iterator[None]:
-    """Turn what goes wrong while deep answers are read, those of the schema and the configuration, into that error.
+    """Turn the errors raised while nested responses (schema, configuration) are read into EngineResponseError.
 
-    They have hundreds of parts; that one of them has another shape is seen where it is used.
+    These responses have hundreds of members, so a malformed one is noticed only where it is used.
     """
     try:
         yield
@@ -101,10 +101,10 @@ def reading(url: str) -> Iterator[None]:
 
 
 def vectors(answer: Answer, field: str) -> dict[str, dict[str, int]]:
-    """Return each document's tokens of a field with their frequencies, by unique key, from a term vector answer.
+    """Return each document's tokens of a field with their frequencies, by unique key, from a term vector response.
 
     Raises:
-        EngineResponseError: The answer has another shape; it is to be asked for with json.nl=map.
+        EngineResponseError: The response has another shape; the request must have json.nl=map.
     """
     with reading(answer.url):
         return {
@@ -115,16 +115,16 @@ def vectors(answer: Answer, field: str) -> dict[str, dict[str, int]]:
 
 
 def first_text(value: object) -> str:
-    """Return a field's value, the first of several, as text."""
+    """Return a field's first value as text."""
     return next(iter(texts(value)), "")
 
 
 def whole_text(value: object) -> str:
-    """Return a field's values as one text: several are read one after the other, each on lines of its own."""
+    """Return a field's values as one text, joined by line feeds."""
     return "\n".join(texts(value))
 
 
 def texts(value: object) -> list[str]:
-    """Return the values of a field as texts; Solr writes one that cannot be several without brackets."""
+    """Return a field's values as texts; Solr returns the value of a single-valued field without a list."""
     values = value if isinstance(value, list) else [value]
     return [str(each) for each in values if each is not None]

@@ -1,7 +1,8 @@
-"""What an atomic update would lose: Solr makes the whole document again, from what it can read back.
+"""Check that atomic updates lose no field values in a Solr collection.
 
-It reads stored fields, and docValues that it counts as stored; it fills copyField destinations from their sources,
-whatever was in them before. A field that holds values and is none of that would be empty afterwards, without a word.
+At an atomic update, Solr rebuilds the whole document from the values that it can read back: stored fields, and
+docValues fields with useDocValuesAsStored. It fills copyField destinations from their sources and discards their
+previous values. An atomic update silently empties every other field.
 """
 
 from __future__ import annotations
@@ -19,21 +20,22 @@ from whorl.engine.solr.request import listed
 from whorl.engine.solr.schema import Collection, names_in_use
 from whorl.errors import EngineResponseError, SchemaError
 
-#: Fields that Solr fills itself, and those that the update sets.
+#: Fields that Solr fills itself, and fields that the update sets.
 _NOT_LOST = frozenset({"_version_", "_root_", "_nest_path_", PASSAGES, *NEEDED})
-#: In the names of the fields that a type of several parts keeps them in; they are made again with their parent.
+#: Part of the names of subfields of a multi-part field type; Solr rebuilds them with their parent field.
 _PART_OF_A_FIELD = "___"
-#: Documents looked at one by one where a query cannot tell.
+#: Documents checked one by one when a query cannot decide.
 _MOST_SUSPECTS = 1000
 
 
 def require_safe(client: SolrClient, collection: Collection) -> None:
-    """Raise unless an atomic update of any document leaves all fields as they are.
+    """Raise an error unless an atomic update of any document leaves all its fields unchanged.
 
-    A document that brings a copyField destination values of its own beside those of its sources is not found out.
+    The check misses documents whose copyField destination has other values in addition to the copied ones.
 
     Raises:
-        SchemaError: The schema has no `_version_`, or documents have values that would be lost; all fields are named.
+        SchemaError: The schema has no `_version_`, or documents have values that would be lost; the message names all
+            these fields.
     """
     if "_version_" not in collection.schema.fields:
         raise SchemaError(
@@ -57,7 +59,7 @@ class _Losses:
             self._sources.setdefault(destination, []).append(source)
 
     def all(self) -> Iterator[str]:
-        """Yield what would be lost, each with its field and the reason."""
+        """Yield a description of each loss, with the field and the reason."""
         fields = self._collection.schema.fields
         yield from self._unreadable([name for name in fields if name != self._collection.names.key])
         if any(not self._is_kept(each) and _holds(each) for each in self._dynamic.values()):
@@ -76,14 +78,14 @@ class _Losses:
                 yield f"{name!r} is neither stored nor docValues ({count})"
 
     def _copied(self, destination: str) -> Iterator[str]:
-        """Yield a destination that its sources would not fill again."""
+        """Yield the destination if Solr would not fill it again from its sources."""
         about = self._about(destination)
         if destination in _NOT_LOST or about is None or not (_holds(about) or self._is_kept(about)):
             return
         sources = [name for pattern in self._sources[destination] for name in self._matching(pattern)]
         unreadable = [name for name in sources if not self._is_kept(self._about(name) or {})]
         if not _holds(about) or "*" in destination:
-            # Whether it is in use cannot be asked; what can be read back of its sources is all there is.
+            # A query cannot find out if the destination is in use, so only its sources decide.
             if unreadable:
                 yield f"{destination!r} is copied from {unreadable[0]!r}, which is not stored"
         elif unreadable:
@@ -93,19 +95,19 @@ class _Losses:
             yield f"{destination!r} holds values that were not copied from {', '.join(map(repr, sources))} ({own})"
 
     def _own(self, destination: str) -> str:
-        """Return how many documents have a destination filled and no source, or "" for none."""
+        """Return the number of documents with a filled destination and no source, as text; "" for none."""
         if "*" in self._sources[destination]:
             return ""
         sources = [name for pattern in self._sources[destination] for name in self._matching(pattern)]
         query = {"bool": {"filter": [exists(destination)], "must_not": [exists(name) for name in sources]}}
         body = {"query": query, "limit": _MOST_SUSPECTS, "fields": listed([self._collection.names.key, *sources])}
         found = self._client.select(body)
-        # A source of which no word is left is not found, but read.
+        # A source whose analysis leaves no word cannot be searched, but can be read back.
         innocent = sum(any(name in document for name in sources) for document in found.documents)
         return _counted(found.total - innocent)
 
     def _nested(self) -> Iterator[str]:
-        """Yield the documents that are parts of others: their blocks would be torn."""
+        """Yield a description of nested documents, since an atomic update would break their blocks."""
         root, key = "_root_", self._collection.names.key
         if not self._collection.schema.fields.get(root, {}).get("indexed"):
             return
@@ -114,7 +116,7 @@ class _Losses:
             yield f"there are documents within documents ({count})"
 
     def _count(self, query: Mapping[str, Any]) -> str:
-        """Say how many documents match, or "" for none; what cannot be asked may be any number."""
+        """Return the number of matching documents as text, "" for none; a field that is not searchable may have any."""
         try:
             return _counted(self._client.count(query))
         except EngineResponseError as error:
@@ -126,7 +128,7 @@ class _Losses:
         return self._collection.schema.describe(name)
 
     def _is_kept(self, about: Json) -> bool:
-        """Say whether Solr can read a field's values back as they were given."""
+        """Check whether Solr can read a field's values back unchanged."""
         kind = str(self._collection.schema.types.get(str(about.get("type")), {}).get("class"))
         has_values = about.get("docValues") and about.get("useDocValuesAsStored") and "Collation" not in kind
         return bool(about.get("stored") or has_values)
@@ -135,22 +137,22 @@ class _Losses:
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in self._sources)
 
     def _matching(self, pattern: str) -> list[str]:
-        """Return the fields that a source of a copyField names."""
+        """Return the fields that match the source pattern of a copyField."""
         if "*" not in pattern:
             return [pattern]
         names = [*self._collection.schema.fields, *self._names_in_use]
         fitting = dict.fromkeys(name for name in names if fnmatch.fnmatchcase(name, pattern))
-        # What is copied is not copied on.
+        # Solr does not copy a copyField destination on to other fields.
         return [name for name in fitting if name not in _NOT_LOST and not self._is_destination(name)]
 
     @cached_property
     def _names_in_use(self) -> list[str]:
-        """The names of all fields that documents have or had, those of dynamic fields too."""
+        """Names of all fields that documents have or had, including dynamic fields."""
         return sorted(names_in_use(self._client))
 
 
 def _holds(about: Json) -> bool:
-    """Say whether documents can have values in a field that a search can see."""
+    """Check whether documents can have searchable values in a field."""
     return bool(about.get("indexed") or about.get("docValues"))
 
 

@@ -1,7 +1,8 @@
-"""`whorl solr backfill`: sketches for documents that are there already, made from their stored texts.
+"""`whorl solr backfill`: add sketches to documents already in a collection, made from their stored texts.
 
-Only the four fields of the sketch are set, by atomic updates; what these would lose of other fields is looked for
-beforehand. Each update names the version that was read: a document that somebody changes meanwhile is left alone.
+Atomic updates set only the four fields of the sketch (and the field of passages); a check beforehand makes sure that
+they lose no other field. Each update names the version that was read, so a document that changes in the meantime is
+left alone.
 """
 
 from __future__ import annotations
@@ -29,26 +30,26 @@ from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnow import PassageScheme
 
-#: Documents fetched, and sent, at once; each brings its whole text.
+#: Documents fetched and sent per request; each includes its whole text.
 DEFAULT_BATCH = 100
-#: Ids listed at once. Whatever their number, Solr goes through all documents that match to tell which ones are next.
+#: Ids listed per request. Solr goes through all matching documents to find the next page, whatever its size.
 _LISTED_AT_ONCE = 10_000
-#: After so many the index is told to keep what it has: the next run then knows of them, however this one ends.
+#: Documents between commits: a later run sees committed updates, however this run ends.
 _COMMIT_EVERY = 10_000
-#: Of a document without a version, Solr only asks that it is there.
+#: `_version_` for a document without a version: Solr then only requires that it exists.
 _ANY_VERSION = 1
 
 
 def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> tuple[Collection, int]:
-    """Return what a collection offers and how many of its documents are to be looked at; nothing is changed.
+    """Return the collection and the number of documents to process; nothing is changed.
 
     Args:
-        client: Where the collection is.
-        wanted: What it calls its fields.
-        repair: Whether sketches of no shingles are made again.
+        client: Client of the collection.
+        wanted: The collection's field names.
+        repair: Whether empty sketches are made again.
 
     Raises:
-        SchemaError: The documents cannot be given sketches; the message says why and what would work.
+        SchemaError: The documents cannot get sketches; the message gives the reason and a remedy.
     """
     collection = inspect(client, wanted)
     if not collection.has_sketches:
@@ -58,12 +59,12 @@ def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> 
         )
     _require_text(client, collection, wanted, repair=repair)
     require_safe(client, collection)
-    # A question for each: together they would be asked slowly for each page.
+    # One query each: combined, they would run slowly for every page.
     return collection, sum(map(client.count, _queries(collection, repair=repair)))
 
 
 def _require_text(client: SolrClient, collection: Collection, wanted: FieldNames, *, repair: bool) -> None:
-    """Raise unless there is something to make sketches from, or there are empty ones to take away."""
+    """Raise SchemaError unless documents have stored texts, or empty sketches can be removed."""
     content = collection.content
     if content is not None:
         if not collection.has_searchable_text or client.count(exists(content)) or not client.count(EVERYTHING):
@@ -89,27 +90,27 @@ def backfill(
     repair: bool = False,
     progress: Callable[[Backfilled], None] | None = None,
 ) -> Backfilled:
-    """Give every document that has a text and no sketch its own; those that have one are left alone.
+    """Add sketches to all documents that have a text and no sketch; documents with a sketch stay unchanged.
 
-    A run that is stopped, however that happens, is completed by another one.
+    If a run stops early, for any reason, another run completes it.
 
     Args:
-        client: Where the collection is.
-        wanted: What it calls its fields.
-        batch: Documents at once, at least 1.
-        repair: Whether to make sketches of no shingles again too, as they are written while the wrong field is taken
-            for the text; where a document has no text, its sketch is taken away.
-        progress: Called before the first batch and after each with what is done by then.
+        client: Client of the collection.
+        wanted: The collection's field names.
+        batch: Documents per request, at least 1.
+        repair: Whether to make empty sketches again too (they come from runs with the wrong text field), and to remove
+            the sketches of documents without a text.
+        progress: Called before the first batch and after each one with the counts so far.
 
     Raises:
-        SchemaError: The documents cannot be given sketches; nothing has been changed.
-        EngineError: Solr fails; what was sent before stays.
+        SchemaError: The documents cannot get sketches; nothing has been changed.
+        EngineError: Solr failed; updates sent before remain.
     """
     if batch < 1:
         raise ParameterError(f"batch must be at least 1, got {batch}")
     collection, total = prepare(client, wanted, repair=repair)
     done, committed = Backfilled(total), 0
-    # What is not visible yet would be read in its old version, and be refused.
+    # Solr would return uncommitted documents in their old version, and then refuse the updates.
     client.commit()
     tell = progress or _ignore
     tell(done)
@@ -163,32 +164,32 @@ def _filled(client: SolrClient, collection: Collection, documents: list[Answer],
 
 
 def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bool) -> Iterator[list[Answer]]:
-    """Yield the documents to look at, about in the order of their ids, with their texts, sizes and versions."""
+    """Yield the documents to process with their texts, sizes and versions, roughly in the order of their ids."""
     key = collection.names.key
     fields = listed([key, *([collection.content] if collection.content else []), SIZE, SCHEME, "_version_"])
     for query in _queries(collection, repair=repair):
         for found, _ in client.pages(query, key, listed([key]), _LISTED_AT_ONCE):
             ids = [str(each[key]) for each in found]
             for some in batches(ids, batch):
-                # Who was given a sketch since then is left alone.
+                # Skip documents that got a sketch since the ids were listed.
                 wanted = {"bool": {"filter": [one_of(key, some), query]}}
                 yield client.select({"query": wanted, "limit": len(some), "fields": fields}).documents
 
 
 def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
-    """Return what matches documents without a sketch, without its tokens, without passages, with an empty sketch."""
+    """Return the queries for documents with no sketch, no tokens of a sketch, no passages, or an empty sketch."""
     name = stored_name(collection.scheme, SketchScheme())
     bare = without_sketch(name, collection.content if collection.has_searchable_text else None)
     unread = []
     if collection.has_passages:
-        # Of those that have a sketch, and have not lost its tokens: the others are looked at anyway.
+        # Only documents with a sketch and its tokens: the other queries match the rest.
         query = without_passages(PassageScheme(), None)
         unread.append({"bool": {"filter": [query, {"term": {"f": SCHEME, "query": name}}, exists(SAMPLE)]}})
     return [bare, lost_sketches(name), *unread, *([empty_sketches(name)] if repair else [])]
 
 
 def _unread(client: SolrClient, collection: Collection, documents: Sequence[Answer]) -> set[str]:
-    """Return the ids of documents that came without a text and may have one all the same: they are left alone."""
+    """Return the ids of documents that came without a text but may have one; they are left alone."""
     key, content = collection.names.key, collection.content
     bare = [str(each[key]) for each in documents if not whole_text(each.get(content or ""))]
     if not bare or content is None:
@@ -201,15 +202,15 @@ def _unread(client: SolrClient, collection: Collection, documents: Sequence[Answ
 
 
 def update(collection: Collection, document: Answer, fields: Json) -> Json:
-    """Return the atomic update that sets some fields of a document, if it is still what was read; None takes away."""
+    """Return the atomic update that sets fields of a document if its version is unchanged; None removes a field."""
     key = collection.names.key
-    # No tokens are no values, not an empty list of them.
+    # Solr needs null, not an empty list, to remove a field.
     changes = {name: {"set": None if value == [] else value} for name, value in fields.items()}
     return {key: document[key], "_version_": document.get("_version_", _ANY_VERSION), **changes}
 
 
 def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tuple[str, str]]:
-    """Send updates; return the ids of those that Solr refuses, with its reasons. Outdated ones are passed over."""
+    """Send updates; return the ids of refused documents with Solr's reasons. Outdated updates are skipped."""
     if not updates:
         return []
     try:
@@ -220,14 +221,16 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
                 f"{client.url} keeps no update log, without which Solr changes no document in part ({error.detail}); "
                 "add <updateLog/> to the updateHandler in solrconfig.xml"
             ) from error
-        if error.status != 400:
+        # A SolrCloud of 8.11 does not pass `failOnVersionConflicts` on to other shards.
+        is_outdated = error.status == 409
+        if error.status != 400 and not is_outdated:
             raise
         if len(updates) > 1:
-            # Some of them have been taken: they have another version now, and are passed over.
+            # Solr has applied some of them: those now have another version and are skipped.
             return [refused for update in updates for refused in send_updates(client, [update], key)]
-        return [(str(updates[0][key]), error.detail)]
+        return [] if is_outdated else [(str(updates[0][key]), error.detail)]
     return []
 
 
 def _ignore(done: Backfilled) -> None:
-    """Tell nobody."""
+    """Ignore progress."""

@@ -1,7 +1,7 @@
-"""Clauses on fields as Solr's JSON queries: pure, and with `request` the only place that spells queries.
+"""Clauses on fields as Solr JSON queries; pure. Only this module and `request` build queries.
 
-What a user typed is the value of a parser's argument. Where only a parser that reads syntax can say what is meant,
-every character of it but letters and digits is escaped, so that none is syntax.
+User input is the value of a parser's argument. Where only a parser with its own syntax can express a clause, every
+character except letters and digits is escaped, so that no input is read as syntax.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from whorl.planning.dates import written
 from whorl.planning.values import whole
 from whorl.query.ast import Joker, Pattern
 
-#: Lucene's limit on the words that a misspelt one stands for (FuzzyQuery.defaultMaxExpansions).
+#: Lucene's limit on the words that a fuzzy query expands to (FuzzyQuery.defaultMaxExpansions).
 MOST_NEAR = 50
-#: Whatever the standard query parser reads as syntax.
+#: Characters that the standard query parser reads as syntax.
 _SYNTAX = re.compile(r'[\\+\-!():^\[\]"{}~*?|&;/\s]')
 _NO_WORD = re.compile(r"[^0-9A-Za-z]", re.ASCII)
 
@@ -26,16 +26,16 @@ _Json = dict[str, Any]
 
 
 def clause(test: Test, text_fields: Sequence[str]) -> _Json:
-    """Return the query of a clause; its score is for the caller to set.
+    """Return the query of a clause; the caller sets its score.
 
     Args:
         test: The clause.
-        text_fields: What a clause without a field looks in.
+        text_fields: The fields searched by a clause without a field.
     """
     match test:
         case Words(field=None) | InOrder(field=None) | Near(field=None):
             queries = [_in_field(test, name) for name in text_fields]
-            return queries[0] if len(queries) == 1 else {"bool": {"should": queries, "mm": "1"}}
+            return queries[0] if len(queries) == 1 else {"bool": {"should": queries}}
         case Words(field=str(field)) | InOrder(field=str(field)) | Near(field=str(field)):
             return _in_field(test, field)
         case Equal(field=field, kind=kind, value=value):
@@ -53,7 +53,7 @@ def clause(test: Test, text_fields: Sequence[str]) -> _Json:
 
 
 def leaves(test: Test, text_fields: Sequence[str]) -> int:
-    """Return how many leaf clauses a clause becomes, at most."""
+    """Return the maximum number of leaf clauses that a clause becomes."""
     fields = len(text_fields) if test.field is None else 1
     match test:
         case InOrder(words=words):
@@ -61,27 +61,26 @@ def leaves(test: Test, text_fields: Sequence[str]) -> int:
         case Near():
             return fields * MOST_NEAR + 1
         case Equal() | Between() | Present():
-            # Lucene may look among points as well as among docValues, and counts both.
+            # Lucene may search points as well as docValues, and counts both.
             return 3
         case _:
             return fields + 1
 
 
 def exists(field: str) -> _Json:
-    """Return the query that matches the documents with any value in a field, of whatever type."""
+    """Return the query for documents with any value in a field, whatever its type."""
     return {"lucene": {"query": f"{_escaped(field)}:[* TO *]"}}
 
 
 def _in_field(test: Words | InOrder | Near, field: str) -> _Json:
     match test:
-        case Words(text=text, slop=0):
-            return {"field": {"f": field, "query": text}}
         case Words(text=text, slop=slop):
-            return {"lucene": {"df": field, "query": f'"{_coded(text)}"~{slop}'}}
+            # Not {!field}: a text without a word for the field's analyser is no query there, and an error beside others.
+            return {"lucene": {"df": field, "query": f'"{_coded(text)}"' + (f"~{slop}" if slop else "")}}
         case InOrder(words=(pattern,)):
             return {"lucene": {"df": field, "query": _pattern(pattern)}}
         case InOrder(words=words, slop=slop):
-            # Its argument is a phrase whose words are read as queries of their own.
+            # The argument is a phrase, whose words are parsed as separate queries.
             row = _coded(" ".join(map(_pattern, words)))
             return {"complexphrase": {"df": field, "inOrder": "true", "query": f'"{row}"~{slop}'}}
         case Near(word=word, edits=edits):
@@ -95,7 +94,7 @@ def _value(field: str, kind: Kind, value: Value) -> str:
         case Kind.BOOLEAN:
             return "true" if value else "false"
         case Kind.KEYWORD:
-            # Our own fields take no values of any length.
+            # whorl's own keyword fields shorten long values.
             return whole(str(value)) if field.startswith(BESIDE[kind]) else str(value)
         case _:
             return repr(value)
@@ -110,16 +109,16 @@ def _pattern(pattern: Pattern) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Put a backslash before whatever is syntax, which also keeps a * from being a joker."""
+    """Escape syntax characters with a backslash, including * and ?, which are then no wildcards."""
     return _SYNTAX.sub(r"\\\g<0>", text)
 
 
 def _coded(text: str, *, whole_word: bool = False) -> str:
-    r"""Write what is no letter or digit as \uXXXX, for parsers that take escapes back before they use a text.
+    r"""Replace characters other than letters and digits by \uXXXX, for parsers that resolve escapes first.
 
     Args:
         text: Any text.
-        whole_word: Whether it stands by itself: AND is then a word, too.
+        whole_word: Whether the text stands alone and its first letter is escaped too, so that AND is a word.
     """
     coded = _NO_WORD.sub(_units, text)
     return _units_of(coded[0]) + coded[1:] if whole_word and coded[:1].isalnum() else coded

@@ -1,7 +1,7 @@
-"""HTTP to one Solr core or collection: every request leaves here, every failure becomes an error of ours.
+"""HTTP client of one Solr core or collection; turns every failure into an error of whorl.
 
-Queries are JSON bodies sent by POST. Tokens hold control characters, commas and blanks, which URLs, XML and
-separated lists would damage.
+Queries are JSON bodies sent by POST: tokens contain control characters, commas and blanks, which URLs, XML and
+comma-separated lists would damage.
 """
 
 from __future__ import annotations
@@ -26,29 +26,30 @@ from whorl.engine.solr.transport import Link, Transport, distrust, session
 from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError, ParameterError, without_login
 
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
-#: The cursor's mark to begin with.
+#: Cursor mark of the first page.
 BEGINNING = "*"
-#: With every request. Else Solr replaces ${…} in ids, words and tokens by the request's own parameters; and a handler's
-#: defaults may repeat hundreds of tokens in a header that nobody reads, laid out for the eye.
+#: Parameters sent with all requests. With `expandMacros`, Solr would replace ${…} in ids, words and tokens by the
+#: request's parameters. The response header is omitted, since a handler's defaults may repeat hundreds of tokens in it.
 _ALWAYS = {"expandMacros": "false", "wt": "json", "echoParams": "none", "omitHeader": "true", "indent": "false"}
 _JSON = "application/json"
-#: Requests kept ready for their bodies, which take as long to make as to send: a search takes one of a few paths.
+#: Prepared requests to keep, without their bodies: preparing one takes as long as sending it, and searches use few
+#: paths.
 _MOST_PREPARED = 64
-#: What is left of a request's time when it was that which ended an answer.
+#: Time left of a request's deadline, in seconds, below which a timeout is attributed to the deadline.
 _SOON_SECONDS = 0.05
 
 
 class SolrClient:
-    """A core or collection under its base URL, `http://host:8983/solr/name`.
+    """Client of a core or collection by its base URL, `http://host:8983/solr/name`.
 
     Args:
         url: Base URL; `user:password@` before the host becomes basic authentication and is never shown.
-        timeout_seconds: How long Solr may be silent within one answer; less, where whoever waits has less time left.
-        auth: User and password, where the URL holds none.
-        link: Time to connect, trust, repetitions and connections.
+        timeout_seconds: Maximum silence of Solr within one response; shorter if the request's deadline is closer.
+        auth: User and password, if the URL has none.
+        link: Connection options: connect timeout, certificates, retries and pool size.
 
     Raises:
-        ParameterError: The URL is not one of a core or collection.
+        ParameterError: The URL is not the URL of a core or collection.
     """
 
     def __init__(
@@ -75,31 +76,31 @@ class SolrClient:
         return self._send("GET", path, params)
 
     def post(self, path: str, body: object, **params: str | int) -> Answer:
-        """Send `body` as JSON to `path` under the collection's URL: a question, or documents and ids."""
+        """Send `body` as JSON to `path` under the collection's URL: a query, documents or ids."""
         return self._send("POST", path, params, json_bytes(body))
 
     def select(self, body: object, handler: str = "select", **params: str) -> Selected:
-        """Ask a search handler."""
+        """Send a request to a search handler."""
         return Selected.read(self.post(handler, body, **params))
 
     def count(self, query: Mapping[str, Any]) -> int:
-        """Return how many documents a query matches."""
+        """Return the number of documents that match a query."""
         return self.select({"query": query, "limit": 0}).total
 
     def pages(
         self, query: Mapping[str, Any], key: str, fields: Sequence[str], rows: int, mark: str = BEGINNING
     ) -> Iterator[tuple[list[Answer], str]]:
-        """Yield all documents that a query matches in the order of their ids, a page at a time, by Solr's cursor.
+        """Yield pages of all matching documents in the order of their ids, by Solr's cursor.
 
         Args:
-            query: What they match.
+            query: The query.
             key: The field of the ids.
-            fields: What to return of each document.
-            rows: Documents in a page.
-            mark: Of the page that was taken last.
+            fields: Fields to return for each document.
+            rows: Documents per page.
+            mark: Cursor mark of the last page taken.
 
         Yields:
-            A page, and the mark to go on behind it.
+            A page and the cursor mark for the next page.
         """
         following, mark = mark, ""
         while following != mark:
@@ -111,15 +112,15 @@ class SolrClient:
                 yield found.documents, following
 
     def change(self, path: str, command: object) -> Answer:
-        """Send a command to the schema or the configuration; never a second time, since what is there is refused."""
+        """Send a command to the schema or the configuration, without retries: a repeated one would be refused."""
         return self._object(self._once("POST", path, {}, json_bytes(command)))
 
     def post_xml(self, path: str, text: str) -> Answer:
-        """Send XML to `path` under the collection's URL: the analysis of documents takes nothing else."""
+        """Send XML to `path` under the collection's URL; the handler for document analysis accepts nothing else."""
         return self._send("POST", path, {}, text.encode(), "text/xml; charset=utf-8")
 
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
-        """Send documents; Solr has written them to its log when this returns, a commit makes them searchable."""
+        """Send documents; on return they are in Solr's update log. A commit makes them searchable."""
 
         def once() -> str:
             with self._translated("indexing"):
@@ -128,16 +129,16 @@ class SolrClient:
         self._object(repeated(once, self._link.retries))
 
     def commit(self) -> None:
-        """Make everything sent so far searchable."""
-        # Not pysolr's, which sends XML and so gets XML back.
+        """Make all documents sent so far searchable."""
+        # pysolr's commit sends XML and so gets XML back.
         self.post("update", {"commit": {}})
 
     def cores(self, *, directly: bool = True) -> Iterator[SolrClient]:
-        """Yield a client for one core of each shard; for this one itself in a standalone Solr.
+        """Yield a client for one core of each shard; on a standalone Solr, this client itself.
 
         Args:
-            directly: Whether they are asked at the addresses that the nodes call themselves by, which need not be known
-                everywhere. Else this address is asked, whose node passes requests on.
+            directly: Whether to use the addresses that the nodes have registered, which may not resolve everywhere.
+                Otherwise this client's host is used, and its node forwards the requests.
         """
         base, name = self.url.rsplit("/", 1)
         with closing(self._at(f"{base}/admin")) as admin:
@@ -146,7 +147,7 @@ class SolrClient:
             except EngineResponseError as error:
                 if error.status != 400:
                     raise
-                # No SolrCloud: the name is that of a core.
+                # This is not SolrCloud: the name is a core's.
                 yield self
                 return
         with reading(self.url):
@@ -187,21 +188,21 @@ class SolrClient:
     def _prepare(
         self, method: str, path: str, params: tuple[tuple[str, str | int], ...]
     ) -> tuple[str, Mapping[str, str]]:
-        """Return a request's target and headers, as the session makes them, but for those of its body."""
+        """Return a request's target and headers as the session prepares them, without headers about the body."""
         request = requests.Request(method, f"{self.url}/{path}", params=dict(params))
         prepared = self._session.prepare_request(request)
         prepared.headers.pop("Content-Length", None)
         return prepared.path_url, dict(prepared.headers)
 
     def _asked(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
-        """Return what is answered; the one place that judges an answer, pysolr's too, before anything else sees it."""
+        """Send a request, also one of pysolr's, check the status and return the response's body."""
         told = self._transport.ask(method, target, body, headers)
         if told.status != 200:
             raise _response_error(self.url, told)
         return told.content
 
     def _object(self, body: str | bytes) -> Answer:
-        """Return the JSON object that a body holds."""
+        """Return the JSON object in a body."""
         try:
             parts = orjson.loads(body)
         except orjson.JSONDecodeError:
@@ -213,11 +214,11 @@ class SolrClient:
 
     @contextmanager
     def _translated(self, doing: str) -> Iterator[None]:
-        """Turn the libraries' errors into ours."""
+        """Turn exceptions of the libraries into whorl's errors."""
         try:
             yield
         except (OSError, ValueError) as error:
-            # Those of requests are of the first kind; of the second a host or a name that cannot be sent.
+            # requests raises OSError; an invalid host or name raises ValueError.
             raise self._unavailable(error, doing) from error
 
     def _unavailable(self, error: BaseException, doing: str) -> EngineUnavailableError:
@@ -252,7 +253,7 @@ class SolrClient:
 
 
 def json_bytes(body: object) -> bytes:
-    """Return JSON as it is sent: in UTF-8, in which a token takes half the room; escaped where it holds half a pair."""
+    """Return JSON in UTF-8, half as large for tokens as ASCII escapes; escaped if it contains a lone surrogate."""
     try:
         return orjson.dumps(body)
     except TypeError:
@@ -260,7 +261,7 @@ def json_bytes(body: object) -> bytes:
 
 
 def _leniently(body: str | bytes) -> object:
-    """Return what JSON says that breaks a rule: halves of pairs, say; None where there is no sense in it."""
+    """Parse JSON with Python's parser, which accepts lone surrogates for example; return None if it fails too."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -274,7 +275,7 @@ def _address(url: str) -> SplitResult:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
-        # Brackets that do not close, a port that is no number.
+        # Unclosed brackets or a non-numeric port.
         parts, is_address = SplitResult("", "", "", "", ""), False
     path = parts.path.strip("/").split("/")
     if not is_address or len(path) < 2 or parts.query or parts.fragment or "@" in parts.path:
@@ -314,19 +315,19 @@ def _response_error(url: str, told: Told) -> EngineError:
             detail=detail,
         )
     if "lookupLog" in detail:
-        # Solr fails so (9.9) where a document is changed that it has not read again yet.
+        # Solr 9.9 fails this way when a document changes that it has not replayed from its log yet.
         return EngineUnavailableError(
             f"Solr at {url} is still reading its log again, as it does after it was killed; try again in a minute",
             is_passing=True,
         )
     if status in (429, 502, 503, 504):
-        # The first and the last but one from Solr, the others from a proxy that has lost it.
+        # Solr sends 429 and 503; 502 and 504 come from a proxy that has lost Solr.
         return EngineUnavailableError(f"Solr at {url} cannot answer now ({status}): {detail}", is_passing=True)
     return EngineResponseError(f"Solr at {url} answers {status}: {detail}", status=status, detail=detail)
 
 
 def _detail(body: bytes) -> str:
-    """Return the server's own words, short and on one line."""
+    """Return the server's message, shortened to one line."""
     try:
         error = json.loads(body)["error"]
         return _short(str(error.get("msg") or error.get("trace", "")))
@@ -335,7 +336,7 @@ def _detail(body: bytes) -> str:
 
 
 def _words(page: str) -> str:
-    """Return what a proxy's or Jetty's page says: its title says what there is to say."""
+    """Return the message of an HTML page from a proxy or Jetty: its title if it has one."""
     title = _TITLE.search(page)
     return _short(title[1] if title else page)
 

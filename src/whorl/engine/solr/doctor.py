@@ -1,6 +1,6 @@
-"""`whorl solr check`: whether a collection can be searched by fingerprint, how, and what stands in the way.
+"""`whorl solr check`: diagnose how a collection can be searched by fingerprint, and report problems.
 
-Every check reads; nothing is changed. A finding says what was seen, why it matters and what to do.
+All checks only read. A finding states the observation, its consequence and a remedy.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NORMALIZER = ("icuNormalizer2", "solr.ICUNormalizer2FilterFactory", "ICUNormali
 
 
 def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
-    """Return everything worth saying about a collection, errors first."""
+    """Return all findings about a collection, errors first."""
     version = read_version(client)
     try:
         version.require()
@@ -48,7 +48,7 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
     schema = read_schema(client)
     with reading(client.url):
         texts = stored_texts(client, schema, wanted)
-        findings = [*_version(version), *_texts(client, schema, wanted, texts)]
+        findings = [*_version(version), *_texts(client, schema, wanted, texts), *_names(schema, wanted)]
         try:
             collection = inspect(client, wanted)
         except SchemaError as error:
@@ -74,8 +74,19 @@ def _version(version: Version) -> Iterator[Finding]:
         )
 
 
+def _names(schema: Schema, wanted: FieldNames) -> Iterator[Finding]:
+    if (schema.describe(wanted.name) or {}).get("type") == "text_whorl":
+        yield Finding(
+            Level.NOTE,
+            "whole-names",
+            f"the words of {wanted.name!r} do not end at _ and .: lease_2024.txt is one word, which name:2024 does not "
+            "find",
+            "give the field the type text_whorl_names of solr/configset, then index the documents again",
+        )
+
+
 def _texts(client: SolrClient, schema: Schema, wanted: FieldNames, texts: list[TextField]) -> Iterator[Finding]:
-    """Say where the documents' texts are, and what is in the way of theirs being fingerprinted."""
+    """Report the fields with stored texts, and obstacles to fingerprinting them."""
     name = wanted.content
     if texts:
         yield Finding(Level.NOTE, "text-fields", f"stored texts are in {listing(texts)}")
@@ -115,7 +126,7 @@ def _texts(client: SolrClient, schema: Schema, wanted: FieldNames, texts: list[T
 
 
 def _no_minhash(client: SolrClient, collection: Collection) -> Iterator[Finding]:
-    # Nobody need have tokens; but a field that somebody has named ought to be there.
+    # Tokens are optional, but a field that the user has configured should exist.
     is_named = collection.names.minhash != FieldNames().minhash
     yield Finding(
         Level.ERROR if is_named else Level.NOTE,
@@ -128,7 +139,7 @@ def _no_minhash(client: SolrClient, collection: Collection) -> Iterator[Finding]
 
 
 def _minhash(client: SolrClient, collection: Collection, wanted: FieldNames) -> Iterator[Finding]:
-    """Say everything about the field of tokens."""
+    """Report all findings about the field of tokens."""
     yield from _token_source(client, collection)
     yield from _field(collection)
     yield from _analysis(collection)
@@ -267,7 +278,7 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
 def _filters(collection: Collection, chain: list[Json], minhash: Json) -> Iterator[Finding]:
     name = collection.names.minhash
     normalizer = find_filter(chain, _NORMALIZER)
-    # Solr 8 calls the form name; without one it is nfkc_cf.
+    # Solr 8 calls the parameter `name`; the default is nfkc_cf.
     form = (
         {"nfkc_cf", *_NORMALIZER}.issuperset(normalizer.get(each, "nfkc_cf") for each in ("form", "name"))
         if normalizer

@@ -1,7 +1,7 @@
-"""The engine over Solr 9, a standalone core or a SolrCloud collection; `request` spells the requests.
+"""The Engine protocol for Solr, a standalone core or a SolrCloud collection; `request` builds the requests.
 
-Nothing here asks which of the two it is: references are resolved by query, not by shard, and term vectors, stored
-fields and searches come back merged either way.
+The engine does not need to know which of the two it is: it resolves references by query, not by shard, and Solr merges
+term vectors, stored fields and searches in both cases.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from whorl.arrays import batches, chunks
 from whorl.engine.facets import Counted, Facet
 from whorl.engine.passages import passage_tokens
 from whorl.engine.patterns import refusals_explained
-from whorl.engine.protocol import Candidates, Costs, Scanned
+from whorl.engine.protocol import Candidates, Costs, PassageHolders, Scanned
 from whorl.engine.references import candidates as meanings
 from whorl.engine.shared import Remembered, SharedCommit
 from whorl.engine.solr.answer import Answer, Json, first_text, vectors, whole_text
@@ -24,7 +24,7 @@ from whorl.engine.solr.client import BEGINNING, SolrClient
 from whorl.engine.solr.facets import facets_request, read_facets
 from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, stored_name
 from whorl.engine.solr.marks import SolrMarks
-from whorl.engine.solr.passages import document_counts, without_passages
+from whorl.engine.solr.passages import document_counts, holders, without_passages
 from whorl.engine.solr.request import (
     EVERYTHING,
     contents_request,
@@ -53,32 +53,34 @@ from whorl.planning.build import BoundLeaf, BoundNode, BoundPlan, Nothing, Share
 from whorl.planning.clauses import InOrder, Near, Words
 from whorl.planning.fields import Fields
 
-#: Documents in a portion of a scan; for each portion Solr goes through all, 20 ms where they are a million.
+#: Documents per batch of a scan; Solr goes through all documents for each batch, 20 ms for a million.
 SCANNED_AT_ONCE = 5_000
-#: References resolved in one request; each is up to three clauses.
+#: References resolved in one request; each becomes up to three clauses.
 _REFERENCES_AT_ONCE = 200
-#: What this version of whorl makes and searches.
+#: Schemes that this version of whorl makes and searches.
 _SAMPLE_SCHEME = SketchScheme()
 _PASSAGE_SCHEME = PassageScheme()
-#: For how long an answer is taken to be what it was: others may change the schema, add documents and sketches.
+#: Cache lifetimes: other clients may change the schema, documents and sketches.
 _COLLECTION_SECONDS = 60.0
 _COVERAGE_SECONDS = 30.0
 _FIELDS_SECONDS = 30.0
+#: Maximum age of `fields(latest=True)`, which every query with a misspelt field name calls.
+_LATEST_SECONDS = 1.0
 _LARGEST_SECONDS = 60.0
 _COSTS_SECONDS = 60.0
-#: What a look-up takes in a segment, and a candidate, in microseconds: benchmarks/similar_costs.py measures them. Only
+#: Cost of a look-up in one segment and of a candidate, in microseconds, measured by benchmarks/similar_costs.py. Only
 #: their ratio matters.
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
-#: As many as there are of most sizes (TieredMergePolicy), where Solr does not say.
+#: Segments assumed if Solr does not report them: TieredMergePolicy's segments per tier.
 _SEGMENTS = 10
 
 
 class SolrEngine:
-    """A core or collection behind the Engine protocol.
+    """Engine for a Solr core or collection.
 
     Args:
-        client: Where it is.
-        fields: What it calls its fields.
+        client: Client of the collection.
+        fields: The configured field names.
     """
 
     def __init__(self, client: SolrClient, fields: FieldNames = FieldNames()) -> None:  # noqa: B008 - frozen
@@ -94,7 +96,7 @@ class SolrEngine:
 
     @property
     def collection(self) -> Collection:
-        """What the collection offers, a minute old at most."""
+        """The collection's description, at most a minute old."""
         return self._collection()
 
     @property
@@ -102,7 +104,8 @@ class SolrEngine:
         return self.collection.scheme
 
     def index(self, documents: Iterable[Document]) -> None:
-        # What a schema refuses costs no fingerprint. Of one id twice the last stands, whichever request comes first.
+        # Documents that do not fit the schema fail before any is fingerprinted. The last document with an id wins,
+        # whichever request arrives first.
         several = {document.id: document for document in documents}.values()
         prepared = [(document.text, self._solr_document(document)) for document in several]
         if not prepared:
@@ -151,11 +154,17 @@ class SolrEngine:
     def count(self) -> int:
         return self._client.count(EVERYTHING)
 
+    def index_lag(self) -> int:
+        return 0
+
+    def verify(self) -> bool:
+        return False
+
     def close(self) -> None:
         self._client.close()
 
-    def fields(self) -> Fields:
-        return self._fields()
+    def fields(self, *, latest: bool = False) -> Fields:
+        return self._fields.renewed(_LATEST_SECONDS) if latest else self._fields()
 
     def documents(self, ids: Sized[str]) -> Mapping[str, Stored]:
         names, fields = self.collection.names, self.fields().known
@@ -186,7 +195,7 @@ class SolrEngine:
 
     @property
     def sketch_scheme(self) -> SketchScheme | None:
-        """The scheme of the sketches; None where the fields are missing, or documents are found by tokens alone."""
+        """The scheme of the sketches; None if the fields are missing, or documents are found by tokens alone."""
         if not self.collection.has_sketches:
             return None
         is_all_there_is = not self.collection.has_minhash
@@ -216,7 +225,7 @@ class SolrEngine:
             return documents
 
         named = {reference: (str(each[key]), each) for reference, each in self._named(wanted, ask)}
-        # Two references may name one document.
+        # Two references may name the same document.
         order_matters = {document_id: False for document_id, _ in named.values()}
         for reference, (document_id, _) in named.items():
             order_matters[document_id] |= wanted[reference]
@@ -229,11 +238,11 @@ class SolrEngine:
     def _named(
         self, references: Sized[str], ask: Callable[[Mapping[str, list[str]], list[str]], list[Answer]]
     ) -> Iterator[tuple[str, Answer]]:
-        """Yield references that name a document, each with it.
+        """Yield each reference that names a document, with the document.
 
         Args:
-            references: Any number.
-            ask: Fetches the documents with one of some values, by field, with some fields at least.
+            references: Any number of references.
+            ask: Fetches the documents with one of the given values, by field, with at least the given fields.
         """
         collection = self.collection
         handles = [name for name in (collection.names.key, collection.dbid, collection.noderef) if name]
@@ -243,7 +252,7 @@ class SolrEngine:
             values = _by_field(looked_up)
             if not values:
                 continue
-            # All fields in one request: a number may be an id as well as a DBID.
+            # One request for all fields: a number may be an id as well as a DBID.
             documents = ask(values, handles)
             for reference, meant in looked_up.items():
                 document = _resolved(meant, documents)
@@ -252,15 +261,22 @@ class SolrEngine:
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """By what passages are found with certainty; None where it is not kept of all documents with a text."""
+        """The scheme of the passages; None unless all documents with a text have them."""
         return _PASSAGE_SCHEME if self.collection.has_passages and not self._without_passages() else None
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Return how many documents have each of some numbers of passages."""
+        """Return the number of documents for each passage hash."""
         return document_counts(self._client, numbers, _PASSAGE_SCHEME)
 
+    def passage_holders(
+        self, counts: Mapping[int, int], *, most: int, among: Sized[str] = (), left_out: BoundNode | None = None
+    ) -> PassageHolders:
+        names = self.collection.names
+        ask = lambda plan, rows: search_request(self._prepared(plan), names, start=0, rows=rows)  # noqa: E731
+        return holders(self._client, names.key, ask, counts, most, among, left_out)
+
     def require_passages(self) -> None:
-        """Raise SchemaError unless documents that are indexed from now on are found by their passages."""
+        """Raise SchemaError unless new documents will be found by their passages."""
         if not self.collection.has_passages:
             raise SchemaError(
                 f"{self._client.url} has no field for passages; 'whorl solr init {self._client.url} --passages' adds it"
@@ -336,7 +352,7 @@ class SolrEngine:
             some = ids[at : at + _REFERENCES_AT_ONCE]
             with_text = any(wanted[document_id] for document_id in some)
             documents, repeats = self._sources({key: some}, [key], with_text=with_text)
-            # A key that is a number holds "7" where "007" was asked for.
+            # A numeric key is "7" in the response where "007" was requested.
             meant = {str(each[key]): each for each in documents if str(each[key]) in wanted}
             found |= self._read(meant, repeats, wanted)
         return found
@@ -347,8 +363,8 @@ class SolrEngine:
         """Yield the signatures of documents, by id.
 
         Args:
-            documents: With what `_sources` has fetched of them, by id.
-            repeats: Their tokens where these came as term vectors.
+            documents: Documents as fetched by `_sources`, by id.
+            repeats: Their tokens with frequencies, if they came as term vectors.
             wanted: Ids, each with whether the order of its tokens matters.
         """
         collection = self.collection
@@ -381,7 +397,7 @@ class SolrEngine:
 
     @property
     def _sketch_name(self) -> str:
-        """What documents whose sketches can be searched hold in the field SCHEME."""
+        """Value of the field SCHEME for documents with searchable sketches."""
         return stored_name(self.collection.scheme, _SAMPLE_SCHEME)
 
     def _sketches(self, documents: Sequence[Json]) -> Sequence[Sketch | None]:
@@ -404,17 +420,17 @@ class SolrEngine:
         return found[0].count(SIZE) if found else None
 
     def _segments_now(self) -> int:
-        """Return how many segments the index has; of several shards one tells, and they work side by side."""
+        """Return the number of segments of the index; of one shard, since shards work in parallel."""
         try:
             return self._client.get("admin/luke", show="index").object("index").count("segmentCount")
         except EngineResponseError:
-            # This address may be kept from whoever only searches.
+            # Users with read access only may not be allowed to use this address.
             return _SEGMENTS
 
     def _sources(
         self, values: Mapping[str, list[str]], fields: list[str], *, with_text: bool
     ) -> tuple[list[Answer], dict[str, dict[str, int]]]:
-        """Fetch documents in one request, and their term vectors where those are read."""
+        """Fetch documents in one request, with their term vectors if these are the token source."""
         collection, source = self.collection, self._token_source
         minhash, more = collection.names.minhash, list[str]()
         if source in (TokenSource.STORED, TokenSource.DOC_VALUES):
@@ -437,18 +453,17 @@ class SolrEngine:
         return self.collection.sources[0]
 
     def _signature(self, document: Json, repeats: Mapping[str, int], order_matters: bool) -> Signature:
-        """Return a document's signature from the cheapest source that is exact enough for the caller."""
         collection, source = self.collection, self._token_source
         scheme, spelling, names = collection.scheme, collection.spelling, collection.names
         stored = document.get(names.minhash, [])
         tokens_there = [str(each) for each in (stored if isinstance(stored, list) else [stored])]
         if source is TokenSource.STORED and len(tokens_there) == scheme.bucket_count:
-            # A whole list, in order and with its repeats, as Alfresco writes it.
+            # A complete list, in order and with repeats, as Alfresco writes it.
             return Signature(scheme, read(tokens_there, spelling), spelling)
         has_repeats = source is TokenSource.TERM_VECTORS
         repeats = repeats if has_repeats else dict.fromkeys(tokens_there, 1)
         if collection.schema.is_multivalued(names.minhash) and collection.schema.is_text(names.minhash):
-            # Solr makes tokens of each value of a text; together the values have one fingerprint.
+            # Solr makes tokens from each value of a text; all values together have one fingerprint.
             smallest = smallest_in_buckets(repeats, scheme)
             if len(smallest) < len(repeats):
                 repeats, has_repeats = dict.fromkeys(smallest, 1), False
@@ -458,7 +473,7 @@ class SolrEngine:
         return recovered if recovered.is_exact else self._made(document, repeats) or recovered
 
     def _made(self, document: Json, indexed: Mapping[str, int]) -> Signature | None:
-        """Return the signature that the stored text gives, if it gives the very tokens that the index holds."""
+        """Return the signature made from the stored text if its tokens equal the indexed ones, else None."""
         collection = self.collection
         if collection.content is None:
             return None
@@ -474,7 +489,7 @@ class SolrEngine:
         return found[0].get(content) if found else None
 
     def _looked_up(self, reference: str) -> list[tuple[str, str]]:
-        """Return the fields and values under which a reference is looked for, the most telling first."""
+        """Return the fields and values to look up for a reference, most specific first."""
         by_role = {"key": self.collection.names.key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
         fields = [(by_role[role], value) for role, value in meanings(reference)]
         return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]
@@ -488,9 +503,9 @@ class SolrEngine:
         return found
 
     def _fingerprint_fields(self, texts: list[str]) -> Iterator[Json]:
-        """Yield the fields of each text's fingerprint, as far as Solr does not make them."""
+        """Yield the fingerprint fields of each text that Solr does not make itself."""
         collection = self.collection
-        # Nothing in Solr makes the tokens of a string field.
+        # Solr analyses no string field, so whorl makes its tokens.
         wants_tokens = collection.has_minhash and not collection.schema.is_text(collection.names.minhash)
         parts = Parts.MINIMA if wants_tokens else Parts(0)
         if collection.has_sketches:
@@ -520,7 +535,7 @@ class SolrEngine:
                 f"'whorl solr init {self._client.url}' adds it, or name another in whorl.toml"
             )
         fields: dict[str, Any] = {names.key: document.id}
-        # What is empty is not there: Solr would tell no difference between the two afterwards.
+        # Empty values are left out: Solr would return them no differently from missing ones.
         if document.text:
             fields[text_field] = document.text
         if names.name and document.name:
@@ -540,7 +555,7 @@ class SolrEngine:
         return fields | whole_values(wholes, collection)
 
     def _prepared(self, plan: BoundPlan) -> BoundPlan:
-        """Replace clauses that can match nothing here, and say so."""
+        """Replace clauses that cannot match anything here by `Nothing`, with a warning."""
         warnings = list(plan.warnings)
         root: BoundNode = mapped(plan.root, lambda node: self._checked(node, warnings))
         return BoundPlan(root, tuple(dict.fromkeys(warnings)))
@@ -566,7 +581,7 @@ class SolrEngine:
 
 
 def _resolved(looked_up: list[tuple[str, str]], documents: list[Answer]) -> Answer | None:
-    """Return the document that the first field and value with any has found, or None."""
+    """Return the document of the first field and value that any document has, or None."""
     for field, value in looked_up:
         for document in documents:
             if first_text(document.get(field)) == value:
@@ -575,7 +590,7 @@ def _resolved(looked_up: list[tuple[str, str]], documents: list[Answer]) -> Answ
 
 
 def _by_field(looked_up: Mapping[str, list[tuple[str, str]]]) -> dict[str, list[str]]:
-    """Return what references are looked for under, by field."""
+    """Return the values to look up for all references, by field."""
     values: dict[str, list[str]] = {}
     for field, value in (each for pairs in looked_up.values() for each in pairs):
         values.setdefault(field, []).append(value)
@@ -583,7 +598,7 @@ def _by_field(looked_up: Mapping[str, list[tuple[str, str]]]) -> dict[str, list[
 
 
 def _fits(field: str, value: str, collection: Collection) -> bool:
-    """Say whether a field can hold a value: a field of whole numbers refuses anything else with an error."""
+    """Check whether a field can hold a value: Solr refuses queries with other values on an integer field."""
     described = collection.schema.describe(field)
     if described is None:
         return False

@@ -1,4 +1,4 @@
-"""Facets as Solr's own: a JSON request and its answer, pure."""
+"""Facets as a Solr JSON request and its response; pure."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from whorl.planning.build import BoundPlan
 from whorl.planning.clauses import Kind, Value
 from whorl.planning.dates import date_of
 
-#: Names that mean nothing but a field where Solr reads a function.
+#: Names that Solr parses as a field, and as nothing else, in a function.
 _NAMEABLE = re.compile(r"[^\W\d][\w.:]*", re.ASCII)
-#: Values that each shard of several names beyond those wanted, so that none that is frequent in all is missed.
+#: Overrequest per shard, so that no value that is frequent overall is missed.
 _MORE_OF_A_SHARD = 1000
-#: What statistics are made of, in their order, by the names that they have here.
+#: Solr's aggregation functions for the fields of Statistics, in their order.
 _FUNCTIONS = {"count": "countvals", "smallest": "min", "largest": "max", "total": "sum", "squares": "sumsq"}
 
 
 def facets_request(
     plan: BoundPlan, asked: Sequence[Facet], names: Names, prepared: Callable[[BoundPlan], BoundPlan]
 ) -> Json:
-    """Return the JSON body that asks for facets of a plan's hits, and for no hit.
+    """Return the JSON body that requests facets of a plan's hits, and no hits.
 
     Args:
         plan: The plan.
-        asked: The questions.
-        names: What the collection calls its fields.
-        prepared: Replaces the clauses of a plan that can match nothing in the collection.
+        asked: The facets.
+        names: The collection's field names.
+        prepared: Replaces clauses that cannot match anything in the collection.
 
     Raises:
-        ParameterError: Solr has no way to name a field in a question.
+        ParameterError: Solr cannot name a field in a facet.
     """
     plans = {f"matching{number}": prepared(BoundPlan(each.node)) for number, each in enumerate(_all_matching(asked))}
     counted = {name: each.root for name, each in plans.items()}
@@ -43,16 +43,16 @@ def facets_request(
 
 
 def read_facets(asked: Sequence[Facet], answer: Answer) -> tuple[Counted, ...]:
-    """Return what Solr has counted.
+    """Return the facets of a response.
 
     Args:
-        asked: The questions.
-        answer: Of the search handler.
+        asked: The facets.
+        answer: Response of the search handler.
 
     Raises:
-        EngineResponseError: It has another shape.
+        EngineResponseError: The response has another shape.
     """
-    # An empty collection has no facets, and so has an empty set of documents.
+    # Solr returns no facets for an empty collection or an empty set of documents.
     with reading(answer.url):
         return _read(asked, answer.get("facets", {}))
 
@@ -66,7 +66,7 @@ def _all_matching(asked: Sequence[Facet]) -> Iterator[Matching]:
 
 
 def _facets(asked: Sequence[Facet], names: Iterator[str]) -> Json:
-    """Return the parts of a request for questions; `names` are those of the queries of plans, in their order."""
+    """Return the request's parts for facets; `names` yields the names of the plans' queries in order."""
     made: Json = {}
     for number, facet in enumerate(asked):
         name = f"facet{number}"
@@ -80,7 +80,8 @@ def _facets(asked: Sequence[Facet], names: Iterator[str]) -> Json:
                     "limit": facet.most,
                     "mincount": facet.least,
                     "sort": "index asc" if facet.is_by_value else "count desc",
-                    # Every shard names more than are wanted, and is asked for the counts of what any of them has named.
+                    # Each shard returns more values than requested, and refinement asks each for counts of values from
+                    # the others.
                     "overrequest": _MORE_OF_A_SHARD,
                     "refine": True,
                     **({"prefix": facet.beginning} if facet.beginning else {}),

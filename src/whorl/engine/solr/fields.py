@@ -1,6 +1,6 @@
-"""The fields of a Solr collection that whorl reads and fills: their names, definitions and types, in one place.
+"""Fields of a Solr collection that whorl reads and fills: names, definitions and types.
 
-`solr/configset` has the same definitions in XML; `whorl solr init` adds those that a collection lacks.
+`solr/configset` has the same definitions in XML; `whorl solr init` adds the missing ones to a collection.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL
 from whorl.planning.clauses import Kind
 
-#: The four fields of a sketch: how many distinct shingles there are, the tokens to look up, the sketch to give back,
-#: and what all three depend on.
+#: The four fields of a sketch: the number of distinct shingles, the look-up tokens, the encoded sketch, and the name of
+#: the schemes that all three depend on.
 SIZE, SAMPLE, SKETCH, SCHEME = "whorl_size", "whorl_sample", "whorl_sketch", "whorl_scheme"
-#: What each of them must be for searches to work.
+#: Properties that searches need each of these fields to have.
 NEEDED: Mapping[str, tuple[str, ...]] = {
     SIZE: ("indexed",),
     SAMPLE: ("indexed", "multiValued"),
     SKETCH: ("stored",),
     SCHEME: ("indexed", "docValues"),
 }
-#: The field of the numbers of passages, which a collection has or not, and what it must be.
+#: The optional field of passage hashes and the properties that it needs.
 PASSAGES, NEEDED_OF_PASSAGES = "whorl_passages", ("indexed", "multiValued")
-#: The field that holds what a document looked like when it was indexed, so that it is not indexed twice.
+#: Field of the indexed document's digest, so that unchanged documents are not indexed again.
 DIGEST = "whorl_digest"
-#: What the names of the fields begin with that hold whole values beside a field of words.
+#: Prefixes of the dynamic fields that hold whole values in addition to a text field.
 BESIDE: Mapping[Kind, str] = {
     Kind.KEYWORD: "whorl_keyword_",
     Kind.INTEGER: "whorl_integer_",
@@ -36,7 +36,7 @@ BESIDE: Mapping[Kind, str] = {
     Kind.DATE: "whorl_date_",
     Kind.BOOLEAN: "whorl_boolean_",
 }
-#: The types that these need.
+#: Field types of these dynamic fields.
 VALUE_TYPES: tuple[Json, ...] = (
     {"name": "plong", "class": "solr.LongPointField", "docValues": True},
     {"name": "pdouble", "class": "solr.DoublePointField", "docValues": True},
@@ -50,7 +50,7 @@ _TYPE_NAMES = {
     Kind.DATE: "pdate",
     Kind.BOOLEAN: "boolean",
 }
-#: The dynamic fields for them.
+#: Definitions of these dynamic fields.
 DYNAMIC_FIELDS: tuple[Json, ...] = tuple(
     {
         "name": f"{BESIDE[kind]}*",
@@ -63,11 +63,13 @@ DYNAMIC_FIELDS: tuple[Json, ...] = tuple(
     for kind, name in _TYPE_NAMES.items()
 )
 
-# Folding by nfkc_cf is the filter's default; its parameter is called otherwise in Solr 8.
+# nfkc_cf is the filter's default form; its parameter has another name in Solr 8.
 _FOLD: Json = {"class": "solr.ICUNormalizer2FilterFactory"}
 _WORDS: Json = {"class": "solr.ICUTokenizerFactory"}
 # Folding can make a word too long for Lucene, which would then refuse the document.
 _SHORT_ENOUGH: Json = {"class": "solr.LengthFilterFactory", "min": "0", "max": "8000"}
+#: Splits names at `_` and `.`, which Unicode's word-break rules do not.
+SPLIT_NAMES: Json = {"class": "solr.PatternReplaceCharFilterFactory", "pattern": "[_.]", "replacement": " "}
 
 TYPES: tuple[Json, ...] = (
     {
@@ -75,6 +77,12 @@ TYPES: tuple[Json, ...] = (
         "class": "solr.TextField",
         "positionIncrementGap": "100",
         "analyzer": {"tokenizer": _WORDS, "filters": [_FOLD, _SHORT_ENOUGH]},
+    },
+    {
+        "name": "text_whorl_names",
+        "class": "solr.TextField",
+        "positionIncrementGap": "100",
+        "analyzer": {"charFilters": [SPLIT_NAMES], "tokenizer": _WORDS, "filters": [_FOLD, _SHORT_ENOUGH]},
     },
     {
         "name": "text_min_hash",
@@ -118,14 +126,14 @@ _TOKENS: Json = {
     "omitNorms": True,
     "omitTermFreqAndPositions": True,
 }
-#: What a document says of its cluster; `{!collapse field=…}` goes by the docValues.
+#: A document's cluster labels; `{!collapse field=…}` needs the docValues.
 CLUSTER_FIELDS: tuple[Json, ...] = (
     {"name": CLUSTER, "type": "string", "indexed": True, "stored": False, "docValues": True},
     {"name": IS_PRINCIPAL, "type": "boolean", "indexed": True, "stored": False, "docValues": True},
 )
 PASSAGE_FIELD: Json = {"name": PASSAGES, **_TOKENS}
 FIELDS: tuple[Json, ...] = (
-    {"name": "name", "type": "text_whorl", "indexed": True, "stored": True},
+    {"name": "name", "type": "text_whorl_names", "indexed": True, "stored": True},
     {"name": "content", "type": "text_whorl", "indexed": True, "stored": True},
     {
         "name": "MINHASH",
@@ -145,7 +153,7 @@ FIELDS: tuple[Json, ...] = (
     *CLUSTER_FIELDS,
 )
 
-#: What a collection needs beside these where no text is stored that a source's tokens could be made from.
+#: Additional definitions for a collection without stored text to make a source's tokens from.
 VECTORS: Json = {"termVectors": True}
 VECTOR_COMPONENT: Json = {"name": "termVectors", "class": "solr.TermVectorComponent"}
 VECTOR_HANDLER: Json = {
@@ -158,5 +166,5 @@ VECTOR_HANDLER: Json = {
 
 @lru_cache
 def stored_name(scheme: Scheme | str, sketch_scheme: SketchScheme) -> str:
-    """Return what `whorl_scheme` holds: all that a sketch depends on, `minhash1-icu74-w5-b512+sketch2-…`."""
+    """Return the value of `whorl_scheme`, the schemes that a sketch depends on: `minhash1-icu74-w5-b512+sketch2-…`."""
     return f"{scheme if isinstance(scheme, str) else scheme.name}+{sketch_scheme.name}"

@@ -1,7 +1,7 @@
-"""Marks of clusters in a Solr collection: two fields with docValues, set by atomic updates.
+"""Cluster labels in a Solr collection: two fields with docValues, set by atomic updates.
 
-Solr makes the whole document again at such an update, from what it can read back. The tokens of the sketch and of the
-passages are not among that, so they are sent along, made from the sketch and the text that are stored.
+At an atomic update, Solr rebuilds the whole document from the values that it can read back. It cannot read back the
+tokens of the sketch and of the passages, so the update includes them, made from the stored sketch and text.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from whorl.fingerprint.winnow import PassageScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL
 from whorl.planning.build import BoundPlan
 
-#: Documents changed in one request, and looked at in one.
+#: Documents per update request, and per read request.
 _CHANGED_AT_ONCE, _READ_AT_ONCE = 100, 1000
 
 
 class SolrMarks:
-    """What the documents of a collection say of their clusters.
+    """Cluster labels of the documents of a collection.
 
     Args:
-        client: Where it is.
-        collection: Tells what it offers.
-        request: Returns the request for the hits of a plan, without a hit.
+        client: Client of the collection.
+        collection: Returns the collection's description.
+        request: Returns the request for a plan's hits, with zero rows.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class SolrMarks:
         self._client, self._collection, self._request = client, collection, request
 
     def prepare(self) -> None:
-        """Raise SchemaError unless the fields are there, and an atomic update loses nothing."""
+        """Raise SchemaError unless the label fields exist and an atomic update loses nothing."""
         collection, url = self._collection(), self._client.url
         for field in CLUSTER_FIELDS:
             found = collection.schema.fields.get(field["name"])
@@ -64,7 +64,7 @@ class SolrMarks:
         require_safe(self._client, collection)
 
     def everything(self) -> Iterator[Mapping[str, Mark]]:
-        """Yield all marks there are by the ids of their documents, a portion at a time."""
+        """Yield all cluster labels by document id, a batch at a time."""
         collection = self._collection()
         if CLUSTER not in collection.schema.fields:
             return
@@ -74,7 +74,7 @@ class SolrMarks:
             yield _marks(documents, key)
 
     def of(self, ids: Collection[str]) -> Mapping[str, Mark]:
-        """Return the marks of documents, by id, of those that have one."""
+        """Return the cluster labels of documents by id; documents without one are left out."""
         key, found = self._collection().names.key, dict[str, Mark]()
         for some in batches(ids, _READ_AT_ONCE):
             asked = contents_request(key, some, [CLUSTER, IS_PRINCIPAL])
@@ -82,7 +82,7 @@ class SolrMarks:
         return found
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
-        """Return how many documents of each cluster match a plan, of those that have any."""
+        """Return the number of documents per cluster that match a plan, for clusters with at least one."""
         if CLUSTER not in self._collection().schema.fields:
             return {}
         facet = {"clusters": {"type": "terms", "field": CLUSTER, "limit": -1}}
@@ -93,7 +93,7 @@ class SolrMarks:
         return {str(each["val"]): each.count("count") for each in told.objects("buckets", is_optional=True)}
 
     def write(self, changes: Mapping[str, Mark | None]) -> None:
-        """Give documents marks, or take them away (None); found by all after the next commit."""
+        """Set or remove (None) the cluster labels of documents; the next commit makes the change searchable."""
         collection = self._collection()
         key = collection.names.key
         kept = [SKETCH, SCHEME, "_version_"]
@@ -119,7 +119,7 @@ def _mark_fields(mark: Mark | None) -> Json:
 
 
 def _lost(documents: list[Answer], collection: SolrCollection) -> Iterator[Json]:
-    """Yield the fields of each document that Solr cannot read back, and that whorl makes."""
+    """Yield the fields of each document that whorl makes and Solr cannot read back."""
     if collection.has_passages:
         texts = (whole_text(each.get(str(collection.content))) for each in documents)
         words = (found.words for found in hashed(texts, collection.scheme, Parts.WORDS, workers=1))

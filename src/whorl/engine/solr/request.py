@@ -1,15 +1,15 @@
-"""A bound plan as Solr's JSON request: pure, and the only place that spells queries.
+"""Solr JSON requests for bound plans; pure. Only this module and `clauses` build queries.
 
-Every piece of user text is the value of an argument in Solr's JSON query language, which hands it to the parser as
-it is (`{"field": {"f": …, "query": …}}` becomes `{!field f=$a v=$b}`), so nothing a user types is read as syntax; see
-`clause_request` for what is escaped besides.
+User text is always the value of an argument in Solr's JSON query language, which passes it to the parser unchanged
+(`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`), and `clauses` escapes it for parsers with a syntax, so no
+input is read as syntax.
 
-Tokens go through Solr's own `{!min_hash}` parser with a token list it does not analyse: it scores one for each
-matching token or band, and is quicker to read than a clause for each token. It takes a similarity and a probability
-instead of the numbers a plan holds, so those are chosen here such that it computes the same numbers.
+Tokens go to Solr's own `{!min_hash}` parser as a token list that it does not analyse: it adds 1 to the score for each
+matching token or band, and parses faster than one clause per token. It takes a similarity and a probability instead of
+a plan's counts, so these are chosen such that it computes the same counts.
 
-What would pass Lucene's limit on clauses is put into functions, `query($part0,0)`: a query inside a function is
-counted for itself, and the scores of several add up to that of the whole.
+Fingerprints that exceed Lucene's limit on clauses move into functions, `query($part0,0)`: Lucene counts the clauses of
+a query inside a function separately, and the parts' scores add up to the score of the whole.
 """
 
 from __future__ import annotations
@@ -49,37 +49,37 @@ from whorl.planning.build import (
 )
 from whorl.planning.clauses import Between, Equal, InOrder, Like, Near, Present, Words
 
-#: Clauses of each query that is a part of another.
+#: Clauses per part of a query that is split.
 _PART = 1000
-#: A fingerprint evaluated apart: functions to score and to match, and filters for scheme, sizes (two) and tokens.
+#: Clauses left of a fingerprint in functions: functions to score and to match, filters for scheme, sizes (two), tokens.
 _LEAVES_APART = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, Chosen)
-#: Names that mean nothing but a field where Solr reads what to sort by.
+#: Names that Solr parses as a field, and as nothing else, in a sort.
 _SORTABLE = re.compile(r"\w[\w.:-]*", re.ASCII)
 _IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"\W", re.ASCII)
-#: What mean themselves in a regular expression.
+#: Characters that match themselves in a regular expression.
 _MARKS = "~%@=!,;:"
-#: No id holds a control character; commas and blanks it may.
+#: Ids contain no control characters, but may contain commas and blanks.
 _BETWEEN_IDS = "\x1f"
 
-#: Or Solr replaces ${…} in ids, words and tokens by the request's own parameters.
+#: Otherwise Solr replaces ${…} in ids, words and tokens by the request's own parameters.
 _LITERALLY = {"expandMacros": "false"}
-#: Or Solr finds all documents of a filter, most of the index, before it looks at those that the tokens name.
+#: Otherwise Solr first finds all documents of a filter, most of the index, instead of checking those with the tokens.
 _LAZILY = {"cache": "false"}
 _NO_DOCUMENT: dict[str, Any] = {"bool": {"must_not": ["*:*"]}}
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What a collection calls the fields that whorl needs.
+    """A collection's names for the fields that whorl needs.
 
     Args:
         key: The unique key.
         minhash: The indexed tokens.
-        text: The fields that a word without a field name is looked for in.
-        name: What people know a document by, or None.
-        scheme: The name of the scheme of the tokens, on whose words and shingles sketches depend as well.
-        spelling: How tokens are written.
+        text: The fields searched for a word without a field name.
+        name: The documents' display name, or None.
+        scheme: The name of the token scheme, on whose words and shingles sketches depend too.
+        spelling: The encoding of tokens.
     """
 
     key: str = "id"
@@ -102,24 +102,24 @@ def search_request(
     in_order: bool = True,
     counted: Mapping[str, BoundNode] | None = None,
 ) -> dict[str, Any]:
-    """Return the JSON body that asks Solr for one page of a plan's hits.
+    """Return the JSON body that requests one page of a plan's hits.
 
     Args:
         plan: The plan.
-        names: What the collection calls its fields.
+        names: The collection's field names.
         start: Hits before the page.
-        rows: Hits on it.
-        with_sketches: Whether the hits' sketches are wanted.
-        only_scheme: The scheme of all sketches, None where there may be several: then Solr is to tell them apart.
-        order: What the hits are sorted by.
-        in_order: Whether equal ones come by their ids, which takes Solr a fifth of a short search.
-        counted: Further plans, each a query by a name that other parts of the request can use.
+        rows: Hits on the page.
+        with_sketches: Whether to return the hits' sketches.
+        only_scheme: The scheme of all sketches; None if there may be several, so that Solr must filter by scheme.
+        order: Sort keys.
+        in_order: Whether to sort equal hits by id, which takes a fifth of the time of a short search.
+        counted: Further plans that become named queries, for use in other parts of the request.
 
     Raises:
-        ParameterError: The query has too many clauses, or Solr can name no such field to sort by.
+        ParameterError: The query has too many clauses, or Solr cannot name a field to sort by.
     """
     roots = {"": plan.root, **(counted or {})}
-    # Lucene counts the clauses of each query by itself.
+    # Lucene counts the clauses of each query separately.
     apart = [
         evaluated_apart(
             root,
@@ -149,15 +149,15 @@ def search_request(
 
 
 def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> dict[str, Any]:
-    """Return the JSON body that asks for all documents whose field holds one of some values.
+    """Return the JSON body that requests all documents with one of the values.
 
     Args:
-        values: By field name; compared whole, not analysed.
-        fields: What to fetch of each.
+        values: Values by field name; compared whole, not analysed.
+        fields: Fields to return.
     """
     clauses = [{"term": {"f": field, "query": value}} for field, wanted in values.items() for value in wanted]
-    query = clauses[0] if len(clauses) == 1 else {"bool": {"should": clauses, "mm": "1"}}
-    # An id names one document; a collection that holds several under one number still answers in bounds.
+    query = clauses[0] if len(clauses) == 1 else {"bool": {"should": clauses}}
+    # An id names one document; if several documents share a number, the response is still bounded.
     return {
         "query": query,
         "limit": 2 * len(clauses),
@@ -167,77 +167,76 @@ def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> dic
 
 
 def contents_request(key: str, ids: Sequence[str], fields: Sequence[str]) -> dict[str, Any]:
-    """Return the JSON body that asks for fields of the documents of some ids."""
+    """Return the JSON body that requests fields of documents by id."""
     return {"query": one_of(key, ids), "limit": len(ids), "fields": listed([key, *fields]), "params": _LITERALLY}
 
 
 def stored_request(ids: Sequence[str], fields: Sequence[str]) -> dict[str, Any]:
-    """Return the JSON body that asks Solr's real-time get for documents by their ids."""
-    # Of a list separated by commas, whose escapes Solr takes off again.
+    """Return the JSON body that requests documents by id from Solr's real-time get."""
+    # Solr splits the list at unescaped commas and removes the escapes.
     escaped = (each.replace("\\", "\\\\").replace(",", "\\,") for each in ids)
     return {"params": {"ids": ",".join(escaped), "fl": ",".join(listed(fields)), **_LITERALLY}}
 
 
 def listed(fields: Sequence[str]) -> list[str]:
-    """Return fields as they are asked for; the answer may hold others whose names look like these."""
-    # In a list of fields a colon, a brace and other characters are syntax; ? stands for any one.
+    """Return field names for a field list; the response may contain other fields with similar names."""
+    # A field list gives a meaning to colons, braces and other characters; ? matches any single character.
     return [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in fields]
 
 
 def largest_request(scheme: str) -> dict[str, Any]:
-    """Return the JSON body that asks for the largest size of a document whose sketch is of a scheme."""
+    """Return the JSON body that requests the largest size among the documents with a sketch of a scheme."""
     return {"query": {"term": {"f": SCHEME, "query": scheme}}, "limit": 1, "fields": [SIZE], "sort": f"{SIZE} desc"}
 
 
-#: Every document, whatever the handler takes a text for.
+#: Query for all documents, whatever query parser the handler defaults to.
 EVERYTHING: Mapping[str, Any] = {"bool": {"must": ["*:*"]}}
 
 
 def without_sketch(scheme: str, text: str | None = None) -> dict[str, Any]:
-    """Return the query that matches the documents without a sketch under a scheme.
+    """Return the query for documents without a sketch of a scheme.
 
     Args:
-        scheme: Of the sketches.
-        text: A field that they have, where only those that can be given a sketch are meant, or have one under another
-            scheme.
+        scheme: The scheme of the sketches.
+        text: The text field; if given, only documents with a text or with a sketch of another scheme match.
     """
     is_meant = {"filter": [{"bool": {"should": [exists(text), exists(SCHEME)]}}]} if text else {}
     return {"bool": {"must": ["*:*"], "must_not": [{"term": {"f": SCHEME, "query": scheme}}], **is_meant}}
 
 
 def empty_sketches(scheme: str, field: str | None = None) -> dict[str, Any]:
-    """Return the query that matches the documents with a sketch of no shingles, and with something in a field."""
+    """Return the query for documents with an empty sketch and, if `field` is given, a value in that field."""
     is_empty = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"filter": [*is_empty, *([exists(field)] if field else [])]}}
 
 
 def lost_sketches(scheme: str) -> dict[str, Any]:
-    """Return the query that matches the documents that should have tokens of a sketch under a scheme and have none.
+    """Return the query for documents whose sketch of a scheme is not empty but has lost its tokens.
 
-    The tokens are neither stored nor docValues, so an atomic update that does not set them loses them. Every token of
-    the index is looked at: this takes seconds in a large collection.
+    The tokens are neither stored nor docValues, so an atomic update that does not set them loses them. The query goes
+    through every token of the index, which takes seconds in a large collection.
     """
     is_there = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:[1 TO *]"}}]
     return {"bool": {"filter": is_there, "must_not": [exists(SAMPLE)]}}
 
 
 def one_of(field: str, values: Sequence[str]) -> dict[str, Any]:
-    """Return the query that matches the documents that hold one of many values, each with the score 1.
+    """Return the query for documents with one of many values, each with score 1.
 
     Args:
-        field: Values are compared whole, not analysed.
-        values: Any number, none with a control character: all are counted as one clause.
+        field: The field; values are compared whole, not analysed.
+        values: Any number of values without control characters; all count as one clause.
     """
     return {"terms": {"f": field, "separator": _BETWEEN_IDS, "query": _BETWEEN_IDS.join(values)}}
 
 
 def vector_parameters(field: str) -> dict[str, str]:
-    """Return the parameters that ask a handler for a field's term vectors, in the shape that `answer.vectors` reads."""
+    """Return the parameters that request a field's term vectors in the format that `answer.vectors` reads."""
     return {"tv": "true", "tv.fl": field, "tv.tf": "true", "json.nl": "map"}
 
 
 def _leaves(node: BoundLeaf, names: Names) -> int:
-    """Return how many leaf clauses a node without children becomes, at most."""
+    """Return the maximum number of leaf clauses that a node without children becomes."""
     match node:
         case SharedTokens(tokens=tokens):
             return len(tokens)
@@ -257,14 +256,14 @@ def _leaves(node: BoundLeaf, names: Names) -> int:
 
 
 class _Builder:
-    """Turns plan nodes into JSON queries and collects the queries that functions refer to by name."""
+    """Builds JSON queries from plan nodes and collects the named queries that functions refer to."""
 
     def __init__(self, names: Names, apart: frozenset[int], only_scheme: str | None = None) -> None:
         self._names, self._apart, self._only_scheme = names, apart, only_scheme
         self.named: dict[str, Any] = {}
 
     def sorted_by(self, key: Order) -> list[str]:
-        """Return what Solr sorts by for one key, the weightiest first."""
+        """Return Solr's sort clauses for one key, most significant first."""
         direction = "asc" if key.is_ascending else "desc"
         places = [place for _, place in key.places]
         if key.field is None or places == [self._names.key]:
@@ -277,7 +276,7 @@ class _Builder:
         best = "min" if key.is_ascending else "max"
         each = [f'field("{place}",{best})' for place in places]
         values = places[0] if len(places) == 1 else f"def({','.join(each)})"
-        # Else a document without a number or a date would have 0.
+        # Otherwise a document without a number or date would sort as 0.
         return [f"query(${name},0) desc", f"{values} {direction}"]
 
     def query(self, node: BoundNode) -> dict[str, Any]:
@@ -302,12 +301,17 @@ class _Builder:
             case Chosen(groups=groups):
                 return self._chosen(groups, is_apart=id(node) in self._apart)
             case Bool(must=must, should=should, must_not=must_not, min_should_match=minimum):
-                clauses: dict[str, Any] = {
+                if minimum > 1:
+                    raise ValueError(f"Solr 8.11 cannot require {minimum} of {len(should)} clauses, only one")
+                clauses = {
                     occur: [self.query(child) for child in children]
                     for occur, children in (("must", must), ("should", should), ("must_not", must_not))
                     if children
                 }
-                return {"bool": {**clauses, "mm": str(minimum)} if minimum else clauses}
+                if minimum and must and should:
+                    # Clauses next to `must` are optional, and Solr 8.11 ignores `mm`.
+                    clauses["must"].append({"bool": {"should": clauses.pop("should")}})
+                return {"bool": clauses}
             case Nothing():
                 return _NO_DOCUMENT
             case _:
@@ -338,7 +342,7 @@ class _Builder:
         if id(node) not in self._apart:
             query = _min_hash(SAMPLE, *joined(tokens), overlap_similarity(len(tokens), minimum), 1.0)
             return {"bool": {"must": [query], "filter": filters}}
-        # Each part asks for any of its tokens; how many there are in all is for the sum to say.
+        # Each part matches any of its tokens; the sum of the parts decides whether there are enough.
         parts = [_min_hash(SAMPLE, *joined(tokens[at : at + _PART]), 1.0, 1.0) for at in range(0, len(tokens), _PART)]
         return self._in_functions(parts, [*filters, one_of(SAMPLE, tokens)], least=minimum)
 
@@ -349,26 +353,26 @@ class _Builder:
         if not scored:
             return _NO_DOCUMENT
         if not is_apart:
-            return {"bool": {"should": scored, "mm": "1"}}
-        parts = [{"bool": {"should": scored[at : at + _PART], "mm": "1"}} for at in range(0, len(scored), _PART)]
+            return {"bool": {"should": scored}}
+        parts = [{"bool": {"should": scored[at : at + _PART]}} for at in range(0, len(scored), _PART)]
         return self._in_functions(parts, [one_of(self._names.key, [each for _, ids in groups for each in ids])])
 
     def _in_functions(
         self, parts: Sequence[dict[str, Any]], filters: Sequence[dict[str, Any]] = (), least: int | None = None
     ) -> dict[str, Any]:
-        """Match and score as the parts do together, their scores added; counted as few clauses.
+        """Return a query that matches and scores like all parts together, with few clauses.
 
         Args:
-            parts: Each within Lucene's limit.
-            filters: What all hits match; without any, hits are what any part matches.
-            least: The least sum of scores of a hit.
+            parts: Queries within Lucene's limit; their scores are added.
+            filters: Queries that all hits match; without filters, hits match any part.
+            least: Smallest sum of scores of a hit.
         """
         queries = []
         for part in parts:
             name = f"fingerprint{len(self.named)}"
             self.named[name] = part
             queries.append(f"query(${name},0)")
-        # A sum exists, for a frange, only where all its parts do, and query() exists only where it matches.
+        # For frange, a sum has a value only if all its parts do, and query() has a value only if it matches.
         total = queries[0] if len(queries) == 1 else f"sum({','.join(f'def({each},0)' for each in queries)})"
         matching = [*filters]
         if least is not None:
@@ -379,7 +383,7 @@ class _Builder:
 
 
 def _min_hash(field: str, text: str, separator: str, similarity: float, probability: float) -> dict[str, Any]:
-    """Ask for some of the tokens that a separator stands between."""
+    """Return a query for some of the tokens in a text, which are separated by `separator`."""
     return {
         "min_hash": {
             "field": field,
@@ -392,31 +396,32 @@ def _min_hash(field: str, text: str, separator: str, similarity: float, probabil
 
 
 def _constant(query: dict[str, Any], weight: float) -> dict[str, Any]:
-    """Match as `query` does, each document with the score `weight`."""
+    """Return a query that matches like `query` and scores each document `weight`."""
     if weight == 0.0:
         return {"bool": {"filter": [query]}}
     return {"bool": {"must": [f"*:*^={_decimal(weight)}"], "filter": [query]}}
 
 
 def _decimal(number: float) -> str:
-    """Write a number without an exponent, which Lucene's syntax does not know."""
+    """Format a number without an exponent, which Lucene's syntax does not allow."""
     return f"{Decimal(repr(number)):f}"
 
 
 def joined(tokens: Sequence[str]) -> tuple[str, str]:
-    """Return tokens in one text, and the separator at which Java's `String.split` cuts it into just these again.
+    """Return tokens joined into one text, and the separator at which Java's `String.split` recovers them.
 
-    A character that no token holds is one. Where none is left, `%` with as many `~` as the longest token has letters:
+    The separator is a character that no token contains. If every mark occurs in some token, it is `%` with as many `~`
+    as the longest token has letters:
 
-    - It is longer than any token, so wherever it stands in the text it meets a separator that was put there.
-    - None of its beginnings is one of its ends (each begins with `%`, and no end but the whole holds one), so two that
-      meet are one and the same.
+    - It is longer than any token, so wherever it occurs in the text it overlaps a separator that was inserted.
+    - No proper prefix of it is also a suffix (each prefix begins with `%`, which no proper suffix contains), so two
+      overlapping occurrences are the same one.
 
     Args:
-        tokens: None of them empty.
+        tokens: Non-empty tokens.
 
     Returns:
-        The text and the separator, which means itself in a regular expression.
+        The text and the separator, which matches itself as a regular expression.
     """
     together = "".join(tokens)
     separator = next((mark for mark in _MARKS if mark not in together), None)
@@ -426,10 +431,10 @@ def joined(tokens: Sequence[str]) -> tuple[str, str]:
 
 
 def overlap_similarity(token_count: int, minimum: int) -> float:
-    """Return the `sim` for which `{!min_hash}` asks for exactly `minimum` tokens.
+    """Return the `sim` for which `{!min_hash}` requires exactly `minimum` tokens.
 
-    It computes ceil(count * sim) in 32-bit floats; aiming half a token below leaves no room for their rounding.
-    Never 1.0, for which it sets no minimum at all.
+    The parser computes ceil(count * sim) in 32-bit floats; aiming half a token lower is safe against their rounding.
+    The result is never 1.0, for which the parser sets no minimum.
     """
     return (minimum - 0.5) / token_count
 
@@ -438,13 +443,14 @@ def overlap_similarity(token_count: int, minimum: int) -> float:
 def band_parameters(bands: int, rows: int) -> tuple[float, float]:
     """Return the `sim` and `tp` for which `{!min_hash}` cuts bands * rows tokens into bands of exactly `rows`.
 
-    It takes the first number of bands b, rows = count // b, whose chance to match exceeds tp. The chance grows with
-    b, so a tp between the last b with more rows and the first with these rows is enough. The tokens fill every band:
-    its own filling of a last short band looks for the wrong terms (it writes the bytes' hex dump) and never matches.
+    The parser takes the first number of bands b, with rows = count // b, whose match probability exceeds tp. The
+    probability grows with b, so tp may lie anywhere between the probability of the last b with more rows and that of
+    the first b with these rows. The tokens fill every band, because the parser fills a short last band with wrong terms
+    (a hex dump of the bytes), and that band never matches.
     """
     count = bands * rows
     first = next(number for number in range(1, bands + 1) if count // number == rows)
-    # A similarity for which a band matches about one time in `first` keeps the two chances well apart.
+    # At a similarity where a band matches about once in `first`, the two probabilities are well apart.
     similarity = 1.0 if first == 1 else (1.0 / first) ** (1.0 / rows)
     below = 0.0 if first == 1 else band_match_probability(similarity, first - 1, count // (first - 1))
     reached = band_match_probability(similarity, first, rows)

@@ -1,4 +1,4 @@
-"""`whorl solr check --sample`: a collection's own tokens beside those made here from its stored texts."""
+"""`whorl solr check --sample`: compare indexed tokens with tokens that whorl makes from the stored texts."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from whorl.engine.solr.schema import Collection, FieldNames, TokenSource, inspec
 from whorl.fingerprint.minhash.signature import sign
 from whorl.planning.build import Bool, BoundPlan, Chosen, SharedTokens
 
-#: Documents of a sample that are fetched at once; each brings its whole text.
+#: Sampled documents fetched per request; each includes its whole text.
 _AT_ONCE = 20
 
 
 def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Finding:
-    """Fingerprint the first texts of a collection here and compare them with the tokens in its index.
+    """Fingerprint the first texts of a collection and compare the tokens with its index.
 
     Args:
-        client: Where the collection is.
-        wanted: What it calls its fields.
+        client: Client of the collection.
+        wanted: The collection's field names.
         count: Documents to compare, at least 1, in the order of their ids.
 
     Raises:
-        SchemaError: There is no field of tokens.
+        SchemaError: The collection has neither a field of tokens nor the fields of sketches.
     """
     collection = inspect(client, wanted)
     if collection.content is None or not collection.sources or not collection.has_minhash:
@@ -56,7 +56,7 @@ def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Findin
 
 
 def _matching(client: SolrClient, collection: Collection, document_id: str, tokens: set[int]) -> int:
-    """Return how many of some tokens a document has in the index."""
+    """Return the number of the given tokens that a document has in the index."""
     if not tokens:
         return 0
     only = Chosen(document_id, ((0.0, (document_id,)),))
@@ -88,7 +88,7 @@ def _sample_finding(
 
 
 def _sampled(client: SolrClient, collection: Collection, count: int) -> Iterator[tuple[Answer, set[str] | None]]:
-    """Yield documents with the distinct tokens that the index holds for them, None where these cannot be read."""
+    """Yield documents with their distinct indexed tokens, None if these cannot be read."""
     names, source = collection.names, collection.sources[0]
     by_vectors, is_read = source is TokenSource.TERM_VECTORS, source is not TokenSource.TEXT
     fields = [names.key, str(collection.content), *([names.minhash] if is_read and not by_vectors else [])]

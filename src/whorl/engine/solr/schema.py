@@ -1,7 +1,7 @@
-"""What a collection offers a fingerprint search: read from its schema and configuration, nothing assumed.
+"""Description of a Solr collection for fingerprint search, read from its schema and configuration.
 
-`inspect` asks the version, the Schema API and the Config API; the answers together say where a source document's
-tokens can come from and how the index spells them.
+`inspect` reads the version, the Schema API and the Config API; together they show where a source document's tokens can
+be read and how the index spells them.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from whorl.engine.solr.analysis import seen_profile
 from whorl.engine.solr.answer import Answer, Json, first_text, reading
-from whorl.engine.solr.fields import NEEDED, NEEDED_OF_PASSAGES, PASSAGES
+from whorl.engine.solr.fields import NEEDED, NEEDED_OF_PASSAGES, PASSAGES, SPLIT_NAMES
 from whorl.engine.solr.request import Names, listed
 from whorl.errors import ParameterError, SchemaError
 from whorl.fingerprint.minhash.codec import ALFRESCO_TOKEN, Spelling
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
 
-if TYPE_CHECKING:  # The settings name fields, and not every command that reads them speaks to a Solr.
+if TYPE_CHECKING:  # The settings import FieldNames; most commands that read settings need no Solr client.
     from whorl.engine.solr.client import SolrClient
 
-#: Factories by the short name that Solr 9 writes, and by the class name of older schemas.
+#: Factories by the short name that Solr 9 writes, and by the class name in older schemas.
 _MINHASH = ("minHash", "solr.MinHashFilterFactory", "MinHashFilterFactory")
 _SHINGLE = ("shingle", "solr.ShingleFilterFactory", "ShingleFilterFactory")
 _TRUNCATE = ("truncate", "solr.TruncateTokenFilterFactory", "TruncateTokenFilterFactory")
 _FROM_SHINGLES = (_SHINGLE, _MINHASH, _TRUNCATE)
-#: The first Solr with the query parser `min_hash`, and those that the tests run on.
+#: The first Solr with the query parser `min_hash`, and the versions that the tests run on.
 _OLDEST = (8,)
 _TRIED = ((8, 11), (9,))
-#: What MinHashFilterFactory takes, with what it takes when it is not told.
+#: Parameters of MinHashFilterFactory with their defaults.
 _PARAMETERS = {"bucketCount": 512, "hashCount": 1, "hashSetSize": 1}
 
 
 class TokenSource(Enum):
-    """Where the tokens of a stored document can be read."""
+    """Place where the tokens of a stored document can be read."""
 
     STORED = "a stored token field"
     TERM_VECTORS = "term vectors"
@@ -47,12 +47,12 @@ class TokenSource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """What the user says a collection calls its fields; absent ones are not used.
+    """The user's names for a collection's fields; fields that do not exist are not used.
 
     Args:
         minhash: The indexed tokens.
         content: The text that the tokens are made from.
-        name: What people know a document by.
+        name: The documents' display name.
         dbid: Alfresco's number of a node.
         noderef: Alfresco's node reference.
     """
@@ -66,13 +66,13 @@ class FieldNames:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Fields, types and copies, with the properties that Solr fills in where a definition does not say them.
+    """Fields, types and copyFields, with Solr's defaults for properties that a definition omits.
 
     Args:
         key: The unique key.
-        fields: By name.
-        dynamic: Dynamic fields, by pattern.
-        types: By name.
+        fields: Fields by name.
+        dynamic: Dynamic fields by pattern.
+        types: Field types by name.
         copies: Sources and destinations of copyFields.
     """
 
@@ -83,38 +83,44 @@ class Schema:
     copies: tuple[tuple[str, str], ...] = ()
 
     def describe(self, name: str) -> Json | None:
-        """Return a field's properties, also those of a dynamic field that `name` falls under, or None."""
+        """Return the properties of a field, or of the dynamic field that matches `name`, or None."""
         return described(name, self.fields, self.dynamic)
 
     def is_text(self, name: str) -> bool:
-        """Say whether a field's values are split into words."""
+        """Check whether a field's values are split into words."""
         found = self.describe(name)
         return found is not None and "TextField" in self.types[found["type"]]["class"]
 
+    def splits_names(self, name: str) -> bool:
+        """Check whether a field also splits words at `_` and `.`."""
+        found = self.describe(name)
+        filters = [] if found is None else analyzer(self.types[found["type"]], "index").get("charFilters", [])
+        return any(each.get("pattern") == SPLIT_NAMES["pattern"] for each in filters)
+
     def is_stored(self, name: str | None) -> bool:
-        """Say whether a field is there and gives its values back."""
+        """Check whether a field exists and returns its values."""
         found = self.describe(name) if name else None
         return found is not None and bool(found.get("stored", True))
 
     def is_multivalued(self, name: str) -> bool:
-        """Say whether a document may have several values in a field."""
+        """Check whether a document may have several values in a field."""
         return bool((self.describe(name) or {}).get("multiValued"))
 
     @property
     def has_sketches(self) -> bool:
-        """Whether documents can carry sketches: all four fields are there, each under its own name and as needed.
+        """Whether documents can carry sketches: all four fields are declared by name, with the properties they need.
 
-        A dynamic field that takes any name would read and keep the values in some other way.
+        A catch-all dynamic field does not count: it would index and store the values in another way.
         """
         return all(self.fields.get(name, {}).get(part) for name, parts in NEEDED.items() for part in parts)
 
     @property
     def has_passages(self) -> bool:
-        """Whether documents can carry the numbers of their passages."""
+        """Whether documents can carry passage hashes."""
         return all(self.fields.get(PASSAGES, {}).get(part) for part in NEEDED_OF_PASSAGES)
 
     def sources(self, destination: str) -> list[str]:
-        """Return the fields that are copied into one."""
+        """Return the copyField sources of a field."""
         return [source for source, copied_into in self.copies if copied_into == destination]
 
 
@@ -135,7 +141,7 @@ def read_schema(client: SolrClient) -> Schema:
 
 
 def _typed(fields: Iterable[Answer]) -> dict[str, Json]:
-    """Return fields by name; each must say its type."""
+    """Return fields by name; each must have a type."""
     named: dict[str, Json] = {}
     for each in fields:
         each.text("type")
@@ -145,10 +151,10 @@ def _typed(fields: Iterable[Answer]) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """What `inspect` found out about a core or collection.
+    """Description of a core or collection, as returned by `inspect`.
 
-    `profile_is_seen` says whether the collection's own analysis of a text showed its word-break profile; else the
-    profile follows from the version of Lucene, and its chain may break words as no profile does.
+    `profile_is_seen` is whether the word-break profile was found by the collection's own analysis of a text; otherwise
+    the profile follows from the Lucene version, and the analysis may match no profile.
     """
 
     names: Names
@@ -165,7 +171,7 @@ class Collection:
 
     @property
     def has_minhash(self) -> bool:
-        """Whether there is a field of tokens; without one, only searches by sketches and words can be asked."""
+        """Whether there is a field of tokens; without it, only searches by sketches and words are possible."""
         return self.names.minhash in self.schema.fields
 
     @property
@@ -175,25 +181,25 @@ class Collection:
 
     @property
     def has_passages(self) -> bool:
-        """Whether documents can carry the numbers of their passages."""
+        """Whether documents can carry passage hashes."""
         return self.schema.has_passages
 
     @property
     def has_searchable_text(self) -> bool:
-        """Whether a query can tell the documents that have a text."""
+        """Whether a query can find the documents that have a text."""
         return self.content is not None and bool((self.schema.describe(self.content) or {}).get("indexed"))
 
 
 def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = None) -> Collection:
-    """Read what a collection offers.
+    """Read the description of a collection.
 
     Args:
-        client: Where it is.
-        wanted: What it calls its fields.
-        known: What was read before: the analysis of a field whose type has not changed is not asked again.
+        client: Client of the collection.
+        wanted: The configured field names.
+        known: The previous description; its word-break profile is kept if the token field's type is unchanged.
 
     Raises:
-        SchemaError: Solr is too old, or there is no field of tokens and none for sketches.
+        SchemaError: Solr is too old, or there is neither a field of tokens nor the fields of sketches.
     """
     version = read_version(client)
     version.require()
@@ -260,41 +266,41 @@ def _inspect(
 
 
 def names_in_use(client: SolrClient) -> set[str]:
-    """Return the names of all fields that documents have, of every shard, those of dynamic fields too."""
+    """Return the names of all fields that documents have in any shard, including dynamic fields."""
     cores = client.cores(directly=False)
     answers = (core.get("admin/luke", numTerms=0, includeIndexFieldFlags="false") for core in cores)
     return {name for answer in answers for name in answer.object("fields")}
 
 
 def described(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]) -> Json | None:
-    """Return the properties of a field, or of the dynamic field that its name falls under, or None."""
+    """Return the properties of a field, or of the dynamic field that its name matches, or None."""
     if name in fields:
         return fields[name]
-    # Solr takes the longest pattern that fits.
+    # Solr takes the longest matching pattern.
     fitting = [pattern for pattern in dynamic if fnmatch.fnmatchcase(name, pattern)]
     return dynamic[max(fitting, key=len)] if fitting else None
 
 
 def _offered(name: str, schema: Schema) -> str | None:
-    """Return a field's name if the schema means it: one that takes any name does not tell that this one is used."""
+    """Return a field's name if the schema declares it; a catch-all dynamic field does not show that it is used."""
     named = {pattern: field for pattern, field in schema.dynamic.items() if pattern != "*"}
     return name if described(name, schema.fields, named) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The versions of a Solr and of the Lucene in it, `9.9.0` and `9.12.2`."""
+    """The versions of a Solr and of its Lucene, `9.9.0` and `9.12.2`."""
 
     solr: str
     lucene: str
 
     @property
     def is_tried(self) -> bool:
-        """Whether whorl's tests run on Solrs of this kind."""
+        """Whether whorl's tests run on this version of Solr."""
         return numbers_of(self.solr) in _TRIED or numbers_of(self.solr)[:1] in _TRIED
 
     def require(self) -> None:
-        """Refuse a Solr that lacks what every search needs.
+        """Raise an error if Solr lacks the query parser that every search needs.
 
         Raises:
             SchemaError: It is older than Solr 8.
@@ -313,7 +319,7 @@ def read_version(client: SolrClient) -> Version:
 
 
 def numbers_of(version: str) -> tuple[int, ...]:
-    """Return the first two numbers of a version, none where it has no such form.
+    """Return the first two numbers of a version, or () if it has another format.
 
     >>> numbers_of("8.11.4"), numbers_of("nightly")
     ((8, 11), ())
@@ -325,7 +331,7 @@ def numbers_of(version: str) -> tuple[int, ...]:
 
 
 def profile_of(version: str) -> str:
-    """Return the word-break profile of a Lucene version: its ICU's rules, which differ in colons and dictionaries."""
+    """Return the word-break profile of a Lucene version; its ICU's rules differ in colons and dictionaries."""
     numbers = numbers_of(version)
     if not numbers:
         return DEFAULT_PROFILE
@@ -335,20 +341,20 @@ def profile_of(version: str) -> str:
 
 
 def analyzer(field_type: Json, side: Literal["index", "query"]) -> Json:
-    """Return a type's analysis of one side, which may be given for both at once."""
+    """Return a type's index or query analysis, which may be defined for both at once."""
     found: Json = field_type.get(f"{side}Analyzer") or field_type.get("analyzer") or {}
     return found
 
 
 def minhash_chain(field_type: Json) -> list[Json]:
-    """Return the filters of a type's index analysis, or none when it does not make MinHash tokens."""
+    """Return the filters of a type's index analysis, or an empty list if it makes no MinHash tokens."""
     filters = list(analyzer(field_type, "index").get("filters", []))
     return filters if find_filter(filters, _MINHASH) is not None else []
 
 
 def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:
-    """Return the first filter that one of `names` calls, or None."""
-    # In Solr 8 a filter of a class may have a parameter called name.
+    """Return the first filter with one of the names, or None."""
+    # In Solr 8 a filter given by class may have a parameter called name.
     return next((each for each in filters if each.get("class") in names or each.get("name") in names), None)
 
 
@@ -358,12 +364,12 @@ def minhash_filter(filters: list[Json]) -> Json | None:
 
 
 def truncate_filter(filters: list[Json]) -> Json | None:
-    """Return the filter that cuts tokens, or None."""
+    """Return the filter that truncates tokens, or None."""
     return find_filter(filters, _TRUNCATE)
 
 
 def _is_usual(chain: list[Json]) -> bool:
-    """Say whether an analysis, from its words on, does what whorl does: shingles, their hashes, and perhaps a cut."""
+    """Check whether an analysis works like whorl's after the words: shingles, hashes, and optionally truncation."""
     shingle = find_filter(chain, _SHINGLE)
     if shingle is None or shingle.get("tokenSeparator", " ") != " ":
         return False
@@ -375,7 +381,7 @@ def _is_usual(chain: list[Json]) -> bool:
 
 
 def _vector_handler(handlers: Mapping[str, Json], components: Mapping[str, Json]) -> str | None:
-    """Return the path of a request handler that answers with term vectors, or None."""
+    """Return the path of a request handler that returns term vectors, or None."""
     vector = {name for name, component in components.items() if "TermVectorComponent" in component.get("class", "")}
     for path, handler in handlers.items():
         used: list[Any] = [*handler.get("last-components", []), *handler.get("components", [])]
@@ -387,10 +393,10 @@ def _vector_handler(handlers: Mapping[str, Json], components: Mapping[str, Json]
 def _token_sources(
     minhash: Json | None, types: Mapping[str, Json], vector_handler: str | None, *, has_text: bool
 ) -> tuple[TokenSource, ...]:
-    """Return the ways to a document's tokens, the cheapest and most exact first."""
+    """Return the available token sources, cheapest and most exact first."""
     if minhash is None:
         return (TokenSource.TEXT,) if has_text else ()
-    # Only in a string field is what is stored also what is indexed; a text field stores the text.
+    # Only a string field stores its tokens; a text field stores the text.
     is_string = "StrField" in types[minhash["type"]]["class"]
     found = [
         (is_string and minhash.get("stored"), TokenSource.STORED),
@@ -414,11 +420,11 @@ def _spelling(chain: list[Json]) -> Spelling:
 
 
 def _spelling_seen(client: SolrClient, field: str) -> Spelling:
-    """Return how the tokens of a field that is filled from outside are spelled: one document's tell."""
+    """Return the spelling of the tokens in an externally filled field, read from one document."""
     any_document = {"query": {"prefix": {"f": field, "query": ""}}, "limit": 1, "fields": listed([field])}
     found = client.select(any_document).documents
     token = first_text(found[0].get(field)) if found else ""
-    # An empty collection, or one whose tokens cannot be read: Alfresco is who fills such a field.
+    # The collection is empty or its tokens cannot be read; usually Alfresco fills such a field.
     if not token or ALFRESCO_TOKEN.fullmatch(token):
         return Spelling.HEX
     return Spelling.UNITS_4 if len(token.encode("utf-16-be")) == 8 else Spelling.UNITS_8
@@ -435,7 +441,7 @@ def _scheme(chain: list[Json], profile: str) -> Scheme:
         )
     buckets, functions, kept = (int(minhash.get(name, usual)) for name, usual in _PARAMETERS.items())
     try:
-        # Rotation only repeats tokens: whether the index was made with it or not, plans count the repeats.
+        # Rotation only repeats tokens, and plans count the repeats whether or not the index was made with it.
         return Scheme(profile, largest, buckets, functions, kept)
     except ParameterError as error:
         raise SchemaError(f"the tokens are made under a scheme that whorl does not know: {error}") from error

@@ -1,4 +1,4 @@
-"""Requests side by side: while Solr works on some, the next are made ready and sent over another connection."""
+"""Parallel update requests: while Solr processes some, the next ones are prepared and sent on another connection."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextvars import copy_context
 from itertools import chain, islice
 from typing import TypeVar
 
-#: Requests that Solr works on at once: each takes one of its processors.
+#: Requests that Solr processes at once; each uses one of its processors.
 CONNECTIONS = 2
-#: Documents of one request, at most, and characters after which there are no more.
+#: Maximum number of documents in a request, and of characters after which it gets no further document.
 PORTION, PORTION_CHARACTERS = 64, 500_000
 
 _Portion = TypeVar("_Portion")
@@ -19,12 +19,12 @@ _Told = TypeVar("_Told")
 
 
 def side_by_side(portions: Iterable[_Portion], send: Callable[[_Portion], _Told]) -> list[_Told]:
-    """Send portions, some at once, and return what each is told, in their order.
+    """Send portions in parallel and return their results in order.
 
     Args:
-        portions: Each made ready when it is taken, here; one of them alone is sent by the caller's own thread.
-        send: Sends one, in any thread. Its first error, in the order of the portions, ends the rest; those that are on
-            their way then have ended when this raises it.
+        portions: Portions, prepared in the caller's thread as they are taken; a single one is also sent from there.
+        send: Sends one portion, from any thread. The first error, in the order of the portions, ends the transfer; it
+            is raised after the requests already under way have ended.
     """
     remaining = iter(portions)
     first = list(islice(remaining, 2))
@@ -33,10 +33,10 @@ def side_by_side(portions: Iterable[_Portion], send: Callable[[_Portion], _Told]
     told, pending = list[_Told](), deque[Future[_Told]]()
     with ThreadPoolExecutor(CONNECTIONS, "whorl-solr") as pool:
         for portion in chain(first, remaining):
-            # One waits, so that no connection does.
+            # Keep one request waiting, so that no connection is idle.
             if len(pending) > CONNECTIONS:
                 told.append(pending.popleft().result())
-            # Whose deadline and trace the request has.
+            # The copied context carries the request's deadline and trace.
             pending.append(pool.submit(copy_context().run, send, portion))
         told += [each.result() for each in pending]
     return told

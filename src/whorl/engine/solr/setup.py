@@ -1,6 +1,6 @@
-"""`whorl solr init`: what a collection lacks, added through the Schema and Config APIs; what is there stays.
+"""`whorl solr init`: add missing definitions to a collection by the Schema and Config APIs; existing ones stay.
 
-The definitions are those of `fields` and of solr/configset, so that a collection made from it needs nothing.
+The definitions are those of `fields` and of solr/configset; a collection made from the configset needs nothing.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ def initialise(
     without_minhash: bool = False,
     passages: bool = False,
 ) -> list[str]:
-    """Add what is missing; return a line for each thing added, kept or found to differ.
+    """Add missing definitions; return a line for each one added, kept or found to differ.
 
     Args:
-        client: Where the collection is.
-        wanted: What it calls, or shall call, its fields.
-        dry_run: Say what would be added, and add nothing.
-        content: The field of the texts, where it is another than `wanted` says.
-        repair: Also change what an earlier run has left in the way: a fingerprint that is made from a field which no
-            document has, or that takes one value where texts have several.
-        without_minhash: Add no field of tokens, which only FINGERPRINT queries ask: for searches by sketches alone.
-        passages: Add the field by which passages are found with certainty.
+        client: Client of the collection.
+        wanted: The existing or desired field names.
+        dry_run: Report the changes without making them.
+        content: The field of the texts, if it differs from that in `wanted`.
+        repair: Also undo mistakes of an earlier run: a fingerprint made from a field that no document has, or a
+            single-valued fingerprint of multi-valued texts.
+        without_minhash: Do not add a field of tokens, which only FINGERPRINT queries need; searches then use sketches.
+        passages: Add the field that makes passages findable with certainty.
 
     Raises:
         SchemaError: The schema cannot be changed, Solr is too old or lacks the ICU classes, or the documents' texts are
@@ -98,7 +98,7 @@ def initialise(
 
 
 def _require_named(client: SolrClient, schema: Schema, wanted: FieldNames, texts: list[TextField]) -> None:
-    """Raise where whorl would add an empty field of texts to documents that have theirs in another."""
+    """Raise SchemaError if whorl would add an empty text field although documents have texts in another."""
     is_set_up = wanted.content in schema.fields and (wanted.minhash in schema.fields or schema.has_sketches)
     if not is_set_up and texts and all(each.name != wanted.content for each in texts):
         raise SchemaError(
@@ -111,7 +111,7 @@ def _require_named(client: SolrClient, schema: Schema, wanted: FieldNames, texts
 def _next(
     client: SolrClient, wanted: FieldNames, texts: list[TextField], steps: list[_Step], *, is_repair: bool
 ) -> Iterator[str]:
-    """Say what is left to do."""
+    """Yield the remaining steps for the user."""
     yield "documents that are there already get a fingerprint when they are indexed again (whorl index --all)"
     has_text = any(each.name == wanted.content for each in texts)
     if has_text and (is_repair or any(body.get("name") in (*NEEDED, PASSAGES) for _, _, body in steps)):
@@ -120,10 +120,10 @@ def _next(
 
 
 def _definitions(wanted: FieldNames, schema: Schema) -> list[Json]:
-    """Return the fields under the names that the user has for them.
+    """Return the field definitions under the user's names.
 
-    Of a text of several values the tokens are several too, and are not those of the whole; there, and where the text is
-    not stored, they have to be read back.
+    A multi-valued text has tokens of each value, which differ from those of the whole text. In this case, and if the
+    text is not stored, the token field needs term vectors to be read back.
     """
     names = {"name": wanted.name, "content": wanted.content, "MINHASH": wanted.minhash, "DBID": wanted.dbid}
     names["LID"] = wanted.noderef
@@ -137,7 +137,7 @@ def _definitions(wanted: FieldNames, schema: Schema) -> list[Json]:
 def _repairs(
     client: SolrClient, schema: Schema, wanted: FieldNames, definitions: list[Json]
 ) -> Iterator[tuple[str, _Step]]:
-    """Yield what an earlier run has left in the way, each with the reason and the change."""
+    """Yield the repairs of an earlier run's mistakes, each with its reason."""
     field = schema.fields.get(wanted.minhash, {})
     if field.get("type") != "text_min_hash":
         return
@@ -161,24 +161,25 @@ def _repairs(
 
 
 def _explicit(client: SolrClient, name: str) -> Json:
-    """Return a field as it was defined, without what Solr fills in."""
+    """Return a field's definition without Solr's defaults."""
     return dict(client.get(f"schema/fields/{quote(name, safe='')}").object("field"))
 
 
 def _schema_steps(schema: Schema, wanted: FieldNames, definitions: list[Json]) -> Iterator[_Step]:
-    needed = {each["type"] for each in (*definitions, *DYNAMIC_FIELDS)}
+    lacking = [each for each in definitions if each["name"] not in schema.fields]
+    needed = {each["type"] for each in (*lacking, *DYNAMIC_FIELDS)}
     for field_type in TYPES:
         if field_type["name"] in needed and field_type["name"] not in schema.types:
             yield "schema", "add-field-type", field_type
     for definition in definitions:
-        # A dynamic field may hold data under this name already, which a field of its own would read otherwise.
+        # A dynamic field may already hold data under this name, which a new field could not read.
         is_covered = definition["name"] in (wanted.name, wanted.content) and schema.describe(definition["name"])
         if definition["name"] not in schema.fields and not is_covered:
             yield "schema", "add-field", definition
     for definition in DYNAMIC_FIELDS:
         if definition["name"] not in schema.dynamic:
             yield "schema", "add-dynamic-field", definition
-    # A field that something fills already stays as it is: Alfresco's, filled from outside, or one with another copy.
+    # A token field that is already filled, by Alfresco or another copyField, is left unchanged.
     minhash = {**{each["name"]: each for each in definitions}, **schema.fields}.get(wanted.minhash)
     if minhash and minhash["type"] == "text_min_hash" and not schema.sources(wanted.minhash):
         yield "schema", "add-copy-field", {"source": wanted.content, "dest": wanted.minhash}
@@ -200,7 +201,7 @@ def _components(handler: Json) -> list[str]:
 
 
 def _differences(schema: Schema, definitions: list[Json]) -> Iterator[str]:
-    """Say where a field that is there is not what we would have made: it is kept, the doctor says what it means."""
+    """Yield a line for each existing field that differs from whorl's definition; `whorl solr check` explains them."""
     for definition in definitions:
         found = schema.fields.get(definition["name"])
         if found is None:

@@ -1,7 +1,7 @@
-"""The four fields in which a document of a Solr collection carries its sketch, and who has them.
+"""The four sketch fields of a document in a Solr collection, and counts of the documents that have them.
 
-`whorl_size` says how many distinct shingles there are, `whorl_sample` holds the tokens to look up, `whorl_sketch` the
-sketch to give back, `whorl_scheme` what all three depend on: sketches of another scheme are never compared.
+`whorl_size` is the number of distinct shingles, `whorl_sample` holds the look-up tokens, `whorl_sketch` the encoded
+sketch, and `whorl_scheme` the schemes that all three depend on: sketches of different schemes are never compared.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import decode_texts, encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_tokens
 
-#: Schemes told apart in a count; nobody has had so many.
+#: Maximum number of schemes in a count; far above any real number.
 _MOST_SCHEMES = 1000
 
 
@@ -37,12 +37,12 @@ def sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
 
 
 def read_sketches(documents: Sequence[Json], scheme: Scheme, sketch_scheme: SketchScheme) -> list[Sketch | None]:
-    """Return the sketches of documents as they came from Solr; None where one has none, another scheme's or a bad one.
+    """Return the sketches of documents from Solr; None for a missing or malformed one, or one of another scheme.
 
     Args:
-        documents: With their fields SKETCH and SCHEME, where they have them.
-        scheme: The collection's.
-        sketch_scheme: The sketches' own.
+        documents: Documents with the fields SKETCH and SCHEME, if they have them.
+        scheme: The collection's scheme.
+        sketch_scheme: The scheme of the sketches.
     """
     name = stored_name(scheme, sketch_scheme)
     has_own = (first_text(document.get(SCHEME)) == name for document in documents)
@@ -54,13 +54,13 @@ def read_sketches(documents: Sequence[Json], scheme: Scheme, sketch_scheme: Sket
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many documents of a collection have a sketch.
+    """Number of documents of a collection with a sketch.
 
     Args:
-        documents: All that there are.
-        by_scheme: Those with a sketch of a scheme, by its name.
-        searchable: Those of them whose sketch holds any shingles, by the scheme's name.
-        without: Those that could be given a sketch under the collection's scheme and have none.
+        documents: Number of all documents.
+        by_scheme: Number of documents with a sketch, by scheme name.
+        searchable: Number of documents with a sketch of at least one shingle, by scheme name.
+        without: Number of documents that could have a sketch under the collection's scheme, but have none.
     """
 
     documents: int
@@ -70,15 +70,15 @@ class Coverage:
 
     @property
     def only_scheme(self) -> str | None:
-        """The name of the scheme that all sketches have; None where there are none, or several."""
+        """The name of the only scheme of all sketches; None if there are no sketches or several schemes."""
         return next(iter(self.by_scheme)) if len(self.by_scheme) == 1 else None
 
     def warnings(self, url: str, *, can_be_filled: bool) -> list[str]:
-        """Say how many documents cannot be found by their sketch, if any cannot.
+        """Return a warning with the number of documents that cannot be found by their sketch, if any.
 
         Args:
-            url: Of the collection.
-            can_be_filled: Whether the documents' texts are there to make sketches of.
+            url: The collection's URL.
+            can_be_filled: Whether sketches can be made from stored texts.
         """
         if not self.without:
             return []
@@ -88,12 +88,12 @@ class Coverage:
 
 
 def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
-    """Count the documents by the scheme of their sketches; the four fields must be there.
+    """Count the documents by the scheme of their sketches; the four fields must exist.
 
     Args:
-        client: Where the collection is.
-        scheme: The `stored_name` of the collection's own.
-        text: The field of the texts, where a query can tell who has one; else any document may.
+        client: Client of the collection.
+        scheme: The `stored_name` of the collection's own schemes.
+        text: The text field, if a query can find the documents with a text; otherwise all documents are considered.
     """
     filled = {"type": "query", "q": f"{SIZE}:[1 TO *]"}
     schemes = {"type": "terms", "field": SCHEME, "limit": _MOST_SCHEMES, "facet": {"filled": filled}}

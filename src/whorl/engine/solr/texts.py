@@ -1,4 +1,4 @@
-"""Which fields hold the documents' texts: what fingerprints and sketches are made from."""
+"""Detection of the fields that hold the documents' stored texts, the input of fingerprints and sketches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True)
 class TextField:
-    """A stored field of words, and how many documents have something in it."""
+    """A stored text field and the number of documents with a value in it."""
 
     name: str
     documents: int
@@ -25,9 +25,9 @@ class TextField:
 
 
 def stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) -> list[TextField]:
-    """Return the stored fields of words that documents have, beside that of their names; those of most documents first.
+    """Return the stored text fields in use except that of the names, ordered by descending number of documents.
 
-    A field that cannot be searched is left out: who has it cannot be counted.
+    A field that is not indexed is left out: no query can count its documents.
     """
     names = sorted(name for name in {*schema.fields, *names_in_use(client)} if _is_text(name, schema))
     found = []
@@ -55,5 +55,5 @@ def _is_text(name: str, schema: Schema) -> bool:
 
 
 def listing(texts: list[TextField]) -> str:
-    """Return the first of some fields with their counts, as a sentence names them."""
+    """Return the first ten fields with their counts, as part of a sentence."""
     return ", ".join(map(str, texts[:10])) + (f" and {len(texts) - 10} more" if len(texts) > 10 else "")

@@ -1,4 +1,4 @@
-"""How requests reach Solr: with how much time, over which connections, trusting whom, and how often again."""
+"""Transport of requests to Solr: timeouts, connections, certificates and a session for pysolr."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from whorl.engine.connections import Connections, Told
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The way to a Solr.
+    """Connection options for a Solr server.
 
     Args:
-        connect_seconds: How long connecting may take.
-        verify: Whether its certificate is checked, or the file with the authorities that may vouch for it.
-        retries: How often a request is repeated, at most.
-        connections: Those that are kept open, at most.
+        connect_seconds: Connect timeout.
+        verify: Whether to check the server's certificate, or the file with the trusted authorities.
+        retries: Maximum number of retries of a request.
+        connections: Maximum number of idle connections.
     """
 
     connect_seconds: float = 5.0
@@ -35,12 +35,12 @@ class Link:
 
 
 class Transport:
-    """Gives each request its time: that of the settings, or what is left to whoever waits for the answer.
+    """Sends requests with the configured timeouts, shortened to the time left of the request's deadline.
 
     Args:
-        url: Of a core or collection, to whose server all requests go.
-        link: The way to it.
-        silence_seconds: How long Solr may be silent within one answer.
+        url: URL of a core or collection, whose server gets all requests.
+        link: Connection options.
+        silence_seconds: Maximum silence of Solr within one response.
     """
 
     def __init__(self, url: str, link: Link, silence_seconds: float) -> None:
@@ -56,11 +56,11 @@ class Transport:
         )
 
     def ask(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Told:
-        """Send a request and read the answer, as `Connections.ask` does.
+        """Send a request and return the response, as `Connections.ask` does.
 
         Raises:
-            TimeoutError: Solr is silent, or the time is up already.
-            OSError: As there.
+            TimeoutError: Solr is silent, or the deadline has passed already.
+            OSError: See `Connections.ask`.
         """
         left = seconds_left()
         silence = self._silence_seconds if left is None else min(left, self._silence_seconds)
@@ -70,15 +70,15 @@ class Transport:
         return self._connections.ask(method, target, body, headers, connect_seconds=connect, silence_seconds=silence)
 
     def close(self) -> None:
-        """Close the connections; a later request opens others."""
+        """Close the connections; a later request opens new ones."""
         self._connections.close()
 
 
 class _Adapter(BaseAdapter):
-    """Lets what is sent by a session go the way of all other requests.
+    """Adapter that sends a session's requests through the same transport as all others.
 
     Args:
-        ask: Sends a request, given its method, target, body and headers, and returns the body of an answer of 200.
+        ask: Sends a request (method, target, body, headers) and returns the body of a response with status 200.
     """
 
     def __init__(self, ask: Callable[[str, str, bytes | None, Mapping[str, str]], bytes]) -> None:
@@ -93,20 +93,20 @@ class _Adapter(BaseAdapter):
         return response
 
     def close(self) -> None:
-        """Leave the connections to whoever has made them."""
+        """Leave the connections to their owner."""
 
 
 def session(
     ask: Callable[[str, str, bytes | None, Mapping[str, str]], bytes], auth: tuple[str, str] | None
 ) -> requests.Session:
-    """Return a session that makes requests, and sends them another way than its own.
+    """Return a session that prepares requests and sends them by `ask`.
 
     Args:
-        ask: Sends a request, given its method, target, body and headers, and returns the body of an answer of 200.
+        ask: Sends a request (method, target, body, headers) and returns the body of a response with status 200.
         auth: User and password.
     """
     made = requests.Session()
-    # Solr and its user sit on a trusted path that the user named; what the environment says is not part of it.
+    # The user has named Solr's address and login; proxies and .netrc of the environment must not change them.
     made.trust_env, made.auth = False, auth
     made.headers.clear()
     made.headers["Accept-Encoding"] = "gzip"
@@ -116,7 +116,7 @@ def session(
 
 
 def distrust(error: BaseException | None) -> str | None:
-    """Return why a server was not trusted, in OpenSSL's words; None where an error is of another kind."""
+    """Return OpenSSL's reason for not trusting a server; None for an error of another kind."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return error.verify_message
     return (error.reason or "no TLS") if isinstance(error, ssl.SSLError) else None

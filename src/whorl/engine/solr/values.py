@@ -1,8 +1,8 @@
-"""How a collection keeps values whole and with their types: in its own fields, or beside them in typed ones.
+"""Storage of typed values in a collection: in the property's own field, or also in a typed dynamic field.
 
-A property goes into the field of its name, as ever. Where that is a field of words or text, each value goes a second
-time, whole, into a dynamic field for its type: the number 2021 of the property `year` into `whorl_integer_year`. A
-field that the schema types itself needs no second one.
+A property goes into the field of its name. If that is a text field, each value goes whole into a dynamic field for its
+type as well: the number 2021 of the property `year` into `whorl_integer_year`. A typed field of the schema needs no
+second field.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from whorl.engine.solr.answer import Json
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import BESIDE
 from whorl.engine.solr.schema import Collection, FieldNames, Schema, names_in_use
+from whorl.errors import EngineResponseError
 from whorl.model import CLUSTER, IS_PRINCIPAL, PropertyValue
 from whorl.planning.clauses import Kind, Value
 from whorl.planning.dates import date_of, written
@@ -42,29 +43,35 @@ _KINDS = {
 
 
 def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
-    """Return how a field keeps values, None where it keeps none to search, or some of another kind."""
+    """Return the kind of a field's values; None if the field is not searchable or has another type."""
     field_type = types.get(field["type"], {})
     about = {**field_type, **field}
-    # A property that is not told has its default: a field is indexed.
+    # An absent property has its default: a field is indexed.
     if about.get("indexed") is False and not about.get("docValues"):
         return None
     return _KINDS.get(str(field_type.get("class", "")).rpartition(".")[2])
 
 
-def used_names(client: SolrClient, schema: Schema) -> set[str]:
-    """Return the names of all fields that documents have; none where the schema names all of them."""
-    if schema.dynamic.keys().isdisjoint({"*", *(f"{beginning}*" for beginning in BESIDE.values())}):
+def used_names(client: SolrClient, schema: Schema) -> set[str] | None:
+    """Return the names of all fields that documents have; None if Solr refuses and the field patterns must suffice."""
+    if not schema.dynamic:
         return set()
-    return names_in_use(client)
+    try:
+        return names_in_use(client)
+    except EngineResponseError:
+        # Users with read access only may not be allowed to use this address.
+        if schema.dynamic.keys() & {"*", *(f"{beginning}*" for beginning in BESIDE.values())}:
+            raise
+        return None
 
 
-def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str]) -> Fields:
-    """Return the fields of a collection.
+def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | None) -> Fields:
+    """Return the fields of a collection: those of its schema, and the dynamic fields that documents have.
 
     Args:
-        collection: What its schema says.
-        wanted: What the user says it calls its fields.
-        used: What `used_names` returned; a dynamic field that takes any name says nothing itself.
+        collection: The collection.
+        wanted: The configured field names.
+        used: The result of `used_names`; if it is None, any name that matches a dynamic field counts.
     """
     known: dict[str, dict[Kind, str]] = {}
     patterns = {}
@@ -72,29 +79,34 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str]) -> F
         kind = kind_of(field, collection.schema.types)
         if kind is not None and pattern != "*" and not pattern.startswith(tuple(BESIDE.values())):
             patterns[pattern] = kind
-    for name in (*collection.schema.fields, *used):
+    roles = {"content": wanted.content, "name": wanted.name, "DBID": wanted.dbid, "LID": wanted.noderef}
+
+    def is_dynamic(name: str) -> bool:
+        return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+    for name in (*collection.schema.fields, *filter(is_dynamic, roles.values()), *(used or ())):
         described = collection.schema.describe(name)
         kind = None if described is None else kind_of(described, collection.schema.types)
         if kind is not None and not _is_hidden(name, collection):
             known.setdefault(name, {})[kind] = name
-    for name, kind, place in _beside(used):
+    for name, kind, place in _beside(used or ()):
         known.setdefault(name, {}).setdefault(kind, place)
     for name, places in known.items():
-        is_declared = name in collection.schema.fields or any(fnmatch.fnmatchcase(name, each) for each in patterns)
+        is_declared = name in collection.schema.fields or is_dynamic(name)
         if not is_declared and len(places) > 1 and Kind.KEYWORD not in places:
-            # Numbers alone are asked as numbers, although any value has words as well.
+            # A property with only numbers is queried as numbers, although its values are indexed as words too.
             places.pop(Kind.TEXT, None)
-    roles = {"content": wanted.content, "name": wanted.name, "DBID": wanted.dbid, "LID": wanted.noderef}
     called = {"id": collection.names.key, **{role: name for role, name in roles.items() if name != role}}
-    return Fields(known, patterns, called, collection.scheme.profile)
+    split = {wanted.name} if collection.schema.splits_names(wanted.name) else ()
+    return Fields(known, patterns if used is None else {}, called, collection.scheme.profile, split)
 
 
 def whole_values(values: list[tuple[str, Kind, Value]], collection: Collection) -> dict[str, list[Any]]:
-    """Return what typed fields hold of a document beside its own, by field.
+    """Return a document's values for typed dynamic fields, by field.
 
     Args:
-        values: Each with its field and its type.
-        collection: Nothing, where it has no such fields.
+        values: Property name, kind and value.
+        collection: The collection; the result is empty if it has no such dynamic fields.
     """
     found: dict[str, list[Any]] = {}
     for name, kind, value in values:
@@ -109,7 +121,7 @@ def whole_values(values: list[tuple[str, Kind, Value]], collection: Collection) 
 
 
 def as_typed(name: str, text: str, collection: Collection) -> str:
-    """Return a property's value as the field of its name reads it."""
+    """Return a property's value in the format that its field reads."""
     described = collection.schema.describe(name)
     moment = date_of(text)
     if moment is not None and described is not None and kind_of(described, collection.schema.types) is Kind.DATE:
@@ -118,7 +130,7 @@ def as_typed(name: str, text: str, collection: Collection) -> str:
 
 
 def as_put_in(value: PropertyValue, places: Places) -> PropertyValue:
-    """Return a value as a document brought it, of the text that a field of words gives back."""
+    """Return the value that a document had originally, from the text that a text field returns."""
     kinds = [kind for kind in places if kind is not Kind.TEXT]
     if not isinstance(value, str) or len(kinds) != 1:
         return value
@@ -131,7 +143,7 @@ def as_put_in(value: PropertyValue, places: Places) -> PropertyValue:
             case Kind.BOOLEAN if value in ("true", "false"):
                 return value == "true"
     except ValueError:
-        # A collection may say of a field what its values are not.
+        # The schema may declare a type that the values do not have.
         pass
     return value
 

