@@ -1,7 +1,7 @@
-"""A real OpenSearch for the tests: one that is running, one in Docker, or one that whorl starts itself.
+"""A real OpenSearch for the tests: an external one, one in Docker, or one that whorl starts itself.
 
-`running` is the way in; `own_index` works on any of the three. The one that is started here has two nodes, and all
-processes of a test run share it.
+`running` is the entry point; `own_index` works on any of the three. All processes of a test run share one server. An
+OpenSearch that is started here has two nodes, an Elasticsearch has one.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from pathlib import Path
 import requests
 
 from tests import shared_server
+from tests.opensearch_versions import VERSION, chosen
 from tests.solr_runtime import docker_answers
-from whorl.engine.local.jars import fetch_jars, find_java
+from whorl.engine.local.jars import Server, fetch_jars, find_java
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.fields import SourceNames
 from whorl.engine.opensearch.local.launcher import OPENSEARCH
@@ -26,7 +27,8 @@ from whorl.engine.opensearch.setup import create
 from whorl.errors import EngineUnavailableError
 from whorl.settings.settings import Settings
 
-#: What Docker starts where no other image is named, as `docker.elastic.co/elasticsearch/elasticsearch:9.1.0`.
+#: The default image of Docker; the variable names another one, such as
+#: `docker.elastic.co/elasticsearch/elasticsearch:9.1.0`.
 IMAGE, OTHER_IMAGE = "opensearchproject/opensearch:3", "WHORL_TEST_OPENSEARCH_IMAGE"
 EXTERNAL = "WHORL_TEST_OPENSEARCH_URL"
 REQUIRED = "WHORL_REQUIRE_OPENSEARCH"
@@ -34,34 +36,34 @@ _DEADLINE_SECONDS = 240.0
 
 
 class NoOpenSearchError(Exception):
-    """No OpenSearch can be had here; the message says in one line what would help."""
+    """No OpenSearch is available here; the message says in one line how to get one."""
 
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[str]:
-    """Give the URL of a cluster, `http://host:port`.
+    """Yield the URL of a cluster, `http://host:port`.
 
-    The one that WHORL_TEST_OPENSEARCH_URL names; else Docker's, where its engine answers; else one of two nodes that
-    all who name the same folder share.
+    The cluster is, in this order, the one named by WHORL_TEST_OPENSEARCH_URL; one in Docker, if its engine answers and
+    WHORL_TEST_OPENSEARCH_VERSION is not set; or one that whorl starts, shared by all callers with the same folder.
 
     Raises:
-        NoOpenSearchError: There is none.
+        NoOpenSearchError: No cluster is available.
     """
     external = os.environ.get(EXTERNAL, "").rstrip("/")
     if external:
         yield external
-    elif docker_answers():
+    elif not os.environ.get(VERSION) and docker_answers():
         with _in_docker() as url:
             yield url
     else:
-        jar_cache()
+        jar_cache(chosen())
         with shared_server.shared("opensearch", folder) as url:
             yield url
 
 
 @contextlib.contextmanager
 def own_index(base_url: str, *, shards: int = 2, is_made: bool = True) -> Iterator[str]:
-    """Give the URL of an index of one's own, made and empty, and delete it in the end."""
+    """Yield the URL of a new empty index (or of one yet to be created), and delete the index at the end."""
     url = f"opensearch+{base_url}/whorl_test_{uuid.uuid4().hex[:8]}"
     with contextlib.closing(IndexClient(url)) as client:
         if is_made:
@@ -72,16 +74,16 @@ def own_index(base_url: str, *, shards: int = 2, is_made: bool = True) -> Iterat
             client.raw.indices.delete(index=client.index, params={"ignore_unavailable": "true"})
 
 
-def jar_cache() -> Path:
-    """Return the folder with OpenSearch's jars, filled, on a machine that has a Java to run them.
+def jar_cache(server: Server = OPENSEARCH[0]) -> Path:
+    """Return the folder with a server's jars, and make sure that the machine has a Java to run them.
 
     Raises:
-        NoOpenSearchError: One of the two cannot be had.
+        NoOpenSearchError: The jars or Java are not available.
     """
     cache = Settings.load().opensearch_cache
     try:
-        find_java(OPENSEARCH)
-        fetch_jars(OPENSEARCH, cache)
+        find_java(server)
+        fetch_jars(server, cache)
     except EngineUnavailableError as error:
         raise NoOpenSearchError(f"no OpenSearch to test with: {error}") from error
     return cache
@@ -95,7 +97,7 @@ def _answers(url: str) -> bool:
 
 
 def environment(image: str) -> dict[str, str]:
-    """Return the variables of a container: one node, of which nobody is asked who they are."""
+    """Return the environment variables of a container: a single node without authentication."""
     if "elasticsearch" in image:
         own = {"xpack.security.enabled": "false", "ES_JAVA_OPTS": "-Xmx768m"}
     else:
@@ -114,7 +116,7 @@ def _in_docker() -> Iterator[str]:
         container = DockerContainer(image).with_envs(**environment(image)).with_exposed_ports(9200)
         try:
             container.start()
-        except Exception as error:  # Whatever the client raises: the image cannot be had.
+        except Exception as error:  # The client raises exceptions of any type if it cannot get the image.
             raise NoOpenSearchError(f"Docker answers but cannot start {image}: {error}") from error
     try:
         url = f"http://{container.get_container_host_ip()}:{container.get_exposed_port(9200)}"

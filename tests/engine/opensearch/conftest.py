@@ -1,4 +1,4 @@
-"""An index of one's own on the shared cluster."""
+"""Fixtures: an index for one test on the shared cluster, whorl's own or a foreign one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whorl.engine.opensearch.client import Access, IndexClient
 
 @pytest.fixture
 def url(opensearch_url: str) -> Iterator[str]:
-    """An empty index of ours, two shards."""
+    """An empty index of whorl's, with two shards."""
     with opensearch_runtime.own_index(opensearch_url) as made:
         yield made
 
@@ -48,5 +48,5 @@ def foreign_store(foreign: IndexClient) -> Iterator[Store]:
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No ICU is in the test's cluster, so whorl and it agree on plain words alone: let these be what it is shown."""
+    """Probe with plain words only, the only ones on which whorl and the test cluster without ICU agree."""
     monkeypatch.setattr(min_hash, "PROBE", " ".join(WORDS[:40]))

@@ -1,4 +1,4 @@
-"""An index of somebody else with MinHash tokens of its own, and none of our fields."""
+"""Foreign index with a MinHash field, and none of whorl's fields."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from whorl.engine.opensearch.client import IndexClient
 
 WORDS = [f"w{number}" for number in range(600)]
-#: Plain words, which every analysis sees alike: a long text, parts of it, another one, and some that are very short.
+#: Plain words, split in the same way by all analyses: a long text, parts of it, another one, and some short texts.
 TEXTS = {
     **{f"d{number}": " ".join(WORDS[number * 40 :]) for number in range(8)},
     "other": " ".join(f"v{number}" for number in range(300)),
@@ -36,7 +36,7 @@ BESIDE = {"content": {"type": "text", "fields": {"fingerprint": FINGERPRINT}}, "
 
 @contextlib.contextmanager
 def filled(url: str, properties: dict[str, Any], **mappings: Any) -> Iterator[IndexClient]:
-    """Make the index of somebody else, with all texts."""
+    """Create the foreign index, with all texts."""
     client = IndexClient(url)
     settings = {"index.number_of_shards": 2, "analysis": ANALYSIS}
     client.create({"settings": settings, "mappings": {"properties": properties, **mappings}})

@@ -1,4 +1,4 @@
-"""What goes wrong in an answer is ours to tell, and nothing else is taken for it."""
+"""Errors from malformed responses become EngineResponseError; other errors stay unchanged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from whorl.errors import EngineResponseError, ParameterError
 
 @reads_answers
 class Reader:
-    """Reads what it is told."""
+    """Class whose methods raise the errors they get."""
 
     url = "http://c"
 
@@ -35,11 +35,19 @@ def ask(client: Reader, error: Exception) -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [KeyError("hits"), TypeError("no list"), AttributeError("get"), IndexError(), ValueError("7x"), StopIteration()],
+    [
+        KeyError("hits"),
+        TypeError("no list"),
+        AttributeError("get"),
+        IndexError(),
+        ValueError("7x"),
+        StopIteration(),
+        RecursionError(),
+    ],
 )
 def test_another_shape(error: Exception) -> None:
     """
-    In a method, a property, a generator or a function: an error that names the address.
+    In a method, a property, a generator and a function, a malformed response becomes an error with the URL.
     """
     for fails in (lambda: Reader().ask(error), lambda: list(Reader().each(error)), lambda: ask(Reader(), error)):
         with pytest.raises(EngineResponseError, match="http://c answers, but not as a cluster does"):
@@ -51,7 +59,7 @@ def test_another_shape(error: Exception) -> None:
 @pytest.mark.parametrize("error", [ParameterError("ours"), RuntimeError("other"), MemoryError()])
 def test_what_is_none(error: Exception) -> None:
     """
-    Our own errors, and those that no answer causes, pass as they are.
+    whorl's own errors, and errors that no response causes, stay unchanged.
     """
     for fails in (lambda: Reader().ask(error), lambda: list(Reader().each(error)), lambda: ask(Reader(), error)):
         with pytest.raises(type(error)) as raised:

@@ -1,4 +1,4 @@
-"""Fingerprints for documents that are there already: what indexing would have given them, and nothing else changed."""
+"""Backfill adds the fields that indexing would have added to existing documents, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def told(number: int) -> dict[str, Any]:
 
 @pytest.fixture
 def others(other_url: str) -> Iterator[IndexClient]:
-    """An index of others with 25 documents, two of them without a text, and our fields."""
+    """A foreign index with 25 documents, two of them without a text, and with whorl's fields."""
     client = IndexClient(other_url)
     client.create({"settings": {"index.number_of_shards": 2}, "mappings": {"properties": {"body": {"type": "text"}}}})
     sources = {f"d{number}": told(number) for number in range(23)}
@@ -59,8 +59,8 @@ def test_documents_are_found_as_if_they_had_been_indexed(
     others: IndexClient, other_url: str, settings: Settings
 ) -> None:
     """
-    By fingerprint, words, values within objects and order; their own fields are what they were. Those without a text
-    get nothing, and a second run has nothing to do.
+    After a backfill, documents are found by fingerprint, words, nested values and order, and keep their own fields.
+    Documents without a text get nothing, and a second run has nothing to do.
     """
     before, seen = sources(others), list[Backfilled]()
     assert prepare(others, NAMES) == 25
@@ -85,7 +85,7 @@ def test_documents_are_found_as_if_they_had_been_indexed(
 
 def test_a_run_that_was_stopped_is_completed(others: IndexClient) -> None:
     """
-    What was sent stays, and the next run looks at the rest alone.
+    Updates sent before an interruption stay, and the next run processes the rest only.
     """
 
     class StoppedError(Exception):
@@ -104,13 +104,13 @@ def test_a_run_that_was_stopped_is_completed(others: IndexClient) -> None:
 
 def test_a_document_that_is_changed_meanwhile_is_left_alone(others: IndexClient) -> None:
     """
-    It is counted, and the next run makes the fingerprint of what it is now.
+    A document changed during the run is counted, and the next run fingerprints its new text.
     """
     changed = list[bool]()
 
     def change(_: Backfilled) -> None:
         if not changed:
-            # The first portion has been read by then.
+            # The first batch has been read by then.
             original, changed[:] = others.bulk, [True]
 
             def late(changes: Any) -> Any:
@@ -130,7 +130,7 @@ def test_a_document_that_is_changed_meanwhile_is_left_alone(others: IndexClient)
 
 def test_documents_that_cannot_be_stored_are_told(others: IndexClient) -> None:
     """
-    With the reason; the others get theirs.
+    A document that cannot be stored is reported with the reason; the others get their fields.
     """
     others.bulk([({"index": {"_id": "a\tb"}}, {"body": "one two three four five"})])
     others.refresh()
@@ -143,7 +143,7 @@ def test_documents_that_cannot_be_stored_are_told(others: IndexClient) -> None:
 
 def test_all_again(others: IndexClient, other_url: str, settings: Settings) -> None:
     """
-    What others have changed in part is made again, where that is asked for.
+    Documents that others have partially updated are fingerprinted again on request.
     """
     backfill(others, NAMES)
     others.bulk([({"update": {"_id": "d1"}}, {"doc": {"body": "law " * 9}})])
@@ -155,7 +155,7 @@ def test_all_again(others: IndexClient, other_url: str, settings: Settings) -> N
 
 def test_what_was_changed_in_part_in_an_index_of_ours(store: Store, client: IndexClient) -> None:
     """
-    A cluster drops our fields of it, and backfill makes them again.
+    A partial update drops whorl's fields of a document, and backfill adds them again.
     """
     store.index([Document("a", " ".join(WORDS), properties={"n": 1}), Document("b", " ".join(WORDS))])
     client.bulk([({"update": {"_id": "a"}}, {"doc": {"name": "A"}})])
@@ -175,14 +175,14 @@ def test_what_was_changed_in_part_in_an_index_of_ours(store: Store, client: Inde
 )
 def test_sources_without_texts(source: dict[str, Any], reason: str) -> None:
     """
-    No sketch is ever made without a text.
+    A mapping that keeps no texts in the source is detected, with the reason.
     """
     assert source_trap({"_source": source}, NAMES) == reason
 
 
 def test_an_index_that_cannot_be_filled(other_url: str) -> None:
     """
-    One that is not there is not made; one that keeps no texts is left as it is; a batch of none is refused.
+    A missing index is not created, an index without texts stays unchanged, and a batch size of 0 is refused.
     """
     client = IndexClient(other_url)
     with pytest.raises(SchemaError, match="is no index; 'whorl index"):
@@ -199,7 +199,7 @@ def test_an_index_that_cannot_be_filled(other_url: str) -> None:
 
 def test_a_cluster_that_goes_away(others: IndexClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    What was sent before stays.
+    Updates sent before a failure stay.
     """
     real, calls = others._once, list[str]()
 

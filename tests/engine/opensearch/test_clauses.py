@@ -1,4 +1,4 @@
-"""Clauses on fields as an index is asked for them: golden pairs, and that nothing typed is syntax."""
+"""OpenSearch queries of clauses on fields: golden pairs, and no user input is read as syntax."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ CLAUSES: list[tuple[Test, dict[str, Any]]] = [
 @pytest.mark.parametrize(("test", "wanted"), CLAUSES)
 def test_golden_pairs(test: Test, wanted: dict[str, Any]) -> None:
     """
-    One query for each clause, its words and values where the index has them.
+    Each clause becomes the expected query on whorl's words and values.
     """
     assert clause(test, "icu74") == wanted
     assert leaves(test) >= 1
@@ -87,13 +87,13 @@ def test_golden_pairs(test: Test, wanted: dict[str, Any]) -> None:
 
 def test_no_words() -> None:
     """
-    It is said that there is nothing to match.
+    A text without words gives the reason why it cannot match.
     """
     assert clause(Words("!?", "f"), "icu74") == "there is no word in '!?', so it matches nothing"
 
 
 def strings(query: Any) -> list[str]:
-    """Return all texts in a query that a server may read."""
+    """Return all texts in a query that a server may parse."""
     if isinstance(query, dict):
         return [found for each in query.values() for found in strings(each)]
     return [found for each in query for found in strings(each)] if isinstance(query, list) else [query]
@@ -102,7 +102,7 @@ def strings(query: Any) -> list[str]:
 @given(st.text(min_size=1))
 def test_a_pattern_s_text_is_no_pattern(text: str) -> None:
     """
-    In a wildcard query, every joker that was typed as text is escaped.
+    In a wildcard query, all wildcards typed as text are escaped.
     """
     (value,) = strings(clause(Like("f", (text, ANY)), "icu74"))
     plain, at = [], 0
@@ -116,7 +116,7 @@ def test_a_pattern_s_text_is_no_pattern(text: str) -> None:
 
 def test_leaves_are_counted_by_field() -> None:
     """
-    A clause on the default fields is two.
+    A clause on the default fields counts as two.
     """
     assert (leaves(Words("a b")), leaves(Words("a b", "f"))) == (2, 1)
     assert leaves(InOrder((("a",), ("b",)), 0, "f")) == 3

@@ -1,4 +1,4 @@
-"""The way to a cluster: what is sent again and what is not, how long it may take, and what is never believed."""
+"""Client of a cluster: retries, timeouts, trust, and refusal of partial responses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Answer = tuple[int, Any]
 
 @contextlib.contextmanager
 def between(url: str, answer: Callable[[str, str], Answer | None]) -> Iterator[str]:
-    """Stand before a real cluster; what `answer` returns for a path and a body is said in its place."""
+    """Run a proxy before a real cluster; a result of `answer` for path and body replaces the cluster's response."""
     base, _, name = url.removeprefix("opensearch+").rpartition("/")
 
     class Handler(BaseHTTPRequestHandler):
@@ -53,7 +53,7 @@ def between(url: str, answer: Callable[[str, str], Answer | None]) -> Iterator[s
                 kind = {"content-type": self.headers.get("content-type", "application/json")}
                 there = requests.request(self.command, f"{base}{self.path}", data=body, headers=kind, timeout=240)
                 own = there.status_code, there.json()
-            told = json.dumps(own[1]).encode()
+            told = own[1] if isinstance(own[1], bytes) else json.dumps(own[1]).encode()
             self.send_response(own[0])
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(told)))
@@ -94,7 +94,7 @@ def opened(url: str, **access: Any) -> Store:
 )
 def test_what_is_no_address_of_an_index(url: str) -> None:
     """
-    It is refused with an example.
+    An invalid URL is refused with an example.
     """
     with pytest.raises(ParameterError, match=r"looks like opensearch\+http://localhost:9200/INDEX"):
         IndexClient(url)
@@ -102,7 +102,7 @@ def test_what_is_no_address_of_an_index(url: str) -> None:
 
 def test_credentials_are_not_shown() -> None:
     """
-    Not in a message, whether they come with the address or beside it.
+    No message shows credentials, whether they are in the URL or in the options.
     """
     client = IndexClient("elasticsearch+https://ann:pa%3Ass@127.0.0.1:1/docs", Access(retries=0, timeout_seconds=5))
     assert (client.url, client.shown) == ("https://127.0.0.1:1/docs", "elasticsearch+https://127.0.0.1:1/docs")
@@ -117,7 +117,7 @@ def test_credentials_are_not_shown() -> None:
 
 def test_nobody_answers() -> None:
     """
-    The address is named, and a question that may succeed in a moment is repeated as often as was said.
+    The error names the URL, and the request is retried as often as configured.
     """
     with opened("opensearch+http://127.0.0.1:1/docs", retries=1) as store, new_request() as request:
         with pytest.raises(
@@ -130,7 +130,7 @@ def test_nobody_answers() -> None:
 @pytest.mark.process
 def test_one_that_is_silent(url: str, clock: Clock) -> None:
     """
-    It is asked once, for as long as the settings or whoever waits allow.
+    A silent cluster gets one request, which lasts as long as the settings and the deadline allow.
     """
     for seconds, allowed in ((0.3, 60.0), (60.0, 0.3)):
         with (
@@ -146,7 +146,7 @@ def test_one_that_is_silent(url: str, clock: Clock) -> None:
 @pytest.mark.process
 def test_lost_connections_are_made_again(url: str) -> None:
     """
-    A request whose connection is lost is sent again, and a document whose acknowledgement was lost is there once.
+    A request is retried after a lost connection, and a document with a lost acknowledgement is stored once.
     """
     with Door(url.removeprefix("opensearch+"), lost=1, unanswered=1) as door, opened(f"opensearch+{door.url}") as store:
         store.index([Document("a", TEXT)])
@@ -156,7 +156,8 @@ def test_lost_connections_are_made_again(url: str) -> None:
 @pytest.mark.process
 def test_who_is_trusted(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A certificate of one's own authority, where that is named; the message says how, and how not to look.
+    A certificate of a private authority is trusted once configured; the message names the settings for trust and for no
+    verification.
     """
     authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
@@ -181,7 +182,7 @@ def test_who_is_trusted(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 )
 def test_refusals_are_not_repeated(url: str, status: int, words: str) -> None:
     """
-    The message names the setting that helps, or the server's own reason.
+    The message names the setting that helps, or contains the server's reason; there is no retry.
     """
     asked = list[str]()
 
@@ -198,7 +199,7 @@ def test_refusals_are_not_repeated(url: str, status: int, words: str) -> None:
 @pytest.mark.process
 def test_credentials_reach_the_cluster(url: str) -> None:
     """
-    An API key, or user and password, whichever there is; the URL's own before the settings'.
+    An API key, or user and password, reaches the cluster; credentials in the URL take precedence over the settings.
     """
     with Door(url.removeprefix("opensearch+"), is_silent=True) as door:
         for told, wanted in (
@@ -214,7 +215,7 @@ def test_credentials_reach_the_cluster(url: str) -> None:
 @pytest.mark.process
 def test_a_cluster_without_room(url: str) -> None:
     """
-    429 is repeated; of a batch, only the documents that had no room, and none is told as stored before it is.
+    A response of 429 is retried; in a batch, only for the rejected documents, which do not count as stored before.
     """
     refused: list[int] = []
 
@@ -250,7 +251,7 @@ def test_a_cluster_without_room(url: str) -> None:
 
 def test_documents_that_a_cluster_refuses(store: Store) -> None:
     """
-    Each is told with the reason, and the others are stored.
+    Refused documents are reported with the reason, and the others are stored.
     """
     told = list[str]()
     documents = [Document("a", TEXT), Document("ü" * 300, TEXT), Document("b", TEXT)]
@@ -264,7 +265,7 @@ def test_documents_that_a_cluster_refuses(store: Store) -> None:
 
 def test_some_that_the_cluster_refuses(other_url: str) -> None:
     """
-    Within a batch each is told with the cluster's reason, and the others are there.
+    Documents that the cluster refuses in a batch are reported with its reason, and the others are stored.
     """
     client = IndexClient(other_url)
     body = index_body(SourceNames())
@@ -284,7 +285,7 @@ def test_some_that_the_cluster_refuses(other_url: str) -> None:
 
 def test_many_documents_are_asked_for_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    An answer with the texts of ten thousand is more than a cluster has room for.
+    Documents are requested in batches, since a cluster has no memory for a response with ten thousand texts.
     """
     asked = list[list[str]]()
 
@@ -302,8 +303,8 @@ def test_many_documents_are_asked_for_some_at_a_time(monkeypatch: pytest.MonkeyP
 
 def test_a_shard_that_comes_up(url: str) -> None:
     """
-    What it tells of a document, or of a request, is asked again: it is no missing index, and none of the documents is
-    taken for one that is not there.
+    An error of a starting shard, about a document or a whole request, is retried; it does not count as a missing index
+    or document.
     """
     error = {
         "type": "illegal_index_shard_state_exception",
@@ -334,7 +335,7 @@ def test_a_shard_that_comes_up(url: str) -> None:
 
 def test_an_index_that_takes_no_changes(opensearch_url: str) -> None:
     """
-    It is no document that is refused, but all of them: the run ends with the reason, and goes on once there is none.
+    A write block is no refusal of single documents: the run ends with the reason, and works again once it is removed.
     """
     with opensearch_runtime.own_index(opensearch_url) as url, open_store(url) as store:
         client = IndexClient(url)
@@ -351,7 +352,7 @@ def test_an_index_that_takes_no_changes(opensearch_url: str) -> None:
 
 def test_an_index_with_a_shard_on_no_node(opensearch_url: str) -> None:
     """
-    What the other shard holds is never taken for everything, whatever is asked; and nothing is told as stored.
+    With one of two shards missing, no request returns partial results as complete, and no document counts as stored.
     """
     with opensearch_runtime.own_index(opensearch_url, is_made=False) as url:
         client = IndexClient(url, Access(retries=0))
@@ -376,7 +377,7 @@ def test_an_index_with_a_shard_on_no_node(opensearch_url: str) -> None:
             for ask in asked:
                 with pytest.raises(EngineError):
                     ask()
-            # With documents the cluster waits for a minute for its shards.
+            # When indexing, the cluster waits a minute for its shards.
             client._access = Access(retries=0, timeout_seconds=1)
             with pytest.raises(EngineError):
                 store.index([Document(f"d{number}", TEXT) for number in range(20)])
@@ -384,7 +385,7 @@ def test_an_index_with_a_shard_on_no_node(opensearch_url: str) -> None:
 
 def test_an_answer_of_some_shards(url: str) -> None:
     """
-    Whatever the cluster calls it, it is refused.
+    A partial response is refused, in each format of the cluster.
     """
     for told in ({"timed_out": True}, {"_shards": {"failed": 1}}):
 
@@ -401,7 +402,7 @@ def test_an_answer_of_some_shards(url: str) -> None:
 
 def test_pages_behind_the_window(client: IndexClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A page that no search reaches by numbers is the one that a larger window shows; the total is that of all.
+    A page beyond the result window equals that of a larger window, and the total counts all hits.
     """
     assert RESULT_WINDOW == 10_000
     with Store(OpenSearchEngine(client)) as store:
@@ -417,7 +418,7 @@ def test_pages_behind_the_window(client: IndexClient, monkeypatch: pytest.Monkey
 
 def test_an_alias_of_several_indexes(opensearch_url: str) -> None:
     """
-    It is no one index: which ones it stands for is said.
+    An alias of several indexes is refused, with their names.
     """
     with (
         opensearch_runtime.own_index(opensearch_url) as one,
@@ -431,3 +432,20 @@ def test_an_alias_of_several_indexes(opensearch_url: str) -> None:
             store.index([Document("a", TEXT)])
         with contextlib.closing(IndexClient(f"{one}-both")) as both, pytest.raises(SchemaError, match="an alias of 2"):
             both.mapping()
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("status", [200, 400, 503])
+@pytest.mark.parametrize("opening", [b'{"hits":', b"["])
+def test_an_answer_that_is_nested_too_deep(status: int, opening: bytes) -> None:
+    """
+    JSON of 3,000 or 100,000 levels raises an EngineError, in each method and on opening a store.
+    """
+    closing = b"]" if opening == b"[" else b"}"
+    for depth in (3_000, 100_000):
+        nested = opening * depth + b"1" + closing * depth
+        with between("opensearch+http://127.0.0.1:9/index", lambda path, body: (status, nested)) as url:  # noqa: B023
+            client = IndexClient(url, Access(retries=0))
+            for fails in (lambda: client.count({}), client.total, client.mapping, lambda: open_store(url).count("*")):  # noqa: B023
+                with pytest.raises(EngineError):
+                    fails()

@@ -1,4 +1,4 @@
-"""Connections to a node: kept while it keeps them, made anew where it does not."""
+"""Connections to a node are reused while it keeps them open, and replaced otherwise."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ ANSWER = b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 
 
 
 class Node:
-    """Answers so many requests on each connection, the last one by a part only where that is told, and closes it.
+    """Node that answers a number of requests on each connection, the last possibly in part, and closes it.
 
     Args:
-        requests: On a connection.
-        last: What is said to the last of them.
+        requests: Requests per connection.
+        last: Response to the last of them.
     """
 
     def __init__(self, requests: int, last: bytes = ANSWER) -> None:
@@ -60,7 +60,7 @@ def asked(node: Node) -> Iterator[IndexClient]:
 @pytest.mark.process
 def test_a_connection_serves_several_requests() -> None:
     """
-    And one that the node has closed meanwhile is not used, so that nothing need be sent twice.
+    A connection closed by the node is not used again, so no request must be sent twice.
     """
     node = Node(2)
     with asked(node) as client:
@@ -74,7 +74,7 @@ def test_a_connection_serves_several_requests() -> None:
 @pytest.mark.parametrize("answer", [ANSWER[:-3], b"HTTP/1.1 200 OK\r\ncontent", b"hello\r\n\r\n", b""])
 def test_a_part_of_an_answer(answer: bytes) -> None:
     """
-    It is none, whatever is missing; and the connection is not used again.
+    A partial response raises an error, whatever is missing, and its connection is not used again.
     """
     node = Node(1, answer)
     with asked(node) as client:

@@ -1,4 +1,4 @@
-"""What `check` sees of a real index: every trap that can be made here, and none where there is none."""
+"""Findings of `check` on real indexes: every mistake that can be made here, and none for a correct index."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import pytest
 
 from whorl import Document, open_store
 from whorl.engine.finding import Level
+from whorl.engine.opensearch import doctor
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.fields import Json, SourceNames, index_body
+from whorl.engine.opensearch.local.elasticsearch import ELASTICSEARCH
+from whorl.engine.opensearch.local.launcher import OPENSEARCH
 from whorl.engine.opensearch.setup import initialise
 from whorl.errors import EngineResponseError
 
 TEXT = "one two three four five six seven"
-#: As people write it: shingles of five words, and MinHash with an option that is looked at or not.
+#: A typical analysis: shingles of five words, and MinHash with an option that some releases ignore.
 MIN_HASH: dict[str, Any] = {
     "filter": {
         "fives": {"type": "shingle", "min_shingle_size": 5, "max_shingle_size": 5, "output_unigrams": False},
@@ -34,7 +37,7 @@ def levels(client: IndexClient) -> dict[str, Level]:
 
 def test_an_index_of_ours(url: str) -> None:
     """
-    Nothing is wrong with it, empty or filled.
+    Check reports no problems of whorl's own index, empty or filled.
     """
     client = IndexClient(url)
     assert levels(client) == {"fields": Level.OK, "version": Level.NOTE}
@@ -46,10 +49,10 @@ def test_an_index_of_ours(url: str) -> None:
 
 def test_no_index_and_several(other_url: str) -> None:
     """
-    What to do is said.
+    A missing index and an alias of several are reported with a remedy.
     """
     client = IndexClient(other_url)
-    (error, _) = check(client, SourceNames())
+    (error,) = [finding for finding in check(client, SourceNames()) if finding.level is Level.ERROR]
     assert (error.code, "'whorl opensearch init" in error.remedy) == ("no-index", True)
     client.create({})
     name = f"{client.index}-other"
@@ -67,7 +70,8 @@ def test_no_index_and_several(other_url: str) -> None:
 
 def test_an_index_of_others(other_url: str) -> None:
     """
-    Before init and after; documents without our fields, and of another version, are counted.
+    Check reports a foreign index before and after init; it counts documents without whorl's fields, and of another
+    version.
     """
     client = IndexClient(other_url)
     client.create({"settings": {"index.translog.durability": "async", "index.max_result_window": 500}})
@@ -89,7 +93,7 @@ def test_an_index_of_others(other_url: str) -> None:
 
 def test_mappings_that_cannot_work(other_url: str) -> None:
     """
-    A source that is not kept, routing that must be known, fields that the cluster has made by itself.
+    Check reports a disabled source, required routing and automatically mapped fields as errors.
     """
     client = IndexClient(other_url)
     body: dict[str, Any] = index_body(SourceNames())
@@ -103,7 +107,7 @@ def test_mappings_that_cannot_work(other_url: str) -> None:
 
 def test_a_cluster_s_own_min_hash(other_url: str) -> None:
     """
-    What `match` does with it is said; and where the filter's options are not looked at, what it makes instead.
+    Check warns about `match` on a MinHash field, and about ignored options of the filter.
     """
     client = IndexClient(other_url)
     body: dict[str, Any] = index_body(SourceNames())
@@ -122,9 +126,41 @@ def test_a_cluster_s_own_min_hash(other_url: str) -> None:
     client.close()
 
 
+@pytest.mark.parametrize(
+    ("distribution", "number", "is_tried"),
+    [
+        ("opensearch", "2.11.0", True), ("opensearch", "2.19.5", True), ("opensearch", "3.8.0", True),
+        ("opensearch", "3.10.0-SNAPSHOT", True), ("opensearch", "2.9.0", False), ("opensearch", "1.3.20", False),
+        ("opensearch", "4.0.0", False), ("opensearch", "3.1.0", False),
+        ("elasticsearch", "8.19.0", True), ("elasticsearch", "9.5.3", True), ("elasticsearch", "9.10.0", True),
+        ("elasticsearch", "8.2.0", False), ("elasticsearch", "7.17.9", False), ("elasticsearch", "10.0.0", False),
+        ("another", "3.8.0", False), ("elasticsearch", "?", False),
+    ],
+)  # fmt: skip
+def test_a_version_without_tests_is_a_warning(distribution: str, number: str, is_tried: bool) -> None:
+    """
+    A tested version stands for later ones of its major version, not for earlier ones or other servers.
+    """
+    # Elasticsearch does not report a distribution.
+    named = {} if distribution == "elasticsearch" else {"distribution": distribution}
+    findings = list(doctor._version({"version": {"number": number, **named}}))
+    assert [finding.code for finding in findings] == ["version", "untried-version"][: 2 - is_tried]
+    if not is_tried:
+        assert "OpenSearch 2.11, 3.8 and Elasticsearch 8.19, 9.5" in findings[1].message
+
+
+def test_tested_versions_are_those_that_can_be_started() -> None:
+    """
+    The tested versions in the findings are the oldest of each major version that whorl starts.
+    """
+    for servers in (OPENSEARCH, ELASTICSEARCH):
+        oldest = {server.version.split(".")[0]: server.version.rpartition(".")[0] for server in servers}
+        assert set(doctor.TRIED[servers[0].key]) == set(oldest.values())
+
+
 def test_what_a_cluster_tells_of_itself(url: str) -> None:
     """
-    A version that was never tried, a smaller limit, a shard on no node.
+    Check reports an untested version, a smaller clause limit and an unassigned shard.
     """
 
     class Told(IndexClient):
@@ -148,7 +184,7 @@ def test_what_a_cluster_tells_of_itself(url: str) -> None:
 
 def test_a_cluster_without_scripts(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Hits of it cannot be sorted by fields: that is a warning with the setting, and the rest can be used.
+    Without scripts, hits cannot be sorted by fields: check warns with the setting, and everything else works.
     """
     client, search = IndexClient(url), IndexClient.search
     reason = "cannot execute [inline] scripts"

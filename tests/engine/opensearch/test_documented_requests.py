@@ -1,4 +1,4 @@
-"""Servers that are not run here are asked as their documentation has it: paths, parameters, kinds of queries."""
+"""Requests use only paths, parameters and queries that all servers document, including servers that no test runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from whorl.query.ast import Joker
 DOCUMENTED = json.loads((Path(__file__).parent / "documented.json").read_text(encoding="utf-8"))
 TEXT = "one two three four five six seven"
 TOKENS = tuple(range(1100))
-#: Every node that a plan may have.
+#: All nodes that a plan may have.
 NODES: tuple[BoundLeaf, ...] = (
     Nothing("no"), MatchAll(1.0), Words("a"), Words("a b", "f"), Near("word", 1, "f"),
     InOrder((("a", Joker.ANY), ("b",)), 1, "f"), Equal("f", Kind.INTEGER, 1), Like("f", ("a", Joker.ONE)),
@@ -49,7 +49,7 @@ NODES: tuple[BoundLeaf, ...] = (
     SketchTokens("a", SketchScheme(), (1, 2), 1, 1, 9), PassageNumbers("a", PassageScheme(), (1, 2)),
     Chosen("a", ((1.0, ("x",)),)),
 )  # fmt: skip
-#: What a server answers, whatever it is asked.
+#: The response to any request.
 ANSWER: dict[str, Any] = {
     "hits": {"hits": [{"_id": "a", "_score": 1.0, "_seq_no": 1, "_primary_term": 1, "_source": {"content": TEXT},
                        "sort": [1, "a"]}],
@@ -62,7 +62,7 @@ ANSWER: dict[str, Any] = {
 
 
 class Server:
-    """Answers everything, and remembers what it was asked."""
+    """Server that responds to everything and records the requests."""
 
     def __init__(self, mapping: dict[str, Any], settings: dict[str, Any]) -> None:
         self.mapping, self.settings = mapping, settings
@@ -90,7 +90,7 @@ def asking(mapping: dict[str, Any], settings: dict[str, Any]) -> tuple[Server, I
 
 @pytest.fixture(scope="module")
 def asked() -> list[tuple[str, str, dict[str, str], Any]]:
-    """All kinds of requests that whorl makes."""
+    """All kinds of requests that whorl sends."""
     names = SourceNames()
     server, client = asking(index_body(names, passages=True)["mappings"], {})
     store = Store(OpenSearchEngine(client))
@@ -125,7 +125,7 @@ def asked() -> list[tuple[str, str, dict[str, str], Any]]:
 
 def test_paths_and_parameters(asked: list[tuple[str, str, dict[str, str], Any]]) -> None:
     """
-    Each is documented, and each that is written down is still asked.
+    All paths and parameters are documented, and all listed ones are used.
     """
     seen = dict[str, set[str]]()
     for method, path, parameters, _ in asked:
@@ -135,7 +135,7 @@ def test_paths_and_parameters(asked: list[tuple[str, str, dict[str, str], Any]])
 
 def test_bodies(asked: list[tuple[str, str, dict[str, str], Any]]) -> None:
     """
-    Their parts, too.
+    All members of request bodies are documented.
     """
     for _, path, _, body in asked:
         known = DOCUMENTED["bodies"].get(path.rpartition("/")[2])
@@ -144,7 +144,7 @@ def test_bodies(asked: list[tuple[str, str, dict[str, str], Any]]) -> None:
 
 
 def kinds(query: Any) -> Iterator[str]:
-    """Yield the kinds of a query and of those within it."""
+    """Yield the kinds of a query and of the queries inside it."""
     ((kind, body),) = query.items()
     yield kind
     inner: list[Any] = []
@@ -158,7 +158,7 @@ def kinds(query: Any) -> Iterator[str]:
 
 def test_kinds_of_queries(asked: list[tuple[str, str, dict[str, str], Any]]) -> None:
     """
-    Each is one that all servers have, and each that is written down is asked.
+    All servers have all kinds of queries used here, and all listed kinds are used.
     """
     seen = Counter(
         kind for *_, body in asked if isinstance(body, dict) and "query" in body for kind in kinds(body["query"])
@@ -168,7 +168,7 @@ def test_kinds_of_queries(asked: list[tuple[str, str, dict[str, str], Any]]) -> 
 
 def test_aggregations(asked: list[tuple[str, str, dict[str, str], Any]]) -> None:
     """
-    Of these, too, no other kinds.
+    The aggregations used are exactly the listed ones.
     """
     bodies = [body for *_, body in asked if isinstance(body, dict)]
     seen = {kind for body in bodies for each in body.get("aggs", {}).values() for kind in each}
@@ -177,7 +177,7 @@ def test_aggregations(asked: list[tuple[str, str, dict[str, str], Any]]) -> None
 
 def test_every_node_is_asked() -> None:
     """
-    What a plan may have, and nothing is left out here.
+    NODES contains all nodes that a plan may have.
     """
     assert {type(node) for node in NODES} == set(get_args(BoundLeaf))
 

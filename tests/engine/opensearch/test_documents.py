@@ -1,4 +1,4 @@
-"""Documents as an index holds them: of ours and of others."""
+"""Documents read from the sources of whorl's own and foreign indexes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = SourceNames(content="body.text", name="title")
 
 def test_a_document_comes_back() -> None:
     """
-    Name, text and properties, wherever the index has them.
+    Name, text and properties are read back, wherever the index has them.
     """
     document = Document("a", "one two", name="A", properties={"year": 2020, "tags": ["x", "y"], "a.b": True})
     for names in (SourceNames(), NAMES):
@@ -49,7 +49,7 @@ def test_a_document_comes_back() -> None:
 )
 def test_documents_of_others(told: dict[str, Any], text: str, name: str, properties: dict[str, Any]) -> None:
     """
-    Values within objects are named by their way; what cannot be a value is left out.
+    Nested values get names with dots; values of other types are left out.
     """
     assert (text_in(told, NAMES), name_in(told, NAMES)) == (text, name)
     assert properties_in(told, NAMES) == properties
@@ -57,7 +57,7 @@ def test_documents_of_others(told: dict[str, Any], text: str, name: str, propert
 
 def test_own_fields_tell_what_can_be_asked() -> None:
     """
-    Words behind their fields, types of values, and what names the document.
+    The own fields contain words with field prefixes, types of values, and the properties that name the document.
     """
     document = Document("a", "One, two!", name="Note", properties={"DBID": 7, "LID": "n", "tag": "Big dog"})
     (read,) = hashed([document.text], Scheme(), Parts.ALL)
@@ -72,6 +72,6 @@ def test_own_fields_tell_what_can_be_asked() -> None:
 
 def test_what_is_asked_for_without_the_text() -> None:
     """
-    Neither the text nor what we have put beside it.
+    Neither the text nor whorl's own fields are requested.
     """
     assert without_text(NAMES) == {"excludes": ["whorl_*", "body.text"]}

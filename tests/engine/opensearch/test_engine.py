@@ -1,17 +1,22 @@
-"""The engine on a real index, where it is not the conformance suite's: names, damage, what others have changed."""
+"""The engine on a real index, beyond the conformance suite: field names, damage, and changes by others."""
 
 from __future__ import annotations
 
 import base64
+from contextlib import closing
 
 import pytest
 
+from tests import opensearch_runtime
 from whorl import Document, Store, open_store
 from whorl.context import new_request
 from whorl.duplicates import ask_pairs, duplicates_in
+from whorl.engine.opensearch import engine
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.fields import DIGEST, SKETCH
+from whorl.engine.opensearch.doctor import check
+from whorl.engine.opensearch.fields import DIGEST, SKETCH, SourceNames, index_body
 from whorl.engine.protocol import Scanned
+from whorl.errors import FieldError
 from whorl.model import Order
 from whorl.settings.settings import Settings
 
@@ -21,7 +26,7 @@ ONE, NEAR = " ".join(WORDS), " ".join([*WORDS[:380], *("x y z " * 7).split()])
 
 def test_where_an_index_has_its_parts(other_url: str) -> None:
     """
-    Texts, names and references are read and written where whorl.toml says.
+    Texts, names and references are read and written under the names in whorl.toml.
     """
     table = {"content": "body", "name": "title", "dbid": "node_dbid", "noderef": "node", "minhash": "MINHASH"}
     settings = Settings.load({})
@@ -41,7 +46,7 @@ def test_where_an_index_has_its_parts(other_url: str) -> None:
 
 def test_a_damaged_sketch_is_none(store: Store, client: IndexClient) -> None:
     """
-    A document that somebody else has written our fields of wrongly is not judged by them.
+    A damaged sketch written by another client reads as None.
     """
     store.index([Document("a", ONE), Document("b", ONE)])
     own = {name: client.documents(["a"], False, [name])["a"]["fields"][name][0] for name in (SKETCH, "whorl_scheme")}
@@ -59,8 +64,8 @@ def scanned(store: Store) -> list[tuple[str, str, object]]:
 
 def test_changed_in_part_by_others(store: Store, client: IndexClient) -> None:
     """
-    A cluster writes such a document again from its source, which has none of our fields: it is not found with what it
-    was, and the next run of `index` stores it again.
+    A cluster rebuilds a partially updated document from its source, without whorl's fields: it is no longer found by
+    them, and the next run of `index` stores it again.
     """
     store.index([Document("a", ONE), Document("b", NEAR)])
     client.bulk([({"update": {"_id": "b"}}, {"doc": {"name": "another"}})])
@@ -73,7 +78,7 @@ def test_changed_in_part_by_others(store: Store, client: IndexClient) -> None:
 
 def test_the_last_of_several_with_one_id(store: Store, client: IndexClient) -> None:
     """
-    Also within one batch, and the digest is that of what is there before anybody has made it searchable.
+    The last document with an id wins, also in one batch; its digest is available before it is searchable.
     """
     documents = [Document("a", "one"), Document("a", ONE)]
     store.engine.index(documents)
@@ -86,7 +91,7 @@ def test_the_last_of_several_with_one_id(store: Store, client: IndexClient) -> N
 @pytest.mark.parametrize("document_id", ["a/b", "a b", "ü", "a,b", '"', "%2F", "[* TO *]", "_all", "a" * 512])
 def test_ids_of_all_kinds(store: Store, document_id: str) -> None:
     """
-    What an id may hold reaches the cluster and comes back.
+    All valid ids reach the cluster and come back.
     """
     store.index([Document(document_id, ONE)])
     assert store.text(document_id) == ONE
@@ -96,7 +101,7 @@ def test_ids_of_all_kinds(store: Store, document_id: str) -> None:
 
 def test_ids_that_no_cluster_takes(store: Store) -> None:
     """
-    They are not there, and asking for them together with others is no error.
+    Ids that a cluster does not accept count as missing, and do not fail a request with other ids.
     """
     store.index([Document("a", ONE)])
     assert store.engine.texts(["a", "", "\ud800", "x" * 513]) == {"a": ONE}
@@ -104,7 +109,7 @@ def test_ids_that_no_cluster_takes(store: Store) -> None:
 
 def test_an_empty_text_is_a_value(store: Store) -> None:
     """
-    Before documents without any where the largest come first, and first of all where the smallest do.
+    An empty value sorts first in ascending order, and before missing values in descending order.
     """
     store.index([Document("a", ""), Document("b", "", properties={"k": ""}), Document("c", "", properties={"k": "x"})])
     for is_ascending, expected in ((True, "bca"), (False, "cba")):
@@ -114,7 +119,7 @@ def test_an_empty_text_is_a_value(store: Store) -> None:
 
 def test_a_word_that_holds_a_blank(store: Store) -> None:
     """
-    A narrow blank that does not break parts no words: neither half is found for itself, the word and its beginning are.
+    A narrow no-break space does not separate words: neither half is found, but the whole word and a prefix pattern are.
     """
     store.index([Document("a", "takes 10\u202f*\u202f1024 bytes"), Document("b", "takes 10 bytes")])
     found = {
@@ -126,7 +131,7 @@ def test_a_word_that_holds_a_blank(store: Store) -> None:
 
 def test_similar_duplicates_and_compare(store: Store) -> None:
     """
-    The same calls as on every engine.
+    Similar, duplicates and compare work as on every engine.
     """
     store.index([Document("a", ONE), Document("b", NEAR), Document("c", "law " * 50)])
     assert [each.hit.id for each in store.similar("a", threshold=50).found] == ["b"]
@@ -138,7 +143,7 @@ def test_similar_duplicates_and_compare(store: Store) -> None:
 
 def test_what_explain_shows_can_be_sent(store: Store, client: IndexClient) -> None:
     """
-    The request is the one that is made, as it can be put into a console of the cluster.
+    The explained request can be sent to the cluster, and returns the hits.
     """
     store.index([Document("a", ONE)])
     request = store.explain("FINGERPRINT:a").request
@@ -148,7 +153,7 @@ def test_what_explain_shows_can_be_sent(store: Store, client: IndexClient) -> No
 
 def test_a_search_makes_two_requests(store: Store) -> None:
     """
-    One for the source, whatever names it, and one for the documents; what is known of the index is asked before.
+    A search sends one request for the source and one for the hits, once the index's description is cached.
     """
     store.index([Document("a", ONE, properties={"DBID": 42}), Document("b", NEAR)])
     for ask in (
@@ -160,3 +165,33 @@ def test_a_search_makes_two_requests(store: Store) -> None:
         with new_request() as request:
             ask()
         assert request.trace.engine_requests == 2
+
+
+def test_a_field_that_another_process_has_filled(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Before a name is refused, the cluster is asked again, unless the cached list of fields is fresh.
+    """
+    monkeypatch.setattr(engine, "_LATEST_SECONDS", -1.0)
+    with open_store(url) as reader, open_store(url) as writer:
+        reader.index([Document("a", "", properties={"first": "x"})])
+        assert [hit.id for hit in reader.search("first:x").hits] == ["a"]
+        writer.index([Document("b", "", properties={"second": "y"})])
+        assert [hit.id for hit in reader.search("second:y").hits] == ["b"]
+        with pytest.raises(FieldError, match="no field 'secnod'") as raised:
+            reader.search("secnod:y")
+        assert raised.value.hint == "Did you mean second?"
+
+
+def test_names_of_an_index_made_before(opensearch_url: str) -> None:
+    """
+    Without the mark of split names in the mapping, names match only as whole words.
+    """
+    body = index_body(SourceNames())
+    del body["mappings"]["_meta"]
+    with opensearch_runtime.own_index(opensearch_url, is_made=False) as url, closing(IndexClient(url)) as client:
+        client.create(body)
+        with open_store(url) as store:
+            store.index([Document("a", "", "lease_2024.txt")])
+            assert (store.count("name:2024"), store.count("2024")) == (0, 0)
+            assert [store.count(each) for each in ("name:lease_2024.txt", "lease_20*", "name:lease_20*")] == [1, 1, 1]
+        assert [each.code for each in check(client, SourceNames()) if each.code == "whole-names"] == ["whole-names"]

@@ -1,4 +1,4 @@
-"""What a cluster is asked to count, and what its answers are read as; what it counts is in tests/conformance."""
+"""Facet requests to a cluster and the reading of responses; tests/conformance checks the counts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ASKED: list[Facet] = [
 
 def test_no_text_is_read_as_syntax() -> None:
     """
-    Of a name and a beginning, whatever is no letter is escaped in the expression for the terms.
+    In the expression for terms, all characters of names and prefixes except letters and digits are escaped.
     """
     made = facet_aggregations([Values(Kind.KEYWORD, "a.b", 3, beginning="x|y")], lambda _: {})
     assert made["facet0"]["terms"]["include"] == "a\\.b\\\x1ftx\\|y(.|\n)*"
@@ -33,7 +33,7 @@ def test_no_text_is_read_as_syntax() -> None:
 
 def test_a_beginning_that_no_cluster_takes() -> None:
     """
-    It is refused with the bound, and so is a field of such a name; what is within it is asked.
+    A prefix or field name that is too long is refused with the limit; one at the limit is sent.
     """
     for place, beginning in (("a", "x" * 986), ("id", "é" * 495)):
         made = facet_aggregations([Values(Kind.KEYWORD, place, 3, beginning=beginning)], lambda _: {})
@@ -45,7 +45,7 @@ def test_a_beginning_that_no_cluster_takes() -> None:
 
 def test_answers() -> None:
     """
-    Each question has its own, values as they were before they were spelled.
+    Each facet gets its own result, with decoded values.
     """
     told = {
         "facet0": {"buckets": [{"key": value_term("n", Kind.INTEGER, 7), "doc_count": 2, "facet0": {"doc_count": 1}}]},
@@ -63,7 +63,7 @@ def test_answers() -> None:
 )  # fmt: skip
 def test_an_answer_of_another_shape(told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    It is an error that names the address.
+    A malformed response raises an error with the URL.
     """
     monkeypatch.setattr(IndexClient, "mapping", lambda *_: None)
     monkeypatch.setattr(IndexClient, "search", lambda *_: {"aggregations": told})

@@ -1,4 +1,4 @@
-"""How an index spells what it holds: one term for each word, in the limits of a cluster's analyser."""
+"""Encoding of terms: one term per word, within the limits of a cluster's analyser."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from whorl.engine.opensearch.fields import (
     word_term,
 )
 
-#: Java's Character.isWhitespace, by its documentation: separators but the three that do not break, and some controls.
+#: Java's Character.isWhitespace by its documentation: separators except the three non-breaking ones, and some controls.
 WHITE = [chr(code) for code in (*range(9, 14), *range(28, 32), 32, 0x1680, 0x2003, 0x2028, 0x2029, 0x205F, 0x3000)]
-#: A blank is what U+202F, which parts no words, becomes in one.
+#: Blanks are included, since U+202F does not separate words and is folded to a blank.
 WORD = st.text(st.characters(exclude_categories=("Cc", "Cs", "Zs", "Zl", "Zp"), include_characters=" "), max_size=300)
 NAME = st.text(st.characters(exclude_categories=("Cc", "Cs")), min_size=1, max_size=120)
 
@@ -33,7 +33,7 @@ NAME = st.text(st.characters(exclude_categories=("Cc", "Cs")), min_size=1, max_s
 @given(st.lists(st.tuples(NAME, WORD), min_size=2, max_size=6, unique=True))
 def test_a_term_is_one_and_its_own(pairs: list[tuple[str, str]]) -> None:
     """
-    Of whatever field and word: no white space, no more units than the analyser takes, and no two alike.
+    Terms have no white space and at most the analyser's number of units, and differ for different fields and words.
     """
     terms = [word_term(field, word) for field, word in pairs]
     assert len(set(terms)) == len(pairs)
@@ -44,7 +44,7 @@ def test_a_term_is_one_and_its_own(pairs: list[tuple[str, str]]) -> None:
 
 def test_white_space_in_the_name_of_a_field() -> None:
     """
-    Names that differ in it are different fields.
+    Names that differ in white space are different fields.
     """
     terms = {word_term(f"a{char}b", "word") for char in WHITE} | {word_term("ab", "word"), word_term("a b", "word")}
     assert len(terms) == len(WHITE) + 1
@@ -52,14 +52,14 @@ def test_white_space_in_the_name_of_a_field() -> None:
 
 def test_the_beginning_of_a_long_word_stays() -> None:
     """
-    So that a pattern of its beginning finds it.
+    The term of a long word begins with the word's prefix, so prefix patterns find it.
     """
     assert word_term("content", "abc" * 200).startswith(word_term("content", "abc" * 13))
 
 
 def test_terms_as_a_cluster_cuts_them(url: str) -> None:
     """
-    The analyser gives each term back as it was made, the longest and those of strange names, too.
+    The cluster's analyser returns each term unchanged, including the longest and those of unusual field names.
     """
     terms = [
         word_term(field, word)
@@ -76,7 +76,7 @@ def test_terms_as_a_cluster_cuts_them(url: str) -> None:
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=20))
 def test_minhash_tokens_are_their_bytes(numbers: list[int]) -> None:
     """
-    Each is eight bytes in base64, without the filling.
+    Each token is eight bytes in base64, without padding.
     """
     spelled = spelled_minhash(np.array(numbers, dtype=np.uint64))
     assert [int.from_bytes(base64.b64decode(f"{each}=")) for each in spelled] == numbers
@@ -85,7 +85,7 @@ def test_minhash_tokens_are_their_bytes(numbers: list[int]) -> None:
 
 def test_a_new_index_keeps_nothing_twice() -> None:
     """
-    What it is made from says so, and where the cluster decides on shards.
+    A new index excludes whorl's fields from the source, and leaves the number of shards to the cluster by default.
     """
     body = index_body(SourceNames(content="body"))
     assert body["settings"] == {}
@@ -97,7 +97,7 @@ def test_a_new_index_keeps_nothing_twice() -> None:
 @pytest.mark.parametrize("name", [*MAPPING])
 def test_our_fields_are_covered_by_the_pattern(name: str) -> None:
     """
-    Else a source would keep it.
+    The pattern of whorl's fields matches each of them, so that sources exclude it.
     """
     assert name.startswith(OWN.rstrip("*"))
     assert mapping(SourceNames())[name] == MAPPING[name]

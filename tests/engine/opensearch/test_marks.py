@@ -1,4 +1,4 @@
-"""Marks in a real cluster: its own `collapse` goes by them, in an index of ours and in one of others."""
+"""Cluster labels in a real cluster: its own `collapse` uses them, in whorl's own index and in a foreign one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def written(store: Store) -> Marked:
 
 
 def collapsed(client: IndexClient) -> dict[str, list[str]]:
-    """The hits of the query of docs/opensearch.md, each with the documents behind it."""
+    """Return the hits of the query of docs/opensearch.md, each with the documents collapsed into it."""
     inner = {"name": "copies", "size": 10, "_source": False, "sort": ["whorl_id"]}
     found: Any = client.search(
         {
@@ -44,7 +44,7 @@ def collapsed(client: IndexClient) -> dict[str, list[str]]:
 @pytest.mark.opensearch
 def test_the_cluster_collapses_by_them(url: str, client: IndexClient) -> None:
     """
-    Documents in no cluster are hits of their own, whether they have just been indexed or have lost their mark.
+    Documents in no cluster are separate hits, whether newly indexed or without their former label.
     """
     with open_store(url) as store:
         store.index(Document(each, text) for each, text in TEXTS.items())
@@ -58,7 +58,8 @@ def test_the_cluster_collapses_by_them(url: str, client: IndexClient) -> None:
 @pytest.mark.opensearch
 def test_an_index_of_before_gets_the_fields(opensearch_url: str, url: str, client: IndexClient) -> None:
     """
-    One that others fill, whose sources hold our fields, too: `init` adds them, the first run gives each its own id.
+    `init` adds the fields to a foreign index whose sources contain whorl's fields, and the first run sets each
+    document's own id.
     """
     made: Any = index_body(SourceNames())
     fields = {name: field for name, field in made["mappings"]["properties"].items() if name not in OF_CLUSTERS}

@@ -1,4 +1,4 @@
-"""Fields of MinHash tokens that a cluster makes: which there are, what is read of them, what the doctor says."""
+"""MinHash fields that a cluster fills: detection, scheme, and the findings of check."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from whorl.fingerprint.scheme import Scheme
 @pytest.mark.usefixtures("seen")
 def test_what_the_tokens_are(foreign: IndexClient) -> None:
     """
-    As the mapping says, unless the cluster shows that it does not look at that.
+    The scheme follows the mapping, unless probing shows that the cluster ignores its options.
     """
     settings = foreign.settings()
     there = {"properties": {name: {"type": "text", "analyzer": name} for name in ANALYSIS["analyzer"]}}
@@ -44,7 +44,7 @@ def test_what_the_tokens_are(foreign: IndexClient) -> None:
 
 def test_tokens_without_a_source(other_url: str) -> None:
     """
-    Where the index keeps them by document, none is needed, and check says that fingerprints can be asked.
+    With term vectors, no source is needed, and check reports that fingerprints can be searched.
     """
     for vectors, level in (("yes", Level.NOTE), ("no", Level.ERROR)):
         with filled(
@@ -56,7 +56,7 @@ def test_tokens_without_a_source(other_url: str) -> None:
 
 def test_one_of_several_fields(foreign: IndexClient) -> None:
     """
-    It has to be named.
+    One of several token fields must be configured.
     """
     foreign.add_fields({"second": FINGERPRINT})
     with (
@@ -73,7 +73,7 @@ def test_one_of_several_fields(foreign: IndexClient) -> None:
 
 def test_what_check_says(foreign: IndexClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    That FINGERPRINT can be asked, and by which words.
+    Check reports that FINGERPRINT works, and its token scheme.
     """
     found = {finding.code: finding for finding in check(foreign, SourceNames())}
     assert "minhash1-icu74-w5-b512" in found["own-tokens"].message

@@ -1,4 +1,4 @@
-"""Passages in a real cluster: an index that begins to keep them, what is counted there, and what is found."""
+"""Passages in a real cluster: adding their field to a filled index, counts, and search."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NUMBERS = winnowed(join(WORDS), SCHEME).tolist()
 
 
 def planted(number: int) -> Document:
-    """A document with 20 words of the text in a row, and words of its own."""
+    """Return a document with 20 consecutive words of the text and other words."""
     own = [f"o{CHANCE.randrange(10**9)}" for _ in range(CHANCE.choice([0, 10, 900]))]
     start, place = CHANCE.randrange(len(WORDS) - 20), CHANCE.randrange(len(own) + 1)
     return Document(f"{number:02}", "\n".join([*own[:place], *WORDS[start : start + 20], *own[place:]]))
@@ -37,8 +37,8 @@ def asked(store: Store, plan: BoundPlan) -> dict[str, float]:
 @pytest.mark.opensearch
 def test_an_index_begins_to_keep_them(url: str, client: IndexClient) -> None:
     """
-    First the field, then the documents that are there; until all have it nothing is certain. Then every planted passage
-    is found, counts are right, and what is indexed or deleted from then on is counted.
+    `init` adds the field and `backfill` the passages; certainty begins when all documents have them. Then every planted
+    passage is found, and counts follow indexing and deletion.
     """
     with open_store(url) as store:
         store.index([*map(planted, range(40)), Document("other", "words of another text " * 20)])
@@ -80,7 +80,7 @@ def test_an_index_begins_to_keep_them(url: str, client: IndexClient) -> None:
 @pytest.mark.opensearch
 def test_a_new_index(other_url: str) -> None:
     """
-    It is made with the field where that is asked for.
+    A new index gets the field on request.
     """
     with open_store(other_url, passages=True) as store:
         store.index([Document("a", " ".join(WORDS[:40]))])

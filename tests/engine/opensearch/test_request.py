@@ -1,4 +1,4 @@
-"""What a plan becomes: scores are counts, and no query has more clauses than a cluster takes."""
+"""Search bodies of plans: scores are counts, and no query exceeds the cluster's limit on clauses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def query(root: Any) -> dict[str, Any]:
 
 
 def counted(body: Any) -> int:
-    """Count leaf clauses as Lucene does: not those of a score's functions."""
+    """Count leaf clauses as Lucene does, without those in functions."""
     if isinstance(body, list):
         return sum(map(counted, body))
     if not isinstance(body, dict):
@@ -40,7 +40,7 @@ def counted(body: Any) -> int:
 @pytest.mark.parametrize("count", [1, 2, 8, 40])
 def test_fingerprints_stay_within_the_limit(count: int) -> None:
     """
-    However many there are, of tokens, bands and sketches: what is too much is counted apart.
+    Any number of fingerprints, by tokens, bands and sketches, stays within the limit: the excess moves into functions.
     """
     some = tuple(range(512))
     kinds = [
@@ -54,7 +54,7 @@ def test_fingerprints_stay_within_the_limit(count: int) -> None:
 
 def test_too_many_clauses_are_refused() -> None:
     """
-    With both numbers.
+    The error contains the number of clauses and the limit.
     """
     near = Near("word", 2)
     query(Bool(should=(near,) * 512, min_should_match=1))
@@ -75,14 +75,14 @@ def test_too_many_clauses_are_refused() -> None:
 )
 def test_what_no_document_can_match(root: Any) -> None:
     """
-    It is asked for as such.
+    A plan without possible matches becomes match_none.
     """
     assert query(root) == {"match_none": {}}
 
 
 def test_a_clause_without_words_is_told_once() -> None:
     """
-    Behind the warnings of the plan.
+    A clause without words gives one warning, after the plan's warnings.
     """
     plan = BoundPlan(Bool(should=(Words("!"), Words("!")), min_should_match=1), ("first",))
     assert translate(plan, Scheme()).warnings == ("first", "there is no word in '!', so it matches nothing")
@@ -90,7 +90,7 @@ def test_a_clause_without_words_is_told_once() -> None:
 
 def test_orders() -> None:
     """
-    By score unless something else is asked for, and then by the id.
+    Hits are sorted by score by default, and equal ones by id.
     """
     assert sorted_by(()) == [{"_score": "desc"}, {"whorl_id": "asc"}]
     assert sorted_by([Order("id", True, ((Kind.KEYWORD, "id"),))])[0] == {"whorl_id": "asc"}
@@ -101,14 +101,14 @@ def test_orders() -> None:
 
 def test_everything_by_constant_scores() -> None:
     """
-    No score depends on how many documents there are.
+    Scores are independent of the number of documents.
     """
     assert query(MatchAll(2.0)) == {"constant_score": {"filter": {"exists": {"field": "whorl_id"}}, "boost": 2.0}}
 
 
 def test_tokens_are_asked_for_as_words() -> None:
     """
-    Each as often as it stands there: a tenth of the bytes of a clause for each.
+    Tokens are looked up as words of one query, with repeats: a tenth of the bytes of a clause per token.
     """
     asked = query(SharedTokens("a", (1, 2, 1), 2, weight=3.0))
     (words,) = asked["match"].values()
@@ -120,7 +120,7 @@ def test_tokens_are_asked_for_as_words() -> None:
 
 def test_the_same_whether_apart_or_not(store: Store) -> None:
     """
-    Tokens counted in functions of a score find and score what clauses do, whatever the weight; zero is a weight.
+    Tokens counted in functions give the same hits and scores as clauses, for any weight, including zero.
     """
     words = [f"w{number}" for number in range(700)]
     store.index([Document(f"d{at}", " ".join(words[at * 50 :]), properties={"n": at}) for at in range(8)])

@@ -1,4 +1,4 @@
-"""What `init` makes and adds, and what is never written into: an index that would take documents in another way."""
+"""`init` creates an index or adds fields, and refuses indexes with other definitions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def lines(client: IndexClient, **asked: Any) -> list[str]:
 
 def test_a_new_index(other_url: str) -> None:
     """
-    It is made once, with all fields; the dry run makes nothing.
+    Init creates an index once, with all fields; a dry run creates nothing.
     """
     client = IndexClient(other_url)
     (line,) = lines(client, dry_run=True)
@@ -34,14 +34,14 @@ def test_a_new_index(other_url: str) -> None:
     assert (list(differences(there)), keeps_own(there)) == ([], False)
     assert set(MAPPING) <= set(there["properties"])
     assert lines(client) == ["nothing to add"]
-    # Somebody else was faster.
+    # Another client has created it first.
     create(client, SourceNames())
     client.close()
 
 
 def test_the_first_documents_make_the_index(other_url: str) -> None:
     """
-    As init makes it; before, a search says that there is none.
+    The first documents create the index like init; before, a search reports that it does not exist.
     """
     client = IndexClient(other_url)
     with open_store(other_url) as store:
@@ -53,7 +53,7 @@ def test_the_first_documents_make_the_index(other_url: str) -> None:
         assert store.index([Document("a", TEXT)]).unchanged == 1
         assert store.search("FINGERPRINT:a").hits[0].id == "a"
         client.raw.indices.delete(index=client.index)
-        # A cluster would make one with fields as it likes.
+        # The cluster would create an index with default mappings.
         store.index([Document("b", TEXT)])
     assert lines(client) == ["nothing to add"]
     client.close()
@@ -61,7 +61,7 @@ def test_the_first_documents_make_the_index(other_url: str) -> None:
 
 def test_an_index_that_is_there(other_url: str) -> None:
     """
-    Fields are added, its own stay as they are, and documents go beside those that are there.
+    Init adds fields to an existing index, its own fields stay unchanged, and new documents join the existing ones.
     """
     client = IndexClient(other_url)
     properties = {"content": {"type": "text"}, "title": {"type": "keyword"}}
@@ -85,7 +85,7 @@ def test_an_index_that_is_there(other_url: str) -> None:
 
 def test_fields_of_our_names_that_are_others(other_url: str) -> None:
     """
-    As a cluster makes them of documents that came first: nothing is written, and the difference is named.
+    Fields that the cluster has mapped automatically are refused: nothing is written, and the difference is named.
     """
     client = IndexClient(other_url)
     client.create({})
@@ -99,7 +99,7 @@ def test_fields_of_our_names_that_are_others(other_url: str) -> None:
 
 def test_fields_within_objects() -> None:
     """
-    A name with a dot is looked for where a mapping has it.
+    A name with a dot is looked up in the mapping of an object.
     """
     there = {"properties": {"body": {"properties": {"text": {"type": "text"}}}}}
     assert described(there, "body.text") == {"type": "text"}
@@ -108,7 +108,7 @@ def test_fields_within_objects() -> None:
 
 def test_an_index_for_tests_has_two_shards(url: str) -> None:
     """
-    Else no test would show what comes from several.
+    An index for tests has two shards, so that tests cover results from several.
     """
     assert opensearch_runtime.IMAGE.startswith("opensearchproject/")
     assert IndexClient(url).settings()["index.number_of_shards"] == "2"

@@ -1,4 +1,4 @@
-"""Indexes with MinHash tokens of their own and none of our fields: asked as they are, by what the cluster shows."""
+"""Foreign indexes with MinHash tokens of their own and none of whorl's fields: search without changes to the index."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ BY_NAME = Order("name", True, ((Kind.KEYWORD, "name"),))
 @pytest.mark.usefixtures("seen")
 def test_the_answers_are_those_of_a_store_of_ours(foreign_store: Store, tmp_path: Path) -> None:
     """
-    The same hits, scores and totals, by tokens and bands, alone and among other clauses; nothing is added to the index.
+    Hits, scores and totals equal those of whorl's own store, by tokens and bands, alone and with other clauses; the
+    index stays unchanged.
     """
     with open_store(tmp_path / "ours") as ours:
         ours.index([Document(name, text) for name, text in TEXTS.items()])
@@ -60,7 +61,7 @@ def test_the_answers_are_those_of_a_store_of_ours(foreign_store: Store, tmp_path
 
 def test_similar_by_tokens(foreign_store: Store) -> None:
     """
-    By id or by a text, in estimates that say that they are rough.
+    Similar documents are found by id or text, with estimates marked as rough.
     """
     found = foreign_store.similar("d0", threshold=60)
     ids = [each.hit.id for each in found.found]
@@ -74,7 +75,7 @@ def test_similar_by_tokens(foreign_store: Store) -> None:
 
 def test_what_only_our_fields_tell(foreign_store: Store, foreign: IndexClient) -> None:
     """
-    It is refused with what would work; and that works.
+    Operations that need whorl's fields are refused with a remedy, and the remedy works.
     """
     for ask in (
         lambda: foreign_store.search("name:x"),
@@ -111,7 +112,7 @@ def test_what_only_our_fields_tell(foreign_store: Store, foreign: IndexClient) -
 )
 def test_where_the_tokens_are(other_url: str, properties: dict[str, Any], mappings: dict[str, Any]) -> None:
     """
-    In a field, kept by document or not, copied or beside another one: tokens in order are those that whorl makes.
+    Tokens are read from a field, with or without term vectors, copied or as a subfield; in order, they equal whorl's.
     """
     names = SourceNames(minhash="content" if "more" in properties else "MINHASH")
     with filled(other_url, properties, **mappings) as client:
@@ -122,14 +123,15 @@ def test_where_the_tokens_are(other_url: str, properties: dict[str, Any], mappin
         assert found.keys() == TEXTS.keys()
         for name, text in TEXTS.items():
             wanted = sign(text, tokens.scheme, tokens.field.spelling)
-            # Whose text is not kept may have lost the order of some.
+            # Without the text, the order of some tokens may be lost.
             assert sorted(found[name].tokens) == sorted(wanted.tokens)
             assert found[name] == wanted or mappings
 
 
 def test_words_that_whorl_does_not_see_so(foreign_store: Store, foreign: IndexClient) -> None:
     """
-    The cluster is then asked for the tokens of a text: the same document is found with all of them.
+    For words that whorl splits differently, the cluster makes the tokens of a text, which finds its document with all
+    of them.
     """
     odd = "one:two STRASSE Straße ﬁne 中文字 naïve x_y 3.14 Don't e-mail " * 3
     foreign.bulk([({"index": {"_id": "odd"}}, {"content": odd})])
@@ -143,7 +145,7 @@ def test_words_that_whorl_does_not_see_so(foreign_store: Store, foreign: IndexCl
 
 def test_several_values_have_one_fingerprint(foreign: IndexClient, foreign_store: Store) -> None:
     """
-    As a text of theirs, one behind the other, would have it but for the shingles across.
+    Several values have one fingerprint: that of the joined text, except for shingles across the border.
     """
     foreign.bulk([({"index": {"_id": "parts"}}, {"content": [TEXTS["other"], TEXTS["d0"]]})])
     foreign.refresh()
@@ -154,7 +156,8 @@ def test_several_values_have_one_fingerprint(foreign: IndexClient, foreign_store
 
 def test_a_cluster_that_sorts_nothing_by_id(foreign: IndexClient) -> None:
     """
-    As Elasticsearch, unless that is switched on: pages are sorted here, orders and pages far behind are refused.
+    Without sorting by _id, the default in Elasticsearch, whorl sorts pages itself, and refuses sort orders and distant
+    pages.
     """
 
     def refuses(path: str, body: str) -> tuple[int, Any] | None:
@@ -178,7 +181,7 @@ def test_a_cluster_that_sorts_nothing_by_id(foreign: IndexClient) -> None:
 
 def test_limits(foreign_store: Store) -> None:
     """
-    Fingerprints beyond the clauses of a query are counted apart, and are found all the same.
+    Fingerprints beyond the clause limit are counted in functions, and still find their documents.
     """
     both = foreign_store.search("FINGERPRINT:d0_30 AND FINGERPRINT:d1_30 AND FINGERPRINT:d2_30", rows=50)
     assert {hit.id for hit in both.hits} >= {"d0", "d1", "d2", "d3"}

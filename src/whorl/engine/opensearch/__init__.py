@@ -1,1 +1,1 @@
-"""The engine over OpenSearch and Elasticsearch; the tokens are made here, so the cluster needs no plug-in."""
+"""Engine for OpenSearch and Elasticsearch; whorl makes the tokens, so the cluster needs no plug-in."""

@@ -1,7 +1,7 @@
-"""Answers of other shapes than a cluster's: whoever reads one finds a part missing or of another type, and says so.
+"""Decorators that turn errors caused by malformed cluster responses into EngineResponseError.
 
-Answers are read deep down, in one expression mostly. What goes wrong there is the answer's fault wherever it is seen,
-so it becomes our error at the door: in each method that a cluster's answer comes through.
+Code reads deep into responses, mostly in single expressions. Any error raised there is the response's fault, so it is
+converted at the boundary: in each method that returns data from a cluster's response.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from typing import Any, TypeVar
 
 from whorl.errors import EngineResponseError, WhorlError
 
-#: What Python raises where a part is missing, is of another type, or is no value that can be read.
-_SHAPES = (AttributeError, LookupError, TypeError, ValueError, OverflowError, StopIteration)
+#: Python's errors for a missing member, a wrong type or an unreadable value.
+#: RecursionError comes from JSON that is nested some thousand levels deep.
+_SHAPES = (AttributeError, LookupError, TypeError, ValueError, OverflowError, StopIteration, RecursionError)
 _Class = TypeVar("_Class", bound=type)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def reads_answers(cls: _Class) -> _Class:
-    """Make the public methods and properties of a class turn answers of another shape into EngineResponseError.
+    """Make the public methods and properties of a class turn malformed responses into EngineResponseError.
 
     Args:
-        cls: Has an `url`, or a `_client` that has one.
+        cls: A class with an attribute `url`, or an attribute `_client` that has one.
     """
     for name, member in list(vars(cls).items()):
         if name.startswith("_"):
@@ -36,7 +37,7 @@ def reads_answers(cls: _Class) -> _Class:
 
 
 def reads_answers_of(function: _Function) -> _Function:
-    """Do the same for a function whose first argument is a client."""
+    """Apply the conversion of `reads_answers` to a function whose first argument is a client."""
     return _guarded(function)
 
 
@@ -67,8 +68,8 @@ def _guarded(function: _Function) -> _Function:
 
 
 def _is_of_a_shape(error: Exception) -> bool:
-    if isinstance(error, RuntimeError):
-        # What Python makes of a StopIteration within a generator.
+    if isinstance(error, RuntimeError) and not isinstance(error, RecursionError):
+        # Python converts a StopIteration within a generator to RuntimeError.
         return isinstance(error.__cause__, StopIteration)
     return not isinstance(error, WhorlError)
 

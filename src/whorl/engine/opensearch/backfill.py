@@ -1,7 +1,7 @@
-"""`whorl opensearch backfill`: our fields for documents that are there already, made from their sources.
+"""`whorl opensearch backfill`: add whorl's fields to existing documents, made from their sources.
 
-Only fields of ours are set, by partial updates; each names the change that was read, so a document that somebody
-changes meanwhile is left alone.
+Partial updates set only whorl's fields. Each names the sequence number that was read, so a document that changes in the
+meantime is left alone.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnow import PassageScheme
 from whorl.model import Document
 
-#: Documents fetched, and sent, at once; each brings its whole text.
+#: Documents fetched and sent per request; each includes its whole text.
 DEFAULT_BATCH = 100
 _CONFLICT = 409
 
 
 @reads_answers_of
 def prepare(client: IndexClient, names: SourceNames, *, again: bool = False) -> int:
-    """Return how many documents are to be looked at; nothing is changed.
+    """Return the number of documents to process; nothing is changed.
 
     Args:
-        client: Where the index is.
-        names: What it calls the parts of a document.
-        again: Whether those that have our fields are looked at, too.
+        client: Client of the index.
+        names: The index's names for the parts of a document.
+        again: Whether to include documents that already have whorl's fields.
 
     Raises:
-        SchemaError: The documents cannot be given our fields; the message says why and what would work.
+        SchemaError: The documents cannot get whorl's fields; the message gives the reason and a remedy.
     """
     there = client.mapping()
     if there is None:
@@ -51,7 +51,7 @@ def prepare(client: IndexClient, names: SourceNames, *, again: bool = False) -> 
 
 
 def source_trap(there: Json, names: SourceNames) -> str:
-    """Return why a mapping keeps no texts in the sources of documents, "" where it does."""
+    """Return the reason why documents' sources contain no texts, according to the mapping; "" if they do."""
     source = there.get("_source", {})
     if source.get("enabled") is False:
         return "its _source is disabled"
@@ -63,11 +63,11 @@ def source_trap(there: Json, names: SourceNames) -> str:
 
 
 def wanted(*, again: bool = False, passages: bool = False) -> Json:
-    """Return the query for documents without our fields, or with those of another scheme; or for all.
+    """Return the query for documents without whorl's fields or with those of another scheme, or for all documents.
 
     Args:
-        again: Whether all are meant.
-        passages: Whether those without the field of passages are meant, too.
+        again: Whether to match all documents.
+        passages: Whether to match documents without the field of passages too.
     """
     has = [{"term": {SCHEME: {"value": stored_name(Scheme(), SketchScheme())}}}]
     if passages:
@@ -84,20 +84,20 @@ def backfill(
     again: bool = False,
     progress: Callable[[Backfilled], None] = lambda _: None,
 ) -> Backfilled:
-    """Give every document that has a text our fields; those that have them are left alone.
+    """Add whorl's fields to all documents that have a text and lack them; documents with these fields stay unchanged.
 
-    A run that is stopped, however that happens, is completed by another one.
+    If a run stops early, for any reason, another run completes it.
 
     Args:
-        client: Where the index is.
-        names: What it calls the parts of a document.
-        batch: Documents at once, at least 1.
-        again: Whether to make the fields again of documents that have them.
-        progress: Called before the first batch and after each with what is done by then.
+        client: Client of the index.
+        names: The index's names for the parts of a document.
+        batch: Documents per request, at least 1.
+        again: Whether to make the fields again for documents that have them.
+        progress: Called before the first batch and after each one with the counts so far.
 
     Raises:
-        SchemaError: The documents cannot be given our fields; nothing has been changed.
-        EngineError: The cluster fails; what was sent before stays.
+        SchemaError: The documents cannot get whorl's fields; nothing has been changed.
+        EngineError: The cluster failed; updates sent before remain.
     """
     if batch < 1:
         raise ParameterError(f"batch must be at least 1, got {batch}")
@@ -145,21 +145,19 @@ def _filled(
 def updates(
     documents: Sequence[tuple[Json, Document]], names: SourceNames, further: Further
 ) -> list[tuple[Json, Json | None]]:
-    """Return the partial updates that give documents our fields, if they are still what was read.
+    """Return the partial updates that add whorl's fields to documents, provided these have not changed since.
 
     Args:
-        documents: Hits with their numbers of changes, each with the document that was read from it.
-        names: What an index calls the parts of a document.
-        further: Which further fields it has.
+        documents: Hits with their sequence numbers, each with the document read from it.
+        names: The index's names for the parts of a document.
+        further: The index's optional fields.
     """
     scheme, sketch_scheme = Scheme(), SketchScheme()
     passages = PassageScheme() if further.passages else None
     read = hashed((document.text for _, document in documents), scheme, Parts.ALL, workers=1)
+    more = {"clusters": further.clusters, "split_names": further.split_names}
     return [
-        (
-            _update(hit),
-            {"doc": own_fields(document, found, scheme, sketch_scheme, names, passages, clusters=further.clusters)},
-        )
+        (_update(hit), {"doc": own_fields(document, found, scheme, sketch_scheme, names, passages, **more)})
         for (hit, document), found in zip(documents, read, strict=True)
     ]
 

@@ -1,4 +1,4 @@
-"""Clauses on fields as queries of OpenSearch: pure. No text of a user is ever read as syntax."""
+"""Clauses on fields as OpenSearch queries; pure. User text is never read as query syntax."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from whorl.fingerprint.words.tokenizer import tokens
 from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Words
 from whorl.query.ast import Joker, Pattern
 
-#: Where words are looked for when no field is named.
+#: Fields searched by a clause without a field.
 DEFAULT_FIELDS = ("name", "content")
 _OWN_FIELDS = {"text": "content", "TEXT": "content"}
 _WILD = re.compile(r"[\\*?]")
 
 
 def clause(test: Test, profile: str) -> Json | str:
-    """Return the query of a clause, whose score is for the caller to set; or why there is nothing it could match.
+    """Return the query of a clause, whose score the caller sets, or the reason why it cannot match.
 
     Args:
         test: The clause.
-        profile: How texts are split into words.
+        profile: The word-break profile.
     """
     match test:
         case Words(text=text, field="id"):
@@ -66,7 +66,7 @@ def clause(test: Test, profile: str) -> Json | str:
 
 
 def leaves(test: Test) -> int:
-    """Return how many leaf clauses a clause becomes, at most."""
+    """Return the maximum number of leaf clauses that a clause becomes."""
     fields = len(_fields(test.field)) if isinstance(test, Words | InOrder | Near) else 1
     return fields * (len(test.words) + 1) if isinstance(test, InOrder) else fields
 
@@ -104,7 +104,7 @@ def _wild(field: str, beginning: str, pattern: Pattern) -> Json:
 
 
 def _ordered(field: str, patterns: Sequence[Pattern], slop: int) -> Json:
-    """Match words in their order, with at most `slop` others among them (Lucene's NearSpansOrdered)."""
+    """Match words in order, with at most `slop` other words between them (Lucene's NearSpansOrdered)."""
     spans: list[Json] = []
     for pattern in patterns:
         if len(pattern) == 1 and isinstance(pattern[0], str):
@@ -117,8 +117,8 @@ def _ordered(field: str, patterns: Sequence[Pattern], slop: int) -> Json:
 def _near(field: str, word: str, edits: int) -> Json:
     beginning = word_term(field, "")
     asked = {"value": word_term(field, word), "fuzziness": edits, "prefix_length": len(beginning)}
-    # Edits in what a term begins with would lead to another field.
-    # All words that are near, however many, and one clause: rewritten to a set of documents, not to a clause for each.
+    # `prefix_length` keeps edits out of the field prefix, where they would lead to another field.
+    # `rewrite` turns all matching terms into one clause on a set of documents, instead of one clause per term.
     return {"fuzzy": {WORDS: {**asked, "rewrite": "constant_score", "transpositions": True}}}
 
 
@@ -132,7 +132,7 @@ def _between(test: Between) -> Json:
     if test.high is not None:
         ends["lte" if test.includes_high else "lt"] = beginning + sortable(test.kind, test.high)
     elif beginning:
-        # The terms of the next type, were there one, begin so.
+        # The upper limit is the prefix of the next type.
         ends["lt"] = beginning[:-1] + chr(ord(beginning[-1]) + 1)
     return {"range": {place: ends}} if ends else {"exists": {"field": place}}
 

@@ -1,7 +1,7 @@
-"""HTTP to one index of a cluster: every request leaves here, every failure becomes an error of ours.
+"""HTTP client of one index of a cluster; turns every failure into an error of whorl.
 
-The client is opensearch-py, for both servers: it speaks the requests that they have in common, and asks no server
-whether it is the right one.
+It uses opensearch-py for both servers: that library sends requests that both understand, and does not check which
+server responds.
 """
 
 from __future__ import annotations
@@ -35,36 +35,36 @@ from whorl.errors import (
 )
 from whorl.fingerprint.hashing import well_formed
 
-#: A cluster takes no longer id.
+#: Maximum length of an id in a cluster.
 MOST_ID_BYTES = 512
-#: Documents that one search pages through by numbers; beyond, the cluster goes on behind a hit.
+#: Hits that a search can page through by offset; beyond, paging continues after the last hit.
 RESULT_WINDOW = 10_000
-# The client would write refusals to standard error: they are for us to tell.
+# The library would print refusals to standard error; whorl reports them itself.
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
 logging.getLogger("opensearch").propagate = False
 _SCHEMES = re.compile(r"(?:(opensearch|elasticsearch)\+)?(https?)")
 _PASSING = frozenset({429, 502, 503, 504})
 _NO_INDEX = "index_not_found_exception"
-#: Documents asked for in one request, some with their whole texts.
+#: Documents per read request, some with their whole texts.
 _READ_AT_ONCE = 500
-#: What is not asked of term vectors.
+#: Parts of term vectors to leave out.
 _TERMS_ALONE = dict.fromkeys(("positions", "offsets", "payloads", "field_statistics", "term_statistics"), False)
 _Answered = TypeVar("_Answered")
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The way to a cluster.
+    """Connection options for a cluster.
 
     Args:
-        timeout_seconds: How long it may be silent within one answer.
-        connect_seconds: How long connecting may take.
-        auth: User and password, where the URL holds none.
-        api_key: Elasticsearch's key, sent instead of these.
-        ca: The file with the authorities that may vouch for it; None for the system's.
-        verify: Whether its certificate is checked.
-        retries: How often a request is repeated that may succeed in a moment, at most.
-        connections: Those that are kept open, at most.
+        timeout_seconds: Maximum silence of the cluster within one response.
+        connect_seconds: Connect timeout.
+        auth: User and password, if the URL has none.
+        api_key: Elasticsearch's API key, sent instead of user and password.
+        ca: The file with the trusted authorities; None for the system's.
+        verify: Whether to check the server's certificate.
+        retries: Maximum number of retries after a temporary failure.
+        connections: Maximum number of idle connections.
     """
 
     timeout_seconds: float = 60.0
@@ -79,14 +79,14 @@ class Access:
 
 @reads_answers
 class IndexClient:
-    """An index under its URL, `opensearch+http://host:9200/index`.
+    """Client of an index by its URL, `opensearch+http://host:9200/index`.
 
     Args:
-        url: Its URL; `user:password@` before the host becomes basic authentication and is never shown.
-        access: Time, trust, credentials.
+        url: The URL; `user:password@` before the host becomes basic authentication and is never shown.
+        access: Connection options: timeouts, certificates and credentials.
 
     Raises:
-        ParameterError: The URL is not one of an index.
+        ParameterError: The URL is not the URL of an index.
     """
 
     def __init__(self, url: str, access: Access = Access()) -> None:
@@ -102,7 +102,7 @@ class IndexClient:
                 f"{shown!r} is not the address of an index; it looks like opensearch+http://localhost:9200/INDEX"
             )
         self.index, self._access = unquote(path), access
-        #: As the commands take it, and as it is; without user and password.
+        #: The URL in the format of the commands, and the HTTP URL; both without user and password.
         self.shown = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], f"/{path}", "", ""))
         self.url = urlunsplit((scheme[2], parts.netloc.rpartition("@")[2], f"/{path}", "", ""))
         auth = (unquote(parts.username), unquote(parts.password or "")) if parts.username else access.auth
@@ -115,14 +115,14 @@ class IndexClient:
             ssl_show_warn=False,
             ca_certs=access.ca,
             pool_maxsize=access.connections,
-            # Repeated here, where it is known who waits how long.
+            # whorl retries itself, because it knows the request's deadline.
             max_retries=0,
             trust_env=False,
             connection_class=Connection,
         )
 
     def search(self, body: Json) -> Json:
-        """Run a search; a partial answer is never taken for a whole one."""
+        """Run a search; a partial response raises EngineResponseError."""
         return self._whole(self.send("POST", self._path("_search"), body, allow_partial_search_results="false"))
 
     def _whole(self, found: Json) -> Json:
@@ -135,12 +135,12 @@ class IndexClient:
         return list(self.search(body)["hits"]["hits"])
 
     def page(self, body: Json, start: int, rows: int) -> tuple[int, list[Json]]:
-        """Return how many hits a search has, and a page of them, however far behind.
+        """Return the total number of hits and one page of them, at any offset.
 
         Args:
-            body: With what they are sorted by, the last key different for each hit.
+            body: The search with its sort keys, the last of which differs for each hit.
             start: Hits before the page.
-            rows: Hits on it.
+            rows: Hits on the page.
         """
         if start + rows <= RESULT_WINDOW:
             found = self.search({**body, "from": start, "size": rows, "track_total_hits": True})
@@ -163,26 +163,27 @@ class IndexClient:
         return total, page
 
     def documents(self, ids: Sequence[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
-        """Return documents by their ids, of those that there are: as they were last written, searchable or not.
+        """Return documents by id as last written, searchable or not; missing ones are left out.
 
         Args:
-            ids: Their ids.
-            source: What to return of their sources, as `_source` says it.
+            ids: The ids.
+            source: The parts of the source to return, in the format of `_source`.
             stored: Stored fields to return.
         """
         found = dict[str, Json]()
-        # A cluster takes no other ids, so it has none of these either; an answer about one would fail them all.
+        # A cluster cannot contain an id it does not accept, and one invalid id would fail the whole request.
         for some in batches(filter(_may_be_id, ids), _READ_AT_ONCE):
             docs = [{"_id": each, "_source": source, "stored_fields": list(stored)} for each in some]
             found |= {each["_id"]: each for each in self._each("_mget", {"docs": docs})}
         return found
 
     def bulk(self, changes: Sequence[tuple[Json, Json | None]]) -> list[tuple[str, int, str]]:
-        """Send changes; return those that are refused: id, status, reason. Those that may succeed later are repeated.
+        """Send changes and return the refused ones (id, status, reason), after retrying those with a temporary failure.
 
         Raises:
-            EngineUnavailableError: The cluster has no room for some of them; the others are safe.
-            EngineResponseError: The index takes none of them: it is blocked, or gone, or nobody may write to it.
+            EngineUnavailableError: The cluster has no capacity for some of them; the others are safe.
+            EngineResponseError: The index accepts none of them: it is blocked, deleted, or the user may not write to
+                it.
         """
         left, refused = list(changes), list[tuple[str, int, str]]()
 
@@ -208,30 +209,30 @@ class IndexClient:
         return refused
 
     def count(self, query: Json) -> int:
-        """Return how many documents a query matches."""
+        """Return the number of documents that match a query."""
         found = self.search({"query": query, "size": 0, "track_total_hits": True})
         return int(found["hits"]["total"]["value"])
 
     def total(self) -> int:
-        """Return how many documents the index holds, ours or not."""
+        """Return the number of all documents in the index, including those without whorl's fields."""
         return self.count({"match_all": {}})
 
     def refresh(self) -> None:
-        """Make everything sent so far searchable."""
+        """Make all documents sent so far searchable."""
         if self.send("POST", self._path("_refresh"))["_shards"]["failed"]:
             raise EngineResponseError(f"{self.url} has made only a part of its shards searchable; check its health")
 
     def mapping(self, fields: str = "") -> Json | None:
-        """Return the index's mapping, None where there is no index.
+        """Return the index's mapping, None if the index does not exist.
 
         Args:
-            fields: A pattern for the names of fields that are enough, with what is said of the source.
+            fields: A pattern to limit the fields to return; `_source` and `_meta` are always returned.
 
         Raises:
             SchemaError: The name is an alias of several indexes.
         """
         wanted = (
-            {"filter_path": f"*.mappings.properties.{fields},*.mappings._source,*.settings.index.uuid"}
+            {"filter_path": f"*.mappings.properties.{fields},*.mappings._source,*.mappings._meta,*.settings.index.uuid"}
             if fields
             else {}
         )
@@ -249,27 +250,27 @@ class IndexClient:
         return dict(only.get("mappings", {}))
 
     def settings(self) -> Json:
-        """Return the index's settings, by their full names, with the defaults."""
+        """Return the index's settings by their full names, including defaults."""
         found = self.send("GET", self._path("_settings"), flat_settings="true", include_defaults="true")
         (only,) = found.values()
         return {**only.get("defaults", {}), **only.get("settings", {})}
 
     def create(self, body: Json) -> None:
-        """Make the index."""
+        """Create the index."""
         self.send("PUT", self._path(), body)
 
-    def add_fields(self, fields: Json) -> None:
-        """Add fields to the mapping."""
-        self.send("PUT", self._path("_mapping"), {"properties": fields})
+    def add_fields(self, fields: Json, about: Json | None = None) -> None:
+        """Add fields to the mapping, and metadata to its `_meta`."""
+        self.send("PUT", self._path("_mapping"), {"properties": fields, **({"_meta": about} if about else {})})
 
     def scroll(self, body: Json, keep: str = "10m") -> Iterator[list[Json]]:
-        """Yield all hits of a search as they are now, a portion at a time, in no order.
+        """Yield all hits of a search at this moment, a batch at a time, in no order.
 
-        By a scroll, since both servers and all of their versions take it in the same words.
+        It uses the scroll API, which all versions of both servers support with the same syntax.
 
         Args:
-            body: With the size of a portion.
-            keep: How long a portion may take.
+            body: The search, with the batch size.
+            keep: Maximum time between two batches.
         """
         sort = {"sort": ["_doc"]}
         found = self.send(
@@ -284,26 +285,26 @@ class IndexClient:
                 self.send("DELETE", "/_search/scroll", {"scroll_id": [found["_scroll_id"]]})
 
     def about(self) -> Json:
-        """Return what the cluster says of itself: its name, version and distribution."""
+        """Return the cluster's information about itself: name, version and distribution."""
         return self.send("GET", "/")
 
     def health(self) -> Json:
-        """Return the health of the index: its status, and how many of its shards are on no node."""
+        """Return the health of the index: its status and the number of unassigned shards."""
         return self.send("GET", f"/_cluster/health/{quote(self.index, safe='')}")
 
     def cluster_setting(self, name: str) -> str | None:
-        """Return a setting of the cluster; None where it does not tell it, or does not have it."""
+        """Return a setting of the cluster; None if it is unknown or the cluster does not show it."""
         try:
             found = self.send("GET", "/_cluster/settings", flat_settings="true", include_defaults="true")
         except EngineResponseError:
-            # Managed services keep it to themselves.
+            # Managed services do not show settings.
             return None
         return next((each[name] for each in found.values() if isinstance(each, dict) and name in each), None)
 
     def term_vectors(self, ids: Sequence[str], field: str) -> dict[str, dict[str, int]]:
-        """Return the tokens of documents in a field, each with how often it stands there, of those that there are.
+        """Return the tokens of documents in a field with their frequencies; missing documents are left out.
 
-        Where the index does not keep them by document, the cluster makes them of the source.
+        If the index stores no term vectors, the cluster makes them from the source.
         """
         wanted = [each for each in ids if _may_be_id(each)]
         if not wanted:
@@ -312,9 +313,9 @@ class IndexClient:
         return {each["_id"]: _terms(each, field) for each in self._each("_mtermvectors", body)}
 
     def _each(self, path: str, body: Json) -> list[Json]:
-        """Return what is told of each of some documents, of those that there are.
+        """Return the parts of a response about several documents; missing documents are left out.
 
-        The errors of a shard are within such an answer, and may pass as well as those of a whole request.
+        Errors of a shard are inside such a response and may be temporary, like those of a whole request.
         """
 
         def ask() -> list[Json]:
@@ -327,12 +328,12 @@ class IndexClient:
         return self._repeated(ask, path)
 
     def terms_of(self, text: str, place: str, field: str) -> dict[str, int]:
-        """Return the tokens that a field would have of a text, each with how often; nothing is stored.
+        """Return the tokens that a field would have for a text, with their frequencies; nothing is stored.
 
         Args:
             text: The text.
-            place: Where a document would have it: the field, or the one beside which that is.
-            field: Of the tokens.
+            place: The field of the document that contains the text: the token field itself, or its parent.
+            field: The token field.
         """
         body = {"doc": {place: text}, "fields": [field], **_TERMS_ALONE}
         return _terms(self.send("POST", self._path("_termvectors"), body), field)
@@ -345,7 +346,7 @@ class IndexClient:
         self.raw.close()
 
     def send(self, method: str, path: str, body: Any = None, **parameters: str) -> Json:
-        """Send a request, again where it may succeed in a moment; return the JSON object of the answer."""
+        """Send a request, with retries after temporary failures, and return the JSON object of the response."""
         return self._repeated(lambda: self._once(method, path, body, parameters), path.rpartition("/")[2])
 
     def _once(self, method: str, path: str, body: Any, parameters: Mapping[str, str]) -> Json:
@@ -392,7 +393,7 @@ class IndexClient:
     def _refused(self, error: TransportError) -> EngineError:
         status = error.status_code if isinstance(error.status_code, int) else 0
         told = error.info.get("error") if isinstance(error.info, dict) else error.info
-        # A shard that comes up is no missing index, though it is told with the same status.
+        # A cluster reports a shard that is starting with 404, like a missing index.
         return self._error(503 if _is_passing(told) else status, told or str(error.error))
 
     def _error(self, status: int, told: Any) -> EngineError:
@@ -425,13 +426,13 @@ def _terms(document: Json, field: str) -> dict[str, int]:
 
 
 def _status_of(error: Any) -> int:
-    """Return the HTTP status that an error within an answer stands for."""
+    """Return the HTTP status that corresponds to an error inside a response."""
     known = {_NO_INDEX: 404, "illegal_argument_exception": 400}
     return 503 if _is_passing(error) else known.get(_kind(error), 500)
 
 
 def _is_of_the_index(item: Json) -> bool:
-    """Tell whether a change is refused for what it is sent to, and not for what it is."""
+    """Check whether a change is refused because of the index or the user's rights, not because of the change itself."""
     return item["status"] in (401, 403) or _kind(item["error"]) == _NO_INDEX
 
 
@@ -440,13 +441,13 @@ def _kind(error: Any) -> str:
 
 
 def _is_passing(error: Any) -> bool:
-    """Tell whether a shard is about to come up, or is just moving to another node."""
+    """Check whether a shard is starting or moving to another node."""
     kind = _kind(error)
     return kind.startswith(("no_shard", "index_shard_", "illegal_index_shard_state")) or "unavailable" in kind
 
 
 def _detail(error: Any) -> str:
-    """Return the server's own words, short and on one line."""
+    """Return the server's message, shortened to one line."""
     while isinstance(error, dict):
         causes = error.get("root_cause") or [error.get("caused_by")]
         deepest = causes[0] if isinstance(causes, list) and causes and isinstance(causes[0], dict) else None

@@ -1,4 +1,4 @@
-"""What opensearch-py calls a connection, over connections of our own: those that it brings take twice the work."""
+"""Connection class for opensearch-py over whorl's own connections, which need half the work of the library's."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from whorl.engine.connections import Connections, UnconnectedError
 
 
 class Connection(opensearchpy.Connection):
-    """The way to one node, which threads share.
+    """Connection to one node, shared by threads.
 
     Args:
         http_auth: User and password.
-        verify_certs: Whether the node's certificate is checked.
-        ca_certs: The file with the authorities that may vouch for it; None for the system's.
-        pool_maxsize: Connections that are kept open, at most.
-        rest: Where it is, and what is said with each request.
+        verify_certs: Whether to check the node's certificate.
+        ca_certs: The file with the trusted authorities; None for the system's.
+        pool_maxsize: Maximum number of idle connections.
+        rest: Address of the node and headers for each request.
     """
 
     def __init__(
@@ -51,22 +51,22 @@ class Connection(opensearchpy.Connection):
         ignore: object = (),
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, Mapping[str, str], str]:
-        """Send a request and read the answer, all of it.
+        """Send a request and read the whole response.
 
         Args:
-            method: Of HTTP.
+            method: HTTP method.
             url: The path.
-            params: Behind the path.
-            body: As it is sent.
-            timeout: Seconds that connecting may take, and for which the node may be silent.
-            ignore: Statuses that are no errors; none here.
-            headers: Beside those of every request.
+            params: Query parameters.
+            body: The request body.
+            timeout: Connect timeout and maximum silence of the node, in seconds.
+            ignore: Statuses that are not errors; unused.
+            headers: Headers in addition to those of every request.
 
         Raises:
-            NoConnectionError: There is no node, or it is gone in the middle of an answer.
-            ConnectionTimeout: It is silent.
-            SSLError: It is not trusted.
-            TransportError: It refuses.
+            NoConnectionError: The node is unreachable, or the connection breaks.
+            ConnectionTimeout: The node is silent.
+            SSLError: The node is not trusted.
+            TransportError: The node responds with an error.
         """
         target = f"{self.url_prefix}{url}?{urlencode(params)}" if params else f"{self.url_prefix}{url}"
         connect, silence = timeout or (self.timeout, self.timeout)
@@ -86,5 +86,5 @@ class Connection(opensearchpy.Connection):
         return found.status, found.headers, content
 
     def close(self) -> None:
-        """Close the connections; a later request opens others."""
+        """Close the connections; a later request opens new ones."""
         self._connections.close()

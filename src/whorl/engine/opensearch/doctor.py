@@ -1,10 +1,11 @@
-"""`whorl opensearch check`: whether an index can be searched by fingerprint, and what stands in the way.
+"""`whorl opensearch check`: diagnose whether an index can be searched by fingerprint, and report problems.
 
-Every check reads; nothing is changed. A finding says what was seen, why it matters and what to do.
+All checks only read. A finding states the observation, its consequence and a remedy.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from whorl.engine.clause_limit import MAX_CLAUSES
@@ -15,18 +16,19 @@ from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.fields import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, SourceNames
 from whorl.engine.opensearch.min_hash import LONG_PROBE, Described, chosen, described_fields, shown, token_count
 from whorl.engine.opensearch.request import sorted_by
-from whorl.engine.opensearch.setup import described, differences, keeps_own
+from whorl.engine.opensearch.setup import described, differences, keeps_own, splits_names
 from whorl.errors import EngineError, EngineResponseError, SchemaError
 from whorl.model import Order
 from whorl.planning.clauses import Kind
 
-#: What whorl is tested with.
-_TRIED = ("opensearch", "3.")
+_NAMES = {"opensearch": "OpenSearch", "elasticsearch": "Elasticsearch"}
+#: Versions that whorl is tested with, by distribution.
+TRIED = {"opensearch": ("2.11", "3.8"), "elasticsearch": ("8.19", "9.5")}
 
 
 @reads_answers_of
 def check(client: IndexClient, names: SourceNames) -> list[Finding]:
-    """Return everything worth saying about an index, errors first."""
+    """Return all findings about an index, errors first."""
     findings = list(_version(client.about()))
     try:
         there = client.mapping()
@@ -37,7 +39,7 @@ def check(client: IndexClient, names: SourceNames) -> list[Finding]:
         return worst_first([*findings, Finding(Level.ERROR, "no-index", f"{client.url} is no index", makes)])
     settings = client.settings()
     own = described_fields(there, settings)
-    # Without any of our fields the cluster's own tokens are asked.
+    # Without whorl's fields, FINGERPRINT uses the cluster's own tokens.
     is_foreign = bool(own) and not described(there, ID)
     keeps_tokens = is_foreign and any(each.has_vectors for each in own)
     findings += [*_health(client), *_fields(client, there, is_needed=not is_foreign)]
@@ -54,13 +56,25 @@ def check(client: IndexClient, names: SourceNames) -> list[Finding]:
 def _version(about: Json) -> Iterator[Finding]:
     version = about.get("version", {})
     distribution, number = version.get("distribution", "elasticsearch"), str(version.get("number", "?"))
-    name = {"opensearch": "OpenSearch", "elasticsearch": "Elasticsearch"}.get(distribution, distribution)
+    name = _NAMES.get(distribution, distribution)
     yield Finding(Level.NOTE, "version", f"this is {name} {number}, Lucene {version.get('lucene_version', '?')}")
-    if distribution != _TRIED[0] or not number.startswith(_TRIED[1]):
+    if not _is_tried(distribution, number):
+        tried = " and ".join(f"{_NAMES[server]} {', '.join(numbers)}" for server, numbers in TRIED.items())
         yield Finding(
-            Level.WARNING, "untried-version", f"whorl is tested with OpenSearch 3, not with {name} {number}",
+            Level.WARNING, "untried-version", f"whorl is tested with {tried}, not with {name} {number}",
             "try it on a copy of some documents first",
         )  # fmt: skip
+
+
+def _is_tried(distribution: str, number: str) -> bool:
+    """Check whether whorl is tested with a version, or with an earlier one of the same major version."""
+    version = _numbers(number)
+    tried = [_numbers(each) for each in TRIED.get(distribution, ())]
+    return any(version[:1] == each[:1] and version >= each for each in tried)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", version)[:2]]
 
 
 def _health(client: IndexClient) -> Iterator[Finding]:
@@ -86,6 +100,13 @@ def _fields(client: IndexClient, there: Json, *, is_needed: bool) -> Iterator[Fi
         )  # fmt: skip
     if not missing and not differing:
         yield Finding(Level.OK, "fields", "the index has all fields that are searched")
+        if not splits_names(there):
+            yield Finding(
+                Level.NOTE,
+                "whole-names",
+                "the words of names do not end at _ and .: lease_2024.txt is one word, which name:2024 does not find",
+                "index the documents into a new index",
+            )
 
 
 def _source(there: Json, names: SourceNames, *, is_needed: bool) -> Iterator[Finding]:
@@ -165,7 +186,7 @@ def _scripts(client: IndexClient) -> Iterator[Finding]:
 
 
 def _min_hash(client: IndexClient, found: Sequence[Described], names: SourceNames, *, asked: bool) -> Iterator[Finding]:
-    """Say of a cluster's own MinHash fields what they do, which is not what people expect."""
+    """Report how a cluster's own MinHash fields behave, which is not as users expect."""
     for field in found:
         yield Finding(
             Level.WARNING, "match-any",

@@ -1,4 +1,4 @@
-"""A document as an index holds it: the source that others see, and the values of our own fields beside it."""
+"""Documents in an index: the source that other clients see, and the values of whorl's own fields."""
 
 from __future__ import annotations
 
@@ -42,10 +42,11 @@ from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_tokens
 from whorl.fingerprint.winnow import PassageScheme
 from whorl.fingerprint.words.shingles import joined_words
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
+from whorl.planning.fields import split_name
 
 
 def source(document: Document, names: SourceNames) -> Json:
-    """Return a document as others see it; names that lead into objects make these."""
+    """Return a document's source; names with dots create nested objects."""
     made: Json = {PROPERTIES: {name: list(values) for name, values in document.contents().items()}}
     for place, text in ((names.name, document.name), (names.content, document.text)):
         *path, last = place.split(".")
@@ -65,22 +66,27 @@ def own_fields(
     passages: PassageScheme | None,
     *,
     clusters: bool = False,
+    split_names: bool = True,
 ) -> Json:
-    """Return the values of our own fields for a document.
+    """Return the values of whorl's own fields for a document.
 
     Args:
         document: The document.
-        found: What was made of its text: minima, hashes and words.
-        scheme: Of its tokens.
-        sketch_scheme: Of its sketch.
-        names: Which of its properties it can be named by.
-        passages: What is kept of its passages; None where the index has no field for it.
-        clusters: Whether the index has the fields of clusters.
+        found: Minima, hashes and words of its text.
+        scheme: The scheme of its tokens.
+        sketch_scheme: The scheme of its sketch.
+        names: The names of the properties that can name the document.
+        passages: The scheme of its passages; None if the index has no field for them.
+        clusters: Whether the index has the fields of cluster labels.
+        split_names: Whether the words of names are also split at `_` and `.`.
     """
     wholes, texts, sketch = document.wholes(), document.values(), found.sketch(sketch_scheme)
     named = [("name", document.name)] if document.name else []
     values = [(name, value) for name, some in texts.items() for value in some if value]
-    words = [(name, joined_words(value, scheme.profile).words()) for name, value in (*named, *values)]
+    texts_of_words = (
+        (name, split_name(value) if split_names and name == "name" else value) for name, value in (*named, *values)
+    )
+    words = [(name, joined_words(value, scheme.profile).words()) for name, value in texts_of_words]
     kinds = {(name, kind.name) for name, kind, _ in wholes} | ({("content", "TEXT")} if document.text else set())
     return {
         ID: document.id,
@@ -105,29 +111,29 @@ def own_fields(
 
 def _cluster_fields(document: Document) -> Json:
     mark = mark_in(document.properties)
-    # None takes away what a partial update finds.
+    # None removes the value that a partial update finds.
     return {CLUSTER: mark.cluster if mark else document.id, IS_PRINCIPAL: mark.is_principal if mark else None}
 
 
 def without_text(names: SourceNames) -> Json:
-    """Return which part of a source to ask for where only name and properties are wanted."""
+    """Return the `_source` filter for name and properties only."""
     return {"excludes": [OWN, names.content]}
 
 
 def text_in(source: Json, names: SourceNames) -> str:
-    """Return the text of a document, several values as one; "" where there is none."""
+    """Return a document's text, several values joined; "" if it has none."""
     return "\n".join(_texts(_at(source, names.content)))
 
 
 def name_in(source: Json, names: SourceNames) -> str:
-    """Return what people know a document by, the first of several; "" where there is nothing."""
+    """Return a document's first display name; "" if it has none."""
     return next(iter(_texts(_at(source, names.name))), "")
 
 
 def properties_in(source: Json, names: SourceNames) -> dict[str, tuple[PropertyValue, ...]]:
-    """Return the further values of a document; those within objects are named by their way, with dots.
+    """Return a document's properties; values in nested objects get names with dots.
 
-    What is no text, number or truth value (places on a map, ranges) is left out, and so are our own fields.
+    Values other than text, numbers and booleans (geo points, ranges) are left out, and so are whorl's own fields.
     """
     found: dict[str, list[PropertyValue]] = {}
     own = source.get(PROPERTIES)
@@ -136,7 +142,8 @@ def properties_in(source: Json, names: SourceNames) -> dict[str, tuple[PropertyV
     rest = {name: value for name, value in source.items() if not (name == PROPERTIES and isinstance(value, dict))}
     _collect({name: value for name, value in rest.items() if not name.startswith(OWN[:-1])}, "", found)
     if source.get(IS_PRINCIPAL) is not None:
-        # Of an index of others, whose sources hold our fields as well; a document in no cluster has its own id.
+        # The index was made by others, so its sources contain whorl's fields; a document in no cluster has its own id
+        # here.
         _collect({name: source.get(name) for name in (CLUSTER, IS_PRINCIPAL)}, "", found)
     return {name: tuple(values) for name, values in found.items() if name not in (names.content, names.name)}
 

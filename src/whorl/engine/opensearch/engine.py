@@ -1,8 +1,8 @@
-"""The engine over an index of OpenSearch or Elasticsearch; `request` spells the queries.
+"""The Engine protocol for an index of OpenSearch or Elasticsearch; `request` builds the queries.
 
-Everything that is searched is made here and lies in fields of our own (`fields`), so nothing depends on the cluster's
-analysers, versions or plug-ins, and nothing here asks which of the two servers it is. An index that has none of these,
-but MinHash tokens of its own, is asked by those (`tokens`).
+Everything searchable is made by whorl and kept in its own fields (`fields`), so nothing depends on the cluster's
+analysers, versions or plug-ins, and the engine does not need to know which of the two servers it is. In an index
+without these fields but with a MinHash field, whorl uses the tokens of that field (`tokens`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from whorl.engine.opensearch.fields import (
     SCHEME,
     SIZE,
     SKETCH,
+    WORDS,
     Json,
     SourceNames,
     handle,
@@ -32,11 +33,11 @@ from whorl.engine.opensearch.fields import (
 from whorl.engine.opensearch.marks import OpenSearchMarks
 from whorl.engine.opensearch.min_hash import TokenField
 from whorl.engine.opensearch.request import Translation, everything, id_field, sorted_by, translate
-from whorl.engine.opensearch.setup import described, require_fields
+from whorl.engine.opensearch.setup import described, require_fields, splits_names
 from whorl.engine.opensearch.tokens import ForeignTokens, foreign_tokens
-from whorl.engine.passages import spelled_numbers
+from whorl.engine.passages import holders_plan, look_up_holders, spelled_numbers
 from whorl.engine.patterns import refusals_explained
-from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Costs, Scanned
+from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Costs, PassageHolders, Scanned
 from whorl.engine.references import candidates as meanings
 from whorl.engine.shared import Remembered, SharedCommit
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
@@ -48,31 +49,33 @@ from whorl.fingerprint.sketch.codec import decode_texts
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnow import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
-from whorl.planning.build import BoundPlan
+from whorl.planning.build import BoundNode, BoundPlan
 from whorl.planning.clauses import Kind
 from whorl.planning.fields import Fields
 
 _AT_ONCE = 200
 _FIELDS_SECONDS = _LARGEST_SECONDS = 30.0
-#: For how long an index is taken to have our fields or not, and tokens of its own to be what they were.
+#: Maximum age of `fields(latest=True)`, which every query with a misspelt field name calls.
+_LATEST_SECONDS = 1.0
+#: Cache lifetime of the check for whorl's fields, and of the description of the index's own tokens.
 _TOKENS_SECONDS = 300.0
-#: Those of Lucene in ten segments, as many as there are of most sizes (TieredMergePolicy); only their ratio matters.
+#: Lucene's costs with ten segments, TieredMergePolicy's segments per tier; only their ratio matters.
 _COSTS = Costs(look_up=110.0, candidate=150.0)
-#: Names of fields that are told apart, at most.
+#: Maximum number of distinct field names.
 _MOST_FIELDS = 10_000
-#: Numbers of passages counted in one request.
+#: Passage hashes counted in one request.
 _COUNTED_AT_ONCE = 500
 _PASSAGE_SCHEME = PassageScheme()
 
 
 @reads_answers
 class OpenSearchEngine:
-    """An index behind the Engine protocol.
+    """Engine for an index.
 
     Args:
-        client: Where it is.
-        names: What it calls the parts of a document.
-        scheme: What its tokens are made under.
+        client: Client of the index.
+        names: The index's names for the parts of a document.
+        scheme: The scheme of its tokens.
     """
 
     def __init__(
@@ -90,7 +93,7 @@ class OpenSearchEngine:
 
     @property
     def _foreign(self) -> ForeignTokens | None:
-        """How the index's own MinHash tokens are read; None where documents are found by our fields."""
+        """Reader of the index's own MinHash tokens; None if documents are found by whorl's fields."""
         return self._remembered_tokens()
 
     @property
@@ -104,21 +107,28 @@ class OpenSearchEngine:
     # Writing.
 
     def index(self, documents: Iterable[Document]) -> None:
-        # Of one id twice, the last stands.
+        # The last document with an id wins.
         batch = list({document.id: document for document in documents}.values())
         for document in batch:
             if len(document.id.encode()) > MOST_ID_BYTES:
                 raise DocumentError(f"a cluster takes ids of {MOST_ID_BYTES} bytes at most, got {document.id!r:.80}")
         if not batch:
             return
-        # Each time: a cluster makes an index that is not there by itself, with fields as it likes.
+        # Checked every time: a cluster creates a missing index by itself, with default mappings.
         further = require_fields(self._client, self._names)
         passages = _PASSAGE_SCHEME if further.passages else None
         changes: list[tuple[Json, Json]] = []
         read = hashed((document.text for document in batch), self._scheme, Parts.ALL, workers=1)
         for document, found in zip(batch, read, strict=True):
             own = own_fields(
-                document, found, self._scheme, self._sketch_scheme, self._names, passages, clusters=further.clusters
+                document,
+                found,
+                self._scheme,
+                self._sketch_scheme,
+                self._names,
+                passages,
+                clusters=further.clusters,
+                split_names=further.split_names,
             )
             changes.append(({"index": {"_id": document.id}}, {**source(document, self._names), **own}))
         for document_id, _, reason in self._client.bulk(changes):
@@ -145,7 +155,7 @@ class OpenSearchEngine:
             found = self._client.documents(list(ids), False, [DIGEST])
         except EngineResponseError as error:
             if error.status == 404:
-                # The first documents make the index.
+                # The first documents create the index.
                 return {}
             raise
         return {each: stored[0] for each, hit in found.items() if (stored := _stored(hit, DIGEST))}
@@ -154,11 +164,11 @@ class OpenSearchEngine:
         return {reference: hit["_id"] for reference, hit in self._named(references, {"_source": False})}
 
     def _named(self, references: Collection[str], told: Json) -> Iterator[tuple[str, Json]]:
-        """Yield references that name a document, each with it.
+        """Yield each reference that names a document, with the document.
 
         Args:
-            references: Any number.
-            told: What to return of a document.
+            references: Any number of references.
+            told: The parts of a document to return.
         """
         distinct = list(dict.fromkeys(references))
         if self._foreign:
@@ -189,7 +199,7 @@ class OpenSearchEngine:
                     yield reference, found
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
-        """Return where a reference is looked for, and as what."""
+        """Return the fields and values to look up for a reference."""
         names = {"dbid": self._names.dbid, "noderef": self._names.noderef}
         return [
             (ID, value) if role == "key" else (HANDLE, handle(names[role], value))
@@ -205,7 +215,7 @@ class OpenSearchEngine:
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         if self._foreign:
-            # Whatever a reference may name is asked for at once.
+            # One request for all ids that the references may name.
             keys = dict[str, bool]()
             for key, order_matters in [(key, matters) for each, matters in wanted.items() for key in _keys(each)]:
                 keys[key] = order_matters or keys.get(key, False)
@@ -213,7 +223,7 @@ class OpenSearchEngine:
             named = {each: next((key for key in _keys(each) if key in made), None) for each in wanted}
             return {each: (key, made[key]) for each, key in named.items() if key is not None}
         found = dict(self._named(wanted, {"_source": [self._names.content]}))
-        # Two references may name one document.
+        # Two references may name the same document.
         texts = {hit["_id"]: text_in(hit.get("_source", {}), self._names) for hit in found.values()}
         signatures = signatures_by_id(texts, self._scheme)
         return {reference: (hit["_id"], signatures[hit["_id"]]) for reference, hit in found.items()}
@@ -229,7 +239,7 @@ class OpenSearchEngine:
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """By what passages are found with certainty; None where it is not kept of all documents that can be found."""
+        """The scheme of the passages; None unless all searchable documents have them."""
         return self._passages()
 
     def _passages_now(self) -> PassageScheme | None:
@@ -241,7 +251,7 @@ class OpenSearchEngine:
         return None if unread else _PASSAGE_SCHEME
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Return how many documents have each of some numbers of passages."""
+        """Return the number of documents for each passage hash."""
         counts: list[int] = []
         terms = spelled_numbers(tuple(numbers), _PASSAGE_SCHEME)
         for at in range(0, len(terms), _COUNTED_AT_ONCE):
@@ -253,8 +263,26 @@ class OpenSearchEngine:
             counts += [int(buckets[name]["doc_count"]) for name in asked]
         return counts
 
+    def passage_holders(
+        self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
+    ) -> PassageHolders:
+        """Return the documents that have any of the passage hashes."""
+
+        def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Iterator[tuple[str, list[int]]]:
+            found = self._translated(holders_plan(numbers, _PASSAGE_SCHEME, ids, left_out)).query
+            # Each clause has a name, and each hit lists the clauses that it matches.
+            named = [
+                {"term": {PASSAGES: {"value": term, "_name": str(place)}}}
+                for place, term in enumerate(spelled_numbers(tuple(numbers), _PASSAGE_SCHEME))
+            ]
+            body = {"query": {"bool": {"filter": [found], "should": named}}, "size": rows, "_source": False}
+            for hit in self._client.hits(body):
+                yield hit["_id"], sorted(map(int, hit["matched_queries"]))
+
+        return look_up_holders(counts, most, among, ask)
+
     def require_passages(self) -> None:
-        """Raise SchemaError unless documents that are indexed from now on are found by their passages."""
+        """Raise SchemaError unless new documents will be found by their passages."""
         require_fields(self._client, self._names, passages=True)
 
     @property
@@ -302,8 +330,8 @@ class OpenSearchEngine:
     def sign(self, text: str) -> Signature:
         return self._foreign.sign(text) if self._foreign else signature(text, self._scheme)
 
-    def fields(self) -> Fields:
-        return self._fields()
+    def fields(self, *, latest: bool = False) -> Fields:
+        return self._fields.renewed(_LATEST_SECONDS) if latest else self._fields()
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         found = {
@@ -361,6 +389,12 @@ class OpenSearchEngine:
     def count(self) -> int:
         return self._client.count(everything(self._token_field))
 
+    def index_lag(self) -> int:
+        return 0
+
+    def verify(self) -> bool:
+        return False
+
     def close(self) -> None:
         self._client.close()
 
@@ -375,7 +409,7 @@ class OpenSearchEngine:
         return Hit(str(hit["_id"]), name_in(hit.get("_source", {}), self._names), float(hit["_score"]))
 
     def _sketches(self, hits: Sequence[Json]) -> list[Sketch | None]:
-        """Return the sketches of documents; None where one has none, another scheme's or a damaged one."""
+        """Return the sketches of documents; None for a missing or damaged one, or one of another scheme."""
         own = [self._stored_name]
         kept = [_stored(hit, SKETCH) if _stored(hit, SCHEME) == own else () for hit in hits]
         return decode_texts([stored[0] if stored else None for stored in kept], self._sketch_scheme)
@@ -400,16 +434,17 @@ class OpenSearchEngine:
             if kind == "KEYWORD":
                 places[Kind.TEXT] = name
             places[Kind[kind]] = name
-        # As the index calls them, too.
+        # Add the index's own names for these fields.
         known = {self._names.name: known["name"], self._names.content: known["content"], **known}
-        return Fields(known, profile=self._scheme.profile)
+        split = {"name"} if splits_names(self._client.mapping(WORDS) or {}) else ()
+        return Fields(known, profile=self._scheme.profile, split=split)
 
 
 def _keys(reference: str) -> list[str]:
-    """Return the ids that a reference may be; DBIDs are known in our fields alone."""
+    """Return the ids that a reference may mean; DBIDs exist in whorl's fields only."""
     return [value for role, value in meanings(reference) if role == "key"]
 
 
 def _stored(hit: Json, field: str) -> list[str]:
-    """Return the values of a field beside a hit."""
+    """Return the values of a field returned with a hit."""
     return list(hit.get("fields", {}).get(field, ()))

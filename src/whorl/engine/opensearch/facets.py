@@ -1,4 +1,4 @@
-"""Facets as a cluster's own aggregations, pure: all values lie in one field of ours, each behind its field's name."""
+"""Facets as a cluster's aggregations; pure. All values are in one field, each prefixed with the name of its field."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from whorl.errors import ParameterError
 from whorl.planning.build import BoundNode
 from whorl.planning.clauses import Kind
 
-#: Values that each shard tells, where there are several, so that none that is frequent in all is missed.
+#: Minimum number of values that each of several shards returns, so that no value that is frequent overall is missed.
 _LEAST_OF_A_SHARD = 1000
-#: Of a regular expression, which has 1,000 at most unless a cluster is told otherwise (index.max_regex_length).
+#: Maximum length of a regular expression's prefix; the default limit of the whole is 1,000 (index.max_regex_length).
 _LONGEST_BEGINNING = 990
 _SYNTAX = re.compile(r"[^0-9A-Za-z]", re.ASCII)
-#: Numbers behind the names of their fields, as `request` sorts by them.
+#: Script that extracts a document's numbers of a field, decoded as in the sort script of `request`.
 _NUMBERS = """
 List found = new ArrayList();
 for (String value : doc['whorl_values']) {
@@ -30,19 +30,19 @@ for (String value : doc['whorl_values']) {
 }
 return found;
 """
-#: What statistics are made of, in the order of `Statistics`.
+#: Statistics of an aggregation, in the order of `Statistics`.
 _PARTS = ("count", "min", "max", "sum", "sum_of_squares")
 
 
 def facet_aggregations(asked: Sequence[Facet], query: Callable[[BoundNode], Json]) -> Json:
-    """Return the aggregations that answer questions.
+    """Return the aggregations for facets.
 
     Args:
-        asked: The questions.
-        query: Returns a plan as a query.
+        asked: The facets.
+        query: Returns the query of a plan's node.
 
     Raises:
-        ParameterError: The name of a field is too long for a cluster, or what its values begin with.
+        ParameterError: The name of a field, or a prefix of its values, is too long for a cluster.
     """
     made: Json = {}
     for number, facet in enumerate(asked):
@@ -71,7 +71,7 @@ def facet_aggregations(asked: Sequence[Facet], query: Callable[[BoundNode], Json
 
 
 def read_facets(asked: Sequence[Facet], answer: Json) -> tuple[Counted, ...]:
-    """Return what a cluster has counted; its answer may have any shape, as `answers` says."""
+    """Return the facets of a response; malformed responses raise errors that `answers` converts."""
     return _read(asked, answer["aggregations"] if asked else {})
 
 

@@ -1,20 +1,20 @@
-"""The fields in which a document of an index carries what whorl searches: names, mapping, and how terms are spelled.
+"""Fields of an index that whorl searches: names, mapping, and the encoding of terms.
 
-Words, tokens and values are made here and put into fields of our own beside the document: so every clause means on a
-cluster what it means in the other engines, whatever its analysers and plug-ins are. In an index of ours they are not
-kept in the source a second time; sketch, scheme and digest are read as stored fields.
+whorl makes words, tokens and values itself and stores them in its own fields of the document, so every clause has the
+same meaning on a cluster as in the other engines, whatever analysers and plug-ins the cluster has. In an index made by
+whorl, the source does not contain these fields; sketch, scheme and digest are read as stored fields.
 
-    whorl_id      the id, to sort by and to look for
-    whorl_words   words in the order of the text, each behind the name of its field; positions, so phrases can be asked
-    whorl_values  whole values behind the names of their fields and types, spelled in the order of the values
-    whorl_fields  which fields there are, of which types
-    whorl_handles the properties that a document can be named by, beside its id
+    whorl_id      the id, to sort by and to look up
+    whorl_words   words in the order of the text, prefixed with the name of their field; has positions, for phrases
+    whorl_values  whole values, prefixed with field and type, in an encoding that sorts like the values
+    whorl_fields  names of the document's fields, each with its type
+    whorl_handles the properties that can name the document, in addition to its id
     whorl_minhash the distinct MinHash tokens
-    whorl_sample  the look-up tokens of the sketch, whorl_sketch the sketch, whorl_size its distinct shingles,
-    whorl_scheme  what tokens and sketch depend on
-    whorl_passages the numbers by which passages are found with certainty, behind their scheme; an index has it or not
-    whorl_cluster the cluster that it is in, else its own id, and whorl_is_principal whether it stands for the cluster
-    whorl_digest  what the document looked like when it was indexed, so that it is not indexed twice
+    whorl_sample  the look-up tokens of the sketch, whorl_sketch the sketch, whorl_size its number of distinct shingles
+    whorl_scheme  the schemes that tokens and sketch depend on
+    whorl_passages the passage hashes, preceded by their scheme; optional
+    whorl_cluster the id of its cluster, or its own id, and whorl_is_principal whether it represents the cluster
+    whorl_digest  the digest of the indexed document, so that unchanged documents are not indexed again
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ Json: TypeAlias = dict[str, Any]
 ID, WORDS, VALUES, FIELDS, HANDLE = "whorl_id", "whorl_words", "whorl_values", "whorl_fields", "whorl_handles"
 MINHASH, SAMPLE, SKETCH, SIZE = "whorl_minhash", "whorl_sample", "whorl_sketch", "whorl_size"
 SCHEME, DIGEST, PASSAGES = "whorl_scheme", "whorl_digest", "whorl_passages"
-#: What all of them are called, as an index leaves them out of its source and an answer out of what it returns.
+#: Pattern for all of these names, to exclude them from the source and from responses.
 OWN = "whorl_*"
-#: Where a document of ours has its properties.
+#: Field of the source with the document's properties.
 PROPERTIES = "properties"
 
 _WHOLE: Json = {"type": "keyword"}
-#: Each token that a document has scores 1, so that many of them can be asked for in one query of words.
+#: The boolean similarity scores 1 per matching token, so one query of words can look up many tokens.
 _TOKENS: Json = {"type": "keyword", "doc_values": False, "similarity": "boolean"}
-#: The one analyser of every server that leaves our terms as they are.
+#: The only analyser of every server that keeps whorl's terms unchanged.
 WHITESPACE = "whitespace"
 MAPPING: Mapping[str, Json] = {
     ID: _WHOLE,
@@ -61,23 +61,28 @@ MAPPING: Mapping[str, Json] = {
     SCHEME: {"type": "keyword", "store": True},
     DIGEST: {"type": "keyword", "index": False, "doc_values": False, "store": True},
 }
-#: What an index has beside that which finds passages.
+#: Additional fields for passages.
 OF_PASSAGES: Mapping[str, Json] = {PASSAGES: _TOKENS}
-#: What its documents say of their clusters. A document in none has its own id: the cluster's own `collapse` would else
-#: take all of these for one.
+#: Fields of cluster labels. A document in no cluster has its own id as cluster: the cluster's `collapse` would
+#: otherwise merge all documents without a value.
 OF_CLUSTERS: Mapping[str, Json] = {CLUSTER: _WHOLE, IS_PRINCIPAL: {"type": "boolean"}}
+
+
+#: Mark in the mapping of an index whose names are split at `_` and `.`; older indexes keep them whole.
+SPLIT_NAMES: Json = {"whorl_names": "split"}
 
 
 @dataclass(frozen=True, slots=True)
 class SourceNames:
-    """What an index calls the parts of a document in its source.
+    """An index's names for the parts of a document in its source.
 
     Args:
         content: The text; a dot leads into an object.
-        name: What people know the document by.
+        name: The documents' display name.
         dbid: Alfresco's number of a node.
         noderef: Alfresco's node reference.
-        minhash: The cluster's own MinHash tokens, asked where our fields are not there and it has several such fields.
+        minhash: The field with the cluster's own MinHash tokens, used in an index with several such fields and none of
+            whorl's.
     """
 
     content: str = "content"
@@ -88,13 +93,13 @@ class SourceNames:
 
 
 def mapping(names: SourceNames, *, passages: bool = False) -> dict[str, Json]:
-    """Return the fields of an index of ours, or those that one of others needs beside its own.
+    """Return the fields that whorl needs in a new or existing index.
 
     Args:
-        names: What it calls the parts of a document.
-        passages: Whether it finds passages.
+        names: The index's names for the parts of a document.
+        passages: Whether to include the field of passages.
     """
-    # Whatever can be asked is in our own fields, so no name or value of a property can break the mapping.
+    # All searchable data is in whorl's own fields, so no name or value of a property can break the mapping.
     source = {
         names.name: {"type": "keyword", "index": False, "doc_values": False},
         names.content: {"type": "text", "index": False},
@@ -106,19 +111,24 @@ def mapping(names: SourceNames, *, passages: bool = False) -> dict[str, Json]:
 def index_body(
     names: SourceNames, shards: int | None = None, replicas: int | None = None, *, passages: bool = False
 ) -> Json:
-    """Return the settings and the mapping of a new index; the cluster's own numbers where none are given."""
+    """Return the settings and the mapping of a new index; None leaves a number to the cluster's default."""
     numbers = {"number_of_shards": shards, "number_of_replicas": replicas}
     settings = {name: number for name, number in numbers.items() if number is not None}
     source = {"excludes": [OWN]}
     return {
         "settings": settings,
-        "mappings": {"dynamic": False, "_source": source, "properties": mapping(names, passages=passages)},
+        "mappings": {
+            "dynamic": False,
+            "_meta": SPLIT_NAMES,
+            "_source": source,
+            "properties": mapping(names, passages=passages),
+        },
     }
 
 
 @lru_cache
 def stored_name(scheme: Scheme, sketch_scheme: SketchScheme) -> str:
-    """Return what `whorl_scheme` holds: all that tokens and sketch depend on."""
+    """Return the value of `whorl_scheme`, the schemes that tokens and sketch depend on."""
     return f"{scheme.name} {sketch_scheme.name}"
 
 
@@ -127,17 +137,17 @@ def spelled_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
     padded = np.zeros((len(numbers), 9), dtype=np.uint8)
     padded[:, :8] = numbers.astype(">u8").view(np.uint8).reshape(-1, 8)
     letters = base64.b64encode(padded.tobytes()).decode("ascii")
-    # Nine bytes are twelve letters, the last of which stands for the ninth byte.
+    # Nine bytes are twelve letters; the last letter encodes bits of the ninth byte only.
     return [letters[at : at + 11] for at in range(0, len(letters), 12)]
 
 
-#: Between the words of a field.
+#: Separator of a field's words.
 BETWEEN_WORDS = " "
 _AFTER_FIELD, _AFTER_BEGINNING, _SPACE, _BLANK = "\x01", "\x02", "\x03", "\x04"
-#: The analyser cuts after so many units of UTF-16; a longer word is its beginning and a digest of all.
+#: The analyser cuts terms at this number of UTF-16 units; whorl shortens longer words to a prefix and a digest.
 _LONGEST_TERM, _LONGEST_FIELD, _BEGINNING = 255, 80, 40
-#: What it takes for white space (Java's Character.isWhitespace). Names of fields may have any of it, words the blank
-#: alone: a narrow one that does not break (U+202F) parts no words and is a blank once it is folded.
+#: White space for the analyser (Java's Character.isWhitespace). Names of fields may contain any of it, words only the
+#: blank: a narrow no-break space (U+202F) does not separate words and is folded to a blank.
 _WHITE_SPACE = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a"
     "\u2028\u2029\u205f\u3000"
@@ -146,13 +156,13 @@ _SPELLED_SPACE = str.maketrans({char: f"{_SPACE}{chr(ord('a') + at)}" for at, ch
 
 
 def word_term(field: str, word: str) -> str:
-    """Return the one term for a word in a field."""
+    """Return the term for a word in a field."""
     beginning = f"{_short(field.translate(_SPELLED_SPACE), _LONGEST_FIELD)}{_AFTER_FIELD}"
     return beginning + _short(in_word(word), _LONGEST_TERM - _units(beginning))
 
 
 def in_word(text: str) -> str:
-    """Return a word, or a part of one, as it stands in terms."""
+    """Return a word, or a part of one, in the encoding used in terms."""
     return text.replace(BETWEEN_WORDS, _BLANK)
 
 
@@ -173,5 +183,5 @@ def field_term(name: str, kind: str) -> str:
 
 
 def handle(name: str, value: str) -> str:
-    """Return the term of documents that a property names so."""
+    """Return the term of documents with this value in a naming property."""
     return f"{name}\x1f{value}"

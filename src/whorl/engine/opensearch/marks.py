@@ -1,7 +1,7 @@
-"""Marks of clusters in an index: two fields of our own, which the cluster's own `collapse` goes by.
+"""Cluster labels in an index: two of whorl's fields, which the cluster's own `collapse` uses.
 
-A partial update makes the whole document again from its source. In an index of ours that holds none of our fields, so
-all of them are made again and sent along.
+A partial update rebuilds the whole document from its source. In an index made by whorl, the source contains none of
+whorl's fields, so the update includes all of them, made again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from whorl.errors import DocumentError, EngineResponseError, SchemaError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document
 from whorl.planning.build import BoundPlan
 
-#: Documents changed in one request, with their texts, and looked at in one.
+#: Documents per update request, with their texts, and per read request.
 _CHANGED_AT_ONCE, _READ_AT_ONCE = 100, 1000
 #: Clusters counted in one request.
 _COUNTED_AT_ONCE = 10_000
@@ -32,19 +32,19 @@ _CONFLICT, _MISSING = 409, 404
 
 @reads_answers
 class OpenSearchMarks:
-    """What the documents of an index say of their clusters.
+    """Cluster labels of the documents of an index.
 
     Args:
-        client: Where it is.
-        names: What it calls the parts of a document.
-        query: Returns a plan as a query.
+        client: Client of the index.
+        names: The index's names for the parts of a document.
+        query: Returns the query of a plan.
     """
 
     def __init__(self, client: IndexClient, names: SourceNames, query: Callable[[BoundPlan], Json]) -> None:
         self._client, self._names, self._query = client, names, query
 
     def prepare(self) -> None:
-        """Raise SchemaError unless the fields are there; give each document that has none its own id to collapse by."""
+        """Raise SchemaError unless the fields exist; write its own id into each document without a cluster."""
         if not require_fields(self._client, self._names).clusters:
             raise SchemaError(
                 f"{self._client.url} has no fields for clusters; 'whorl opensearch init {self._client.shown}' adds them"
@@ -56,21 +56,21 @@ class OpenSearchMarks:
             self._change(hits, {})
 
     def everything(self) -> Iterator[Mapping[str, Mark]]:
-        """Yield all marks there are by the ids of their documents, a portion at a time."""
+        """Yield all cluster labels by document id, a batch at a time."""
         body = {"query": {"exists": {"field": IS_PRINCIPAL}}, "size": _READ_AT_ONCE, **_MARKS}
         self._client.refresh()
         for hits in self._client.scroll(body):
             yield _marks(hits)
 
     def of(self, ids: Collection[str]) -> Mapping[str, Mark]:
-        """Return the marks of documents, by id, of those that have one."""
+        """Return the cluster labels of documents by id; documents without one are left out."""
         found = dict[str, Mark]()
         for some in batches(ids, _READ_AT_ONCE):
             found |= _marks(self._client.hits({"query": {"ids": {"values": some}}, "size": len(some), **_MARKS}))
         return found
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
-        """Return how many documents of each cluster match a plan, of those that have any."""
+        """Return the number of documents per cluster that match a plan, for clusters with at least one."""
         clusters: Json = {"size": _COUNTED_AT_ONCE, "sources": [{"id": {"terms": {"field": CLUSTER}}}]}
         query = {"bool": {"filter": [self._query(plan), {"exists": {"field": IS_PRINCIPAL}}]}}
         counts = dict[str, int]()
@@ -84,7 +84,7 @@ class OpenSearchMarks:
             clusters = {**clusters, "after": told["after_key"]}
 
     def write(self, changes: Mapping[str, Mark | None]) -> None:
-        """Give documents marks, or take them away (None); found by all after the next refresh."""
+        """Set or remove (None) the cluster labels of documents; the next refresh makes the change searchable."""
         for some in batches(changes, _CHANGED_AT_ONCE):
             hits = self._client.documents(some, {"excludes": [OWN]})
             self._change(list(hits.values()), {each: changes[each] for each in some})
@@ -95,7 +95,7 @@ class OpenSearchMarks:
         documents = []
         for hit in hits:
             told = hit.get("_source", {})
-            # What cannot be read as a document of ours is in no cluster.
+            # A document that whorl cannot read is in no cluster.
             with suppress(DocumentError):
                 text, name = text_in(told, self._names), name_in(told, self._names)
                 document = Document(hit["_id"], text, name, properties_in(told, self._names))

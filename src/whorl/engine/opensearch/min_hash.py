@@ -1,8 +1,8 @@
-"""Fields of MinHash tokens that a cluster makes by itself: which there are, and what their tokens are.
+"""MinHash fields that a cluster fills by itself: detection, and the scheme of their tokens.
 
-A mapping says what such a field is meant to be. What it is, the cluster shows: it is asked for the tokens of some
-texts, which are compared with those that whorl makes of the same. Releases differ in the words that they see, and some
-do not look at the filter's options.
+The mapping describes the intended tokens of a field. To find the actual ones, whorl requests the tokens of some texts
+from the cluster and compares them with its own tokens of these texts. Releases differ in word breaks, and some ignore
+options of the filter.
 """
 
 from __future__ import annotations
@@ -21,27 +21,28 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
 
 _ANALYZER, _FILTER = "index.analysis.analyzer.", "index.analysis.filter."
-#: Different words, enough for every bucket to be taken or filled by rotation: they tell how many tokens there are.
+#: Enough distinct words to fill every bucket, directly or by rotation; the number of its tokens reveals the scheme.
 LONG_PROBE = " ".join(f"word{number}" for number in range(3000))
-#: Units of a token: whole, or cut to the half.
+#: Spelling by UTF-16 units of a token: whole, or truncated to half.
 _SPELLINGS = {8: Spelling.UNITS_8, 4: Spelling.UNITS_4}
-#: Words of a short probe: fewer shingles than even small schemes have buckets, so that each of them shows.
+#: Words of a short probe: its shingles are fewer than the buckets of even small schemes, so each shingle leaves a
+#: token.
 _PROBE_WORDS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A field of MinHash tokens, as mapping and settings describe it.
+    """Field of MinHash tokens as described by mapping and settings.
 
     Args:
-        name: Of the field; a dot leads into an object, or to a field beside another one.
-        place: Where a document has the text that it is made of: the field itself, or the one that it is beside.
-        hash_count: Of its filter, and so are:
-        bucket_count: buckets;
-        hash_set_size: hashes that a bucket keeps.
-        shingle_size: Words in a shingle; 1 where the filter is given words.
+        name: The field's name; a dot leads into an object or to a subfield.
+        place: The field of a document that contains the text: the field itself, or its parent.
+        hash_count: Number of hash functions of the filter.
+        bucket_count: Number of buckets.
+        hash_set_size: Hashes kept per bucket.
+        shingle_size: Words in a shingle; 1 if the filter gets words.
         rotation: Whether empty buckets are filled.
-        has_vectors: Whether the index keeps the tokens by document, so that no source is needed.
+        has_vectors: Whether the index stores term vectors, so that no source is needed.
     """
 
     name: str
@@ -55,10 +56,10 @@ class Described:
 
     @property
     def scheme(self) -> Scheme:
-        """What is meant; rotation only repeats tokens, and plans count the repeats whether an index has them or not.
+        """The described scheme, without rotation, which only repeats tokens; plans count the repeats in any case.
 
         Raises:
-            SchemaError: whorl has no such scheme.
+            SchemaError: whorl has no equivalent scheme.
         """
         try:
             return Scheme(
@@ -73,15 +74,15 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class TokenField:
-    """A field of MinHash tokens, as the cluster shows that it is.
+    """Field of MinHash tokens as found by probing the cluster.
 
     Args:
-        name: Of the field.
-        place: Where a document has the text that it is made of.
-        scheme: What its tokens are made under.
-        spelling: How they are written.
-        is_ours: Whether whorl makes the same tokens; else the cluster has to be asked for those of a text.
-        is_sorted: Whether the cluster sorts hits by `_id`, as Elasticsearch does only where that is switched on.
+        name: The field's name.
+        place: The field of a document that contains the text.
+        scheme: The scheme of its tokens.
+        spelling: The encoding of its tokens.
+        is_ours: Whether whorl makes the same tokens; otherwise the cluster must make the tokens of a text.
+        is_sorted: Whether the cluster sorts hits by `_id`; Elasticsearch does so only if that is enabled.
     """
 
     name: str
@@ -97,7 +98,7 @@ def described_fields(there: Json, settings: Mapping[str, Any]) -> list[Described
 
     Args:
         there: The mapping.
-        settings: The settings, by their full names.
+        settings: The settings by their full names.
     """
     analyzers = dict(_analyzers(settings))
     return [
@@ -110,10 +111,10 @@ def described_fields(there: Json, settings: Mapping[str, Any]) -> list[Described
 
 
 def chosen(found: Iterable[Described], wanted: str) -> Described | None:
-    """Return the field that FINGERPRINT asks: the one of a name, or else the only one.
+    """Return the field that FINGERPRINT uses: the one with the given name, or the only one.
 
     Raises:
-        SchemaError: There are several others.
+        SchemaError: There are several fields, and none has this name.
     """
     by_name = {each.name: each for each in found}
     if wanted in by_name or len(by_name) < 2:
@@ -125,10 +126,10 @@ def chosen(found: Iterable[Described], wanted: str) -> Described | None:
 
 
 def shown(client: IndexClient, field: Described) -> TokenField:
-    """Return what a field's tokens are, by asking the cluster for those of some texts.
+    """Return the description of a field's actual tokens, found by probing the cluster with some texts.
 
     Raises:
-        SchemaError: They are of a kind that whorl does not read.
+        SchemaError: The tokens are of a kind that whorl does not read.
     """
     tokens = client.terms_of(LONG_PROBE, field.place, field.name)
     units = max((len(token.encode("utf-16-be")) // 2 for token in tokens), default=0)
@@ -156,14 +157,14 @@ def _sorts_by_id(client: IndexClient) -> bool:
 
 
 def token_count(scheme: Scheme) -> int:
-    """Return how many different tokens the long probe has under a scheme."""
+    """Return the number of distinct tokens of the long probe under a scheme."""
     return len(set(sign(LONG_PROBE, scheme).integers))
 
 
 def scheme_seen(field: Described, count: int) -> Scheme | None:
-    """Return the scheme under which the long probe has so many different tokens, None for no likely one.
+    """Return the scheme under which the long probe has `count` distinct tokens, or None.
 
-    It is the one meant, or that of releases that look at no bucket_count and no hash_set_size.
+    It is either the described scheme, or that of releases that ignore bucket_count and hash_set_size.
     """
     ignored = replace(field, bucket_count=512, hash_set_size=1).scheme
     return next((each for each in (field.scheme, ignored) if token_count(each) == count), None)
@@ -175,7 +176,7 @@ def _short_probes() -> list[str]:
 
 
 def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, Described]]:
-    """Yield the analysers that make MinHash tokens, each as a field of them would be."""
+    """Yield the analysers that make MinHash tokens, each with the description of a field that uses it."""
     for key, value in settings.items():
         if not (key.startswith(_ANALYZER) and key.endswith(".filter")):
             continue
@@ -183,7 +184,7 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, Described]]:
         at = next((at for at, each in enumerate(chain) if each.get("type") == "min_hash"), None)
         if at is None:
             continue
-        # What is not said is as Lucene has it.
+        # Options that are not set have Lucene's defaults.
         told = {"hash_count": 1, "bucket_count": 512, "hash_set_size": 1} | chain[at]
         functions, buckets, kept = (int(told[name]) for name in ("hash_count", "bucket_count", "hash_set_size"))
         rotates = str(told.get("with_rotation", buckets > 1)).lower() == "true"
@@ -196,7 +197,7 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, Described]]:
 
 
 def _filter(settings: Mapping[str, Any], name: str) -> Json:
-    """Return what the settings say of a filter; one that they do not define is called what its type is."""
+    """Return the settings of a filter; for a filter without settings, its name is its type."""
     prefix = f"{_FILTER}{name}."
     own = {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
     return own or {"type": name}
@@ -208,7 +209,7 @@ def fields_of(there: Json) -> list[str]:
 
 
 def _flat(there: Json, above: str = "") -> Iterator[tuple[str, tuple[str, Json]]]:
-    """Yield the names of all fields, each with where documents have its values and what the mapping says of it."""
+    """Yield all field names, each with the document's field that has its values and with its mapping."""
     for key, field in there.get("properties", {}).items():
         name = f"{above}{key}"
         yield name, (name, field)

@@ -1,9 +1,9 @@
-"""A bound plan as the body of a search: pure, and with `clauses` the only place that spells queries.
+"""Bound plans as search bodies; pure. Only this module and `clauses` build queries.
 
-Every score is a constant, so that none depends on the cluster's statistics: a token counts 1, times its weight.
+All scores are constants, independent of the cluster's statistics: a token scores 1, times its weight.
 
-Lucene counts the leaf clauses of a whole query. What would pass the limit is put into functions of a score, whose
-filters are not counted with the query; a hit is then what reaches a least score.
+Lucene limits the leaf clauses of a whole query. Fingerprints that exceed the limit move into the functions of a
+function_score query, whose filters are not counted; hits must then reach a minimum score.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from whorl.planning.build import (
 )
 from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Words
 
-#: A fingerprint in functions: what it is looked for by, and the filters beside it.
+#: Clauses left of a fingerprint in functions: its terms query and two filters.
 _LEAVES_APART = 3
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens)
 _NO_DOCUMENT: Json = {"match_none": {}}
@@ -61,11 +61,11 @@ _UNSEEN = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """What a plan becomes.
+    """Query of a plan, with warnings.
 
     Args:
         query: The query.
-        warnings: The plan's own, then those about words that cannot match.
+        warnings: The plan's own warnings, then those about words that cannot match.
     """
 
     query: Json
@@ -77,12 +77,12 @@ def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None)
 
     Args:
         plan: The plan.
-        scheme: Of the tokens.
-        tokens: The field of the cluster's own, in an index that has none of ours.
+        scheme: The scheme of the tokens.
+        tokens: The field of the cluster's own tokens, in an index without whorl's fields.
 
     Raises:
         ParameterError: It has too many clauses.
-        SchemaError: It asks for what is in our fields alone.
+        SchemaError: It needs data that only whorl's fields have.
     """
     apart = evaluated_apart(plan.root, _leaves, movable=_FINGERPRINTS, count_apart=_LEAVES_APART, server="a cluster")
     translator = _Translator(scheme, apart, tokens)
@@ -91,15 +91,15 @@ def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None)
 
 
 def everything(tokens: TokenField | None = None) -> Json:
-    """Return the query for all documents that can be found; where our fields are not there, that is any."""
+    """Return the query for all searchable documents; in an index without whorl's fields, for all documents."""
     return {"exists": {"field": ID}} if tokens is None else {"match_all": {}}
 
 
 def sorted_by(order: Sequence[Order], tokens: TokenField | None = None) -> list[Json]:
-    """Return what hits are sorted by, the weightiest key first; equal ones by their ids.
+    """Return the sort keys of hits, most significant first, with the id last.
 
     Raises:
-        SchemaError: Values to sort by are in our fields alone, which are not there.
+        SchemaError: The values to sort by are in whorl's fields only, and the index has none.
     """
     place = id_field(tokens)
     if tokens and any(key.field is not None and not (key.is_by_id and tokens.is_sorted) for key in order):
@@ -198,7 +198,7 @@ class _Translator:
     def _terms(self, numbers: Sequence[int]) -> Sequence[str]:
         if self._tokens:
             return spell_integers(numbers, self._tokens.spelling)
-        # Tokens of other collections may be longer, and none of our documents has those.
+        # Tokens of other collections may have more than 64 bits; no document here has them.
         return spelled_minhash(np.array([number for number in numbers if not number >> 64], dtype=np.uint64))
 
     def _sketched(self, node: SketchTokens) -> Json:
@@ -213,7 +213,7 @@ class _Translator:
         return {"bool": {"must": [self._counted(SAMPLE, terms, minimum, 1.0)], "filter": filters}}
 
     def _counted(self, field: str, terms: Sequence[str], minimum: int, weight: float) -> Json:
-        """Match documents with enough of some terms; a term counts as often as it stands there, and scores as often."""
+        """Match documents with enough of the terms; a repeated term counts and scores each time."""
         if self._tokens:
             return _at_least([_constant(_term(field, each), weight) for each in terms], minimum)
         if not terms:
@@ -235,7 +235,7 @@ def _terms_apart(field: str, terms: Sequence[str]) -> list[tuple[Json, int]]:
 
 
 def _constant(query: Json, weight: float) -> Json:
-    """Match as `query` does, each document with the score `weight`."""
+    """Return a query that matches like `query` and scores each document `weight`."""
     return {"constant_score": {"filter": query, "boost": weight}}
 
 
@@ -244,10 +244,11 @@ def _at_least(queries: Sequence[Json], minimum: int) -> Json:
 
 
 def _weighed(found: Json, counted: Sequence[tuple[Json, int]], minimum: int, weight: float) -> Json:
-    """Match what a query finds where enough of some others match, too; scores how many, times a weight."""
+    """Return a query for hits of `found` that match enough of the counted queries; the score is count times weight."""
     if not weight:
         return _constant(_weighed(found, counted, minimum, 1.0), 0.0)
-    # Where no function holds the score is 1; so one always does, too small to be seen in 32 bits beside any other.
+    # A document without a matching function would score 1, so one function always matches, too small to change a 32-bit
+    # sum.
     functions = [
         {"weight": _UNSEEN * weight},
         *({"filter": query, "weight": count * weight} for query, count in counted),
@@ -256,8 +257,8 @@ def _weighed(found: Json, counted: Sequence[tuple[Json, int]], minimum: int, wei
     return {"function_score": {"query": {"bool": {"filter": [found]}}, "functions": functions, **scores}}
 
 
-#: Finds the value to sort by among the whole values of a document: the smallest or the largest behind the first of
-#: some beginnings that there is any behind. They lie in the order of their spelling.
+#: Sort script: the smallest or largest of a document's whole values with the first prefix that has any. Doc values are
+#: sorted by their encoding.
 _FIRST_VALUE = """
 for (int at = 0; at < params.beginnings.length; at++) {
   String beginning = params.beginnings[at]; String found = null;
@@ -268,9 +269,9 @@ for (int at = 0; at < params.beginnings.length; at++) {
 }
 return params.missing;
 """
-#: Behind a letter, since an empty text comes before none where the largest come first.
+#: Prefixed with a character, because an empty text must sort before a missing one in descending order.
 _AS_TEXT = "return '=' + spelled;"
-#: Whole numbers and others in one order; `terms.sortable` says how they are spelled.
+#: Integers and floats in one order; `terms.sortable` defines their encoding.
 _AS_NUMBER = """
 long bits = Long.parseUnsignedLong(spelled, 16);
 if (params.whole[at]) { return (double) (bits + Long.MIN_VALUE); }

@@ -1,4 +1,4 @@
-"""`whorl opensearch init`: the index that whorl needs, made where there is none, or its fields in one that is there."""
+"""`whorl opensearch init`: create an index for whorl, or add whorl's fields to an existing one."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from whorl.engine.opensearch.fields import (
     OF_PASSAGES,
     OWN,
     PASSAGES,
+    SPLIT_NAMES,
+    WORDS,
     Json,
     SourceNames,
     index_body,
@@ -21,7 +23,7 @@ from whorl.engine.opensearch.fields import (
 )
 from whorl.errors import EngineResponseError, SchemaError
 
-#: What a field has where a mapping does not say it; other things that a mapping leaves out are not looked at.
+#: Defaults of properties that a mapping omits; other omitted properties are not compared.
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
 
 
@@ -29,16 +31,16 @@ _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "
 def initialise(
     client: IndexClient, names: SourceNames, *, dry_run: bool = False, passages: bool = False
 ) -> Iterator[str]:
-    """Make an index, or add to one what it lacks; nothing that is there is changed. Yield what is done, in words.
+    """Create an index or add missing fields, without changing existing ones; yield a line for each step.
 
     Args:
-        client: Where the index is, or shall be.
-        names: What it calls the parts of a document.
-        dry_run: Whether to say it and do nothing.
-        passages: Whether the index is to find passages with certainty.
+        client: Client of the existing or new index.
+        names: The index's names for the parts of a document.
+        dry_run: Whether to report the steps without taking them.
+        passages: Whether to add the field of passages.
 
     Raises:
-        SchemaError: A field of ours is there and of another kind.
+        SchemaError: One of whorl's fields exists with another definition.
     """
     would = "would " if dry_run else ""
     there = client.mapping()
@@ -53,7 +55,9 @@ def initialise(
     if missing:
         yield f"{would}add the fields {', '.join(sorted(missing))}"
         if not dry_run:
-            client.add_fields({name: field for name, field in missing.items() if "." not in name})
+            # Words indexed before stay whole, so only a new field of words gets the mark.
+            about = {**there.get("_meta", {}), **SPLIT_NAMES} if WORDS in missing else None
+            client.add_fields({name: field for name, field in missing.items() if "." not in name}, about)
     else:
         yield "nothing to add"
     if keeps_own(there):
@@ -73,7 +77,7 @@ def create(
     *,
     passages: bool = False,
 ) -> None:
-    """Make the index, unless somebody else has just made it."""
+    """Create the index, unless another client has just created it."""
     try:
         client.create(index_body(names, shards, replicas, passages=passages))
     except EngineResponseError as error:
@@ -83,33 +87,35 @@ def create(
 
 @dataclass(frozen=True, slots=True)
 class Further:
-    """What an index has beside the fields that each needs.
+    """Optional features of an index.
 
     Args:
-        passages: Whether it finds passages.
-        clusters: Whether its documents can say which clusters they are in.
+        passages: Whether it has the field of passages.
+        clusters: Whether it has the fields of cluster labels.
+        split_names: Whether the words of names are also split at `_` and `.`.
     """
 
     passages: bool
     clusters: bool
+    split_names: bool
 
 
 @reads_answers_of
 def require_fields(client: IndexClient, names: SourceNames, *, passages: bool = False) -> Further:
-    """See to it that an index has our fields: one that is not there is made. Return what it has beside them.
+    """Make sure that an index has whorl's fields, creating a missing index; return its optional features.
 
     Args:
-        client: Where the index is.
-        names: What it calls the parts of a document.
-        passages: Whether it has to.
+        client: Client of the index.
+        names: The index's names for the parts of a document.
+        passages: Whether the field of passages is required.
 
     Raises:
-        SchemaError: It is there, and lacks some or has others of their names.
+        SchemaError: An existing index lacks fields, or has fields of the same names with other definitions.
     """
     there = client.mapping(OWN)
     if there is None:
         create(client, names, passages=passages)
-        return Further(passages, clusters=True)
+        return Further(passages, clusters=True, split_names=True)
     require_alike(client, there)
     if missing := sorted(name for name in MAPPING if not described(there, name)):
         raise SchemaError(
@@ -119,11 +125,18 @@ def require_fields(client: IndexClient, names: SourceNames, *, passages: bool = 
         raise SchemaError(
             f"{client.url} has no field for passages; 'whorl opensearch init {client.shown} --passages' adds it"
         )
-    return Further(bool(described(there, PASSAGES)), all(described(there, name) for name in OF_CLUSTERS))
+    has_clusters = all(described(there, name) for name in OF_CLUSTERS)
+    return Further(bool(described(there, PASSAGES)), has_clusters, splits_names(there))
+
+
+def splits_names(there: Json) -> bool:
+    """Check in the mapping whether the words of names are also split at `_` and `.`."""
+    about: Json = there.get("_meta", {})
+    return about.items() >= SPLIT_NAMES.items()
 
 
 def require_alike(client: IndexClient, there: Json) -> None:
-    """Raise where a field of our own is there and of another kind, as a cluster makes them by itself."""
+    """Raise SchemaError if one of whorl's fields has another definition, as a cluster's automatic mapping creates."""
     if differing := list(differences(there)):
         raise SchemaError(
             f"{client.url} has fields of our names that are others: {'; '.join(differing)}. A cluster makes such "
@@ -132,7 +145,7 @@ def require_alike(client: IndexClient, there: Json) -> None:
 
 
 def differences(there: Json) -> Iterator[str]:
-    """Say where fields of our own are not what we would have made."""
+    """Yield the differences between existing fields and whorl's definitions."""
     for name, field in {**MAPPING, **OF_PASSAGES, **OF_CLUSTERS}.items():
         found = described(there, name)
         for key, value in field.items() if found else ():
@@ -142,7 +155,7 @@ def differences(there: Json) -> Iterator[str]:
 
 
 def described(there: Json, name: str) -> Json:
-    """Return what a mapping says of a field, {} where it has none; a dot leads into an object."""
+    """Return a field's entry in the mapping, {} if there is none; a dot leads into an object."""
     found: Json = {"properties": there.get("properties", {})}
     for part in name.split("."):
         found = found.get("properties", {}).get(part, {})
@@ -150,5 +163,5 @@ def described(there: Json, name: str) -> Json:
 
 
 def keeps_own(there: Json) -> bool:
-    """Tell whether the source of a document holds our own fields, too."""
+    """Check whether the source of documents contains whorl's own fields too."""
     return OWN not in there.get("_source", {}).get("excludes", [])

@@ -1,6 +1,7 @@
-"""The tokens of an index whose MinHash field was there before whorl, and has none of our own fields.
+"""Signatures from an index's own MinHash field, for an index without whorl's fields.
 
-Tokens of its documents come as term vectors, those of a text from whorl where it makes the same, else from the cluster.
+The tokens of documents come as term vectors. The tokens of a text come from whorl if it makes the same ones, otherwise
+from the cluster.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from whorl.fingerprint.minhash.signature import Signature, from_distinct, smalle
 from whorl.planning.clauses import Kind
 from whorl.planning.fields import Fields
 
-#: Documents asked for at once.
+#: Documents per request.
 _AT_ONCE = 200
 
 
 def foreign_tokens(client: IndexClient, names: SourceNames) -> ForeignTokens | None:
-    """Return how an index's own MinHash tokens are read; None where our fields are there, or no such tokens.
+    """Return the reader of an index's own MinHash tokens; None if it has whorl's fields or no such tokens.
 
     Raises:
-        SchemaError: There are several fields of them and none is named, or they are of a kind that whorl does not read.
+        SchemaError: There are several token fields and none is configured, or whorl cannot read their tokens.
     """
     try:
         there = client.mapping(OWN)
@@ -34,7 +35,8 @@ def foreign_tokens(client: IndexClient, names: SourceNames) -> ForeignTokens | N
             return None
         there, settings = client.mapping() or {}, client.settings()
     except (EngineResponseError, SchemaError) as error:
-        # Several indexes under one name, or no right to see what the index is made of: both can be searched.
+        # The name is an alias of several indexes, or the user may not read the mapping: searches still work in both
+        # cases.
         if isinstance(error, SchemaError) or error.status == 403:
             return None
         raise
@@ -46,16 +48,17 @@ class ForeignTokens:
     """Signatures of documents and texts by a cluster's own MinHash tokens.
 
     Args:
-        client: Where the index is.
-        names: What it calls the parts of a document.
-        field: Of the tokens.
-        others: All fields, by name.
+        client: Client of the index.
+        names: The index's names for the parts of a document.
+        field: The token field.
+        others: Names of all fields.
     """
 
     def __init__(self, client: IndexClient, names: SourceNames, field: TokenField, others: Iterable[str]) -> None:
         self._client, self._names, self.field = client, names, field
         self.scheme = field.scheme
-        # A clause on them can be read, and is refused where it would be sent: that tells more than that they are none.
+        # A clause on these fields is refused when it is sent, with a more helpful message than that of an unknown
+        # field.
         known = {name: {Kind.TEXT: name, Kind.KEYWORD: name} for name in others}
         self.fields = Fields({**known, "id": {Kind.KEYWORD: "id"}}, profile=field.scheme.profile)
 
@@ -67,7 +70,7 @@ class ForeignTokens:
         return self._recovered(repeats, order_matters=True)
 
     def signatures(self, wanted: Mapping[str, bool]) -> dict[str, Signature]:
-        """Return the signatures of documents, by id, of those that there are.
+        """Return the signatures of existing documents, by id.
 
         Args:
             wanted: Ids, each with whether the order of its tokens matters.
@@ -78,7 +81,8 @@ class ForeignTokens:
                 found[document_id] = self._recovered(repeats, order_matters=wanted[document_id])
                 if not repeats or not found[document_id].is_exact:
                     unsure[document_id] = set(repeats)
-        # What an index has lost, or not kept, the text may tell, if it is still the one that was indexed.
+        # If the index has lost tokens or kept none, the text may provide them, unless it has changed since it was
+        # indexed.
         for document_id, text in self._texts(unsure).items():
             made = self.sign(text)
             if not unsure[document_id] or unsure[document_id] == set(made.tokens):
@@ -86,7 +90,7 @@ class ForeignTokens:
         return found
 
     def _recovered(self, repeats: Mapping[str, int], *, order_matters: bool) -> Signature:
-        # Each of several values has tokens of its own; together they have one fingerprint.
+        # Each value of a text has its own tokens; all values together have one fingerprint.
         smallest = smallest_in_buckets(repeats, self.scheme)
         has_several = len(smallest) < len(repeats)
         return from_distinct(

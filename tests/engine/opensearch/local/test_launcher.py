@@ -1,4 +1,4 @@
-"""The OpenSearch that whorl starts: it comes up, keeps its documents, stops for good, and says why when it cannot."""
+"""Launcher of OpenSearch: start, persistence, stop, and messages for failed starts."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ import requests
 from tests.cli.running import WHORL
 from tests.engine.solr.test_transport import Door
 from whorl import Document, open_store
+from whorl.engine.local.jars import Server
 from whorl.engine.local.running import RunningServer
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.local import launcher
@@ -31,7 +32,7 @@ TEXT = " ".join(f"w{number}" for number in range(600))
 
 
 def cluster_at(url: str) -> str:
-    """Return the name of the cluster that answers, "" where none does; another one may have taken its port."""
+    """Return the name of the cluster at a URL, "" if there is none; another cluster may have taken its port."""
     try:
         return str(requests.get(url, timeout=240).json().get("cluster_name"))
     except requests.RequestException:
@@ -40,7 +41,7 @@ def cluster_at(url: str) -> str:
 
 @contextlib.contextmanager
 def taken_port() -> Iterator[int]:
-    """Give a port of those that a node may have, and listen on it; others may do the same at the same time."""
+    """Listen on a port in the nodes' range and yield it; other tests may do the same at the same time."""
     for port in range(9299, 9250, -1):
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             yield port
@@ -49,7 +50,7 @@ def taken_port() -> Iterator[int]:
 
 
 def virtual_machine(running: RunningServer) -> int:
-    """Return the process that runs Java, which is the child of the one that watches."""
+    """Return the process id of the JVM, which is the child of the watching process."""
     for status in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             if status.read_text().rpartition(")")[2].split()[1] == str(running.process.pid):
@@ -58,7 +59,7 @@ def virtual_machine(running: RunningServer) -> int:
 
 
 def is_stored(client: IndexClient, document_id: str) -> bool:
-    """Tell whether a document is there; while the index is made, its shards may not be."""
+    """Check whether a document is stored; while the index is created, its shards may be unavailable."""
     try:
         return client.mapping() is not None and bool(client.documents([document_id], False))
     except EngineUnavailableError:
@@ -75,7 +76,7 @@ def wait_until(reached: Callable[[], bool]) -> None:
 @pytest.mark.parametrize(("nodes", "port"), [(0, 0), (1, 9200), (1, 9300), (1, -1)])
 def test_what_cannot_be_started(tmp_path: Path, nodes: int, port: int) -> None:
     """
-    The bounds are named, and nothing is begun.
+    The message names the limits, and nothing is started.
     """
     with pytest.raises(ParameterError, match=rf"port 9201 to 9299.*got {nodes} nodes and port {port}"):
         start_opensearch(tmp_path / "home", nodes=nodes, port=port)
@@ -85,7 +86,7 @@ def test_what_cannot_be_started(tmp_path: Path, nodes: int, port: int) -> None:
 @pytest.mark.process
 def test_a_port_that_is_taken(opensearch_cache: Path, tmp_path: Path) -> None:
     """
-    It is named, before a JVM is started.
+    The message names the taken port, before a JVM is started.
     """
     with taken_port() as port, pytest.raises(EngineUnavailableError, match=rf"port {port} of 127\.0\.0\.1 are taken"):
         start_opensearch(tmp_path, port=port, cache=opensearch_cache)
@@ -96,17 +97,17 @@ def test_a_port_that_another_one_takes_first(
     opensearch_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Where any will do, the next is tried; a port that was named is not left for another one.
+    If any port will do, the next one is tried; a requested port is not replaced.
     """
     tried = list[int]()
 
-    def lost(directory: Path, jars: Path, nodes: int, port: int, *_: object) -> RunningServer:
+    def lost(server: Server, directory: Path, jars: Path, nodes: int, port: int, *_: object) -> RunningServer:
         tried.append(port)
         raise EngineUnavailableError("OpenSearch did not start: java.net.BindException: Address already in use")
 
     monkeypatch.setattr(launcher, "_started", lost)
-    # Which ports are free is not for this test to say.
-    monkeypatch.setattr(launcher, "_free", lambda port: port or 9210)
+    # Free ports are simulated, so that the test does not depend on the machine.
+    monkeypatch.setattr(launcher, "free_port", lambda port: port or 9210)
     for port, attempts in ((0, 3), (9299, 1)):
         tried.clear()
         with pytest.raises(EngineUnavailableError, match="BindException"):
@@ -116,7 +117,7 @@ def test_a_port_that_another_one_takes_first(
 
 def test_a_failed_start_shows_the_end_of_the_log(opensearch_cache: Path, tmp_path: Path) -> None:
     """
-    The cause is in the message, and where the rest is.
+    The message contains the cause and the path of the log.
     """
     with pytest.raises(EngineUnavailableError, match="Invalid maximum heap size: -Xmxmuch") as failure:
         start_opensearch(tmp_path, heap="much", cache=opensearch_cache)
@@ -127,8 +128,8 @@ def test_a_failed_start_shows_the_end_of_the_log(opensearch_cache: Path, tmp_pat
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for the JVM among Linux's processes")
 def test_kill_9_in_the_middle_of_indexing(opensearch_cache: Path, tmp_path: Path) -> None:
     """
-    The command says how many documents were acknowledged; after a restart on the same folder all of those are there,
-    and running it again completes the set, each once.
+    The command reports the number of acknowledged documents; after a restart on the same folder all of these exist, and
+    a second run completes the set, each document once.
     """
     file, home = tmp_path / "many.jsonl", tmp_path / "home"
     told = [{"id": f"d{number:04}", "text": f"{TEXT} {number}"} for number in range(COUNT)]
@@ -138,7 +139,7 @@ def test_kill_9_in_the_middle_of_indexing(opensearch_cache: Path, tmp_path: Path
         command = [str(WHORL), "index", "--batch", str(BATCH), "--store", f"opensearch+{url}", str(file)]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    # Behind a door that lets a part of the documents through, so that there is a middle whoever is slow.
+    # The door stalls after a part of the documents, so the kill happens in the middle at any speed.
     with (
         start_opensearch(home, cache=opensearch_cache) as running,
         Door(f"{running.url}/docs", stalls_after=3_000_000, stall_seconds=None) as door,
@@ -168,7 +169,7 @@ def test_kill_9_in_the_middle_of_indexing(opensearch_cache: Path, tmp_path: Path
         assert error == ""
         stored, unchanged = (int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", out))
         assert stored + unchanged == COUNT
-        # The batch that was on its way may have arrived.
+        # The batch under way may have arrived.
         assert acknowledged <= unchanged <= acknowledged + BATCH
         assert [hit.id for hit in store.search("*", rows=10_000).hits] == [each["id"] for each in told]
         assert store.index([Document("last", TEXT)]).stored == 1
@@ -178,7 +179,7 @@ def test_kill_9_in_the_middle_of_indexing(opensearch_cache: Path, tmp_path: Path
 @pytest.mark.skipif(os.name != "posix", reason="kills with SIGKILL")
 def test_a_killed_parent_takes_its_opensearch_with_it(opensearch_cache: Path, tmp_path: Path) -> None:
     """
-    kill -9 of who has started it leaves no JVM behind.
+    No JVM survives kill -9 of the process that started it.
     """
     program = (
         "import sys, time; from pathlib import Path\n"

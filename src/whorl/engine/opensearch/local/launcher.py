@@ -1,4 +1,4 @@
-"""A real OpenSearch over HTTP without Docker: one process on this machine, for trying whorl and for its tests.
+"""Launcher of a real OpenSearch without Docker: one local process, for trying whorl and for its tests.
 
 The program that runs is the runner of the CodeLibs project, which starts OpenSearch's own nodes from the jars of a
 Maven repository, so neither an installation nor a Java compiler is needed. Every socket is bound to the loopback
@@ -13,49 +13,55 @@ import re
 import socket
 import sys
 import uuid
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 import requests
 
-from whorl.engine.local.jars import Server, fetch_jars, find_java
+from whorl.engine.local.jars import Server, fetch_jars, find_java, of_version
 from whorl.engine.local.running import RunningServer, start
 from whorl.errors import EngineUnavailableError, ParameterError
 
-#: Its analysers are made for each index, and of Thai only where Java knows its words.
-OPENSEARCH = Server("OpenSearch", "3.8.0", Path(__file__).parent / "jars.lock", 21, "opensearch", knows_thai=True)
+_LOCKS = Path(__file__).parent
+#: Newest first. An index loads all analysers; the Thai one needs a Java with a Thai dictionary.
+OPENSEARCH = tuple(
+    Server("OpenSearch", version, _LOCKS / f"opensearch-{version}.lock", java, "opensearch", knows_thai=True)
+    for version, java in (("3.8.0", 21), ("2.19.1", 17), ("2.11.0", 17))
+)
 
 _HOST = "127.0.0.1"
-#: The runner's own limits: each node listens on the next free port behind the first one, and none beyond the last.
+#: The runner's own limits: each node listens on the next free port after the first one, up to the last.
 _PORTS = range(9201, 9300)
 _MAIN = "org.codelibs.opensearch.runner.OpenSearchRunner"
 _PUBLISHED = re.compile(r"HttpServerTransport\s*\] publish_address \{127\.0\.0\.1:(\d+)\}")
-#: How Java says that a port is taken, and how often another one is tried.
+#: Java's exception for a taken port, and the number of attempts with other ports.
 _TAKEN, _ATTEMPTS = "BindException", 3
-_LOG_NAME = "opensearch.log"
 
 
 def start_opensearch(
     directory: Path,
     *,
+    version: str = "3",
     nodes: int = 1,
     port: int = 0,
     heap: str = "768m",
     cache: Path | None = None,
     deadline_seconds: float = 180.0,
 ) -> RunningServer:
-    """Start an OpenSearch in a folder; indexes that are there already stay.
+    """Start an OpenSearch cluster in a folder; existing indexes stay.
 
     Args:
-        directory: Made where it is missing.
-        nodes: How many, at least 1; the URL is the first one's.
-        port: Where the first one listens, 9201 to 9299; 0 for a free one.
-        heap: The JVM's largest heap, as `-Xmx` takes it.
+        directory: The folder, created if missing.
+        version: A version in `OPENSEARCH`, may be shortened.
+        nodes: Number of nodes, at least 1; the URL is the first one's.
+        port: Port of the first node, 9201 to 9299; 0 for a free one.
+        heap: The JVM's maximum heap, in the format of `-Xmx`.
         cache: Folder of the downloaded jars, see `fetch_jars`.
-        deadline_seconds: How long starting may take, the download not counted.
+        deadline_seconds: Maximum time to start, without the download.
 
     Raises:
-        ParameterError: There are no nodes, or the port is outside its range.
+        ParameterError: The version is unknown, `nodes` is less than 1, or the port is outside its range.
         EngineUnavailableError: No Java, no jars, the port is taken, or it does not start: the message shows the end of
             its log.
     """
@@ -64,35 +70,62 @@ def start_opensearch(
             f"an OpenSearch has at least 1 node, and listens on port {_PORTS.start} to {_PORTS[-1]}, or 0 for a free "
             f"one, got {nodes} nodes and port {port}"
         )
+    server = of_version(OPENSEARCH, version)
     directory = directory.absolute()
     directory.mkdir(parents=True, exist_ok=True)
-    jars = fetch_jars(OPENSEARCH, cache)[0].parent / "*"
+    jars = fetch_jars(server, cache)[0].parent / "*"
     for _ in range(_ATTEMPTS - 1 if port == 0 else 0):
         try:
-            return _started(directory, jars, nodes, _free(0), heap, deadline_seconds)
+            return _started(server, directory, jars, nodes, free_port(0), heap, deadline_seconds)
         except EngineUnavailableError as error:
-            # Another one may have taken the port since.
+            # Another process may have taken the port in the meantime.
             if _TAKEN not in str(error):
                 raise
-    return _started(directory, jars, nodes, _free(port), heap, deadline_seconds)
+    return _started(server, directory, jars, nodes, free_port(port), heap, deadline_seconds)
 
 
-def _started(directory: Path, jars: Path, nodes: int, port: int, heap: str, deadline_seconds: float) -> RunningServer:
+def _started(
+    server: Server, directory: Path, jars: Path, nodes: int, port: int, heap: str, deadline_seconds: float
+) -> RunningServer:
     command = [
-        *(str(find_java(OPENSEARCH)), f"-Xmx{heap}", "-Dfile.encoding=UTF-8", "--enable-native-access=ALL-UNNAMED"),
+        *(str(find_java(server)), f"-Xmx{heap}", "-Dfile.encoding=UTF-8", "--enable-native-access=ALL-UNNAMED"),
         *("-cp", str(jars), _MAIN, "-basePath", str(directory / "nodes"), "-numOfNode", str(nodes)),
-        # Of one name, two that are started at once would join.
+        # Nodes of clusters with the same name would join, if two were started at once.
         *("-clusterName", f"whorl-{uuid.uuid4().hex}", "-baseHttpPort", str(port - 1), "-useLogger"),
     ]
-    # The runner does not look at its standard input, so that somebody else has to: see `_WATCH`.
+    # The runner does not watch its standard input, so another process does: see `_WATCH`.
     watched = [sys.executable, "-c", _WATCH, *command]
+    return start_cluster(server, watched, directory, _PUBLISHED, nodes, deadline_seconds)
+
+
+def start_cluster(
+    server: Server,
+    command: Sequence[str],
+    directory: Path,
+    published: re.Pattern[str],
+    nodes: int,
+    deadline_seconds: float,
+) -> RunningServer:
+    """Run a command that starts a cluster until all nodes respond.
+
+    Args:
+        server: The server to start.
+        command: The command; it stops when its standard input ends.
+        directory: Working directory, also for the log.
+        published: Pattern that matches the port of the first node in the log, as its only group.
+        nodes: Number of nodes.
+        deadline_seconds: Maximum time to start.
+
+    Raises:
+        EngineUnavailableError: It does not start: the message shows the end of its log.
+    """
     with requests.Session() as session:
         session.trust_env = False
-        ready = partial(_address, session, nodes)
-        return start(OPENSEARCH.name, watched, directory / _LOG_NAME, ready, deadline_seconds)
+        ready = partial(_address, session, published, nodes)
+        return start(server.name, command, directory / f"{server.key}.log", ready, deadline_seconds)
 
 
-#: Runs a command until it ends or until standard input does, which it does with the process that writes to it.
+#: Program that runs a command until it ends, or until standard input ends, which happens when the parent process ends.
 _WATCH = """
 import os, subprocess, sys, threading
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
@@ -109,26 +142,27 @@ sys.exit(child.wait())
 """
 
 
-def _free(port: int) -> int:
-    """Return a port that nothing listens on: the wanted one, or for 0 any.
+def free_port(port: int) -> int:
+    """Return a port that is not in use: the requested one, or any for 0.
 
     Raises:
         EngineUnavailableError: There is none.
     """
-    # Any, since who starts at the same moment would find the same first one.
+    # In random order, because processes that start at the same moment would find the same first port.
     for each in [port] if port else random.sample(_PORTS, len(_PORTS)):
         with socket.socket() as probe:
             if probe.connect_ex((_HOST, each)):
                 return each
     wanted = f"port {port}" if port else f"ports {_PORTS.start} to {_PORTS[-1]}"
-    raise EngineUnavailableError(f"OpenSearch cannot listen: {wanted} of {_HOST} are taken; choose another one")
+    raise EngineUnavailableError(f"{wanted} of {_HOST} are taken; choose another one")
 
 
-def _address(session: requests.Session, nodes: int, log: str) -> str | None:
-    """Return the URL of the first node once all nodes are there, of which the runner's log says little."""
-    if published := _PUBLISHED.search(log):
-        url = f"http://{_HOST}:{published[1]}"
-        # Indexes that were there are searchable then; one that lacks a node's shards is not waited for any longer.
+def _address(session: requests.Session, published: re.Pattern[str], nodes: int, log: str) -> str | None:
+    """Return the URL of the first node once all nodes have joined; the log does not show that."""
+    if found := published.search(log):
+        url = f"http://{_HOST}:{found[1]}"
+        # Wait for existing indexes to become searchable; an index with missing shards delays this by 20 seconds at
+        # most.
         wanted = {"wait_for_nodes": str(nodes), "wait_for_status": "yellow", "timeout": "20s"}
         with contextlib.suppress(requests.RequestException, ValueError, KeyError):
             if session.get(f"{url}/_cluster/health", params=wanted, timeout=40).json()["number_of_nodes"] == nodes:

@@ -1,0 +1,35 @@
+"""The versions of OpenSearch and Elasticsearch that tests can start, and the version chosen for a run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from whorl.engine.local.jars import Server, of_version
+from whorl.engine.local.running import RunningServer
+from whorl.engine.opensearch.local.elasticsearch import ELASTICSEARCH, start_elasticsearch
+from whorl.engine.opensearch.local.launcher import OPENSEARCH, start_opensearch
+from whorl.settings.settings import Settings
+
+#: Environment variable of the version: `2.11` is an OpenSearch, `elasticsearch-9.5` an Elasticsearch.
+VERSION = "WHORL_TEST_OPENSEARCH_VERSION"
+
+
+def chosen() -> Server:
+    """Return the server that WHORL_TEST_OPENSEARCH_VERSION names, by default the newest OpenSearch."""
+    name, _, version = (os.environ.get(VERSION) or OPENSEARCH[0].version).rpartition("-")
+    return of_version(ELASTICSEARCH if name == "elasticsearch" else OPENSEARCH, version)
+
+
+def start(
+    server: Server, folder: Path, *, nodes: int, heap: str = "768m", deadline_seconds: float = 240.0
+) -> RunningServer:
+    """Start a server; an Elasticsearch always has one node."""
+    cache = Settings.load().opensearch_cache
+    if server in ELASTICSEARCH:
+        return start_elasticsearch(
+            folder, version=server.version, heap=heap, cache=cache, deadline_seconds=deadline_seconds
+        )
+    return start_opensearch(
+        folder, version=server.version, nodes=nodes, heap=heap, cache=cache, deadline_seconds=deadline_seconds
+    )
