@@ -1,4 +1,4 @@
-"""What a run did so far that gives the documents of an index the fields which fingerprint search needs."""
+"""Progress counts of a backfill, which adds whorl's fields to the documents of an existing index."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ class Backfilled:
     """Counts of documents.
 
     Args:
-        total: To look at when the run began.
-        sent: What was made of their text was sent.
-        removed: An empty sketch was taken away, since they have no text that it could be of.
-        kept: Their sketch is rightly empty: their text is too short.
-        textless: They have no text, or it is not stored with them; they get nothing, and are not found.
-        refused: They cannot be stored with our fields; the server's reason stands beside the id.
-        left: They still lack our fields at the end, beside those: changed meanwhile, or new.
+        total: Documents to process, counted at the beginning of the run.
+        sent: Documents with new fields, made from their text.
+        removed: Documents without text whose empty sketch was removed.
+        kept: Documents whose empty sketch is right, because their text is too short.
+        textless: Documents without a text, or whose text is not stored with them; they get no fields and are not found.
+        refused: Documents that cannot be stored with whorl's fields: id and the server's reason.
+        left: Further documents that lack whorl's fields at the end: changed during the run, or new.
     """
 
     total: int
@@ -29,5 +29,5 @@ class Backfilled:
 
     @property
     def done(self) -> int:
-        """Documents that were looked at."""
+        """Number of processed documents."""
         return self.sent + self.removed + self.kept + self.textless + len(self.refused)

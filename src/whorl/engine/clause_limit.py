@@ -1,4 +1,4 @@
-"""Lucene's limit on the clauses of one query, and which fingerprints leave the query so that it stays within it."""
+"""Lucene's limit on the clauses of one query, and the choice of fingerprints to move out of a query that exceeds it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from whorl.errors import ParameterError
 from whorl.planning.build import BoundLeaf, BoundNode, leaves
 
 #: Lucene's limit on the leaf clauses of one query (IndexSearcher.maxClauseCount); the default of Solr, OpenSearch and
-#: Elasticsearch, kept by most.
+#: Elasticsearch, which most installations keep.
 MAX_CLAUSES = 1024
 
 
@@ -20,14 +20,14 @@ def evaluated_apart(
     count_apart: int,
     server: str,
 ) -> frozenset[int]:
-    """Choose the fingerprints that move into functions, the largest first, until the rest is within the limit.
+    """Choose the fingerprints that move into functions, largest first, until the rest is within the limit.
 
     Args:
         root: The plan's root.
-        count: How many leaf clauses a node without children becomes, at most.
-        movable: The nodes that can move.
-        count_apart: How many leaf clauses are left of one that moved.
-        server: Whose limit it is, for the message: "Solr".
+        count: Returns the maximum number of leaf clauses that a node without children becomes.
+        movable: Types of nodes that can move.
+        count_apart: Leaf clauses left of a node that moved.
+        server: Name of the server in the message: "Solr".
 
     Returns:
         `id()` of the nodes that move.

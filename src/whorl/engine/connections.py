@@ -1,7 +1,7 @@
-"""HTTP to one server, over connections that stay open and that threads share.
+"""HTTP/1.1 client for one server, with persistent connections shared by threads.
 
-Answers are read by llhttp, the parser of Node. The layers that requests, urllib3 and Python's own client put around a
-short answer take more of the processor than all that whorl itself does for it.
+Responses are parsed by llhttp, the parser of Node. For short responses, the layers of requests, urllib3 and Python's
+http.client take more processor time than everything else that whorl does.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from typing import NamedTuple
 from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpResponseParser
 from urllib3.util.wait import wait_for_read
 
-#: Bytes that are sent or read at once. A body that is no longer goes into one packet with its head.
+#: Bytes to send or receive at once. A body up to this size goes into one packet with its head.
 _AT_ONCE = 1 << 16
-#: Bytes of an answer before, between or behind those of its body, at most.
+#: Maximum bytes of a response before, between or after those of its body.
 _MOST_BESIDE = 1 << 20
 
 
 class UnconnectedError(OSError):
-    """There is no connection to the server; the cause says why."""
+    """Connecting to the server failed; the cause gives the reason."""
 
 
 class UntakenError(TimeoutError):
-    """The server has taken nothing of a request for too long."""
+    """The server has accepted no bytes of a request for too long."""
 
 
 class Told(NamedTuple):
-    """An answer.
+    """HTTP response.
 
     Attributes:
-        status: Of HTTP.
-        headers: By their names in lower case.
-        content: The body, unpacked where it came as gzip.
+        status: HTTP status.
+        headers: Headers by their names in lower case.
+        content: The body, decompressed if it was sent as gzip.
     """
 
     status: int
@@ -53,22 +53,23 @@ class Told(NamedTuple):
 
 
 class Connections:
-    """The way to one server.
+    """Pool of connections to one server.
 
     Args:
-        host: Its name or address, as it stands in a URL, without the brackets of IPv6.
-        port: Where it listens.
-        trust: Whether its certificate is checked, or the file or folder with the authorities that may vouch for it;
-            None where no TLS is spoken.
-        most_idle: Connections that are kept open, at most.
+        host: Name or address as in a URL, without the brackets of IPv6.
+        port: Port of the server.
+        trust: Whether to check the server's certificate, or the file or folder with the trusted authorities; None for a
+            connection without TLS.
+        most_idle: Maximum number of idle connections.
     """
 
     def __init__(self, host: str, port: int, trust: bool | str | None, most_idle: int) -> None:
-        # Behind the % of an address of IPv6 stands the interface that leads there: nothing to the server (RFC 6874).
+        # The zone after the % of an IPv6 address is for this machine's routing only, and is not sent to the server (RFC
+        # 6874).
         self._host, self._way = host.partition("%")[0], host.replace("%25", "%")
         self._port, self._trust = port, trust
         self._idle, self._most_idle, self._process = deque[socket.socket](), most_idle, os.getpid()
-        # Of one that nobody has closed.
+        # Close the connections of a pool that was never closed.
         weakref.finalize(self, _close, self._idle)
 
     @property
@@ -87,27 +88,27 @@ class Connections:
         connect_seconds: float,
         silence_seconds: float,
     ) -> Told:
-        """Send a request and read the answer, all of it.
+        """Send a request and read the whole response.
 
         Args:
-            method: Of HTTP.
-            target: The path, and what is behind it.
-            body: As it is sent.
-            headers: Beside those of host and length.
-            connect_seconds: How long connecting may take.
-            silence_seconds: For how long the server may be silent, or take nothing of the body; above 0.
+            method: HTTP method.
+            target: The path with its query.
+            body: The request body.
+            headers: Headers other than Host and Content-Length.
+            connect_seconds: Connect timeout.
+            silence_seconds: Maximum time in which the server sends nothing, or accepts nothing of the body; above 0.
 
         Raises:
-            ValueError: The target or a header cannot be sent: it would end where it should not, or is not ASCII.
-            UnconnectedError: There is no server, or it is not trusted.
-            UntakenError: It does not read what it is sent.
-            TimeoutError: It is silent.
-            OSError: It is gone in the middle, or speaks another language.
+            ValueError: The target or a header cannot be sent: it contains a separator or is not ASCII.
+            UnconnectedError: The server is unreachable or not trusted.
+            UntakenError: The server does not read the request.
+            TimeoutError: The server is silent.
+            OSError: The connection breaks, or the response is not HTTP.
         """
         head = self._head(method, target, body, headers)
         connection = self._connected(connect_seconds)
         try:
-            # A body is taken as fast as the server reads it.
+            # Sending a body takes as long as the server needs to read it.
             connection.settimeout(silence_seconds)
             _send(connection, head, body)
             with closing(_Answer(has_body=method != "HEAD")) as answer:
@@ -119,7 +120,7 @@ class Connections:
             raise ConnectionError(f"no answer of HTTP: {error!r}") from error
         except ssl.SSLEOFError as error:
             connection.close()
-            # Of trust nothing is to be said, as there is of other errors of TLS.
+            # Unlike other TLS errors, this one says nothing about trust.
             raise ConnectionError(f"the connection was cut off: {error}") from None
         except BaseException:
             connection.close()
@@ -137,25 +138,25 @@ class Connections:
             lines.append(f"Content-Length: {len(body or b'')}")
         head = "\r\n".join([*lines, "", ""])
         if " " in target or not head.isascii() or not all(map(str.isprintable, lines)):
-            # Headers may hold passwords.
+            # The message leaves out headers, which may contain passwords.
             raise ValueError(f"no request of HTTP: {method} {target!r}, or one of its headers")
         return head.encode()
 
     @cached_property
     def _told_host(self) -> str:
-        """The header that names the server, without the port where everybody knows it."""
+        """The Host header, without the scheme's default port."""
         _, _, there = self.address.partition("://")
         if self._port == (HTTP_PORT if self._trust is None else HTTPS_PORT):
             there = there.removesuffix(f":{self._port}")
         if not there.isascii():
-            # The name alone: a port would be taken for the end of it.
+            # Encode the name alone: IDNA would take a port as a part of it.
             there = there.replace(self._host, self._host.encode("idna").decode())
         return f"Host: {there}"
 
     def _connected(self, seconds: float) -> socket.socket:
-        """Return a connection that nobody else has: one of before, or a new one."""
+        """Return an idle connection, or a new one."""
         if self._process != os.getpid():
-            # A fork sees its parent's, and would read the answers to its parent's requests.
+            # A forked process shares its parent's connections, and would read the responses to its parent's requests.
             self.close()
             self._process = os.getpid()
         while self._idle:
@@ -164,7 +165,7 @@ class Connections:
             except IndexError:
                 # Another thread has taken it.
                 break
-            # One that has something to say that nobody asked for is being closed.
+            # A connection with unrequested data is being closed by the server.
             if not wait_for_read(connection, timeout=0):
                 return connection
             connection.close()
@@ -173,7 +174,7 @@ class Connections:
             try:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 if self._trust is not None:
-                    # An end that the server has not declared may be anybody's, who cuts an answer off.
+                    # Without the TLS closing alert, an attacker could truncate a response.
                     connection = self._context.wrap_socket(
                         connection, server_hostname=self._host, suppress_ragged_eofs=False
                     )
@@ -191,20 +192,20 @@ class Connections:
         context = ssl.create_default_context(
             cafile=None if is_folder else authorities, capath=authorities if is_folder else None
         )
-        # The name that counts is the alternative one, as everywhere now (RFC 9110, 4.3.4).
+        # Only the subject alternative name counts, as in all current clients (RFC 9110, 4.3.4).
         context.hostname_checks_common_name = False
         if not self._trust:
-            # It was asked for; the documentation says what it means.
+            # The user has switched verification off; the documentation explains the risk.
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return context
 
     def close(self) -> None:
-        """Close the connections; a later request opens others."""
+        """Close the connections; a later request opens new ones."""
         _close(self._idle)
 
 
 def _send(connection: socket.socket, head: bytes, body: bytes | None) -> None:
-    # A server that reads no further may have answered; over TLS its going has a name of its own.
+    # A server that stops reading may have responded already; over TLS, its closing raises SSLEOFError.
     with suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
         try:
             if body is None or len(body) <= _AT_ONCE:
@@ -213,63 +214,63 @@ def _send(connection: socket.socket, head: bytes, body: bytes | None) -> None:
                 connection.sendall(head)
                 whole = memoryview(body)
                 for at in range(0, len(body), _AT_ONCE):
-                    # Each has the time for which the server may take nothing, which is none for the whole.
+                    # The timeout applies to each part; the whole body has none.
                     connection.sendall(whole[at : at + _AT_ONCE])
         except TimeoutError as error:
             raise UntakenError(str(error)) from error
 
 
 class _Answer:
-    """An answer as it comes.
+    """Parser of a response that arrives in parts.
 
     Args:
-        has_body: Whether a body follows whose length is told; none does where only the head was asked for.
+        has_body: Whether a body follows the headers; a response to HEAD has none, whatever its length header says.
 
     Attributes:
-        is_whole: Whether all of it is there.
-        leaves_open: Whether another request may be sent over its connection.
+        is_whole: Whether the response is complete.
+        leaves_open: Whether the connection may be used for another request.
     """
 
     def __init__(self, *, has_body: bool) -> None:
         self._has_body, self.is_whole, self.leaves_open = has_body, False, False
         self._status, self._beside = 0, 0
         self._headers: dict[str, str] = {}
-        # It grows in place and gives away what it holds, where a list of parts and their sum take twice the memory.
+        # BytesIO grows in place and returns its buffer without a copy; joining a list of parts takes twice the memory.
         self._body = io.BytesIO()
-        # It calls the methods that begin with `on_`.
+        # The parser calls the methods whose names begin with `on_`.
         self._parser = HttpResponseParser(self)
 
     def close(self) -> None:
-        """Leave the parser; holding each other, both would hold the body until garbage is collected."""
+        """Drop the parser: the reference cycle would keep the body in memory until garbage collection."""
         del self._parser
 
     def take(self, some: bytes) -> None:
-        """Take what was read, nothing where the connection has ended.
+        """Parse received bytes; empty bytes mean that the connection has ended.
 
         Raises:
-            HttpParserError: This is no HTTP, or not one answer.
-            EOFError: It ends in the middle.
+            HttpParserError: The bytes are not HTTP, or not a single response.
+            EOFError: The response is incomplete.
         """
         self._beside += len(some)
         if some:
             try:
                 self._parser.feed_data(some)
             except HttpParserCallbackError as error:
-                # What a method of ours has raised, or Ctrl-C in it.
+                # Raise the exception of the callback itself, for example KeyboardInterrupt.
                 raise error.__context__ or error from None
         elif not self._status or {"content-length", "transfer-encoding"} & self._headers.keys():
             raise EOFError("the connection ended before the answer did")
         else:
-            # Nothing else says where it ends.
+            # Without a length, the end of the connection ends the response.
             self.is_whole = True
         if self._beside > _MOST_BESIDE:
             raise HttpParserError(f"more than {_MOST_BESIDE:,} bytes beside a body")
 
     def told(self) -> Told:
-        """Return it, once it is whole.
+        """Return the complete response.
 
         Raises:
-            OSError: It is packed, and damaged.
+            OSError: The compressed body is damaged.
         """
         content = self._body.getvalue()
         if self._headers.get("content-encoding") == "gzip":
@@ -277,37 +278,37 @@ class _Answer:
         return Told(self._status, self._headers, content)
 
     def on_message_begin(self) -> None:
-        """Begin; what comes behind the answer, nobody asked for."""
+        """Begin a response; a second one was not requested."""
         if self.is_whole:
             raise HttpParserError("more than one answer")
         self._headers = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; what stands behind the chunks as one must not replace it (RFC 9110, 6.5.1)."""
+        """Store a header; trailers after the chunks must not replace headers (RFC 9110, 6.5.1)."""
         if not self._status:
             self._headers[name.decode("latin-1").lower()] = value.decode("latin-1").rstrip(" \t")
 
     def on_headers_complete(self) -> None:
-        """Know the status, and that all is there where no body comes."""
+        """Store the status; a response without a body is complete."""
         self._status, self.leaves_open = self._parser.get_status_code(), self._parser.should_keep_alive()
         self.is_whole = not self._has_body and self._status >= 200
 
     def on_body(self, some: bytes) -> None:
-        """Take some of the body."""
+        """Append to the body."""
         if not self._has_body:
             raise HttpParserError("a body where only the head was asked for")
         self._beside = 0
         self._body.write(some)
 
     def on_message_complete(self) -> None:
-        """Know that all is there; but behind a status below 200 comes the answer (RFC 9110, 15.2)."""
+        """End the response, unless its status is below 200: then the final one follows (RFC 9110, 15.2)."""
         self.is_whole = self._status >= 200
         if not self.is_whole:
             self._status = 0
 
 
 def _close(connections: deque[socket.socket]) -> None:
-    # Other threads may take some meanwhile.
+    # Other threads may take connections at the same time.
     with suppress(IndexError):
         while True:
             connections.pop().close()

@@ -1,7 +1,7 @@
-"""What is counted among the documents that a plan matches: the questions that an engine takes, and its answers.
+"""Facets of a plan's hits: the types of requests to an engine, and of its results.
 
-An engine answers all questions of a request at once, exactly where its documents lie in one place; docs/alfresco.md
-says where a cluster's counts may be too small.
+An engine computes all facets of a request at once, exactly if its documents are in one place; docs/alfresco.md explains
+when counts of a cluster may be too small.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from whorl.planning.clauses import Kind, Value
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """How many of the documents another plan matches, too."""
+    """Number of hits that another plan matches too."""
 
     node: BoundNode
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The whole values of a field, each with how many of the documents have it.
+    """Whole values of a field with their document counts.
 
     Args:
-        kind: How the field keeps them; not as words.
-        place: The engine's name for where.
-        most: How many values, at least 1.
-        least: Documents that a value has, at least 1.
-        is_by_value: Whether the smallest value comes first; otherwise the most frequent one does, and of equally
-            frequent ones the smallest. Texts are ordered by code point.
-        beginning: What they begin with, of a field of texts.
-        within: Questions about the documents of each value.
+        kind: The kind of the field's values; not words.
+        place: The engine's name of the field.
+        most: Maximum number of values, at least 1.
+        least: Minimum document count of a value, at least 1.
+        is_by_value: Whether to sort by ascending value; the default is by descending count, then ascending value. Texts
+            are sorted by code point.
+        beginning: Prefix of the values of a text field.
+        within: Facets of the documents of each value.
     """
 
     kind: Kind
@@ -47,7 +47,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The statistics of a field of numbers; a value that a document has twice may count once or twice."""
+    """Statistics of a numeric field; a value that a document has twice may count once or twice."""
 
     kind: Kind
     place: str
@@ -58,7 +58,7 @@ Facet: TypeAlias = Matching | Values | Numbers
 
 @dataclass(frozen=True, slots=True)
 class ValueCount:
-    """A value, how many documents have it, and what was asked about these."""
+    """A value, its document count, and the facets of these documents."""
 
     value: Value
     count: int
@@ -67,14 +67,14 @@ class ValueCount:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What there is to say of some numbers.
+    """Statistics of a set of numbers.
 
     Args:
-        count: How many there are.
-        smallest: The smallest; 0 where there are none.
-        largest: The largest; likewise.
-        total: Their sum.
-        squares: The sum of their squares.
+        count: Number of values.
+        smallest: The smallest value; 0 for an empty set.
+        largest: The largest value; 0 for an empty set.
+        total: Sum of the values.
+        squares: Sum of the squares of the values.
     """
 
     count: int = 0
@@ -85,16 +85,17 @@ class Statistics:
 
     @classmethod
     def read(cls, *told: Any) -> Statistics:
-        """Return statistics of what a server tells, in their order; of no numbers some may be None.
+        """Return statistics from a server's numbers, in the order of the attributes; None, for an empty set, becomes 0.
 
         Raises:
-            TypeError: A part is no number; likewise ValueError.
+            TypeError: A part is not a number.
+            ValueError: A part cannot be converted to a number.
         """
         count, *others = (0 if each is None else each for each in told)
         return cls(int(count), *map(float, others))
 
     def with_others(self, other: Statistics) -> Statistics:
-        """Return the statistics of two sets of numbers together."""
+        """Return the statistics of the union of two sets of numbers."""
         if not (self.count and other.count):
             return self if self.count else other
         return Statistics(
@@ -107,12 +108,12 @@ class Statistics:
 
     @property
     def mean(self) -> float:
-        """The mean; 0 of no numbers."""
+        """The mean; 0 for an empty set."""
         return self.total / self.count if self.count else 0.0
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of a sample; 0 of fewer than two numbers.
+        """The standard deviation of a sample; 0 for fewer than two numbers.
 
         Source: Solr's StatsComponent, sqrt((n * sum of squares - sum²) / (n * (n - 1))).
         """
@@ -122,5 +123,5 @@ class Statistics:
         return math.sqrt(max(spread, 0.0) / (self.count * (self.count - 1)))
 
 
-#: What a question is answered with, in the order of the three.
+#: Results of the three types of facets, in their order.
 Counted: TypeAlias = int | tuple[ValueCount, ...] | Statistics

@@ -1,4 +1,4 @@
-"""What a doctor says of a collection or an index: one thing that was seen, how much it matters, and what to do."""
+"""Finding of a check of a collection or index: an observation, its severity and a remedy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Level(Enum):
-    """How much a finding matters."""
+    """Severity of a finding."""
 
     OK = "ok"
     NOTE = "note"
@@ -17,13 +17,13 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was seen.
+    """One observation.
 
     Args:
-        level: How much it matters.
-        code: A name for programs; never reused for something else.
-        message: What was seen and why it matters.
-        remedy: What to do, or "".
+        level: Severity.
+        code: Identifier for programs; never reused for something else.
+        message: The observation and its consequence.
+        remedy: Recommended action, or "".
     """
 
     level: Level
@@ -41,6 +41,6 @@ class Finding:
 
 
 def worst_first(findings: list[Finding]) -> list[Finding]:
-    """Return findings in the order in which they are shown: errors first, notes last."""
+    """Return findings in display order: errors first, notes last."""
     order = [Level.ERROR, Level.OK, Level.WARNING, Level.NOTE]
     return sorted(findings, key=lambda finding: order.index(finding.level))

@@ -1,4 +1,4 @@
-"""How a document carries the mark of its cluster among its properties."""
+"""Cluster labels among a document's properties."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
 
 
 def mark_in(properties: Mapping[str, PropertyValue | Sequence[PropertyValue]]) -> Mark | None:
-    """Return the mark among properties; None where they hold none, or a part of one."""
+    """Return the cluster label among properties; None if it is missing or incomplete."""
     cluster, is_principal = _first(properties.get(CLUSTER)), _first(properties.get(IS_PRINCIPAL))
     return Mark(cluster, is_principal) if isinstance(cluster, str) and isinstance(is_principal, bool) else None
 
@@ -18,12 +18,12 @@ def mark_in(properties: Mapping[str, PropertyValue | Sequence[PropertyValue]]) -
 def marks_in(
     documents: Mapping[str, Mapping[str, PropertyValue | Sequence[PropertyValue]]],
 ) -> dict[str, Mark]:
-    """Return the marks of documents by their ids, of those that have one among their properties."""
+    """Return the cluster labels among documents' properties, by id; documents without one are left out."""
     return {each: mark for each, properties in documents.items() if (mark := mark_in(properties)) is not None}
 
 
 def marked(document: Document, mark: Mark | None) -> Document:
-    """Return a document with a mark among its properties, or with none."""
+    """Return a document with a cluster label among its properties, or without one."""
     others = {name: values for name, values in document.properties.items() if name not in (CLUSTER, IS_PRINCIPAL)}
     own: dict[str, PropertyValue] = {}
     if mark is not None:
@@ -32,5 +32,5 @@ def marked(document: Document, mark: Mark | None) -> Document:
 
 
 def _first(value: PropertyValue | Sequence[PropertyValue] | None) -> object:
-    """Return a value, of several the first."""
+    """Return a value, or the first of several."""
     return next(iter(value), None) if isinstance(value, tuple | list) else value

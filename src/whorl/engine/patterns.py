@@ -1,4 +1,4 @@
-"""Patterns whose automata have more states than a search server makes, or than a query may have."""
+"""Wildcard patterns whose automata have too many states for a search server."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from whorl.query.ast import Joker, Pattern, as_typed
 
 
 def doublings(pattern: Pattern) -> int:
-    """Return how often a pattern doubles the states of its automaton.
+    """Count the doublings of states in a pattern's automaton.
 
-    Each ? does that stands behind a letter behind a *: that letter may have been any of those before.
+    A ? does so if it follows a letter that follows a *, since that letter may have been any of the previous ones.
 
     >>> doublings(("a", Joker.ONE, Joker.ANY, "b", Joker.ONE, Joker.ONE))
     2
@@ -32,10 +32,10 @@ def doublings(pattern: Pattern) -> int:
 
 @contextmanager
 def refusals_explained(plan: BoundPlan) -> Iterator[None]:
-    """Tell that Lucene refuses a pattern of the plan that is run as an error of the query.
+    """Turn Lucene's refusal of a pattern in the plan into an error of the query.
 
     Raises:
-        UnsupportedQueryError: It does; the message names the pattern that comes to the most states.
+        UnsupportedQueryError: Lucene refuses a pattern; the message names the pattern with the most states.
     """
     try:
         yield

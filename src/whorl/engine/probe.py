@@ -1,9 +1,9 @@
-"""A text that tells how an analysis breaks and folds words, for engines whose tokens others make."""
+"""Probe text that reveals how an analysis breaks and folds words, for engines that do not use whorl's own tokens."""
 
 from __future__ import annotations
 
-#: Tells the profiles apart (a colon between letters, a letter that is new in Unicode 15 and one that is new in 16), and
-#: from chains that break or fold in other ways, leave out markup, common words or long ones, or cut endings off.
+#: Distinguishes the word-break profiles (a colon between letters, a letter that is new in Unicode 15 and another from
+#: 16), and rejects analyses that break or fold differently, remove markup, stop words or long words, or stem words.
 PROBE = (
     "one:two \U00011f04\U00011f05 three \U00010d4e\U00010d4f, (Don't) 3.14 x_y Straße ﬁne 中文 – naïve; "
     "The houses of John's churches are running <b>out</b> of R&amp;D, wi-fi; l'été et des eaux, der Hund und die "

@@ -1,4 +1,4 @@
-"""The seam between whorl and whatever holds the documents: the Engine protocol and the values that cross it."""
+"""The interface between whorl and its stores: the Engine protocol and the types of its arguments and results."""
 
 from __future__ import annotations
 
@@ -6,28 +6,31 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from whorl.engine.facets import Counted, Facet
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnow import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
-from whorl.planning.build import BoundPlan
+from whorl.planning.build import BoundNode, BoundPlan
 from whorl.planning.fields import Fields
 
-#: Documents in a portion of a scan: their sketches take some megabytes.
+#: Documents per batch of a scan; their sketches take some megabytes.
 SCANNED_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Documents that a plan finds, to be verified.
+    """Documents that match a plan, before verification.
 
     Args:
-        total: How many there are in all.
-        found: Some of them, in the order of `Page`: hits, and their sketches, None for a document that lost its own
-            meanwhile.
-        warnings: What the user should know beside them.
+        total: Number of all matching documents.
+        found: Some of them, in the order of `Page`: hits with their sketches, None for a document that has lost its
+            sketch in the meantime.
+        warnings: Warnings for the user.
     """
 
     total: int
@@ -37,11 +40,11 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a calibrated search costs an engine, in microseconds.
+    """Costs of a calibrated search on an engine, in microseconds.
 
     Args:
-        look_up: A token looked up in the whole index.
-        candidate: A candidate, from its record to the judgement on its sketch.
+        look_up: Cost of looking up a token in the whole index.
+        candidate: Cost of a candidate, from reading its record to comparing its sketch.
     """
 
     look_up: float
@@ -50,11 +53,11 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """One portion of all documents of a store.
+    """One batch of a scan over all documents of a store.
 
     Args:
-        documents: Ids, names and sketches, None for a document without one.
-        mark: What `scan` takes to go on behind them.
+        documents: Ids, names and sketches, None for a document without a sketch.
+        mark: The argument of `scan` to continue after this batch.
     """
 
     documents: tuple[tuple[str, str, Sketch | None], ...]
@@ -63,56 +66,71 @@ class Scanned:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a document says of the cluster that it is in.
+    """Cluster label of a document.
 
     Args:
         cluster: The cluster's id: that of its first document.
-        is_principal: Whether the document stands for it.
+        is_principal: Whether the document represents the cluster.
     """
 
     cluster: str
     is_principal: bool
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PassageHolders:
+    """Documents and their passage hashes, as pairs.
+
+    Args:
+        ids: The documents.
+        owners: The document of each pair, as its position in `ids`; int64 array of shape (pairs,).
+        numbers: The passage hash of each pair, as its position among the requested ones; int64 array of shape (pairs,).
+    """
+
+    ids: tuple[str, ...]
+    owners: npt.NDArray[np.int64]
+    numbers: npt.NDArray[np.int64]
+
+
 class Marks(Protocol):
-    """What the documents of a store say of their clusters: the fields CLUSTER and IS_PRINCIPAL of `whorl.model`."""
+    """Cluster labels of a store's documents: the fields CLUSTER and IS_PRINCIPAL of `whorl.model`."""
 
     def prepare(self) -> None:
-        """See to it that marks can be written, and that the engine's own queries can collapse every document.
+        """Make sure that labels can be written and that the engine's own queries can collapse every document.
 
         Raises:
-            SchemaError: They cannot; the message says why and what would work.
-            StoreError: The store may not be written to.
+            SchemaError: They cannot; the message gives the reason and a remedy.
+            StoreError: The store is read-only.
         """
         ...
 
     def everything(self) -> Iterator[Mapping[str, Mark]]:
-        """Yield all marks there are by the ids of their documents, a portion at a time."""
+        """Yield all labels by document id, a batch at a time."""
         ...
 
     def of(self, ids: Collection[str]) -> Mapping[str, Mark]:
-        """Return the marks of documents, by id, of those that have one."""
+        """Return the labels of documents by id; documents without one are left out."""
         ...
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
-        """Return how many documents of each cluster match a plan, of those that have any; exact wherever they lie."""
+        """Return the exact number of documents per cluster that match a plan; empty clusters are left out."""
         ...
 
     def write(self, changes: Mapping[str, Mark | None]) -> None:
-        """Give documents marks, or take them away (None); they are safe when this returns.
+        """Set or remove (None) the labels of documents; the changes are durable when this returns.
 
-        Nothing else of a document changes. Those that are gone, or that somebody changes meanwhile, are left alone.
+        Nothing else in a document changes. Documents that were deleted or change at the same time are left alone.
         """
         ...
 
 
 class Engine(Protocol):
-    """What whorl needs of a search engine.
+    """Search engine of a store.
 
-    Every method raises EngineError, StoreError or StoppedError, and nothing else; but what runs or explains a plan also
-    UnsupportedQueryError, where that looks up more than the engine can at once.
+    Every method raises EngineError, StoreError or StoppedError, and nothing else; methods that run or explain a plan
+    also raise UnsupportedQueryError, if the plan looks up more than the engine can at once.
 
-    What a user calls a document is a reference, which `resolve` turns into an id; every other method takes ids.
+    Users name documents by references, which `resolve` turns into ids; all other methods take ids.
     """
 
     @property
@@ -121,7 +139,7 @@ class Engine(Protocol):
         ...
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Store documents, replacing those of the same id; they are safe when this returns.
+        """Store documents, replacing those with the same ids; they are durable when this returns.
 
         Raises:
             DocumentError: At least one of them cannot be stored here.
@@ -129,24 +147,24 @@ class Engine(Protocol):
         ...
 
     def refresh(self) -> None:
-        """Make everything stored so far searchable."""
+        """Make all documents stored so far searchable."""
         ...
 
     def delete(self, ids: Collection[str]) -> int:
-        """Delete documents, at once; return how many there were."""
+        """Delete documents immediately; return the number of deleted documents."""
         ...
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
-        """Return the digests that documents were stored with, searchable or not yet, for those that have one.
+        """Return the digests of stored documents, searchable or not; documents without one are left out.
 
         Args:
-            ids: Of the documents.
-            of_texts: Whether those of the texts that `texts` returns are wanted, where these may be older.
+            ids: The documents.
+            of_texts: Whether to return the digests that belong to the results of `texts`, which may be older.
         """
         ...
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
-        """Return the ids of the documents that references name, by reference, of those that name one.
+        """Return the ids of the documents that references name, by reference; unknown references are left out.
 
         A reference is an id, a DBID or a reference to a node, see `whorl.engine.references`.
         """
@@ -161,49 +179,63 @@ class Engine(Protocol):
         ...
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
-        """Return the stored texts of documents, by id, of those that have one; an empty text is none.
+        """Return the stored texts of documents, by id; documents with an empty text or none are left out.
 
         Raises:
-            SchemaError: No document of this store has its text in it.
+            SchemaError: This store keeps no texts.
         """
         ...
 
     @property
     def sketch_scheme(self) -> SketchScheme | None:
-        """The scheme of the sketches beside the tokens, None where the documents of this store have none."""
+        """The scheme of the sketches; None if the documents of this store have none."""
         ...
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """By what passages are found with certainty, None where the store has not been told to keep it."""
+        """The scheme of the passages; None if the store does not keep passages for certain look-up."""
         ...
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Return how many documents have each of some numbers of passages; a few that were deleted may be counted."""
+        """Return the number of documents for each passage hash; a few deleted documents may be counted."""
+        ...
+
+    def passage_holders(
+        self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
+    ) -> PassageHolders:
+        """Return the documents that have any of the passage hashes.
+
+        Args:
+            counts: Document count of each passage hash, from `passage_counts`.
+            most: A hash with more documents than this adds no documents: it is only looked up in the documents of other
+                hashes and in `among`.
+            among: Ids of further documents.
+            left_out: Documents to leave out.
+        """
         ...
 
     @property
     def costs(self) -> Costs | None:
-        """By what calibrated searches are planned; None where look-ups are so cheap that precision alone counts."""
+        """Costs for the planning of calibrated searches; None if look-ups are so cheap that only precision matters."""
         ...
 
     def largest_size(self) -> int | None:
-        """Return the distinct shingles of the largest document, None where that is not known or there is none.
+        """Return the number of distinct shingles of the largest document; None if unknown or if there are no documents.
 
         It may be some seconds old.
         """
         ...
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
-        """Return the sketches of documents, by id, of those that have one."""
+        """Return the sketches of documents by id; documents without one are left out."""
         ...
 
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Return how many distinct shingles documents have, by id, of those that have a sketch."""
+        """Return the numbers of distinct shingles of documents by id; documents without a sketch are left out."""
         ...
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
-        """Return what `resolve` and `signatures` do, at once: ids, and signatures or None, by reference.
+        """Combine `resolve` and `signatures`: return ids, with signatures or None, by reference.
 
         Args:
             wanted: References, each with whether the order of its tokens matters to the caller.
@@ -211,49 +243,53 @@ class Engine(Protocol):
         ...
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        """Return what `resolve` and `sketches` do, at once: ids, and sketches or None, by reference."""
+        """Combine `resolve` and `sketches`: return ids, with sketches or None, by reference."""
         ...
 
     def scan(self, mark: str = "") -> Iterator[Scanned]:
-        """Yield all documents with their sketches, in the order of their ids, a portion at a time.
+        """Yield all documents with their sketches, in the order of their ids, a batch at a time.
 
         Args:
-            mark: Of the last portion that was taken, to go on behind it; "" to begin.
+            mark: The mark of the last batch taken, to continue after it; "" to begin.
         """
         ...
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
-        """Run a bound plan as `search` does, and return its hits with their sketches.
+        """Run a bound plan like `search`, and return its hits with their sketches.
 
         Args:
             plan: The plan.
             start: Hits before the page.
-            rows: Hits on it.
-            in_order: Whether equal scores come by their ids, so that pages fit together; to order them takes time.
+            rows: Hits on the page.
+            in_order: Whether to sort equal scores by id, so that pages fit together; sorting takes time.
         """
         ...
 
     def sign(self, text: str) -> Signature:
-        """Return the signature that a text would have in this store, its tokens as the store tells them apart."""
+        """Return the signature that a text would have in this store, under the store's tokenisation."""
         ...
 
-    def fields(self) -> Fields:
-        """Return the fields that documents have here; some seconds old at most, and never older than `refresh`."""
+    def fields(self, *, latest: bool = False) -> Fields:
+        """Return the fields of the documents, at most some seconds old and never older than the last `refresh`.
+
+        Args:
+            latest: Whether the result may be at most a second old, because a field was missing from an older one.
+        """
         ...
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
-        """Return what is stored of the documents of these ids, by id, of those that there are."""
+        """Return the stored names and properties of documents by id; missing documents are left out."""
         ...
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
-        """Run a bound plan; without an order, the best score comes first, and equal ones by their ids."""
+        """Run a bound plan; the default order is by descending score, then by id."""
         ...
 
     def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[Counted, ...]:
-        """Return what is counted among the documents that a plan matches, an answer for each question.
+        """Return the facets of a plan's hits, one result per facet.
 
         Raises:
-            ParameterError: The engine cannot name a field, or the beginning of its values, in such a question.
+            ParameterError: The engine cannot express a field's name or a prefix of its values in a facet.
         """
         ...
 
@@ -263,13 +299,28 @@ class Engine(Protocol):
 
     @property
     def marks(self) -> Marks:
-        """What its documents say of their clusters."""
+        """The cluster labels of its documents."""
         ...
 
     def count(self) -> int:
-        """Return how many documents the store holds."""
+        """Return the number of documents in the store."""
+        ...
+
+    def index_lag(self) -> int:
+        """Return the number of stored or deleted documents that are missing from the index.
+
+        It is 0 while a writer is active, which makes them searchable, and for servers that maintain their own index.
+        """
+        ...
+
+    def verify(self) -> bool:
+        """Compare all files of the store with their checksums; return False if a server maintains them.
+
+        Raises:
+            StoreError: A file differs from its checksum.
+        """
         ...
 
     def close(self) -> None:
-        """Release what the engine holds open."""
+        """Release the resources of the engine."""
         ...

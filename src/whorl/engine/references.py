@@ -1,4 +1,4 @@
-"""What the text behind `FINGERPRINT:` may name: a document's id, Alfresco's DBID, or a node reference."""
+"""References after `FINGERPRINT:`: a document's id, Alfresco's DBID, or a node reference."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 #: "key" is an id of the store itself, "dbid" the property DBID, "noderef" the property LID.
 Role: TypeAlias = Literal["key", "dbid", "noderef"]
 
-#: How Alfresco writes a reference to a node of its main store.
+#: Prefix of Alfresco's references to nodes of its main store.
 NODEREF_PREFIX = "workspace://SpacesStore/"
 
 _NUMBER = re.compile(r"[0-9]+")
@@ -16,7 +16,7 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def candidates(reference: str) -> tuple[tuple[Role, str], ...]:
-    """Return what a reference may mean, the first that exists being meant.
+    """Return the possible meanings of a reference; the first that exists is the right one.
 
     Digits are a DBID before they are an id, as in Alfresco, whose users paste either.
     Source: Solr4QueryParser.createFingerPrintQuery.

@@ -1,4 +1,4 @@
-"""Requests to a search server that are sent again where they may succeed in a moment, in the time that there is."""
+"""Retries of requests to a search server after temporary failures, within the request's deadline."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import TypeVar
 from whorl.context import seconds_left, trace
 from whorl.errors import EngineUnavailableError
 
-#: The pause before the first repetition is about this, before each further one twice as long, up to the other.
+#: Approximate pause before the first retry, doubled before each further one, and the longest pause.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 2.0
 
 _Answered = TypeVar("_Answered")
 
 
 def repeated(send: Callable[[], _Answered], retries: int) -> _Answered:
-    """Send a request, and again where that may succeed in a moment; each is noted in the request's trace.
+    """Send a request, with retries after temporary failures; each attempt is recorded in the request's trace.
 
-    All of them can be sent again: questions change nothing, and documents and ids replace what an earlier attempt has
-    left.
+    All requests may be repeated: queries change nothing, and documents and ids replace the result of an earlier
+    attempt.
 
     Args:
-        send: Sends it once; its passing errors say so (`EngineUnavailableError.is_passing`).
-        retries: How often it is repeated, at most.
+        send: Sends the request once; raises temporary failures with `EngineUnavailableError.is_passing`.
+        retries: Maximum number of retries.
 
     Raises:
-        EngineUnavailableError: That of the last attempt, which is made while there is time for one more.
+        EngineUnavailableError: The failure of the last attempt; there are no retries after the deadline.
     """
     noted = trace()
     for repetition in itertools.count(1):
@@ -48,9 +48,9 @@ def repeated(send: Callable[[], _Answered], retries: int) -> _Answered:
 
 
 def pause_before(repetition: int) -> float:
-    """Return how many seconds to wait before a repetition, counted from 1.
+    """Return the pause before a retry in seconds; retries count from 1.
 
-    Half of the pause is chance, so that those who failed together do not come back together. Source: Brooker,
+    Half of the pause is random, so that clients that failed together do not return together. Source: Brooker,
     "Exponential Backoff and Jitter", AWS Architecture Blog, 2015 ("equal jitter").
     """
     longest = min(_FIRST_PAUSE_SECONDS * 2.0 ** (repetition - 1), _LONGEST_PAUSE_SECONDS)

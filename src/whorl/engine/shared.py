@@ -1,4 +1,4 @@
-"""What threads share that use one collection: its commits, and answers that are good for a while."""
+"""Group commit and time-limited caching for threads that share a collection."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ _Answer = TypeVar("_Answer")
 
 
 class Remembered(Generic[_Answer]):
-    """An answer that is asked for again after a while; of threads that want it at once, one asks.
+    """Value that is fetched again after a time to live; if several threads need it at once, one fetches it.
 
     Args:
-        ask: Asks for it, given the answer before, None at first.
-        seconds: How long it is good for.
+        ask: Fetches the value; its argument is the previous value, None at first.
+        seconds: Time to live.
     """
 
     def __init__(self, ask: Callable[[_Answer | None], _Answer], seconds: float) -> None:
-        # Reentrant: an answer may need another part of the same collection.
+        # Reentrant, because fetching may need another cached value of the same collection.
         self._ask, self._seconds, self._lock = ask, seconds, threading.RLock()
         self._good_until = -math.inf
         self._answer: _Answer | None = None
 
     def __call__(self) -> _Answer:
-        # A search asks a dozen times; the answer is there before it is said to be good.
+        # No lock for the usual case, since a search reads it a dozen times; the value is set before its expiry time.
         if time.monotonic() > self._good_until:
             with self._lock:
                 if time.monotonic() > self._good_until:
@@ -36,19 +36,25 @@ class Remembered(Generic[_Answer]):
                     self._good_until = time.monotonic() + self._seconds
         return cast(_Answer, self._answer)
 
+    def renewed(self, seconds: float) -> _Answer:
+        """Return a value that is at most `seconds` old."""
+        if time.monotonic() > self._good_until - self._seconds + seconds:
+            self.forget()
+        return self()
+
     def forget(self) -> None:
-        """Ask again the next time."""
+        """Fetch the value again at the next call."""
         self._good_until = -math.inf
 
 
 class SharedCommit:
-    """Commits what was sent before; of those who wait for their turn together, one does it for all.
+    """Group commit: one of the threads that wait for their turn together commits for all of them.
 
-    A thread needs a commit that begins after it has asked: one that was under way already may not have seen its
-    documents. Known from databases as group commit.
+    A thread needs a commit that begins after its call, because a commit already under way may have missed its
+    documents.
 
     Args:
-        commit: Makes everything sent so far searchable.
+        commit: Makes all documents sent so far searchable.
     """
 
     def __init__(self, commit: Callable[[], None]) -> None:
@@ -58,12 +64,14 @@ class SharedCommit:
         self._error: EngineError | None = None
 
     def __call__(self) -> None:
-        """Return when a commit has ended that began after this call.
+        """Wait for the end of a commit that began after this call.
 
         Raises:
-            EngineError: It failed; all who shared it are told, or each would wait for a silent Solr in turn.
+            EngineError: The commit failed. All threads that shared it get the error, instead of waiting for a silent
+                Solr in turn.
         """
-        # Reading it is enough: who counts it up at this moment has begun after us or before us, and we take the later.
+        # No lock is needed to read it: a commit that begins at this moment may count as earlier or later, and this
+        # thread waits for the later one.
         wanted = self._begun + 1
         with self._turn:
             if self._ended < wanted:
@@ -73,7 +81,7 @@ class SharedCommit:
                     self._commit()
                 except EngineError as error:
                     self._error = error
-                # Whatever else is raised is this caller's own, as Ctrl-C is: the next one commits again.
+                # Other exceptions, such as KeyboardInterrupt, concern this caller only; the next thread commits again.
                 self._ended = self._begun
             if self._error is not None:
                 raise self._error

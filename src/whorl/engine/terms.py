@@ -1,9 +1,9 @@
-"""How words and values are spelled as terms of the index, and the regular expressions that fit many of them.
+"""Encoding of words and values as index terms, and regular expressions that match many terms.
 
-tantivy's schemas cannot grow and properties can be called anything, so their words stand in one tantivy field and all
-whole values in another, each behind the name of its own field; name and content have fields of their own. The
-expressions are for patterns with jokers and for ranges, which tantivy cannot ask of texts otherwise; it reads them as
-Python's `re` does, but for `compiled`.
+tantivy's schemas cannot grow and properties can have any name, so one tantivy field holds the words of all properties
+and another all whole values, each prefixed with the name of the field; name and content have their own fields. The
+expressions serve wildcard patterns and ranges, which tantivy does not support on texts otherwise; except those of
+`compiled`, they mean the same to tantivy as to Python's `re`.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from whorl.planning.clauses import Kind, Value
 from whorl.planning.values import whole
 from whorl.query.ast import Joker, Pattern
 
-#: Fields whose words have a tantivy field to themselves, and the one for the words of all others.
+#: Fields whose words have their own tantivy field, and the tantivy field for the words of all others.
 OWN_FIELDS, OTHER_FIELDS = ("name", "content"), "words"
-#: Where tantivy cuts, so that no term holds it.
+#: tantivy splits at this character, so no term contains it.
 BETWEEN_WORDS = " "
-#: Control characters, which neither words nor fields hold: what stands behind a field; in the place of a word that was
-#: folded to nothing; in that of a blank within a word; before a digest.
+#: Control characters, which neither words nor field names contain: after a field name; in place of a word that was
+#: folded to nothing; in place of a blank within a word; before a digest.
 _AFTER_FIELD, _EMPTY, _BLANK, _DIGEST = "\x1f", "\x1e", "\x1c", "\x1d"
 _ODD = re.compile(r"[\t\n\f\r\x1c-\x1f]")
-#: tantivy drops terms of 64 KB without a word. Of a longer field or word its beginning is kept, and a digest of all.
+#: tantivy silently drops terms of 64 KB, so longer field names and words are shortened to a prefix and a digest.
 _LONGEST_PART, _BEGINNING = 1000, 200
-#: Characters of a text whose words are sooner found one by one than numpy has started.
+#: Maximum length of a text, in characters, for a plain loop over its words, which is faster than numpy then.
 _SHORT = 500
 _LETTERS: Mapping[Kind, str] = {
     Kind.TEXT: "w",
@@ -50,17 +50,17 @@ _FIRST, _LAST = "\0", "\U0010ffff"
 
 
 def place(field: str) -> tuple[str, str]:
-    """Return tantivy's field of a field's words, and what their terms begin with."""
+    """Return the tantivy field of a field's words, and the prefix of their terms."""
     return (field, "") if field in OWN_FIELDS else (OTHER_FIELDS, f"{_part(field)}{_AFTER_FIELD}")
 
 
 def term(field: str, word: str) -> str:
-    """Return the one term for a word in a field; a field's name holds no control characters."""
+    """Return the term for a word in a field; field names contain no control characters."""
     return place(field)[1] + (_part(word) or _EMPTY)
 
 
 def joined(field: str, words: JoinedWords) -> str:
-    """Return the terms of a field's words, with blanks between them."""
+    """Return the terms of a field's words, separated by blanks."""
     text = words.encoded.tobytes().decode("utf-16-le")
     lengths = np.diff(words.starts) - 2
     has_blanks = text.count(BETWEEN_WORDS) > lengths.size - 1
@@ -70,29 +70,29 @@ def joined(field: str, words: JoinedWords) -> str:
 
 
 def joined_text(field: str, text: str, profile: str) -> str:
-    """Return the terms of the words of a text that is a field's value, with blanks between them."""
+    """Return the terms of the words of a text value, separated by blanks."""
     if len(text) > _SHORT:
         return joined(field, joined_words(text, profile))
     return BETWEEN_WORDS.join([term(field, word) for word in tokens(text, profile)])
 
 
 def value_term(field: str, kind: Kind, value: Value) -> str:
-    """Return the one term for a whole value of a field; values of a type are in the order of their terms."""
+    """Return the term for a whole value of a field; within a kind, terms sort like values."""
     return values_begin(field, kind) + sortable(kind, value)
 
 
 def values_begin(field: str, kind: Kind) -> str:
-    """Return what the terms of a field's whole values of a type begin with."""
+    """Return the prefix of the terms of a field's whole values of a kind."""
     return f"{_part(field)}{_AFTER_FIELD}{_LETTERS[kind]}"
 
 
 def presence(field: str, kind: Kind) -> str:
-    """Return the term of documents that have anything in a field."""
+    """Return the term of documents with any value in a field."""
     return f"{_part(field)}{_AFTER_FIELD}{_LETTERS[kind].upper()}"
 
 
 def sortable(kind: Kind, value: Value) -> str:
-    """Spell a value such that the order of the spellings is that of the values."""
+    """Encode a value as text; within a kind, the texts sort like the values."""
     match kind:
         case Kind.INTEGER | Kind.DATE:
             return f"{int(value) + (1 << 63):016x}"
@@ -104,10 +104,10 @@ def sortable(kind: Kind, value: Value) -> str:
 
 
 def read_sortable(kind: Kind, spelled: str) -> Value:
-    """Return the value that `sortable` has spelled; of a long text, what an index keeps of it.
+    """Return the value that `sortable` has encoded; for a long text, its shortened form.
 
     Raises:
-        ValueError: No value of this type is spelled so.
+        ValueError: No value of this kind is encoded this way.
 
     >>> [read_sortable(kind, sortable(kind, value)) for kind, value in ((Kind.FLOAT, -2.5), (Kind.BOOLEAN, True))]
     [-2.5, True]
@@ -133,12 +133,12 @@ def _part(text: str) -> str:
 
 
 def of_words(pattern: Pattern) -> Pattern:
-    """Return what terms look like of words that look like a pattern."""
+    """Return the pattern of terms for a pattern of words."""
     return tuple(piece if isinstance(piece, Joker) else piece.replace(BETWEEN_WORDS, _BLANK) for piece in pattern)
 
 
 def expression(pattern: Pattern) -> str:
-    """Return the expression for what looks like a pattern.
+    """Return the regular expression of a pattern.
 
     >>> expression(("a b", Joker.ANY))
     'a b(?s:.)*'
@@ -149,9 +149,10 @@ def expression(pattern: Pattern) -> str:
 
 @lru_cache(maxsize=256)
 def compiled(pattern: Pattern) -> re.Pattern[str]:
-    """Return what matches the texts that look like a pattern, in a time that grows with their length and no faster.
+    """Return a compiled expression that matches a pattern in time linear in the length of the text.
 
-    What stands between two * is looked for once, where it comes first: no later place could be better.
+    Each segment between two * is searched once, at its first occurrence: no later occurrence could help the rest to
+    match.
 
     >>> bool(compiled(("a", Joker.ANY) * 40).fullmatch("az" * 39))
     False
@@ -168,9 +169,9 @@ def compiled(pattern: Pattern) -> re.Pattern[str]:
 
 
 def between(low: str | None, high: str | None, *, includes_low: bool, includes_high: bool) -> str | None:
-    """Return the expression for the texts of a range by code point, None where there can be none.
+    """Return the expression for the texts in a range by code point, None for an empty range.
 
-    An end that is None is open.
+    A limit that is None is open.
 
     >>> bool(re.fullmatch(between("b", "d", includes_low=True, includes_high=False), "cherry"))
     True
@@ -199,7 +200,7 @@ def between(low: str | None, high: str | None, *, includes_low: bool, includes_h
 
 
 def _above(low: str, *, is_included: bool) -> list[str]:
-    """Return what fits texts that are greater, whatever comes first in them."""
+    """Return alternatives that match the greater texts."""
     greater = [_literal(low[:at]) + each for at, letter in enumerate(low) for each in _one_of(_next(letter), _LAST)]
     return [*greater, _literal(low) + (_ANY if is_included else _ONE + _ANY)]
 
@@ -212,7 +213,7 @@ def _below(high: str, *, is_included: bool, has_empty: bool) -> list[str]:
 
 
 def _one_of(first: str | None, last: str | None) -> list[str]:
-    """Return what fits texts that begin with one of a range of characters."""
+    """Return alternatives that match texts whose first character is in a range."""
     if first is None or last is None or first > last:
         return []
     return [f"[{_literal(first)}-{_literal(last)}]{_ANY}"]
@@ -220,7 +221,7 @@ def _one_of(first: str | None, last: str | None) -> list[str]:
 
 def _next(letter: str) -> str | None:
     number = ord(letter) + 1
-    # No text that is kept holds a half of a surrogate pair.
+    # Stored texts contain no lone surrogates.
     return None if letter == _LAST else chr(0xE000 if number == 0xD800 else number)
 
 

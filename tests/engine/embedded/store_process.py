@@ -28,8 +28,9 @@ State = dict[str, str]
 
 
 def document(document_id: str, stamp: str) -> Document:
-    """A document that tells by a word which step wrote it."""
-    return Document(document_id, f"{stamp} alpha beta gamma delta {document_id} epsilon", document_id.upper())
+    """A document that tells by a word, and by the name of a property, which step wrote it."""
+    text = f"{stamp} alpha beta gamma delta {document_id} epsilon"
+    return Document(document_id, text, document_id.upper(), {f"of_{stamp}": 1})
 
 
 def step(number: int) -> tuple[list[Document], list[str]]:

@@ -36,6 +36,7 @@ def assert_state(engine: EmbeddedEngine, *allowed: State) -> None:
     assert digests in by_digest
     state = allowed[by_digest.index(dict(digests))]
     assert engine.count() == len(state)
+    assert {*engine.fields().known} - {"id", "name", "content"} == {f"of_{stamp}" for stamp in state.values()}
     assert found(engine) == sorted(state)
     for each, stamp in state.items():
         one = Bool(must=(Words(each, "id"), Words(stamp)))

@@ -79,9 +79,9 @@ def commits(monkeypatch):
     """
     numbers, commit = [], IndexWriter.commit
 
-    def counted(self, number):
+    def counted(self, number, documents):
         numbers.append(number)
-        commit(self, number)
+        commit(self, number, documents)
 
     monkeypatch.setattr(IndexWriter, "commit", counted)
     return numbers

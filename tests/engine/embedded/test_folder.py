@@ -80,7 +80,7 @@ def test_other_formats_are_refused(path):
     with sqlite3.connect(path / RECORDS) as connection:
         connection.execute("UPDATE meta SET value = '9' WHERE key = 'format'")
     connection.close()
-    with pytest.raises(StoreError, match="format 9, and this version reads format 7; use the version that made it"):
+    with pytest.raises(StoreError, match="format 9, and this version reads format 8; use the version that made it"):
         opened(path)
 
 
@@ -93,7 +93,7 @@ def test_meta_names_the_scheme(path):
         meta = dict(connection.execute("SELECT key, value FROM meta"))
     connection.close()
     sketches = SketchScheme().name
-    assert meta | {"store": ""} == {"format": "7", "scheme": SCHEME.name, "sketches": sketches, "store": ""}
+    assert meta | {"store": ""} == {"format": "8", "scheme": SCHEME.name, "sketches": sketches, "store": ""}
 
 
 def test_no_rights(path, start):

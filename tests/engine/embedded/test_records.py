@@ -189,7 +189,7 @@ def test_an_older_store_is_told(path):
         connection.execute("INSERT INTO meta VALUES ('format', '5')")
         connection.execute("CREATE TABLE document (id TEXT, name TEXT)")
     connection.close()
-    with pytest.raises(StoreError, match=r"of format 5, and this version reads format 7.*whorl upgrade .*store"):
+    with pytest.raises(StoreError, match=r"of format 5, and this version reads format 8.*whorl upgrade .*store"):
         opened(path)
 
 

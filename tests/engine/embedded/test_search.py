@@ -54,7 +54,8 @@ def test_a_similar_search_reads_the_source_and_its_candidates(engine: EmbeddedEn
         ("copy 06", "name 6"),
     ]
     assert len(found) == COUNT - 1
-    assert len(read) == 2
+    own = [statement for statement in read if "sqlite_sequence" not in statement]
+    assert len(own) == 2
 
 
 def test_fingerprints_beside_words_are_counted_together(

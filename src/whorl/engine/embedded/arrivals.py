@@ -1,4 +1,4 @@
-"""Who has come to write, so that one commit serves all who wait for it."""
+"""Register of waiting and active writer threads, so that one commit serves all of them (group commit)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class Arrivals:
-    """Threads that have something to write and wait for their turn, or have it."""
+    """Writer threads that wait for their turn or have it."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -16,9 +16,9 @@ class Arrivals:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """Be here until the block ends, however it ends."""
+        """Register the current thread as a writer until the block ends, also by an error."""
         ticket = object()
-        # Ctrl-C may come at once; a ticket that stayed would be waited for without end.
+        # Ctrl-C may come at once; a ticket that stayed would make `let_go` wait for ever.
         try:
             with self._changed:
                 self._here.add(ticket)
@@ -29,9 +29,9 @@ class Arrivals:
                 self._changed.notify_all()
 
     def let_go(self) -> None:
-        """Wait until all who are here now have gone; those who come later are not waited for.
+        """Wait until all writers registered now have left; later ones do not count.
 
-        Whoever calls this must not keep them from going: by a lock that they need, or by being one of them.
+        The caller must not block them: it must not hold a lock that they need, nor be registered itself.
         """
         with self._changed:
             first = frozenset(self._here)

@@ -1,7 +1,7 @@
-"""Clauses on fields as queries of tantivy.
+"""Translation of field clauses into tantivy queries.
 
-tantivy knows single terms, phrases, terms within some edits, and terms that match an expression of moderate size. Where
-a clause means something else, its query finds more than it means, and the words of what is found are looked at here.
+tantivy supports single terms, phrases, fuzzy terms, and terms that match a regular expression of moderate size. For any
+other clause the query matches a superset, and this module checks the words of its hits.
 """
 
 from __future__ import annotations
@@ -48,30 +48,30 @@ from whorl.planning.describe import describe_test
 from whorl.planning.patterns import distance
 from whorl.query.ast import Pattern, as_typed
 
-#: Where words are looked for when no field is named.
+#: Fields searched when a query names none.
 DEFAULT_FIELDS = ("name", "content")
 _OWN_FIELDS = {"text": "content", "TEXT": "content"}
 
-#: Patterns, fuzzy words and ranges in a query, each counted in every field that it is looked for in.
+#: Limit of patterns, fuzzy words and ranges in a query, counted once for each field searched.
 MOST_LOOK_UPS = 100
-#: How large they may be together, about as many states as their automata have for tantivy, of 4 KB each.
+#: Limit of their total size, which is about the number of states of tantivy's automata, at 4 KB each.
 MOST_STATES = 8192
-#: Terms that are read where tantivy has no automaton, at most, in a query.
+#: Limit of the terms that a query reads where tantivy cannot build an automaton.
 MOST_TERMS = 100_000
-#: Longer expressions take long to compile, and come to more states than tantivy allows.
+#: Longer expressions compile slowly and exceed tantivy's limit of states.
 _LONGEST_EXPRESSION = 4000
-#: Where its states are doubled more often, an expression comes to more of them than tantivy allows, mostly.
+#: An expression whose states double more often usually exceeds tantivy's limit.
 _MOST_DOUBLINGS = 4
-#: Look-ups of a query that are not tried alone before, since they take a few tenths of a second at most.
+#: Look-ups of a query that run without rehearsal, since they take a few tenths of a second at most.
 _FEW_LOOK_UPS = 4
 
 
 class ClauseQueries:
-    """Makes the queries of one plan, whose look-ups of many terms are bounded together.
+    """Builds the queries of one plan and bounds its look-ups of many terms as a whole.
 
     Args:
         profile: How texts are split into words.
-        contents: None where the queries will not be run: look-ups are counted then, and none is built.
+        contents: None if the queries will not run: look-ups are then counted but not built.
     """
 
     def __init__(self, profile: str, contents: Contents | None) -> None:
@@ -79,10 +79,10 @@ class ClauseQueries:
         self._look_ups, self._states, self._terms = 0, 0, 0
 
     def query(self, test: Test) -> Query | str:
-        """Return the query of a clause, or why there is nothing that it could match.
+        """Return the query of a clause, or the reason why it cannot match anything.
 
         Raises:
-            UnsupportedQueryError: The plan looks up more than can be looked up at once.
+            UnsupportedQueryError: The look-ups of the plan exceed a limit.
         """
         match test:
             case Words(text=text, field="id"):
@@ -151,16 +151,16 @@ class ClauseQueries:
         fields: Sequence[str],
         is_match: Callable[[Values], bool] | None,
     ) -> Query:
-        """Return the query of words in a row, looked at again where `is_match` has to say what a hit is."""
+        """Return the query of consecutive words; `is_match`, if given, filters its hits."""
         if is_match is None and all(map(_is_plain, row)):
             return _any(_phrase(field, [str(pattern[0]) for pattern in row]) for field in fields)
         found = _any(self._superset(field, row, slop) for field in fields)
         return found if is_match is None else self._verified(found, fields, is_match)
 
     def _superset(self, field: str, row: Sequence[Pattern], slop: int) -> Query:
-        """Match at least the documents that have all of the words, neighbours no further from each other than allowed.
+        """Match a superset: documents with all of the words, and each pair of neighbouring words within the slop.
 
-        tantivy's phrases with a slop are exact for two words, and miss some of more.
+        tantivy's phrases with a slop are exact for two words and miss matches of longer phrases.
         """
         parts = [
             _phrase(field, [str(first[0]), str(second[0])], slop)
@@ -185,7 +185,7 @@ class ClauseQueries:
 
         found = _any(map(near, fields))
         names = set() if self._contents is None else self._contents.names()
-        # An edit in what a term begins with would lead to another field.
+        # An edit in the prefix of a term would lead to another field.
         shared = [field for field in fields if field not in OWN_FIELDS]
         others = names - {*fields, *OWN_FIELDS}
         if not any(_is_close(field, other) for field in shared for other in others):
@@ -219,21 +219,21 @@ class ClauseQueries:
     def _matching(
         self, place: tuple[str, str], wanted: str, literal: str, fits: Callable[[str], bool], what: str, size: int
     ) -> Query:
-        """Match the terms of a place that an expression fits.
+        """Match the terms of a field that fit an expression.
 
         Args:
-            place: tantivy's field, and what the terms begin with.
-            wanted: The expression for what follows; "" where there is none.
-            literal: What all that fits begins with.
-            fits: Says the same as the expression of what follows.
-            what: What is looked for, in words.
-            size: How large it is.
+            place: tantivy's field and the prefix of the field's terms.
+            wanted: The expression for the part after the prefix; "" for none.
+            literal: A literal prefix of all fitting terms, after the field's prefix.
+            fits: Predicate on the part after the prefix, equivalent to the expression.
+            what: The clause in words, for error messages.
+            size: The size of the clause, counted towards `MOST_STATES`.
         """
         field, beginning = place
 
         def found(contents: Contents) -> Query:
             if wanted and len(wanted) <= _LONGEST_EXPRESSION:
-                # tantivy takes no expressions of over 1,000 states; then the terms are looked at here.
+                # tantivy rejects expressions of over 1,000 states; then the terms are compared here.
                 with suppress(ValueError):
                     return Query.regex_query(SCHEMA, field, expression((beginning,)) + wanted)
             return self._listed(contents, field, beginning, literal, fits, what)
@@ -255,7 +255,7 @@ class ClauseQueries:
         return Query.term_set_query(SCHEMA, field, fitting)
 
     def _looked_up(self, found: Callable[[Contents], Query], what: str, size: int) -> Query:
-        """Count a query that finds many terms, and make it; see that there is time for it."""
+        """Build a query of many terms, counted towards the limits and, after the first few, rehearsed."""
         self._look_ups += 1
         self._states += size
         if self._look_ups > MOST_LOOK_UPS:
@@ -285,7 +285,7 @@ def _fields(name: str | None) -> tuple[str, ...]:
 
 
 def _place(field: str, kind: Kind) -> tuple[str, str]:
-    """Return tantivy's field of whole values, and what their terms begin with."""
+    """Return tantivy's field of whole values and the prefix of their terms."""
     return ("id", "") if field == "id" else ("values", values_begin(field, kind))
 
 
@@ -297,7 +297,7 @@ def _value(field: str, kind: Kind, value: str | int | float | bool) -> Query:
 
 def _phrase(field: str, words: Sequence[str], slop: int = 0) -> Query:
     if len(words) == 1:
-        # tantivy's phrases have two words or more.
+        # tantivy rejects phrases of fewer than two words.
         return Query.term_query(SCHEMA, place(field)[0], term(field, words[0]), "basic")
     return Query.phrase_query(SCHEMA, place(field)[0], [term(field, word) for word in words], slop)
 
@@ -312,6 +312,6 @@ def _is_plain(pattern: Pattern) -> bool:
 
 
 def _is_close(field: str, other: str) -> bool:
-    """Say whether edits of a term could lead from one field into another: in its name, or where its name ends."""
+    """Check whether edits of a term could lead to another field: inside the field's name or at its end."""
     is_beginning = field.startswith(other) or other.startswith(field)
     return is_beginning or (abs(len(field) - len(other)) <= 2 and distance(field, other) <= 2)

@@ -1,4 +1,4 @@
-"""Connections to the SQLite files of an embedded store, and what their errors mean to whoever uses it."""
+"""Connections to the SQLite files of an embedded store, the write lock, and error messages for SQLite's errors."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from whorl.errors import StoreError
 
 
 class WriteLock:
-    """Who may write to a store: one holder among all processes and threads, until it lets go or dies.
+    """Exclusive write lock of a store, across processes and threads; it ends with the process that holds it.
 
-    An SQLite file of its own, since SQLite's locks work on every system, end with their process and can wait.
+    It is a separate SQLite file, because SQLite's locks work on every system, end with their process and can wait.
     """
 
     def __init__(self, path: Path) -> None:
@@ -23,7 +23,7 @@ class WriteLock:
             self._connection = connect(path, 0.0)
 
     def acquire(self, wait_seconds: float) -> bool:
-        """Take the lock, or keep it; return False when somebody else holds it for longer than we wait."""
+        """Take the lock, or keep it; return False if another holder keeps it for the whole wait."""
         if self._connection.in_transaction:
             return True
         with failures(self._path):
@@ -37,19 +37,19 @@ class WriteLock:
             return True
 
     def release(self) -> None:
-        """Let go."""
+        """Release the lock."""
         with failures(self._path):
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Let go for good."""
+        """Release the lock and close its file."""
         with failures(self._path):
             self._connection.close()
 
 
 def connect(path: Path, wait_seconds: float) -> sqlite3.Connection:
-    """Open a file; who waits for another process waits so long."""
+    """Open a file; statements wait for other processes' locks for up to `wait_seconds`."""
     connection = sqlite3.connect(path, timeout=wait_seconds, isolation_level=None, check_same_thread=False)
     try:
         # FULL: a commit that has returned survives a power cut.
@@ -61,8 +61,8 @@ def connect(path: Path, wait_seconds: float) -> sqlite3.Connection:
 
 
 def connect_read_only(path: Path, wait_seconds: float) -> sqlite3.Connection:
-    """Open a file that is not to be written to, nor anything beside it."""
-    # Without a log beside it nobody is writing, and SQLite need not make one; one that is there has to be read.
+    """Open a file without writing to it or creating files next to it."""
+    # No log means no writer, so `immutable` keeps SQLite from creating one; an existing log has to be read.
     is_quiet = not _log(path).exists()
     uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' * is_quiet}"
     return sqlite3.connect(uri, timeout=wait_seconds, isolation_level=None, check_same_thread=False, uri=True)
@@ -73,12 +73,12 @@ def _log(path: Path) -> Path:
 
 
 def state(path: Path) -> list[tuple[int, int, int]]:
-    """Return what is different after every commit: inode, time of change in ns and bytes of the file and of its log."""
+    """Return values that change with every commit: inode, mtime in ns and bytes of the file and of its log."""
     found = []
     for file in (path, _log(path)):
         with suppress(OSError):
             stat = file.stat()
-            # Who only reads makes an empty log.
+            # Readers create an empty log.
             if stat.st_size > 0:
                 found.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
     return found
@@ -86,7 +86,7 @@ def state(path: Path) -> list[tuple[int, int, int]]:
 
 @contextmanager
 def failures(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite into those that say what to do."""
+    """Turn SQLite's errors into StoreErrors that tell the user the next step."""
     try:
         yield
     except sqlite3.Error as error:
@@ -97,7 +97,7 @@ def failures(path: Path) -> Iterator[None]:
 
 
 def _primary_code(error: sqlite3.Error) -> int:
-    # The rest of the number only says where.
+    # The upper bits of the extended code only give the place of the error.
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
@@ -128,5 +128,5 @@ def _explained(path: Path, error: sqlite3.Error) -> str:
 
 
 def damaged(path: Path, detail: str) -> str:
-    """Say that a file is not what was written."""
+    """Return the error message for a damaged file."""
     return f"{path} is damaged ({detail}); restore it from a copy, or delete the folder {path.parent} and index again"

@@ -1,4 +1,4 @@
-"""What is in the store, for clauses that no query of the index tells."""
+"""Filter on stored fields, for clauses that tantivy cannot evaluate exactly."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from whorl.engine.embedded.records import Records
 from whorl.engine.embedded.tokens import TokenSnapshot
 from whorl.errors import StoppedError
 from whorl.planning.build import BoundNode
+from whorl.planning.fields import split_name
 
 #: The words of each value of a field, in order.
 Values: TypeAlias = Sequence[Sequence[str]]
 
 
 class Contents:
-    """What one query asks beside its search.
+    """Access to tokens, terms and stored fields for the translation of one query.
 
     Args:
         index: The index.
@@ -36,7 +37,7 @@ class Contents:
         self._rehearsed_seconds = 0.0
 
     def counted(self, plan: BoundNode) -> Counted:
-        """Return the documents that match a part of a plan which is countable, all parts at one moment."""
+        """Return the documents that match a countable part of a plan; all parts share one snapshot of the tokens."""
         if self._tokens is None:
             self._tokens = self._index.tokens()
         return count(plan, self._tokens)
@@ -46,11 +47,11 @@ class Contents:
         return {"name", "content", *(name for name, _ in self._records.fields())}
 
     def terms(self, field: str, beginning: str, most: int) -> list[str]:
-        """Return terms of one of tantivy's fields that begin so: all of them, or some more than `most`."""
+        """Return the terms of a tantivy field with a prefix: all of them, or more than `most` if they exceed it."""
         return self._index.terms(field, beginning, most)
 
     def verified(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> list[str]:
-        """Return the ids of the documents that a query finds and of which one of some fields passes a test."""
+        """Return the ids of a query's hits in which at least one of the fields passes a test."""
         self.require_time_for_all()
         _, found = self._index.matches(query, 0, self._records.count(), is_ranked=False)
         verified = []
@@ -58,18 +59,22 @@ class Contents:
             require_time()
             document = record.document
             texts = {"name": (document.name,), "content": (document.text,), **document.values()}
+            texts["name"] = tuple(map(split_name, texts["name"]))
             if any(is_match([self._words(text) for text in texts.get(field, ())]) for field in fields):
                 verified.append(document.id)
         return verified
 
     def rehearse(self, query: Query) -> None:
-        """Have a part of a query run alone, before any query runs."""
+        """Schedule a part of a query to run alone, before any whole query runs."""
         self._pending.append(query)
 
     def require_time_for_all(self) -> None:
-        """Run the parts alone, and go on only if there is time for them once more, all together.
+        """Run the scheduled parts alone, and require enough time to run all of them once more.
 
-        tantivy cannot be stopped on the way, but between the parts we can.
+        A tantivy search cannot be cancelled, but whorl can stop between the parts.
+
+        Raises:
+            StoppedError: The time left is too short.
         """
         while self._pending:
             begin = time.monotonic()

@@ -1,4 +1,4 @@
-"""How many tokens documents share with a source, counted in the runs: the parts of a plan that no words are in."""
+"""Counting of shared tokens in the segments of tokens ("runs"): evaluates the parts of a plan without words."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from whorl.planning.build import (
     SketchTokens,
 )
 
-#: The kinds of tokens, in the order in which runs have them: bucket minima, what sketches are looked up by, and, where
-#: the store has them, the numbers of passages.
+#: The kinds of tokens, in the order of a run's postings: MinHash bucket minima, look-up hashes of sketches, and, if the
+#: store keeps them, passage hashes.
 MINHASH, SKETCH, PASSAGES = 0, 1, 2
-#: Parts of a plan whose documents are put together at once.
+#: Parts of a plan whose documents are combined at once.
 _PARTS_AT_ONCE = 64
-#: Puts several parts of a plan into one.
+#: Function that combines several parts of a plan into one.
 Together: TypeAlias = Callable[[tuple[BoundNode, ...]], BoundNode]
 _NO_NUMBERS, _NO_SCORES = np.empty(0, np.int64), np.empty(0, np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
-    """Documents that match.
+    """Matching documents with their scores.
 
     Args:
-        numbers: Their numbers, ascending; int64 array of shape (documents,).
-        scores: What each scores; float32 array of shape (documents,).
+        numbers: Document numbers, ascending; int64 array of shape (documents,).
+        scores: Score of each document; float32 array of shape (documents,).
     """
 
     numbers: Numbers
@@ -60,7 +60,7 @@ class Counted:
 
 
 class Scored(NamedTuple):
-    """A document of a page, its id "" where it is there no more."""
+    """A document of a page; its id is "" if it was deleted."""
 
     number: int
     id: str
@@ -70,23 +70,23 @@ class Scored(NamedTuple):
 NONE: Final = Counted(_NO_NUMBERS, _NO_SCORES)
 
 
-#: Made once: to make a union takes as long as to ask.
+#: Built once: building the union takes as long as the isinstance check.
 _COUNTABLE = SharedTokens | SharedBands | SketchTokens | PassageNumbers | Nothing
 
 
 def is_countable(plan: BoundNode) -> bool:
-    """Say whether a plan asks for nothing but tokens."""
+    """Check whether a plan consists of tokens only."""
     if isinstance(plan, Bool):
         return all(map(is_countable, chain(plan.must, plan.should, plan.must_not)))
     return isinstance(plan, _COUNTABLE)
 
 
 def count(plan: BoundNode, snapshot: TokenSnapshot) -> Counted:
-    """Return the documents that match a plan which is countable.
+    """Return the documents that match a countable plan.
 
     Raises:
         IndexBrokenError: The tokens are damaged.
-        StoppedError: Nobody waits any more.
+        StoppedError: The request was cancelled or its deadline has passed.
     """
     match plan:
         case SharedTokens(tokens=tokens, min_should_match=minimum, weight=weight):
@@ -106,7 +106,7 @@ def count(plan: BoundNode, snapshot: TokenSnapshot) -> Counted:
 
 
 def _in_groups(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Return a plan of many parts as one of some groups; what a group has found is no more than there are documents."""
+    """Group the parts of a plan, so that the hits in memory are at most one list of documents for each group."""
 
     def grouped(parts: tuple[BoundNode, ...], together: Together) -> tuple[BoundNode, ...]:
         if len(parts) <= _PARTS_AT_ONCE or isinstance(parts[0], SketchTokens):
@@ -119,15 +119,15 @@ def _in_groups(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
 def regrouped(
     plan: Bool[BoundLeaf], grouped: Callable[[tuple[BoundNode, ...], Together], tuple[BoundNode, ...]]
 ) -> Bool[BoundLeaf]:
-    """Return a plan that matches and scores the same, some of its parts put together.
+    """Return an equivalent plan, with the same scores, in which some parts are combined.
 
     Args:
         plan: The plan.
-        grouped: Takes parts, and what puts several of them together; returns those that take their place.
+        grouped: Takes parts and a function that combines several of them; returns the parts that replace them.
     """
     return Bool(
         grouped(plan.must, lambda some: Bool(must=some)),
-        # Of several that must match, a group does not tell how many have.
+        # A group does not say how many of its parts match, so a minimum above 1 needs the parts themselves.
         grouped(plan.should, lambda some: Bool(should=some)) if plan.min_should_match <= 1 else plan.should,
         grouped(plan.must_not, lambda some: Bool(should=some)),
         plan.min_should_match,
@@ -135,8 +135,8 @@ def regrouped(
 
 
 def _each(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[Counted]:
-    """Count several plans."""
-    # The branches of one search ask for the same tokens.
+    """Return the matching documents of each of several plans."""
+    # The branches of one search look up the same tokens.
     sketched = [each for each in plans if isinstance(each, SketchTokens)]
     if plans and len(sketched) == len(plans):
         return _sketched(snapshot, sketched)
@@ -144,12 +144,12 @@ def _each(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[Count
 
 
 def document_counts(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Numbers:
-    """Return how many documents have each of some tokens; int64 array of the same shape.
+    """Return the document frequency of each token; int64 array of the shape of `wanted`.
 
     Args:
         snapshot: The tokens of the store.
-        kind: Of the tokens.
-        wanted: Each once; int64 array of shape (n,).
+        kind: The kind of the tokens.
+        wanted: Distinct tokens; int64 array of shape (n,).
     """
     counts = np.zeros(wanted.size, np.int64)
     for run, alive in zip(snapshot.runs, snapshot.alive, strict=True):
@@ -159,8 +159,28 @@ def document_counts(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Numb
     return counts
 
 
+def token_owners(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> tuple[Numbers, Numbers]:
+    """Return all pairs of a token and a document that has it.
+
+    Args:
+        snapshot: The tokens of the store.
+        kind: The kind of the tokens.
+        wanted: Distinct tokens; int64 array of shape (n,).
+
+    Returns:
+        The index in `wanted` of each pair's token, and the document's number; int64 arrays of shape (pairs,).
+    """
+    tokens, documents = [_NO_NUMBERS], [_NO_NUMBERS]
+    for run, alive in zip(snapshot.runs, snapshot.alive, strict=True):
+        for owners, places in run.kinds[kind].look_up(wanted.view(np.uint64)):
+            require_time()
+            tokens.append(owners[alive[places]])
+            documents.append(run.numbers[places[alive[places]]])
+    return np.concatenate(tokens), np.concatenate(documents)
+
+
 class _Wanted(NamedTuple):
-    """Tokens of which a document must have so many, each counted as often as it is wanted."""
+    """Look-up of tokens with a minimum should match; a repeated token counts as often as it is repeated."""
 
     tokens: Sequence[int]
     minimum: int = 1
@@ -178,13 +198,13 @@ def _sketched(snapshot: TokenSnapshot, plans: Sequence[SketchTokens]) -> list[Co
 
 
 def _counted(snapshot: TokenSnapshot, kind: int, wanted: Sequence[_Wanted]) -> list[Counted]:
-    """Count tokens that are wanted in several ways; each is looked up once."""
+    """Return the matching documents of each look-up; a token that several look-ups share is read once."""
     if not snapshot.runs or not wanted:
         return [NONE] * len(wanted)
-    # Fewer tokens than a document must have are not looked for.
+    # A look-up with fewer tokens than its minimum matches nothing, so its tokens are not read.
     asked = [_distinct(_numbers(each.tokens if each.minimum <= len(each.tokens) else ())) for each in wanted]
     tokens = asked[0][0] if len(asked) == 1 else sorted_distinct([own for own, _ in asked])
-    # Tokens of other collections may be longer, and none of our documents has those.
+    # Tokens of other collections may have more bits; no document of this store has them.
     tokens = tokens[
         : int(np.searchsorted(tokens, np.uint64((1 << snapshot.runs[0].kinds[kind].token_bits) - 1), "right"))
     ]
@@ -215,7 +235,7 @@ def _numbers(tokens: Sequence[int]) -> Tokens:
 
 
 def _distinct(tokens: Tokens) -> tuple[Tokens, Numbers]:
-    """Return the different ones of some tokens, ascending, and how often each is there."""
+    """Return the distinct tokens, ascending, and the multiplicity of each."""
     if (tokens[1:] > tokens[:-1]).all():
         return tokens, np.ones(tokens.size, np.int64)
     ordered = np.sort(tokens)
@@ -224,24 +244,24 @@ def _distinct(tokens: Tokens) -> tuple[Tokens, Numbers]:
 
 
 def _times(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers:
-    """Return how often each of the tokens of an ascending array is wanted."""
+    """Return the multiplicity of each token of `among`, an ascending array, in one look-up; 0 if it lacks the token."""
     if distinct.size == among.size:
         return counts
     times = np.zeros(among.size, np.int64)
-    # Those that are not among them are larger than all of them.
+    # Tokens missing from `among` are larger than all of its tokens.
     places = np.searchsorted(among, distinct)
     count = int(np.searchsorted(places, among.size))
     times[places[:count]] = counts[:count]
     return times
 
 
-#: The different ones of some places, ascending, and what each has been counted so far.
+#: Distinct ordinals of documents, ascending, and the count of each so far.
 _Totals: TypeAlias = tuple[Numbers, Numbers]
 _NONE_YET: Final[_Totals] = (_NO_NUMBERS, _NO_NUMBERS)
 
 
 def _added(total: _Totals, places: Numbers, times: Numbers) -> _Totals:
-    """Return what places are counted when each of some more counts so many times, or not at all."""
+    """Add `times` to the counts of ordinals; entries of 0 are dropped."""
     if not times.all():
         is_any = times > 0
         places, times = places[is_any], times[is_any]
@@ -251,10 +271,10 @@ def _added(total: _Totals, places: Numbers, times: Numbers) -> _Totals:
 
 
 def _sums(places: Numbers, times: Numbers) -> _Totals:
-    """Return the different ones of some places, and the sum of what stands beside each, at least 1."""
+    """Return the distinct ordinals and the sum of the counts of each; every count is at least 1."""
     if not places.size:
         return _NONE_YET
-    # Sorting numbers is many times as fast as sorting places by them; both together have far less than 64 bits.
+    # Pack (ordinal, count) into one integer of far less than 64 bits: sorting is many times as fast as argsort.
     bits = int(times.max()).bit_length()
     together = places << bits | times
     together.sort()
@@ -264,7 +284,7 @@ def _sums(places: Numbers, times: Numbers) -> _Totals:
 
 
 def _banded(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight: float) -> Counted:
-    """Count the bands that are there as a whole."""
+    """Score documents by the number of bands of which they have all rows."""
     members = [frozenset(band) for band in bands]
     needed = np.array([len(band) for band in members], np.int64)
     own_bands: dict[int, list[int]] = {}
@@ -294,14 +314,14 @@ def _banded(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight: flo
 
 
 def _in_bands(owners: Numbers, places: Numbers, listed: Numbers, lengths: Numbers, bands: int) -> Numbers:
-    """Return the key of a place and a band, for each token there that the band has.
+    """Return the key `ordinal * bands + band` for each token of a document and each band with that token.
 
     Args:
         owners: Indices of tokens; int64 array of shape (n,).
-        places: The places that have them; of the same shape.
-        listed: The bands of each token, one after the other.
-        lengths: How many these are of each.
-        bands: How many there are in all.
+        places: Ordinals of the documents that have them; of the same shape.
+        listed: The bands of each token, concatenated.
+        lengths: Number of bands of each token.
+        bands: Number of bands in all.
     """
     firsts = np.cumsum(lengths) - lengths
     of_bands = listed[spread(firsts[owners], lengths[owners])]
@@ -313,7 +333,7 @@ def _combined(must: Sequence[Counted], should: Sequence[Counted], must_not: Sequ
     if minimum > len(should) or not (must or should):
         return NONE
     if minimum == 1 and not (must or must_not):
-        # Branches of a search are of different sizes, so no document is in two of them.
+        # The branches of a search have disjoint ranges of sizes, so no document is in two of them.
         either = Counted.together(should)
         if (either.numbers[1:] != either.numbers[:-1]).all():
             return either
@@ -329,19 +349,19 @@ def _combined(must: Sequence[Counted], should: Sequence[Counted], must_not: Sequ
 
 
 def best(counted: Counted, start: int, rows: int, ids: Callable[[list[int]], Mapping[int, str]]) -> list[Scored]:
-    """Return a page of documents: those with the best scores first, equal ones by their ids.
+    """Return a page of documents, best score first, ties by id.
 
     Args:
-        counted: All that match.
+        counted: All matching documents.
         start: Documents before the page.
-        rows: Documents on it.
-        ids: Gives the ids of documents by number, of those that are there; they are asked for where they decide.
+        rows: Documents on the page.
+        ids: Returns the ids of the existing documents by number; called for documents with scores of the page's range.
     """
     numbers, scores = counted.numbers, counted.scores
     end = min(start + rows, numbers.size)
     if start >= end:
         return []
-    # Of equal scores at either end of the page all are needed, to be ordered by their ids.
+    # Ties at either end of the page have to be complete, to be ordered by id.
     least, most = np.partition(scores, [numbers.size - end, numbers.size - start - 1])[[-end, -start - 1]]
     is_near = (scores >= least) & (scores <= most)
     begin = np.count_nonzero(scores > most)

@@ -1,8 +1,8 @@
-"""The engine in process: a folder on disk, with SQLite for the records and tantivy for the searching.
+"""The embedded engine: a store in a folder, with records in SQLite and an index of tantivy and token segments.
 
 The records are the truth. A write goes into them first, in one transaction with its journal entries, and from there
-into the index, whose commits carry the journal number that they reach. Whoever opens the folder after a crash
-applies the rest of the journal; an index that is lost or broken is made again from the records.
+into the index, whose commits carry a journal number. Opening the folder after a crash applies the rest of the journal;
+a lost or broken index is rebuilt from the records.
 """
 
 from __future__ import annotations
@@ -35,22 +35,24 @@ from whorl.engine.embedded.folder import (
     prepare_folder,
 )
 from whorl.engine.embedded.index import IndexWriter, InvertedIndex
+from whorl.engine.embedded.lag import IndexLag
 from whorl.engine.embedded.marks import EmbeddedMarks
 from whorl.engine.embedded.preparation import Preparation, passages_there
+from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.embedded.queries import translate
 from whorl.engine.embedded.records import Choice, Records
 from whorl.engine.embedded.schema import Change
 from whorl.engine.embedded.search import Search
 from whorl.engine.facets import Counted, Facet
-from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
-from whorl.errors import SchemaError, StoreError
+from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, PassageHolders, Scanned
+from whorl.errors import DocumentError, SchemaError, StoreError
 from whorl.fingerprint.few import signature, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnow import PassageScheme
 from whorl.model import Document, Order, Page, Stored
-from whorl.planning.build import BoundPlan, SharedBands, SharedTokens, leaves
+from whorl.planning.build import BoundNode, BoundPlan, SharedBands, SharedTokens, leaves
 from whorl.planning.clauses import Kind
 from whorl.planning.fields import Fields
 
@@ -77,6 +79,7 @@ class EmbeddedEngine:
             it. None for what it has.
         without_minhash: Whether the store is to keep no MINHASH tokens from now on: they take a fifth of its room, and
             only FINGERPRINT asks them.
+        property_limits: Limits of the properties of new documents.
 
     Raises:
         StoreError: There is no store, or something else, or it cannot be used.
@@ -92,7 +95,9 @@ class EmbeddedEngine:
         wait_seconds: float = 30.0,
         passages: PassageScheme | None = None,
         without_minhash: bool = False,
+        property_limits: PropertyLimits = PropertyLimits(),  # noqa: B008 - frozen
     ) -> None:
+        self._property_limits = property_limits
         self.path, self._scheme, self._wait_seconds = Path(path), scheme, wait_seconds
         self._sketch_scheme = SketchScheme()
         self._process, self._is_open = os.getpid(), True
@@ -123,12 +128,19 @@ class EmbeddedEngine:
                 scheme, self._sketch_scheme, self._with_passages(passages), self._with_minhash(not without_minhash)
             )
             self._index = InvertedIndex(
-                folder / INDEX, self._records.store, self._preparation.token_bits, self._merging_ended
+                folder / INDEX, self._index_name, self._preparation.token_bits, self._merging_ended
             )
             opened.callback(self._index.close)
             self._search = Search(self._records, self._index, scheme.profile, self._preparation.words)
+            self._lag = IndexLag(self._records, self._index, self._catch_up)
             self._apply_leftovers()
             self._opened = opened.pop_all()
+
+    @property
+    def _index_name(self) -> str:
+        """The store, and the scheme of its passages: an index of other passages is made again."""
+        scheme = self._preparation.passage_scheme
+        return f"{self._records.store} {scheme.name}" if scheme else self._records.store
 
     @property
     def scheme(self) -> Scheme:
@@ -169,14 +181,19 @@ class EmbeddedEngine:
         self._store(documents)
 
     def _store(self, documents: Iterable[Document], *, is_again: bool = False) -> None:
-        """Store documents; again only in the place of those of the same digests, which nobody has changed meanwhile."""
         self._require_writable()
         # Before anybody has to wait: this is most of the work. Of one id twice, the last stands.
-        prepared = self._preparation.prepared(list({document.id: document for document in documents}.values()))
+        batch = list({document.id: document for document in documents}.values())
+        if not is_again:
+            self._require_few_properties(batch)
+        prepared = self._preparation.prepared(batch)
         if not prepared:
             return
 
         def store(writer: IndexWriter) -> None:
+            # Again, since others may have stored new names in the meantime.
+            if not is_again:
+                self._require_few_properties(batch)
             there = self.digests([record.document.id for record, _ in prepared]) if is_again else {}
             with self._records.writing(record.document.text for record, _ in prepared):
                 self._records.forget_changes(writer.base)
@@ -190,8 +207,11 @@ class EmbeddedEngine:
         with self._arrivals.one():
             self._write(store)
 
+    def _require_few_properties(self, documents: Sequence[Document]) -> None:
+        self._property_limits.require(documents, {name for name, _ in self._records.fields()})
+
     def refresh(self) -> None:
-        """Make everything stored so far searchable, and let other writers in."""
+        """Make all stored documents searchable, and release the write lock."""
         self._require_usable()
         wanted = self._records.last_change()
         # A commit takes as long for many documents as for one, so it comes after those who wait to store theirs.
@@ -244,13 +264,18 @@ class EmbeddedEngine:
                 work(writer)
             except IndexBrokenError as error:
                 self._rebuild(error)
+            except DocumentError:
+                # Refused before anything was written: changes that are not committed stay with the writer.
+                if not writer.pending:
+                    self._let_go()
+                raise
             except BaseException:
                 # Half of the work may be with the writer; the next one starts from the journal.
                 self._let_go()
                 raise
 
     def _begin(self, wait_seconds: float) -> IndexWriter | None:
-        """Become the one who writes, into an index that holds all that is stored; None if somebody else writes."""
+        """Take the write lock and return a writer of an up-to-date index; None if another process holds the lock."""
         if not self._lock.acquire(wait_seconds):
             return None
         try:
@@ -262,7 +287,7 @@ class EmbeddedEngine:
                 self._writer = self._started_writer()
         except IndexBrokenError as error:
             self._let_go()
-            raise StoreError(index_failure(self.path, error)) from error
+            raise self._index_failed(error) from error
         except BaseException:
             self._let_go()
             raise
@@ -306,7 +331,7 @@ class EmbeddedEngine:
         return chain.from_iterable(self._preparation.changes(self._records.records(ids)))
 
     def _commit(self, writer: IndexWriter) -> None:
-        writer.commit(self._records.last_change())
+        writer.commit(self._records.last_change(), self._records.count())
 
     def _finish(self, writer: IndexWriter) -> None:
         self._commit(writer)
@@ -334,7 +359,7 @@ class EmbeddedEngine:
                 self._let_go()
 
     def _let_go(self) -> None:
-        """Forget what is not committed, and let other writers in."""
+        """Discard uncommitted changes, and release the write lock unless a merge is running."""
         if self._writer is not None:
             self._writer.abandon()
             self._writer = None
@@ -342,7 +367,7 @@ class EmbeddedEngine:
             self._lock.release()
 
     def _rebuild(self, cause: IndexBrokenError | None = None) -> None:
-        """Make the index again, whatever it is like."""
+        """Rebuild the index, regardless of its state."""
         with self._writing:
             self._let_go()
             if not self._lock.acquire(self._wait_seconds):
@@ -351,19 +376,32 @@ class EmbeddedEngine:
                 self._require_same_tokens()
                 self._build(cause)
             except IndexBrokenError as error:
-                raise StoreError(index_failure(self.path, error)) from error
+                raise self._index_failed(error) from error
             finally:
                 self._lock.release()
 
     def _build(self, cause: IndexBrokenError | None = None) -> None:
         if cause is not None and cause.is_full:
-            raise StoreError(index_failure(self.path, cause)) from cause
+            raise self._index_failed(cause) from cause
         self._merged.wait()
         number = self._records.last_change()
-        self._index.build(self._preparation.changes(self._records.everything()), number)
+        self._index.build(self._preparation.changes(self._records.everything()), number, self._records.count())
+
+    def _index_failed(self, cause: IndexBrokenError) -> StoreError:
+        self._lag.note_failure()
+        return StoreError(index_failure(self.path, cause))
+
+    def _catch_up(self) -> None:
+        """Apply the rest of the journal to the index, unless another thread or process is writing."""
+        if self._writing.acquire(blocking=False):
+            try:
+                if self._writer is None and self._begin(0.0):
+                    self._make_searchable()
+            finally:
+                self._writing.release()
 
     def _apply_leftovers(self) -> None:
-        """On opening, apply what a crash has left."""
+        """Apply journal entries left by a crash; called on opening."""
         if self._is_up_to_date():
             return
         has_index = self._index.reached() is not None
@@ -374,48 +412,48 @@ class EmbeddedEngine:
             elif not has_index:
                 raise StoreError(busy(self.path, self._wait_seconds))
         except StoreError:
-            # What is in the index can be searched all the same, on a full disk for one.
+            # The index can be searched all the same, on a full disk for one, and answers carry a warning.
             if not has_index:
                 raise
+            self._lag.note_failure()
 
     # Reading.
 
     @property
     def sketch_scheme(self) -> SketchScheme:
-        """The scheme of the sketches beside the tokens."""
         return self._sketch_scheme
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
-        """Return the digests that the documents were stored with, for those that have one."""
         self._require_usable()
         return {each: digest for each, (_, digest) in self._records.heads(ids).items()}
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
-        """Return the ids of the documents that references name, by reference."""
         self._require_usable()
         found = self._search.named(references, self._records.names)
         return {reference: document_id for reference, (document_id, _) in found}
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        """Return the signatures of documents, by id, always in order and with their repeats."""
         self._require_usable()
         return signatures_by_id(self._records.texts(wanted), self._scheme)
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
-        """Return the stored texts of documents, by id, of those that have one; an empty text is none."""
         self._require_usable()
         texts = self._records.texts(ids)
         return {document_id: text for document_id, text in texts.items() if text}
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """By what passages are found with certainty, None where the store has not been told to keep it."""
         return self._preparation.passage_scheme
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Return how many documents have each of some numbers of passages."""
         wanted = np.array(numbers, np.int64)
         return list(self._mended(lambda: document_counts(self._index.tokens(), PASSAGES, wanted)).tolist())
+
+    def passage_holders(
+        self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
+    ) -> PassageHolders:
+        excluded = None if left_out is None else self._askable(BoundPlan(left_out))
+        return self._mended(lambda: self._search.holders(counts, most, among, excluded))
 
     @property
     def costs(self) -> None:
@@ -427,7 +465,6 @@ class EmbeddedEngine:
         return self._records.largest_size()
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
-        """Return the sketches of documents, by id, of those that have one."""
         self._require_usable()
         return self._records.sketches(ids)
 
@@ -463,8 +500,8 @@ class EmbeddedEngine:
         """Return the signature that a text would have in this store."""
         return signature(text, self._scheme)
 
-    def fields(self) -> Fields:
-        """Return the fields that documents have here, those of deleted ones included."""
+    def fields(self, *, latest: bool = False) -> Fields:
+        """Return the fields that documents have here; they are always the latest."""
         self._require_usable()
         known: dict[str, dict[Kind, str]] = {"id": {Kind.KEYWORD: "id"}, "content": {Kind.TEXT: "content"}}
         for name, kind in [("name", Kind.KEYWORD), *self._records.fields()]:
@@ -472,7 +509,7 @@ class EmbeddedEngine:
             if kind is Kind.KEYWORD:
                 places[Kind.TEXT] = name
             places[kind] = name
-        return Fields(known, profile=self._scheme.profile)
+        return Fields(known, profile=self._scheme.profile, split={"name"})
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return what is stored of the documents of these ids, by id, of those that there are."""
@@ -485,7 +522,7 @@ class EmbeddedEngine:
         return self._mended(lambda: self._search.page(self._askable(plan), start, rows, order))
 
     def _askable(self, plan: BoundPlan) -> BoundPlan:
-        """Return a plan; SchemaError where it asks for tokens that nobody keeps here."""
+        """Return the plan unchanged; raise SchemaError if it needs MINHASH tokens and the store keeps none."""
         if not self._preparation.has_minhash and any(
             isinstance(leaf, SharedTokens | SharedBands) for leaf in leaves(plan.root)
         ):
@@ -500,7 +537,7 @@ class EmbeddedEngine:
         return self._mended(lambda: count_facets(self._search, self._records, plan, asked))
 
     def _mended(self, search: Callable[[], _Answer]) -> _Answer:
-        """Return what a search finds, for which the index is made again where it is broken."""
+        """Run a search; if the index is broken, refresh or rebuild it and try again."""
         self._require_usable()
         # First another process may just have put a sound index in place; then this one has to.
         for mend in (self.refresh, self._rebuild):
@@ -511,7 +548,7 @@ class EmbeddedEngine:
         try:
             return search()
         except IndexBrokenError as error:
-            raise StoreError(index_failure(self.path, error)) from error
+            raise self._index_failed(error) from error
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         """Return what `search` would ask the index, with numbers of tokens in the place of tokens."""
@@ -533,16 +570,37 @@ class EmbeddedEngine:
         return EmbeddedMarks(self._records, ids, partial(self._store, is_again=True), self._require_writable)
 
     def count(self) -> int:
-        """Return how many documents the store holds."""
+        """Return the number of documents in the store."""
         self._require_usable()
         return self._records.count()
+
+    def index_lag(self) -> int:
+        """Return the number of stored or deleted documents that are missing from the index."""
+        self._require_usable()
+        return self._lag.changes()
+
+    def verify(self) -> bool:
+        """Read all files of the store, and compare them with their check sums.
+
+        Raises:
+            StoreError: One of them is not as it was written.
+        """
+        self._require_usable()
+        self._records.verify()
+        try:
+            self._index.verify()
+        except IndexBrokenError as error:
+            raise StoreError(
+                f"the index {self.path / INDEX} is damaged ({error}); the next search or write makes it again"
+            ) from error
+        return True
 
     # Closing.
 
     def close(self) -> None:
         """Make everything stored searchable and release the folder; closing again does nothing."""
         with self._writing:
-            # A fork has no part in the connections and locks that it sees.
+            # A forked process does not own the inherited connections and locks.
             if not self._is_open or os.getpid() != self._process:
                 return
             try:

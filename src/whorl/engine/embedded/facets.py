@@ -1,4 +1,4 @@
-"""Facets of an embedded store: counted in the records of the documents that match, each read once."""
+"""Facets of an embedded store, counted on the records of the matching documents; each record is read once."""
 
 from __future__ import annotations
 
@@ -16,19 +16,12 @@ from whorl.planning.clauses import Equal, Kind, Value
 from whorl.planning.values import whole
 
 _READ_AT_ONCE = 1000
-#: The values of documents, of fields that are asked for, by id.
+#: Values of the requested fields by document id.
 _Known = Mapping[str, Mapping[tuple[Kind, str], list[Value]]]
 
 
 def count_facets(search: Search, records: Records, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[Counted, ...]:
-    """Return what is counted among the documents that a plan matches.
-
-    Args:
-        search: Finds them.
-        records: What is known of them.
-        plan: The plan.
-        asked: The questions.
-    """
+    """Return the counts of facets among the documents that match a plan."""
     places = set(_places(asked))
     if not places:
         return tuple(_matching(search, plan.root, facet) for facet in asked if isinstance(facet, Matching))

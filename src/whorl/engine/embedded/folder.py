@@ -1,4 +1,4 @@
-"""The folder of an embedded store: what may become one, and how one is read that may not be written to."""
+"""The folder of an embedded store: its checks, its read-only mirror, and the errors of its index files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from whorl.errors import StoreError
 
 RECORDS, INDEX, LOCK = "records.db", "index", "writer.lock"
-#: Room that tantivy takes before it writes.
+#: Bytes of tantivy's write buffer.
 HEAP_BYTES = 100_000_000
 
 
@@ -21,8 +21,8 @@ class IndexBrokenError(Exception):
     """The index cannot be read or written; stays within the embedded engine.
 
     Args:
-        message: What happened, tantivy's own words for one.
-        is_full: Whether the reason is the room on the disk, which a new folder would lack too.
+        message: The cause, for instance tantivy's message.
+        is_full: Whether the disk is full, so that a rebuild in a new folder would fail, too.
     """
 
     def __init__(self, message: str, *, is_full: bool = False) -> None:
@@ -31,14 +31,14 @@ class IndexBrokenError(Exception):
 
 
 def prepare_folder(path: Path, *, create: bool) -> None:
-    """See that a folder holds a store, or may become one."""
+    """Raise StoreError unless a folder holds a store or can become one; create it in that case."""
     try:
         there = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
         if path.exists() and not path.is_dir():
             raise StoreError(f"{path} is a file; a store is a folder: name another path")
         if RECORDS in there and (path / RECORDS).stat().st_size > 0:
             return
-        # What is empty was left by a process that was stopped while it made the store, or is being made.
+        # An empty file of records comes from a process that was stopped, or is still busy, creating the store.
         if any(name != LOCK and not name.startswith(RECORDS) for name in there):
             raise StoreError(f"{path} holds other things and no store ({there[0]}, …); name an empty or a new folder")
         if not create:
@@ -49,14 +49,14 @@ def prepare_folder(path: Path, *, create: bool) -> None:
 
 
 def is_read_only(path: Path) -> bool:
-    """Say whether a store may be read and not written to: somebody else's, or on a disk mounted so."""
+    """Check whether a store is readable but not writable, by its permissions or its mount."""
     return os.access(path / RECORDS, os.R_OK) and not (os.access(path, os.W_OK) and os.access(path / RECORDS, os.W_OK))
 
 
 def mirror(path: Path, copy: Path) -> None:
-    """Make a folder whose index is that of a store, by links: tantivy wants to write where it reads.
+    """Create a folder with links to the index of a read-only store, because tantivy writes to the folder it reads.
 
-    What the index has missed is applied to the mirror.
+    Missing changes are applied to the mirror.
     """
     try:
         for part in (path / INDEX).glob("*/"):
@@ -69,7 +69,7 @@ def mirror(path: Path, copy: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Delete a file or a folder, if there is one."""
+    """Delete a file or a folder if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -78,7 +78,7 @@ def remove(path: Path) -> None:
 
 @contextmanager
 def index_failures(folder: Path) -> Iterator[None]:
-    """Tell whatever goes wrong with the files of an index as IndexBrokenError."""
+    """Turn all errors of the files of an index into IndexBrokenError."""
     try:
         yield
     except BaseException as error:
@@ -95,13 +95,13 @@ def _is_full(error: BaseException, folder: Path) -> bool:
         # EFBIG: the process may not write files as large as this.
         return number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     with suppress(OSError):
-        # tantivy's threads do not tell what they died of, so the room that is left has to.
+        # The threads of tantivy do not report their error, so the free space decides.
         return shutil.disk_usage(folder.parent).free < HEAP_BYTES
     return False
 
 
 def busy(path: Path, wait_seconds: float) -> str:
-    """Return what is said where another process writes to a store for too long."""
+    """Return the error message for a store that another process writes to for too long."""
     return (
         f"another process is writing to the store {path}; try again when it has finished "
         f"(waited {wait_seconds:g} seconds)"
@@ -109,7 +109,7 @@ def busy(path: Path, wait_seconds: float) -> str:
 
 
 def index_failure(path: Path, error: IndexBrokenError) -> str:
-    """Return what is said where the index of a store cannot be made again."""
+    """Return the error message for an index that cannot be rebuilt."""
     if error.is_full:
         return (
             f"no room left on the disk for {path / INDEX} ({error}); free some: what was stored is safe, and "

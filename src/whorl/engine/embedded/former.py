@@ -1,4 +1,4 @@
-"""Stores of the format before this one: their documents, to be put into a new store."""
+"""Reader of the previous store format, for upgrades: yields its documents for a new store."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ FORMER_FORMAT = "5"
 
 
 def former_count(path: Path) -> int | None:
-    """Return how many documents the store in a folder has if it is of the former format, None if it is of another.
+    """Return the number of documents of a store of the previous format, None for a store of another format.
 
     Raises:
-        StoreError: There is no store, or it cannot be read.
+        StoreError: The folder has no store, or it cannot be read.
     """
     with closing(_opened(path)) as connection:
         try:
@@ -33,10 +33,10 @@ def former_count(path: Path) -> int | None:
 
 
 def former_documents(path: Path) -> Iterator[Document]:
-    """Yield the documents of a store of the former format, in the order in which they came.
+    """Yield the documents of a store of the previous format in the order of their insertion.
 
     Raises:
-        StoreError: Something is not what was stored.
+        StoreError: The store is damaged.
     """
     with closing(_opened(path)) as connection:
         try:
@@ -51,7 +51,7 @@ def former_documents(path: Path) -> Iterator[Document]:
 def _opened(path: Path) -> sqlite3.Connection:
     if not (path / RECORDS).is_file():
         raise StoreError(f"there is no store at {path}")
-    # Nothing is written here. Without a log beside it nobody else writes either, and SQLite need not make one.
+    # This module only reads. No log means no other writer, so `immutable` keeps SQLite from creating one.
     is_quiet = not (path / f"{RECORDS}-wal").exists()
     uri = f"{(path / RECORDS).absolute().as_uri()}?mode=ro{'&immutable=1' * is_quiet}"
     return sqlite3.connect(uri, uri=True)

@@ -1,7 +1,7 @@
 """The index of an embedded store, derived from the records: words in tantivy, tokens in runs of our own.
 
-A write goes to both. The tokens are made seen first; should a crash come between them, both are brought on from where
-the words are. An index that is lost or broken is made again from the records, beside the old one, and takes its place.
+A write goes to both. The tokens are committed first; after a crash between the two commits, both catch up from the
+journal number of the words. A lost or broken index is rebuilt from the records in a new folder, which then replaces it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class InvertedIndex:
     """The index in one folder.
 
     Args:
-        folder: The folder; `build` makes it.
-        store: The name of the store that it belongs to: another store's index is not taken for it.
-        token_bits: Of each kind of token.
-        on_merged: Called when runs of tokens have been merged beside the writing.
+        folder: The folder; `build` creates it.
+        store: The name of the store, to detect the index of another store.
+        token_bits: Bits of each kind of token.
+        on_merged: Called after background merges of runs of tokens.
     """
 
     def __init__(self, folder: Path, store: str, token_bits: Sequence[int], on_merged: Callable[[], None]) -> None:
@@ -37,10 +37,7 @@ class InvertedIndex:
         self._tokens = TokenIndex(folder / _TOKENS, self._mark, token_bits, on_merged)
 
     def reached(self) -> tuple[int, int] | None:
-        """Return the least and the most of the journal numbers that its parts are at.
-
-        None when they are no sound index of this store.
-        """
+        """Return the smallest and largest journal number of the parts, None without an intact index of this store."""
         words = self._words.applied()
         with suppress(IndexBrokenError):
             tokens = self.tokens().applied
@@ -48,26 +45,37 @@ class InvertedIndex:
         return None
 
     def tokens(self) -> TokenSnapshot:
-        """Return the tokens as they are now."""
+        """Return the current snapshot of the tokens."""
         with index_failures(self._folder):
             return self._tokens.snapshot()
 
+    def verify(self) -> None:
+        """Read all files and verify their checksums.
+
+        Raises:
+            IndexBrokenError: A file is damaged.
+        """
+        with index_failures(self._folder):
+            self._words.verify()
+            for run in self._tokens.snapshot().runs:
+                run.verify()
+
     def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[Found]]:
-        """Return what `WordIndex.matches` does."""
+        """Delegate to `WordIndex.matches`."""
         return self._words.matches(query, start, rows, is_ranked=is_ranked)
 
     def terms(self, field: str, beginning: str, most: int) -> list[str]:
-        """Return what `WordIndex.terms` does."""
+        """Delegate to `WordIndex.terms`."""
         return self._words.terms(field, beginning, most)
 
     def writer(self, stored: Stored, before_main: Callable[[], object]) -> IndexWriter:
-        """Start writing; the caller sees to it that nobody else does."""
+        """Return a writer; the caller holds the write lock."""
         with index_failures(self._folder):
             self._tokens.begin()
         return IndexWriter(self._folder, self._words.writer(stored, before_main), self._tokens)
 
-    def build(self, changes: Iterable[Sequence[Change]], number: int) -> None:
-        """Make the index from nothing, and put it in the place of what is there when it is whole."""
+    def build(self, changes: Iterable[Sequence[Change]], number: int, documents: int) -> None:
+        """Build a new index in a separate folder, and replace the old one with it."""
         self.wait()
         aside = self._folder.with_name(self._folder.name + ".new")
         tokens = TokenIndex(aside / _TOKENS, self._mark, self._token_bits)
@@ -79,7 +87,7 @@ class InvertedIndex:
             try:
                 for some in changes:
                     writer.replace(some)
-                writer.commit(number)
+                writer.commit(number, documents)
                 if merged := writer.close():
                     merged()
             except BaseException:
@@ -95,27 +103,21 @@ class InvertedIndex:
 
     @property
     def is_merging(self) -> bool:
-        """Whether runs of tokens are merged beside the writing, so that nobody else may write."""
+        """Whether a background merge of tokens runs; no other process may write during that time."""
         return self._tokens.is_merging
 
     def wait(self) -> None:
-        """Wait for that."""
+        """Wait for the background merge."""
         self._tokens.wait()
 
     def close(self) -> None:
-        """Let go of the files that are open for reading."""
+        """Close the files that are open for reading."""
         self._words.close()
         self._tokens.close()
 
 
 class IndexWriter:
-    """Changes to an index, seen by nobody before `commit`; `close` or `abandon` it.
-
-    Args:
-        folder: The folder of the index.
-        words: Writes the words.
-        tokens: The tokens.
-    """
+    """Writer of an index; readers see changes after `commit`. End it by `close` or `abandon`."""
 
     def __init__(self, folder: Path, words: WordWriter, tokens: TokenIndex) -> None:
         self._folder, self._words, self._tokens = folder, words, tokens
@@ -123,30 +125,30 @@ class IndexWriter:
 
     @property
     def base(self) -> int:
-        """The journal number before which nobody asks any more."""
+        """The journal number up to which journal entries are no longer needed."""
         return self._words.base
 
     def replace(self, changes: Sequence[Change]) -> None:
-        """Index documents in the place of their predecessors, and forget those that are gone."""
+        """Replace documents in the index, and remove deleted ones."""
         with index_failures(self._folder):
             self._tokens.replace({each.number: each.entry.tokens if each.entry else None for each in changes})
         self._words.replace(changes)
         self.pending += len(changes)
 
-    def commit(self, number: int) -> None:
-        """Make all changes so far searchable, and the index be at a journal number."""
+    def commit(self, number: int, documents: int) -> None:
+        """Publish all changes so far together with the journal number and the store's number of documents."""
         with index_failures(self._folder):
             self._tokens.commit(number)
-        self._words.commit(number)
+        self._words.commit(number, documents)
         self.pending = 0
 
     def close(self) -> Callable[[], None] | None:
-        """Let go of the folder, as `WordWriter.close` does; the tokens are merged beside it."""
+        """Release the folder like `WordWriter.close`; tokens are merged in the background."""
         with index_failures(self._folder):
             self._tokens.finish()
         return self._words.close()
 
     def abandon(self) -> None:
-        """Let go of the folder, forgetting what is not committed."""
+        """Discard uncommitted changes and release the folder."""
         self._tokens.abandon()
         self._words.abandon()

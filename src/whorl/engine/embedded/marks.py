@@ -1,4 +1,4 @@
-"""Marks of clusters in an embedded store: properties of its documents, which are indexed as all others are."""
+"""Cluster labels ("marks") of an embedded store, kept as ordinary indexed properties of its documents."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from whorl.model import IS_PRINCIPAL, Document
 from whorl.planning.build import Bool, BoundPlan
 from whorl.planning.clauses import Kind, Present
 
-#: Documents stored again at once, each with its text.
+#: Limits of a batch of rewritten documents, with their texts.
 _AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
-#: Documents looked at at once.
+#: Documents whose labels are read at once.
 _READ_AT_ONCE = 1000
-#: The name of a cluster is a document's id, whose type may be any that a text can have: a date, for instance.
+#: Matches labelled documents. The cluster property is no help: its value is a document's id, of any type, even a date.
 _MARKED = Present(IS_PRINCIPAL, Kind.BOOLEAN)
 
 
 class EmbeddedMarks:
-    """What a store's documents say of their clusters.
+    """Reads and writes the cluster labels of a store.
 
     Args:
         records: The documents.
         ids: Returns the ids of the documents that match a plan.
-        store_again: Stores documents in the place of those of the same digests.
-        require_writable: Raises StoreError where the store cannot be written to.
+        store_again: Replaces documents, if their digests have not changed.
+        require_writable: Raises StoreError if the store is read-only.
     """
 
     def __init__(
@@ -42,26 +42,26 @@ class EmbeddedMarks:
         self._require_writable = require_writable
 
     def prepare(self) -> None:
-        """Raise StoreError where the store cannot be written to; nothing else has to be seen to."""
+        """Raise StoreError if the store is read-only; an embedded store needs no further preparation."""
         self._require_writable()
 
     def everything(self) -> Iterator[Mapping[str, Mark]]:
-        """Yield all marks there are by the ids of their documents, a portion at a time."""
+        """Yield all labels by document id, in batches."""
         ids = self._ids(BoundPlan(_MARKED))
         for at in range(0, len(ids), _READ_AT_ONCE):
             yield self.of(ids[at : at + _READ_AT_ONCE])
 
     def of(self, ids: Collection[str]) -> Mapping[str, Mark]:
-        """Return the marks of documents, by id, of those that have one."""
+        """Return the labels of the labelled ones among some documents, by id."""
         return marks_in(self._records.properties(ids))
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
-        """Return how many documents of each cluster match a plan, of those that have any."""
+        """Return the number of matching documents by cluster; clusters without a match are left out."""
         both = BoundPlan(Bool(must=(plan.root, _MARKED)))
         return Counter(mark.cluster for mark in self.of(self._ids(both)).values())
 
     def write(self, changes: Mapping[str, Mark | None]) -> None:
-        """Give documents marks, or take them away (None)."""
+        """Set the labels of documents, or remove them (None)."""
         documents = (each.document for each in self._records.records(changes))
         for some in chunks(documents, lambda each: len(each.text), _CHARACTERS_AT_ONCE, _AT_ONCE):
             self._store_again([marked(each, changes[each.id]) for each in some])

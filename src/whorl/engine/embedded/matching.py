@@ -1,4 +1,4 @@
-"""Where words stand in a field, and how far words are from each other: what Lucene's queries say, of words at hand."""
+"""Phrase and span matching on the words of a field, with the semantics of Lucene's queries."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from whorl.context import require_time
 
-#: What Solr's types of text leave between two values of a field (positionIncrementGap).
+#: Positions between two values of a field in Solr's text types (positionIncrementGap).
 GAP = 100
 
 
 def positions(values: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
-    """Return the words of a field's values with their places: one after another, with a gap between values."""
+    """Return the words of a field's values with their positions, with a gap between values."""
     placed, at = [], 0
     for words in values:
         placed += list(enumerate(words, at))
@@ -22,10 +22,10 @@ def positions(values: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
 
 
 def is_sloppy_phrase(values: Sequence[Sequence[str]], wanted: Sequence[str], slop: int) -> bool:
-    """Say whether words stand in a field as in a phrase, moved by at most `slop` places.
+    """Check whether a field contains a phrase with a slop.
 
-    Each word of the phrase has a place of its own; its shift is how far that is from where it would stand after the
-    phrase's beginning. The shifts differ by at most the slop.
+    Each word of the phrase takes a position of its own; its shift is that position minus its index in the phrase. The
+    shifts differ by at most the slop.
 
     Source: Lucene's SloppyPhraseMatcher.
     """
@@ -35,8 +35,8 @@ def is_sloppy_phrase(values: Sequence[Sequence[str]], wanted: Sequence[str], slo
             places[word].append(at)
 
     def fits(least: int) -> bool:
-        """Say whether all words have places, with shifts from the least one to as much more as the slop."""
-        # A word that comes again may stand in a later span only, so its first free place is always the best.
+        """Check whether all words have positions with shifts from `least` to `least + slop`."""
+        # A repeated word can only take a later position, so its first free position is always the best.
         taken = dict.fromkeys(places, 0)
         for number, word in enumerate(wanted):
             own = places[word]
@@ -55,7 +55,7 @@ def is_sloppy_phrase(values: Sequence[Sequence[str]], wanted: Sequence[str], slo
 
 
 def is_ordered_span(values: Sequence[Sequence[str]], wanted: Sequence[re.Pattern[str]], slop: int) -> bool:
-    """Say whether words that look like some patterns stand in a field in their order, with at most `slop` others among.
+    """Check whether a field has words that match patterns in their order, with at most `slop` words between them.
 
     Source: Lucene's NearSpansOrdered.
     """
@@ -64,7 +64,7 @@ def is_ordered_span(values: Sequence[Sequence[str]], wanted: Sequence[re.Pattern
     for first in places[0]:
         at: int | None = first
         for own in places[1:]:
-            # The nearest that follows: none further away could be better.
+            # The nearest following word: no later one could be better.
             following = bisect_left(own, (at or 0) + 1)
             at = own[following] if following < len(own) else None
             if at is None:

@@ -1,4 +1,4 @@
-"""Hits sorted by the values of fields, where the index itself does not sort by them."""
+"""Sorting of hits by the values of fields, for indexes that cannot sort by them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from whorl.model import Document, Order
 def sort_hits(
     found: Sequence[tuple[str, float]], documents: Mapping[str, Document], order: Sequence[Order]
 ) -> list[tuple[str, float]]:
-    """Return hits, pairs of id and score, by the keys of an order, and equal ones by their ids.
+    """Return hits sorted by the keys of an order, ties by id.
 
     Args:
-        found: The hits.
-        documents: By id; of a hit that is not among them, nothing is known.
-        order: The keys, the weightiest first.
+        found: The hits, as pairs of id and score.
+        documents: Documents by id; a hit without a document has no values.
+        order: The keys, the primary one first.
     """
     hits = sorted(found)
-    # Sorting is stable, so the weightiest key is the last one sorted by.
+    # Sorting is stable, so the primary key is the last one sorted by.
     for key in reversed(order):
         value = _reader(documents, key)
         present = [(value(hit), hit) for hit in hits]
@@ -31,12 +31,12 @@ def sort_hits(
 
 
 def goes_by_value(key: Order) -> bool:
-    """Tell whether a key of an order needs documents: neither scores nor ids do."""
+    """Check whether a sort key needs documents; scores and ids do not."""
     return key.field is not None and not key.is_by_id
 
 
 def _reader(documents: Mapping[str, Document], key: Order) -> Callable[[tuple[str, float]], Any]:
-    """Return what gives the value of a hit to sort by, None where it has none."""
+    """Return a function from a hit to its sort value, None for a hit without one."""
     if key.field is None:
         return lambda hit: hit[1]
     if key.is_by_id:

@@ -1,7 +1,7 @@
-"""Whole numbers of so many bits each, one after the other, and check sums of the bytes in which they stand.
+"""Bit-packing of integers of a fixed width, and checksums of blocks of packed bytes.
 
-64 numbers of w bits fill w words of 64 bits, the first one from the lowest bit on; so a stretch that begins at a
-multiple of 64 numbers begins with a word, and each number can be read by itself.
+64 numbers of w bits fill w words of 64 bits, the first one from the lowest bit on. So a range that begins at a
+multiple of 64 numbers begins at a word, and each number can be read on its own.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 Words = npt.NDArray[np.uint64]
-#: Numbers in a group, which is as many words as a number has bits.
+#: Numbers in a group; a group of numbers of w bits takes w words.
 GROUP = 64
-#: Bytes of which there is one check sum.
+#: Bytes in a block; each block has one checksum.
 BLOCK = 256
 _WORD = np.dtype("<u8")
-#: One factor for each word of a block: odd, so that no bit of a word is lost, and of no pattern.
+#: One factor for each word of a block: random, and odd, so that no bit of a word is lost.
 _FACTORS = np.random.default_rng(0x77686F726C).integers(0, 1 << 63, BLOCK // 8, np.uint64) * np.uint64(2) + np.uint64(1)
 
 
 def packed(numbers: Words, width: int) -> Words:
-    """Return numbers in as few words as they fit in, filled up with zeros to whole groups.
+    """Pack numbers into words, padded with zeros to whole groups.
 
     Args:
         numbers: uint64 array of shape (n,), each below 2**width.
-        width: Bits of each, 1 to 64.
+        width: Bits of each number, 1 to 64.
 
     Returns:
         uint64 array of shape (ceil(n / 64) * width,).
@@ -44,7 +44,7 @@ def packed(numbers: Words, width: int) -> Words:
 
 
 def unpacked(words: Words, width: int) -> Words:
-    """Return the numbers of whole groups that `packed` has put into words."""
+    """Unpack the words of whole groups that `packed` wrote."""
     columns = np.ascontiguousarray(words.reshape(-1, width).T)
     numbers = np.empty((GROUP, columns.shape[1]), np.uint64)
     mask = np.uint64((1 << width) - 1)
@@ -58,33 +58,33 @@ def unpacked(words: Words, width: int) -> Words:
 
 
 def picked(raw: npt.NDArray[np.uint8], places: npt.NDArray[np.int64], width: int) -> Words:
-    """Return single numbers of those that `packed` has put into words.
+    """Return packed numbers by index.
 
     Args:
-        raw: The bytes of the words, little-endian, and at least 9 bytes behind them.
-        places: Which numbers; int64 array of shape (n,).
-        width: Bits of each.
+        raw: The bytes of the words, little-endian, followed by at least 9 more bytes.
+        places: Indices of the numbers; int64 array of shape (n,).
+        width: Bits of each number.
     """
     bits = places * width
     at, shifts = bits >> 3, (bits & 7).astype(np.uint64)
-    # Read where they stand, aligned or not.
+    # A view with a stride of one byte reads unaligned words.
     everywhere: Words = np.ndarray((raw.size - 7,), _WORD, raw, 0, (1,))
     numbers: Words = everywhere[at] >> shifts
     if width > 57:
-        # By one and by the rest, since no shift is by 64.
+        # Two shifts, by one and by the remainder, because a shift by 64 is undefined.
         numbers |= (raw[at + 8].astype(np.uint64) << np.uint64(1)) << (np.uint64(63) - shifts)
     numbers &= np.uint64((1 << width) - 1)
     return numbers
 
 
 def check_sums(blocks: Words) -> npt.NDArray[np.uint32]:
-    """Return a check sum of each block.
+    """Return the checksum of each block.
 
     Args:
         blocks: uint64 array of shape (n, BLOCK / 8).
 
     Returns:
-        uint32 array of shape (n,). One flipped bit changes it nearly always, any other damage but once in 2**32.
+        uint32 array of shape (n,). A flipped bit nearly always changes it; other damage goes unnoticed once in 2**32.
 
     Source of the code: multilinear hashing, the upper half of a sum of products modulo 2**64.
     """

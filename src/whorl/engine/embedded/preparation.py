@@ -1,4 +1,4 @@
-"""What is made of documents, many at once, for the records and for the index."""
+"""Batch preparation of documents: computes their records, index entries, sketches and tokens."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers
 from whorl.fingerprint.winnow import PassageScheme, winnowed
 from whorl.fingerprint.words.shingles import joined_words
 from whorl.model import Document
+from whorl.planning.fields import split_name
 
-#: Of a token of a signature; and of a kind of token that no document has, which tells its index from another one.
+#: Bits of a MinHash token. A store without MinHash tokens uses the smaller width, so the two indexes differ.
 _BITS_OF_MINHASH, _BITS_OF_NOTHING = 64, 8
 
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """Makes what a store has of a document.
+    """Computes the stored and indexed data of documents.
 
     Args:
-        scheme: Of signatures.
-        sketch_scheme: Of sketches.
-        passage_scheme: Of what passages are found by; None where the store keeps nothing for that.
-        has_minhash: Whether the store keeps the tokens of signatures, which only FINGERPRINT asks.
+        scheme: The scheme of signatures.
+        sketch_scheme: The scheme of sketches.
+        passage_scheme: The scheme of passages; None if the store does not keep them.
+        has_minhash: Whether the store keeps MinHash tokens, which only FINGERPRINT queries use.
     """
 
     scheme: Scheme
@@ -46,7 +47,7 @@ class Preparation:
         return [minhash, self.sketch_scheme.bits, *([self.passage_scheme.bits] if self.passage_scheme else [])]
 
     def prepared(self, documents: Sequence[Document]) -> list[tuple[Record, Entry]]:
-        """Return what is stored of documents, and what is indexed."""
+        """Return the record and the index entry of each document."""
         prepared = []
         for document, found in zip(documents, self._hashed(documents), strict=True):
             sketch = found.sketch(self.sketch_scheme)
@@ -54,7 +55,7 @@ class Preparation:
         return prepared
 
     def changes(self, some: Iterable[Numbered]) -> Iterator[list[Change]]:
-        """Yield what is indexed of stored documents, several at once."""
+        """Yield the index changes of stored documents in batches."""
         for portion in chunks(some, lambda each: len(each.document.text), BATCH_CHARACTERS, BATCH_TEXTS):
             read = self._hashed([each.document for each in portion])
             yield [
@@ -75,8 +76,9 @@ class Preparation:
         texts = [(name, text) for name, some in document.values().items() for text in some]
         for name, text in (("name", document.name), *texts):
             if text:
-                values.append((name, joined_text(name, text, self.scheme.profile)))
-        # Without them there are none here either.
+                split = split_name(text) if name == "name" else text
+                values.append((name, joined_text(name, split, self.scheme.profile)))
+        # Without MinHash tokens the minima are empty.
         kinds = [sorted_distinct([found.minima[:, 0]]), lookup_numbers(sketch)]
         if self.passage_scheme:
             kinds.append(winnowed(found.words, self.passage_scheme))
@@ -84,15 +86,15 @@ class Preparation:
 
 
 def passages_there(folder: Path, name: str | None, wanted: PassageScheme | None) -> PassageScheme | None:
-    """Return the scheme of a store's passages, None where it has none.
+    """Return the scheme of a store's passages, None if it keeps none.
 
     Args:
         folder: The store.
-        name: What its records call the scheme.
-        wanted: The only one that will do; None for any.
+        name: The name of the scheme in its records.
+        wanted: The required scheme; None accepts any.
 
     Raises:
-        SchemeMismatchError: It has another.
+        SchemeMismatchError: The store has a scheme other than the required one.
     """
     if name is None:
         return None

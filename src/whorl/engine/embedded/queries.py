@@ -1,4 +1,4 @@
-"""A bound plan as a query of tantivy. Every score is a constant, so that none depends on the collection."""
+"""Translation of a bound plan into a tantivy query; all scores are constants, independent of the collection."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from whorl.planning.build import (
 from whorl.planning.clauses import Between, Equal, InOrder, Like, Near, Present, Words
 
 _Json: TypeAlias = Mapping[str, object]
-#: One by one so many documents are found sooner than as a set, for which tantivy goes through the numbers of all.
+#: Up to this many documents, term queries are faster than a set, for which tantivy scans the numbers of all documents.
 _FEW_NUMBERS = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """What an index is asked, and what is said about it.
+    """A tantivy query with its description and warnings.
 
     Args:
-        query: For tantivy.
+        query: The query.
         is_ranked: Whether scores can differ between matches.
-        description: The query as JSON values, with numbers of tokens in the place of tokens.
-        warnings: The plan's own, then those about words that cannot match.
+        description: The query as JSON values, with counts of tokens instead of the tokens.
+        warnings: The plan's warnings, then warnings about words that cannot match.
     """
 
     query: Query
@@ -54,20 +54,20 @@ class Translation:
 class _Part:
     query: Query
     description: _Json
-    #: The score of every match, None where they can differ.
+    #: The score of every match, None if scores can differ.
     score: float | None
 
 
 def translate(plan: BoundPlan, profile: str, contents: Contents | None) -> Translation:
-    """Return a bound plan as a query.
+    """Translate a bound plan into a query.
 
     Args:
-        plan: What `whorl.planning.bind.bind` returned.
+        plan: A plan from `whorl.planning.bind.bind`.
         profile: How texts are split into words.
-        contents: What is looked at where tantivy has no query for a clause; None where the query will not be run.
+        contents: Evaluates clauses that tantivy cannot; None if the query will not run.
     """
     if contents is not None:
-        # What is too much is refused before anything is looked up: automata take some milliseconds each.
+        # Check the limits before any look-up: each automaton takes some milliseconds.
         _Translator(profile, None).part(plan.root)
     translator = _Translator(profile, contents)
     part = translator.part(plan.root)
@@ -93,7 +93,7 @@ class _Translator:
                     self.warnings.append(query)
                     return _nothing(query)
                 described = self.clauses.description(plan)
-                # One constant around all fields: a match in two of them counts once.
+                # One constant score around all fields, so that a match in two fields counts once.
                 return _Part(Query.const_score_query(query, plan.weight), described, plan.weight)
             case SharedTokens(tokens=wanted, min_should_match=minimum, weight=weight):
                 counts = {"tokens": len(wanted), "distinct": len(set(wanted)), "min_should_match": minimum}
@@ -123,7 +123,7 @@ class _Translator:
                 raise TypeError(f"a plan is resolved and bound before it is run; {plan!r} is not")
 
     def counted(self, plan: BoundNode) -> Query:
-        """Match the documents that a part of a plan finds by their tokens, each with its score."""
+        """Return a query of the documents that match a countable part of a plan, with their scores."""
         if self.contents is None:
             return Query.empty_query()
         found = self.contents.counted(plan)
@@ -147,7 +147,7 @@ class _Translator:
         needed = plan.min_should_match if must else max(plan.min_should_match, 1)
         if should:
             described["min_should_match"] = needed
-        # What may match or not makes no difference between matches only where it adds nothing.
+        # Optional parts keep the score constant only if they add nothing to it.
         optional = should if needed < len(should) else []
         certain = must if optional else must + should
         is_constant = all(part.score is not None for part in certain) and all(part.score == 0 for part in optional)
@@ -155,7 +155,7 @@ class _Translator:
 
 
 def _tokens_together(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Return a plan whose tokens are counted as one part: a query of tantivy has each document that a part finds."""
+    """Combine the countable parts of a plan into one: a tantivy query lists every document of such a part."""
 
     def grouped(parts: tuple[BoundNode, ...], together: Together) -> tuple[BoundNode, ...]:
         of_tokens = tuple(filter(is_countable, parts))
@@ -175,7 +175,7 @@ def _unless_counting(weight: float) -> float | None:
 
 
 def _everything(weight: float) -> Query:
-    # Documents have ids; what else is in the index has none.
+    # All documents have ids; the other entries of the index have none.
     return Query.const_score_query(Query.exists_query("id"), weight)
 
 
@@ -184,14 +184,14 @@ def _ids(ids: Sequence[str]) -> Query:
 
 
 def _numbered(numbers: list[int]) -> list[Query]:
-    """Return queries that match the documents of some numbers, together."""
+    """Return queries that together match the documents with the given numbers."""
     if len(numbers) > _FEW_NUMBERS:
         return [Query.term_set_query(SCHEMA, "number", numbers)]
     return [Query.term_query(SCHEMA, "number", number, "basic") for number in numbers]
 
 
 def _combined(must: Sequence[Query], should: Sequence[Query], must_not: Sequence[Query], minimum: int) -> Query:
-    """Match as Lucene's BooleanQuery does, which needs one of `should` where there is no `must`."""
+    """Match like Lucene's BooleanQuery, which requires one of `should` if `must` is empty."""
     needed = minimum if must else max(minimum, 1)
     if needed > len(should):
         return Query.empty_query()

@@ -1,8 +1,8 @@
 """The SQLite file of an embedded store: the documents, and a journal of what changed.
 
-This file is the truth. One transaction writes documents and their journal entries; whatever is derived from the
-documents asks the journal what it has missed. Every blob ends with a check sum of itself and of what it belongs to, so
-that a flipped bit is told as damage and never taken for what somebody stored.
+This file is the truth. One transaction writes documents and their journal entries; the index reads the journal to catch
+up. Every blob ends with a checksum of itself and of its label, so that a flipped bit raises an error and is never
+taken for stored data.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import json
 import threading
 import uuid
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,21 +31,23 @@ from whorl.fingerprint.sketch.codec import decode, decode_all, encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.model import Document, PropertyValue
 from whorl.planning.clauses import Kind
+from whorl.planning.values import typed
 
-#: Of the tables below; a change to them is a new number.
-FORMAT = "7"
-#: Stores of format 6 are the same without a dictionary for their texts; with the first one they become those of this.
-READABLE = ("6", FORMAT)
-#: Properties that a document can be named by, beside its id.
+#: Version of the tables below; every change to them needs a new number.
+FORMAT = "8"
+#: Formats 6 and 7 do not count the documents with a field; the first write adds the counts. Format 6 has no dictionary.
+READABLE = ("6", "7", FORMAT)
+#: Properties that can name a document instead of its id.
 HANDLES = ("DBID", "LID")
 
 #: What a user may choose for a store: which tokens its documents have in the index.
 Choice: TypeAlias = Literal["passages", "minhash"]
-#: What documents are chosen by.
+#: The column that selects documents.
 _Key: TypeAlias = Literal["number", "id"]
 
-# What a row says of a document is in sealed blobs; id, size and handles stand beside them to be looked for.
-_TABLES = """
+_FIELDS = "CREATE TABLE IF NOT EXISTS field (entry BLOB PRIMARY KEY, documents BLOB NOT NULL) WITHOUT ROWID"
+# The data of a document is in sealed blobs; id, size and handles have columns of their own for look-ups.
+_TABLES = f"""
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS document (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, size INTEGER NOT NULL,
@@ -53,7 +56,7 @@ CREATE INDEX IF NOT EXISTS document_size ON document (size);
 CREATE TABLE IF NOT EXISTS handle (
     name TEXT NOT NULL, value TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (name, value, id)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS handle_id ON handle (id);
-CREATE TABLE IF NOT EXISTS field (entry BLOB PRIMARY KEY) WITHOUT ROWID;
+{_FIELDS};
 CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, entry BLOB NOT NULL);
 """
 _CHUNK = 500  # ids in one statement; older SQLite libraries take 999
@@ -62,6 +65,9 @@ _SEAL_BYTES = 4
 _PAGE_BYTES = 1024
 # The inner pages of a million documents take 10 MB; with SQLite's own 2 MB they would be read again for each row.
 _CACHE_KB = 16_384
+#: A file of up to so many bytes is checked when it is opened, which takes less than a second for a gigabyte.
+_MOST_CHECKED = 256 << 20
+_META = frozenset(("format", "scheme", "sketches", "store", "dictionary", "passages", "minhash"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,7 @@ class Identified(NamedTuple):
 
 
 class Named(NamedTuple):
-    """A document, and what it is called."""
+    """A document's number, id and name."""
 
     number: int
     id: str
@@ -88,7 +94,7 @@ class Named(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """What is judged of a document, and what it is called."""
+    """A document's number, id, name and sketch, for verification as a candidate."""
 
     number: int
     id: str
@@ -97,7 +103,7 @@ class Candidate(NamedTuple):
 
 
 class Numbered(NamedTuple):
-    """A document that is stored, and its number, which stays the same until it is deleted and is no other's then."""
+    """A stored document with its number, which is fixed and never used again after a deletion."""
 
     number: int
     document: Document
@@ -109,15 +115,15 @@ class Records:
     Any thread may read, through one connection behind a lock; one thread at a time may write, through another.
 
     Args:
-        path: The file; made when it is missing or empty.
-        scheme: What the signatures in it are made under.
-        sketch_scheme: What the sketches in it are made under.
+        path: The file; created if it is missing or empty.
+        scheme: The scheme of its signatures.
+        sketch_scheme: The scheme of its sketches.
         wait_seconds: How long to wait for another process.
-        is_read_only: Whether nothing is to be written, in the folder of the file neither.
+        is_read_only: Whether to write nothing, neither to the file nor to its folder.
 
     Raises:
-        StoreError: The file is of another kind or format, or cannot be used.
-        SchemeMismatchError: Its signatures are made under another scheme.
+        StoreError: The file has another type or format, or cannot be used.
+        SchemeMismatchError: The file has another scheme.
     """
 
     def __init__(
@@ -133,6 +139,9 @@ class Records:
         self._opened_as = state(path) if is_read_only else None
         self._texts = TextCodec(self._dictionary)
         self._last_sketch: tuple[int, object, Sketch] | None = None
+        self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
+        # Field entries of the current transaction: documents that gained one minus documents that lost it.
+        self._field_changes: Counter[str] = Counter()
         connected = connect_read_only if is_read_only else connect
         with failures(path):
             self._writer = connected(path, wait_seconds)
@@ -147,7 +156,7 @@ class Records:
                 raise
 
     def _identify(self, scheme: Scheme) -> str:
-        """Make the tables of a new file or check those of an old one; return the store's own name."""
+        """Create the tables of a new file or check an existing file; return the store's unique name."""
         tables = {name for (name,) in self._writer.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not tables:
             self._writer.execute(f"PRAGMA page_size={_PAGE_BYTES}")
@@ -167,6 +176,10 @@ class Records:
             raise StoreError(
                 f"{self._path} is an SQLite file of something else, not a whorl store; name another folder"
             )
+        if self._path.stat().st_size <= _MOST_CHECKED:
+            self._require_sound_pages()
+        if unknown := {key for (key,) in self._writer.execute("SELECT key FROM meta")} - _META:
+            self.refuse(f"it has an unknown entry {min(unknown, key=str)!r}")
         meta = dict(self._writer.execute("SELECT key, value FROM meta WHERE key != 'dictionary'"))
         if (found := meta.get("format")) not in READABLE:
             way = "use the version that made it, or index into a new folder"
@@ -182,6 +195,43 @@ class Records:
                     f"{name}; open it with its own scheme, or index into a new folder"
                 )
         return str(meta.get("store"))
+
+    def _require_sound_pages(self) -> None:
+        """Check the pages of the file, and its indexes against its tables, which the seals of blobs do not cover."""
+        problems = [problem for (problem,) in self._writer.execute("PRAGMA integrity_check(3)")]
+        if problems != ["ok"]:
+            self.refuse("; ".join(problems))
+
+    def verify(self) -> None:
+        """Read and verify all data.
+
+        Raises:
+            StoreError: The data is damaged.
+        """
+        with failures(self._path):
+            self._require_sound_pages()
+        self._fields = None
+        self.fields()
+        self.changed_since(self.last_change() - len(self._read("SELECT number FROM journal")))
+        documents, fields = 0, Counter[str]()
+        for number, document in self.everything():
+            documents += 1
+            fields.update(_field_entries(document.name, document.properties))
+            self._sketches(self._read("SELECT number, id, head, sketch FROM document WHERE number = ?", (number,)))
+            values = document.values()
+            handles = {(name, value) for name in HANDLES for value in values.get(name, ())}
+            if handles != set(self._read("SELECT name, value FROM handle WHERE id = ?", (document.id,))):
+                self.refuse(f"the handles of {document.id} are not what was stored")
+        self.largest_size()
+        if self._read("SELECT value FROM meta WHERE key = 'format'") == [(FORMAT,)]:
+            for entry, sealed in self._read("SELECT entry, documents FROM field"):
+                name = self._opened("field", entry).decode()
+                if int(self._opened(f"documents with {name}", sealed)) != fields.pop(name, 0):
+                    self.refuse(f"the number of documents with {name} is not what was stored")
+            if fields:
+                self.refuse(f"the field {min(fields)} is missing")
+        if documents != self.count():
+            self.refuse(f"{documents:,} of {self.count():,} documents can be read")
 
     def chosen(self, what: Choice) -> str | None:
         """Return what was chosen for the store: the scheme of its passages, "none" for MINHASH; None for nothing."""
@@ -215,7 +265,7 @@ class Records:
             self._writer.close()
 
     def _dictionary(self) -> bytes | None:
-        """Return what texts are compressed by, None where the store has none yet."""
+        """Return the dictionary for compressing texts, None if the store has none yet."""
         rows = self._read("SELECT value FROM meta WHERE key = 'dictionary'")
         return self._opened("dictionary", rows[0][0]) if rows else None
 
@@ -228,10 +278,12 @@ class Records:
         """
         try:
             with self._transaction():
+                self._field_changes.clear()
+                self._add_field_counts()
                 if made := self._texts.begin(texts):
                     self._writer.execute("INSERT INTO meta VALUES ('dictionary', ?)", (_sealed("dictionary", made),))
-                    self._writer.execute("UPDATE meta SET value = ? WHERE key = 'format'", (FORMAT,))
                 yield
+                self._write_field_counts()
         except BaseException:
             self._texts.forget()
             raise
@@ -249,13 +301,38 @@ class Records:
                     self._writer.execute("ROLLBACK")
                 raise
 
+    def _add_field_counts(self) -> None:
+        """Count the documents with each field in a store of an earlier format."""
+        if self._writer.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() == (FORMAT,):
+            return
+        self._writer.execute("DROP TABLE field")
+        self._writer.execute(_FIELDS)
+        for number, document_id, head in self._writer.execute("SELECT number, id, head FROM document"):
+            name, properties, _ = self._told(number, document_id, head)
+            self._field_changes.update(_field_entries(name, properties))
+        self._writer.execute("UPDATE meta SET value = ? WHERE key = 'format'", (FORMAT,))
+
+    def _write_field_counts(self) -> None:
+        """Add the changes of this transaction to the counts of fields, and drop fields that no document has."""
+        for name, change in self._field_changes.items():
+            if not change:
+                continue
+            entry, label = _sealed("field", name.encode()), f"documents with {name}"
+            row = self._writer.execute("SELECT documents FROM field WHERE entry = ?", (entry,)).fetchone()
+            documents = change + (int(self._opened(label, row[0])) if row else 0)
+            if documents > 0:
+                sealed = _sealed(label, str(documents).encode())
+                self._writer.execute("INSERT OR REPLACE INTO field VALUES (?, ?)", (entry, sealed))
+            else:
+                self._writer.execute("DELETE FROM field WHERE entry = ?", (entry,))
+
     # Within `writing` only.
 
     def put(self, record: Record) -> int:
-        """Store a document in the place of its predecessor, note it in the journal, and return its number."""
+        """Store or replace a document, note it in the journal, and return its number."""
         document = record.document
-        known = self._writer.execute("SELECT number FROM document WHERE id = ?", (document.id,)).fetchone()
-        number = int(known[0]) if known else self._next_number()
+        known = self._predecessor(document.id)
+        number = known if known is not None else self._next_number()
         blobs = {
             "head": json.dumps([document.name, document.properties, document.digest], ensure_ascii=False).encode(),
             "sketch": encode(record.sketch),
@@ -266,11 +343,9 @@ class Records:
             "INSERT OR REPLACE INTO document (number, id, size, head, sketch, content) VALUES (?, ?, ?, ?, ?, ?)",
             (number, document.id, record.sketch.size, *sealed),
         )
-        if known:
+        if known is not None:
             self._writer.execute("DELETE FROM handle WHERE id = ?", (document.id,))
-        kinds = {(name, kind.name) for name, kind, _ in document.wholes()}
-        fields = [(_sealed("field", json.dumps(entry).encode()),) for entry in sorted(kinds)]
-        self._writer.executemany("INSERT OR IGNORE INTO field VALUES (?)", fields)
+        self._field_changes.update(_field_entries(document.name, document.properties))
         values = document.values() if document.properties else {}
         handles = [(name, value, document.id) for name in HANDLES for value in values.get(name, ())]
         self._writer.executemany("INSERT OR IGNORE INTO handle VALUES (?, ?, ?)", handles)
@@ -279,25 +354,38 @@ class Records:
 
     def remove(self, document_id: str) -> int | None:
         """Delete a document, note it in the journal, and return the number that it had, None if there was none."""
-        known = self._writer.execute("SELECT number FROM document WHERE id = ?", (document_id,)).fetchone()
-        if not known:
+        known = self._predecessor(document_id)
+        if known is None:
             return None
-        self._writer.execute("DELETE FROM document WHERE number = ?", known)
+        self._writer.execute("DELETE FROM document WHERE number = ?", (known,))
         self._writer.execute("DELETE FROM handle WHERE id = ?", (document_id,))
-        self._note(known[0], document_id)
-        return int(known[0])
+        self._note(known, document_id)
+        return known
+
+    def _predecessor(self, document_id: str) -> int | None:
+        """Return the number of the document to be replaced or deleted, and take its fields out of the counts."""
+        row = self._writer.execute("SELECT number, head FROM document WHERE id = ?", (document_id,)).fetchone()
+        if not row:
+            return None
+        name, properties, _ = self._told(row[0], document_id, row[1])
+        self._field_changes.subtract(_field_entries(name, properties))
+        return int(row[0])
 
     def _next_number(self) -> int:
         """Return the number of the next journal entry, which no document has had."""
         last = self._writer.execute("SELECT seq FROM sqlite_sequence WHERE name = 'journal'").fetchone()
-        return int(last[0]) + 1 if last else 1
+        number = int(last[0]) + 1 if last else 1
+        highest = self._writer.execute("SELECT max(number) FROM document").fetchone()[0]
+        if highest is not None and highest >= number:
+            self.refuse(f"the journal ends at {number - 1:,}, before document {highest:,}")
+        return number
 
     def _note(self, number: int, document_id: str) -> None:
         entry = _sealed("journal", f"{number} {document_id}".encode())
         self._writer.execute("INSERT INTO journal (entry) VALUES (?)", (entry,))
 
     def forget_changes(self, through: int) -> None:
-        """Drop the journal's entries up to a number: nobody asks for them again."""
+        """Drop the journal's entries up to a number, which are no longer needed."""
         self._writer.execute("DELETE FROM journal WHERE number <= ?", (through,))
 
     # At any time, from any thread.
@@ -308,7 +396,7 @@ class Records:
         return int(rows[0][0]) if rows else 0
 
     def changed_since(self, number: int) -> dict[int, str] | None:
-        """Return the ids of what changed after a journal number, by document number; None when nobody can tell."""
+        """Return the ids of documents changed after a journal number, by number; None if the journal lacks entries."""
         rows = self._read("SELECT entry FROM journal WHERE number > ? ORDER BY number", (number,))
         entries = (self._opened("journal", entry).decode().partition(" ") for (entry,) in rows)
         changed = {int(own): document_id for own, _, document_id in entries}
@@ -346,7 +434,7 @@ class Records:
 
     def _told(self, number: int, document_id: str, head: object) -> tuple[str, dict[str, list[PropertyValue]], str]:
         """Return name, properties and digest of a document."""
-        # Of bytes Python first guesses in what code they are.
+        # json.loads guesses the encoding of bytes first, so decode them here.
         raw = self._opened(_label("head", number, document_id), head).decode()
         name, properties, digest = json.loads(raw)
         return name, properties, digest
@@ -376,7 +464,7 @@ class Records:
             self.refuse(f"{label}: {error}")
 
     def count(self) -> int:
-        """Return how many documents there are."""
+        """Return the number of documents."""
         return int(self._read("SELECT count(*) FROM document")[0][0])
 
     def largest_size(self) -> int | None:
@@ -388,9 +476,13 @@ class Records:
         return int(rows[0][2]) if rows else None
 
     def fields(self) -> list[tuple[str, Kind]]:
-        """Return the names of all fields that any document ever had whole values in, with the types of these."""
-        entries = [json.loads(self._opened("field", entry)) for (entry,) in self._read("SELECT entry FROM field")]
-        return [(name, Kind[kind]) for name, kind in sorted(entries)]
+        """Return the names of the fields with whole values, and the types of these values."""
+        # Before the fields: they may be newer than this number, never older.
+        change = self.last_change()
+        if self._fields is None or self._fields[0] != change:
+            entries = [json.loads(self._opened("field", entry)) for (entry,) in self._read("SELECT entry FROM field")]
+            self._fields = change, [(name, Kind[kind]) for name, kind in sorted(entries)]
+        return self._fields[1]
 
     def ids(self, numbers: Sequence[int]) -> Iterator[Identified]:
         """Yield numbers and ids of the documents of some numbers, of those that exist."""
@@ -420,7 +512,8 @@ class Records:
 
     def sketches(self, ids: Iterable[str]) -> dict[str, Sketch]:
         """Return sketches by id, of those documents that exist."""
-        return {each: self._sketch(number, each, sketch) for number, each, sketch in self._by_id("sketch", ids)}
+        rows = [(number, each, None, sketch) for number, each, sketch in self._by_id("sketch", ids)]
+        return {each: sketch for (_, each, *_), sketch in zip(rows, self._sketches(rows), strict=True)}
 
     def candidates(self, key: _Key, values: Sequence[int] | Sequence[str]) -> Iterator[Candidate]:
         """Yield what is judged of the documents of some numbers or ids, of those that exist, in any order."""
@@ -461,15 +554,21 @@ class Records:
             return self._reader.execute(statement, values).fetchall()
 
     def _opened(self, label: str, sealed: object) -> bytes:
-        """Return what `_sealed` has sealed under the same label."""
+        """Return the content of a blob sealed by `_sealed`; raise StoreError if the checksum is wrong."""
         if not isinstance(sealed, bytes) or not sealed.endswith(_seal(label, blob := sealed[:-_SEAL_BYTES])):
             self.refuse(f"{label} is not what was stored")
         return blob
 
     def refuse(self, detail: str) -> NoReturn:
-        """Raise the StoreError that tells of damage."""
+        """Raise the StoreError for a damaged file."""
         self.require_unchanged()
         raise StoreError(damaged(self._path, detail))
+
+
+def _field_entries(name: str, properties: Mapping[str, Any]) -> set[str]:
+    """Return the fields of a document with the types of their values, as they are stored."""
+    kinds = {(field, typed(value)[0].name) for field, values in properties.items() for value in values}
+    return {json.dumps(entry) for entry in (kinds | {("name", Kind.KEYWORD.name)} if name else kinds)}
 
 
 def _label(part: str, number: int, document_id: str) -> str:
@@ -477,7 +576,7 @@ def _label(part: str, number: int, document_id: str) -> str:
 
 
 def _sealed(label: str, blob: bytes) -> bytes:
-    """Return a blob with a check sum of it and of what it is, which is another one's elsewhere."""
+    """Return a blob with a checksum of the blob and its label, so that a misplaced blob does not verify."""
     return blob + _seal(label, blob)
 
 

@@ -1,18 +1,19 @@
-"""A run: the tokens of some documents in one file that never changes, sorted, to be looked up and to be merged.
+"""Segments of the token index ("runs"): immutable files of sorted postings, to be looked up and merged.
 
     head | blocks | tables
 
-Documents stand in a run by the places of their numbers. Tokens of one kind are entries (token, place), ascending. The
-upper bits of a token say its bucket, of which there is one for about six entries: of each entry only the lower bits of
-the token and the place are kept, in as many bits as they need, of each bucket how many entries it has. So an entry
-takes little more than there is to know: `token bits - log2(tokens of a document) + 4` bits.
+A document's ordinal in a run ("place") is the index of its number among the sorted numbers. The postings of one kind of
+token are entries (token, ordinal), ascending. The upper bits of a token are its bucket; a bucket has about six entries.
+An entry keeps only the lower bits of the token and the ordinal, bit-packed; a bucket keeps its count of entries. So an
+entry takes close to the minimum of space: `token bits - log2(tokens of a document) + 4` bits.
 
-    blocks   of each kind how many entries stand before each bucket in its stretch of 16 (one byte), and the entries
-    tables   numbers and sizes of the documents, numbers of those that are gone; of each kind how many tokens each
-             document has, where each stretch begins, and stretches of more than 255 entries; a check sum of each block
+    blocks   for each kind: the count of entries before each bucket in its skip block ("stretch") of 16 buckets (one
+             byte each), and the entries
+    tables   numbers and sizes of the documents, numbers of deleted documents; for each kind: tokens of each document,
+             first entry of each skip block, and skip blocks of more than 255 entries; a checksum of each block
 
-The head has a check sum of itself and one of the tables, which are read when the run is opened. Of the blocks those
-that a look-up touches are checked each time, so that damage is told and no answer made of it.
+The head has a checksum of itself and one of the tables, which are read when the run is opened. A look-up verifies the
+blocks that it reads each time, so that damage raises an error and never gives a wrong answer.
 """
 
 from __future__ import annotations
@@ -38,25 +39,25 @@ Tokens = npt.NDArray[np.uint64]
 
 _MAGIC = b"whorlrun"
 _HEAD_BYTES = 1024
-#: A bucket has so many entries or up to twice as many: fewer take more bytes of buckets, more take more of entries.
+#: A bucket has 4 to 8 entries on average: fewer cost more bytes for buckets, more cost more bytes for entries.
 _LEAST_IN_BUCKET = 4
-#: Buckets of a stretch, and what one byte can say of a place in it.
+#: Log2 of the buckets in a skip block, and the largest offset in it that one byte can hold.
 _STRETCH_BITS, _FARTHEST = 4, 255
 _STRETCH = 1 << _STRETCH_BITS
-#: Entries that are merged at a time.
+#: Entries merged at a time.
 _MERGED_AT_ONCE = 1 << 19
-#: Entries that are looked at together, at less than 100 bytes each: a token may be that of all documents.
+#: Entries read at a time, at less than 100 bytes each: a single token may have an entry for every document.
 READ_AT_ONCE = 1 << 20
 _BLOCKS_AT_ONCE = 1 << 12
 _BLOCK_BITS = BLOCK.bit_length() - 1
-#: The types of the tables' columns: numbers, sizes, gone; of each kind counts, starts, crowded stretches and, of each
-#: of these, how many entries stand before each bucket; check sums of the blocks.
+#: The types of the tables' columns: numbers, sizes, deleted numbers; for each kind: counts, starts of the skip blocks,
+#: overfull skip blocks and, for each of these, the count of entries before each bucket; last the blocks' checksums.
 _COLUMNS = ("<i8", "<u4", "<i8")
 _COLUMNS_OF_KIND = ("<u4", "<i8", "<i8", "<i8")
 
 
 class Entries(NamedTuple):
-    """Tokens, ascending, each with the place of a document that has it."""
+    """Postings: tokens, ascending, each with the ordinal of a document that has it."""
 
     tokens: Tokens
     places: Numbers
@@ -64,13 +65,13 @@ class Entries(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a run is made of.
+    """The documents of a run.
 
     Args:
-        numbers: Of the documents, ascending; int64 array of shape (documents,).
-        sizes: Their distinct shingles; of the same shape.
-        gone: Numbers of documents that are there no more, or were before; int64 array.
-        counts: Of each kind of token, how many each document has; int64 arrays of shape (documents,).
+        numbers: Numbers of the documents, ascending; int64 array of shape (documents,).
+        sizes: Distinct shingles of each document; of the same shape.
+        gone: Tombstones: numbers of deleted documents, which older runs may still have; int64 array.
+        counts: For each kind of token, the tokens of each document; int64 arrays of shape (documents,).
     """
 
     numbers: Numbers
@@ -80,7 +81,7 @@ class Contents:
 
 
 class _Shape(NamedTuple):
-    """How the entries of a kind are written."""
+    """Bit layout of the entries of one kind."""
 
     token_bits: int
     bucket_bits: int
@@ -90,14 +91,14 @@ class _Shape(NamedTuple):
     @classmethod
     def of(cls, token_bits: int, entries: int, documents: int) -> _Shape:
         place_bits = max(1, (documents - 1).bit_length())
-        # Whole stretches of buckets; and an entry is at most 64 bits long.
+        # At least one whole skip block of buckets, and at most 64 bits for an entry.
         least = max(_STRETCH_BITS, token_bits + place_bits - 64)
         wanted = (entries // _LEAST_IN_BUCKET).bit_length() - 1
         return cls(token_bits, min(max(least, wanted), token_bits - 1), place_bits, entries)
 
     @property
     def rest_bits(self) -> int:
-        """Bits of a token that its bucket does not tell."""
+        """Lower bits of a token, which its bucket does not determine."""
         return self.token_bits - self.bucket_bits
 
     @property
@@ -111,7 +112,7 @@ class _Shape(NamedTuple):
 
     @property
     def bytes(self) -> tuple[int, int]:
-        """Bytes of the buckets and of the entries, with what is read beyond the last one, in whole blocks."""
+        """Bytes of the buckets and of the entries in whole blocks, including padding for reads past the last entry."""
         return _whole(self.buckets + 1), _whole(-(-self.entries // GROUP) * self.width * 8 + 9)
 
 
@@ -120,21 +121,27 @@ def _whole(size: int) -> int:
 
 
 class _Blocks:
-    """The blocks of a run, of which each look-up checks those that it reads.
+    """The blocks of a run with their checksums; each look-up verifies the blocks that it reads.
 
-    A run and its postings both hold them and not each other: once nobody uses a run, its file is let go at once, and
-    not whenever garbage is collected.
+    A run and its postings both refer to the blocks and not to each other. Without a reference cycle, the file of an
+    unused run closes at once and not at the next garbage collection.
     """
 
     def __init__(self, name: str, raw: npt.NDArray[np.uint8], checks: npt.NDArray[np.uint32]) -> None:
         self._name, self._checks = name, checks
         self._blocks = raw.view("<u8").reshape(-1, BLOCK // 8)
 
+    def require_all_sound(self) -> None:
+        """Verify all blocks."""
+        last = np.array([_HEAD_BYTES + self._blocks.size * 8 - 1])
+        if self._blocks.size:
+            self.require_sound(np.array([_HEAD_BYTES]), last)
+
     def require_sound(self, first: Numbers, last: Numbers) -> None:
-        """Check the blocks from each first to each last byte of the file.
+        """Verify the blocks from each first to each last byte of the file.
 
         Raises:
-            IndexBrokenError: One of them is not what was written.
+            IndexBrokenError: A block is damaged.
         """
         begin, end = (first - _HEAD_BYTES) >> _BLOCK_BITS, (last - _HEAD_BYTES) >> _BLOCK_BITS
         spans = end - begin
@@ -148,14 +155,14 @@ class _Blocks:
 
 
 class Run:
-    """A run that was written.
+    """Reader of a run.
 
     Args:
-        path: Its file, which may be deleted as long as this is used.
+        path: The file of the run; it may be deleted while the reader is in use.
 
     Raises:
         IndexBrokenError: The file is damaged.
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -181,7 +188,7 @@ class Run:
         self.numbers: Numbers = columns[0]
         self.sizes: npt.NDArray[np.uint32] = columns[1]
         self.gone: Numbers = columns[2]
-        blocks = _Blocks(self.name, raw[_HEAD_BYTES:end], columns[-1])
+        self._blocks = blocks = _Blocks(self.name, raw[_HEAD_BYTES:end], columns[-1])
         self.kinds: list[Postings] = []
         begin = _HEAD_BYTES
         for number, shape in enumerate(shapes):
@@ -192,8 +199,16 @@ class Run:
     def __len__(self) -> int:
         return self.numbers.size
 
+    def verify(self) -> None:
+        """Verify all blocks; opening a run verifies the tables.
+
+        Raises:
+            IndexBrokenError: A block is damaged.
+        """
+        self._blocks.require_all_sound()
+
     def places_of(self, numbers: Numbers) -> Numbers:
-        """Return the places of those of some documents that stand in this run."""
+        """Return the ordinals of the documents with the given numbers; numbers that the run lacks are left out."""
         if not len(self):
             return np.empty(0, np.int64)
         places = np.minimum(np.searchsorted(self.numbers, numbers), len(self) - 1)
@@ -202,17 +217,17 @@ class Run:
 
 
 def _portions(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:
-    """Yield ranges of tokens that have so many entries together as are read at a time, or are one token.
+    """Yield ranges of tokens with at most `READ_AT_ONCE` entries together; a token with more is a range by itself.
 
     Args:
-        before: Entries of the tokens before each; int64 array of shape (tokens,).
-        counts: Entries of each; of the same shape.
+        before: Entries of all tokens before each token; int64 array of shape (tokens,).
+        counts: Entries of each token; of the same shape.
     """
     begin = 0
     while begin < counts.size:
         end = counts.size
         if before[-1] + counts[-1] - before[begin] > READ_AT_ONCE:
-            # Where the first token has too many, it comes alone.
+            # A first token with too many entries forms a range by itself.
             ends = before + counts
             end = max(begin + 1, int(np.searchsorted(ends, before[begin] + READ_AT_ONCE, side="right")))
         yield begin, end
@@ -243,13 +258,13 @@ class Postings:
         return self._shape.entries
 
     def look_up(self, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
-        """Yield which of some tokens which documents have, some tokens at a time.
+        """Look up the documents of tokens, in portions of the tokens.
 
         Args:
-            tokens: In any order; uint64 array of shape (n,), each below 2**token bits.
+            tokens: Tokens in any order; uint64 array of shape (n,), each below 2**token bits.
 
         Yields:
-            Two int64 arrays: indices of tokens, and places of documents.
+            Two int64 arrays of pairs: indices of tokens, and ordinals of documents.
         """
         shape = self._shape
         buckets = (tokens >> np.uint64(shape.rest_bits)).view(np.int64)
@@ -260,7 +275,7 @@ class Postings:
         before = counts.cumsum() - counts
         for begin, end in _portions(before, counts):
             owners = np.arange(begin, end).repeat(counts[begin:end])
-            # The entries of a token, one after the other, and behind them those of the next.
+            # Indices of all entries of the tokens, token by token.
             entries = (starts - before)[owners] + np.arange(before[begin], before[begin] + owners.size)
             found = picked(self._raw, entries, shape.width)
             is_own = found >> np.uint64(shape.place_bits) == rests[owners]
@@ -279,7 +294,7 @@ class Postings:
         return places
 
     def _require_sound(self, first_bucket: Numbers, last_bucket: Numbers, start: Numbers, end: Numbers) -> None:
-        """Check what was read of buckets, and the entries from each start to each end."""
+        """Verify the blocks of ranges of buckets, and of the entries from each start to each end."""
         width, is_any = self._shape.width, end > start
         if not is_any.all():
             start, end = start[is_any], end[is_any]
@@ -290,7 +305,7 @@ class Postings:
         )
 
     def between(self, low: int, high: int) -> Entries:
-        """Return all entries of tokens from `low` on and below `high`."""
+        """Return all entries with tokens in the half-open range from `low` to `high`."""
         shape = self._shape
         buckets = np.arange(low >> shape.rest_bits, ((high - 1) >> shape.rest_bits) + 2)
         bounds = self._place_of(buckets)
@@ -308,13 +323,13 @@ class Postings:
 
 
 def write_run(path: Path, contents: Contents, token_bits: Sequence[int], entries: Sequence[Iterable[Entries]]) -> None:
-    """Write a run, safe when this returns; what is left of it after an error is to be deleted.
+    """Write a run and sync it to the disk; after an error the caller deletes the incomplete file.
 
     Args:
-        path: Its file, which is not there yet.
-        contents: Its documents.
-        token_bits: Of each kind of token.
-        entries: Of each kind all entries, ascending, in any portions.
+        path: The file of the run, which must not exist.
+        contents: The documents of the run.
+        token_bits: Bits of each kind of token.
+        entries: For each kind all entries, ascending, in any portions.
     """
     tables: list[npt.NDArray[Any]] = [contents.numbers, contents.sizes, contents.gone]
     shapes = []
@@ -341,7 +356,7 @@ def write_run(path: Path, contents: Contents, token_bits: Sequence[int], entries
 
 
 def _write_kind(file: BinaryIO, at: int, shape: _Shape, entries: Iterable[Entries]) -> list[Numbers]:
-    """Write the blocks of a kind from a place in the file on, and return its tables."""
+    """Write the blocks of a kind from offset `at` of the file on, and return its tables."""
     in_buckets = np.zeros(shape.buckets, np.uint32)
     file.seek(at + shape.bytes[0])
     waiting = np.empty(0, np.uint64)
@@ -358,9 +373,9 @@ def _write_kind(file: BinaryIO, at: int, shape: _Shape, entries: Iterable[Entrie
     file.seek(at)
     stretches = in_buckets.reshape(-1, _STRETCH)
     starts = np.cumsum(stretches.sum(axis=1, dtype=np.int64))
-    # The last bucket ends where one more stretch would begin.
+    # The end of the last bucket is the start of one more skip block.
     starts = np.concatenate([[0], starts])
-    # A large merge has millions of them: in place, and in half of the bytes.
+    # A large merge has millions of buckets: work in place and with 32 bits.
     before = np.cumsum(stretches, axis=1, dtype=np.uint32)
     before -= stretches
     crowded = np.flatnonzero(before[:, -1] > _FARTHEST)
@@ -371,7 +386,7 @@ def _write_kind(file: BinaryIO, at: int, shape: _Shape, entries: Iterable[Entrie
 
 
 def _checks_of(file: BinaryIO, end: int) -> npt.NDArray[np.uint32]:
-    """Return the check sums of all blocks of a file, which end at a place."""
+    """Return the checksums of all blocks of a file; the blocks end at offset `end`."""
     parts = [np.empty(0, np.uint32)]
     file.seek(_HEAD_BYTES)
     while (left := end - file.tell()) > 0:
@@ -381,7 +396,7 @@ def _checks_of(file: BinaryIO, end: int) -> npt.NDArray[np.uint32]:
 
 
 def _types(kinds: int) -> list[str]:
-    """Return the types of the tables' columns, in their order."""
+    """Return the types of the tables' columns in order."""
     return [*_COLUMNS, *(_COLUMNS_OF_KIND * kinds), "<u4"]
 
 
@@ -390,15 +405,15 @@ def _padded(raw: bytes) -> bytes:
 
 
 def entries_of(tokens: Sequence[Tokens], bits: int) -> Entries:
-    """Return the entries of documents.
+    """Return the sorted entries of documents.
 
     Args:
-        tokens: Those of each document, in the order of the places.
-        bits: Of a token.
+        tokens: The tokens of each document, in the order of the ordinals.
+        bits: Bits of a token.
     """
     together = np.concatenate([np.empty(0, np.uint64), *tokens])
     places = np.repeat(np.arange(len(tokens)), [own.size for own in tokens])
-    # Sorting numbers is many times as fast as sorting places by them: upper bits of the token, then where it stands.
+    # Pack (upper bits of the token, position) into one integer: sorting is many times as fast as argsort.
     index_bits = together.size.bit_length()
     index_mask = np.uint64((1 << index_bits) - 1)
     by_upper_bits = (together & ~index_mask) | np.arange(together.size, dtype=np.uint64)
@@ -408,7 +423,7 @@ def entries_of(tokens: Sequence[Tokens], bits: int) -> Entries:
     order = (by_upper_bits & index_mask).view(np.int64)
     together, places = together[order], places[order]
     if (together[1:] < together[:-1]).any():
-        # Nearly sorted, which stable sorting makes use of.
+        # The tokens are nearly sorted, so a stable sort is fast.
         order = np.argsort(together, kind="stable")
         together, places = together[order], places[order]
     return Entries(together, places)
@@ -420,13 +435,13 @@ def merged(
     alive: Sequence[npt.NDArray[np.bool_]],
     gone: Numbers,
 ) -> None:
-    """Write one run in the place of several.
+    """Merge several runs into a new one.
 
     Args:
-        path: Its file.
-        runs: Of the same kinds of token.
-        alive: Which documents of each are to be kept; no number is kept twice.
-        gone: Numbers of documents that the run is to call gone.
+        path: The file of the new run.
+        runs: Runs with the same kinds of token.
+        alive: Masks of the documents of each run to keep; no number is kept twice.
+        gone: Tombstones of the new run.
     """
     numbers = np.concatenate([run.numbers[own] for run, own in zip(runs, alive, strict=True)])
     order = np.argsort(numbers)
@@ -451,7 +466,7 @@ def merged(
 
 
 def _together(kind: Sequence[Postings], moved: Sequence[Numbers]) -> Iterator[Entries]:
-    """Yield the entries of several runs in portions, with their new places, without those that have none."""
+    """Yield the entries of several runs in portions with new ordinals, without dropped documents."""
     total, bits = sum(map(len, kind)), kind[0].token_bits
     portions = 1 << min(bits - 1, (total // _MERGED_AT_ONCE).bit_length())
     step = (1 << bits) // portions
@@ -461,6 +476,6 @@ def _together(kind: Sequence[Postings], moved: Sequence[Numbers]) -> Iterator[En
         places = np.concatenate([moves[each.places] for each, moves in zip(some, moved, strict=True)])
         is_kept = places >= 0
         tokens, places = tokens[is_kept], places[is_kept]
-        # Stable sorting finds the stretches that are sorted already.
+        # A stable sort makes use of the sorted parts.
         order = np.argsort(tokens, kind="stable")
         yield Entries(tokens[order], places[order])

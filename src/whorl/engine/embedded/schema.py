@@ -1,4 +1,4 @@
-"""What tantivy holds of a document: its number, the words of its fields, and its whole values."""
+"""The tantivy schema, and index entries of documents: number, words of fields and whole values."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from whorl.engine.embedded.tokens import DocumentTokens
 from whorl.engine.terms import OTHER_FIELDS, OWN_FIELDS, place, presence, value_term
 from whorl.planning.clauses import Kind, Value
 
-#: Of the schema, of how words become terms and of the runs of tokens; an index of another layout is made again.
-LAYOUT = "6"
+#: Version of the schema, of the terms and of the runs of tokens; an index with another version is rebuilt.
+LAYOUT = "7"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is indexed of a document.
+    """The indexed data of a document.
 
     Args:
-        tokens: What is looked up of it.
-        values: Each value of its fields: the field's name, and what `terms.joined` makes of the words.
+        tokens: The tokens of the document.
+        values: Each value of its fields: the field's name, and its words joined by `terms.joined`.
         wholes: Whole values, each with its field and its type.
     """
 
@@ -32,12 +32,12 @@ class Entry:
 
 
 class Change(NamedTuple):
-    """A document that is to be found from now on, or not any more.
+    """An index change: add or delete one document.
 
     Attributes:
-        number: Its number.
-        id: Its id.
-        entry: What is indexed of it, None where it is gone.
+        number: The document's number.
+        id: The document's id.
+        entry: Its indexed data, None to delete it.
     """
 
     number: int
@@ -52,12 +52,13 @@ def _schema() -> tantivy.Schema:
     for name in (*OWN_FIELDS, OTHER_FIELDS):
         builder.add_text_field(name, tokenizer_name="words", index_option="position")
     builder.add_text_field("values", tokenizer_name="raw", index_option="basic")
-    # Of a document that changed after the main part was written: its id, which a deleted one has, too.
+    # In the small part: the id of each changed or deleted document.
     builder.add_text_field("changed", stored=True, tokenizer_name="raw", index_option="basic")
-    # One document of each part has these and no others: from where in the journal the part reaches how far.
+    # Only one special document of each part has these fields: the store, and the range of the journal applied.
     builder.add_text_field("store", tokenizer_name="raw", index_option="basic")
     builder.add_integer_field("base", stored=True)
     builder.add_integer_field("applied", stored=True)
+    builder.add_integer_field("documents", stored=True)
     return builder.build()
 
 
@@ -65,17 +66,17 @@ SCHEMA = _schema()
 
 
 def words_analyzer() -> tantivy.TextAnalyzer:
-    """Return what splits words where `terms.joined` has joined them."""
+    """Return the analyzer that splits words at the separators of `terms.joined`."""
     return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
 
 
 def fill(document: tantivy.Document, document_id: str, number: int, entry: Entry) -> None:
-    """Put all that is indexed of a document of the store into one of tantivy's."""
+    """Add the indexed data of a stored document to a tantivy document."""
     document.add_text("id", document_id)
     document.add_unsigned("number", number)
     for name, words in entry.values:
         if words:
-            # tantivy leaves a gap between values, so that no phrase goes across.
+            # tantivy leaves a gap between values, so that no phrase matches across them.
             document.add_text(place(name)[0], words)
     present = {(name, kind) for name, kind, _ in entry.wholes} | {(name, Kind.TEXT) for name, words in entry.values}
     for name, kind in present:

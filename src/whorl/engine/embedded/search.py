@@ -1,4 +1,4 @@
-"""Finds documents, counted in the runs of tokens or matched in tantivy, and reads what the records say of them."""
+"""Execution of bound plans: counts tokens or queries tantivy, then reads the hits from the records."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from typing import Protocol, TypeVar
 
+import numpy as np
 from tantivy import Query
 
 from whorl.engine.embedded.contents import Contents
-from whorl.engine.embedded.counting import best, count, is_countable
+from whorl.engine.embedded.counting import PASSAGES, best, count, is_countable, token_owners
 from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.engine.embedded.index import InvertedIndex
 from whorl.engine.embedded.ordering import goes_by_value, sort_hits
@@ -17,7 +18,7 @@ from whorl.engine.embedded.queries import translate
 from whorl.engine.embedded.records import Records
 from whorl.engine.embedded.schema import SCHEMA
 from whorl.engine.embedded.words import Found
-from whorl.engine.protocol import Candidates
+from whorl.engine.protocol import Candidates, PassageHolders
 from whorl.engine.references import Role, candidates
 from whorl.fingerprint.hashing import well_formed
 from whorl.model import Hit, Order, Page
@@ -41,10 +42,10 @@ class Search:
     """Runs bound plans.
 
     Args:
-        records: Of the store.
-        index: Of the store; an IndexBrokenError from here says that it has to be made again.
+        records: The records of the store.
+        index: The index of the store; its IndexBrokenError means that it has to be rebuilt.
         profile: How texts are split into words.
-        words: Does so.
+        words: Splits a text into words.
     """
 
     def __init__(self, records: Records, index: InvertedIndex, profile: str, words: Callable[[str], list[str]]) -> None:
@@ -53,7 +54,7 @@ class Search:
     def page(self, plan: BoundPlan, start: int, rows: int, order: Sequence[Order]) -> Page:
         """Return a page of hits."""
         if order:
-            # All of them: the index knows none of values.
+            # Fetch all hits: the index cannot sort by values.
             total, found, warnings = self._ids(plan)
             heads = self._records.heads([each for each, _ in found] if any(map(goes_by_value, order)) else [])
             known = {each: document for each, (document, _) in heads.items()}
@@ -65,7 +66,7 @@ class Search:
         else:
             total, found, warnings = self._matching(plan, start, rows)
             names = {each.id: each.name for each in self._records.named("id", [each for each, _ in found])}
-        # What is missing is being deleted at this moment.
+        # A missing hit is being deleted at this moment.
         self.require_gone([each for each, _ in found if each not in names])
         hits = tuple(Hit(each, names[each], score) for each, score in found if each in names)
         return Page(total - len(found) + len(hits), hits, warnings)
@@ -82,12 +83,30 @@ class Search:
         hits = tuple((Hit(each, known[each].name, score), known[each].sketch) for each, score in found if each in known)
         return Candidates(total - len(found) + len(hits), hits, warnings)
 
+    def holders(
+        self, counts: Mapping[int, int], most: int, among: Collection[str], left_out: BoundPlan | None
+    ) -> PassageHolders:
+        """Implement `Engine.passage_holders`."""
+        wanted = np.array(list(counts), np.int64)
+        numbers, documents = token_owners(self._index.tokens(), PASSAGES, wanted)
+        is_rare = np.array(list(counts.values()), np.int64) <= most
+        further = [each.number for each in self._records.named("id", list(among))]
+        gathered = np.union1d(documents[is_rare[numbers]], np.array(further, np.int64))
+        known = {each.number: each.id for each in self._records.ids(gathered.tolist())}
+        if left_out is not None and known:
+            excluded = set(self.ids(left_out))
+            known = {number: each for number, each in known.items() if each not in excluded}
+        gathered = np.array(sorted(known), np.int64)
+        is_known = np.isin(documents, gathered)
+        owners = np.searchsorted(gathered, documents[is_known])
+        return PassageHolders(tuple(known[number] for number in gathered.tolist()), owners, numbers[is_known])
+
     def ids(self, plan: BoundPlan) -> list[str]:
         """Return the ids of all documents that match."""
         return [each for each, _ in self._ids(plan)[1]]
 
     def _ids(self, plan: BoundPlan) -> tuple[int, list[Found], tuple[str, ...]]:
-        """Return how many documents match, their ids and scores, and warnings."""
+        """Return the number of matching documents, their ids and scores, and warnings."""
         every = self._records.count()
         if not is_countable(plan.root):
             return self._matching(plan, 0, every)
@@ -97,19 +116,19 @@ class Search:
     def _counted(
         self, plan: BoundPlan, start: int, rows: int, read: Callable[[Sequence[int]], Iterable[_Row]]
     ) -> tuple[int, list[tuple[_Row, float]]]:
-        """Return how many documents match a plan of tokens alone, and a page of them with their scores.
+        """Return the number of documents that match a plan of tokens alone, and a page of them with their scores.
 
         Args:
             plan: The plan.
             start: Hits before the page.
-            rows: Hits on it.
-            read: Reads what is known of documents by their numbers.
+            rows: Hits on the page.
+            read: Reads documents by their numbers.
         """
         counted = count(plan.root, self._index.tokens())
         known: dict[int, _Row] = {}
 
         def ids(numbers: Sequence[int]) -> Mapping[int, str]:
-            # Mostly these are the page. If they are many more, of most of them nothing else is wanted.
+            # Usually these are the page. If they are more, most need their ids only.
             if len(numbers) > rows:
                 return {each.number: each.id for each in self._records.ids(numbers)}
             known.update((each.number, each) for each in read(numbers))
@@ -123,7 +142,7 @@ class Search:
         return counted.numbers.size - len(missing), found
 
     def _matching(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[Found], tuple[str, ...]]:
-        """Return how many documents match a plan of any kind, ids and scores of a page of them, and warnings."""
+        """Return the number of documents that match any plan, ids and scores of a page of them, and warnings."""
         contents = Contents(self._index, self._records, self._words)
         translation = translate(plan, self._profile, contents)
         contents.require_time_for_all()
@@ -133,11 +152,11 @@ class Search:
     def named(
         self, references: Collection[str], known: Callable[[list[str]], Mapping[str, _Known]]
     ) -> Iterator[tuple[str, tuple[str, _Known]]]:
-        """Yield the references that name a document, each with its id and what is known of it.
+        """Yield the references that name a document, each with the document's id and data.
 
         Args:
-            references: Each once.
-            known: Reads that by ids.
+            references: Distinct references.
+            known: Reads the data of documents by id.
         """
         found = [(each, self._meant(each, known)) for each in references]
         self.require_gone([each for each, document in found if document is None])
@@ -153,10 +172,10 @@ class Search:
         return None
 
     def require_gone(self, missing: Sequence[str] | Sequence[int]) -> None:
-        """Raise StoreError where the index has documents that the records lack, and that nobody has deleted.
+        """Raise StoreError if the records lack documents of the index although the journal has no deletion of them.
 
         Args:
-            missing: Their ids or their numbers.
+            missing: Ids or numbers of documents that the records lack.
         """
         reached = self._index.reached() if missing else None
         changed = None if reached is None else self._records.changed_since(reached[0])

@@ -1,7 +1,7 @@
-"""Texts in few bytes: by zstd, with a dictionary of what the store's own texts have in common once there are enough.
+"""Compression of a store's texts by zstd, with a dictionary trained on the store's own texts.
 
-A short text shares little with itself and much with others. The dictionary is made once, of the first texts that one
-process stores; a compressed text says whether it was made with it.
+A short text repeats little of itself and much of others. The dictionary is trained once, on the first texts that one
+process stores; the header of a compressed text says whether it needs the dictionary.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterable
 
 import zstandard
 
-#: Of zstd: nearly as small as zlib makes texts, in a fifth of its time.
+#: The level of zstd: texts are nearly as small as with zlib, in a fifth of the time.
 _LEVEL = 3
-#: Bytes of texts that a dictionary is made of, and characters of one of them at most; bytes of the dictionary.
+#: Bytes of texts in the training sample, characters of one text in it at most, and bytes of the dictionary.
 SAMPLED, _SAMPLED_OF_ONE, _DICTIONARY = 2 << 20, 1 << 14, 112_640
-#: What zstd's trainer looks for: stretches, and their least common part. With these it takes 0.1 s.
+#: Segment size k and d-mer size d of zstd's trainer; training takes 0.1 s with these.
 _TRAINING = {"k": 200, "d": 8}
 
 
 class TextCodec:
-    """Compresses texts in one thread at a time, and reads them in any.
+    """Compresses texts in one thread at a time, and decompresses them in any number of threads.
 
     Args:
-        kept: Returns the dictionary of the store, None where there is none yet; once there is one it stays.
+        kept: Returns the dictionary of the store, None before it has one; a dictionary never changes.
     """
 
     def __init__(self, kept: Callable[[], bytes | None]) -> None:
@@ -32,15 +32,14 @@ class TextCodec:
         self._dictionary: zstandard.ZstdCompressionDict | None = None
         self._compressor = zstandard.ZstdCompressor(level=_LEVEL)
         self._plain = self._compressor
-        #: Decompressors with the dictionary that nobody uses: one at a time may use one.
+        #: Unused decompressors with the dictionary; each serves one thread at a time.
         self._idle: list[zstandard.ZstdDecompressor] = []
 
     def begin(self, texts: Iterable[str]) -> bytes | None:
-        """Before texts are stored, take the dictionary of the store, whoever has made it.
+        """Prepare for storing texts: load the store's dictionary, or train one if the sample is complete.
 
         Returns:
-            The dictionary that the store is to keep from now on, where it had none and these texts are the last that
-            it takes to make one; None elsewhere.
+            A newly trained dictionary, for the caller to store; None if the store has one, or too few texts yet.
         """
         if self._compressor is not self._plain:
             return None
@@ -55,18 +54,18 @@ class TextCodec:
         return made.as_bytes() if made else None
 
     def forget(self) -> None:
-        """After nothing was stored, take it that the dictionary was not kept either."""
+        """Forget the dictionary after a rollback, which may have discarded it from the store."""
         self._dictionary, self._compressor = None, self._plain
         self._samples.clear()
         self._idle.clear()
         self._sampled = 0
 
     def compressed(self, text: str) -> bytes:
-        """Return a text in few bytes."""
+        """Return a text as compressed bytes."""
         return self._compressor.compress(text.encode())
 
     def _made(self, texts: Iterable[str]) -> zstandard.ZstdCompressionDict | None:
-        """Return a dictionary once there are texts enough to make one."""
+        """Add texts to the sample; return a dictionary once the sample is large enough to train one."""
         for text in texts:
             if self._sampled >= SAMPLED:
                 break
@@ -79,14 +78,14 @@ class TextCodec:
         try:
             return zstandard.train_dictionary(_DICTIONARY, samples, **_TRAINING)
         except zstandard.ZstdError:
-            # Texts that have nothing in common make none, and this process tries no others.
+            # Training fails on texts with nothing in common; this process does not try again.
             return None
 
     def text(self, compressed: bytes) -> str:
-        """Return a text that was compressed.
+        """Return a decompressed text.
 
         Raises:
-            ZstdError: The bytes are something else, or the dictionary is lost.
+            ZstdError: The bytes are not a compressed text, or the dictionary is lost.
         """
         if not zstandard.get_frame_parameters(compressed).dict_id:
             return zstandard.decompress(compressed).decode()

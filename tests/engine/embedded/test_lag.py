@@ -1,0 +1,136 @@
+"""The lag of an index that could not be written: reported with every answer, and ended once there is room."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.engine.embedded import full_disk
+from tests.engine.embedded.conftest import ROOT
+from tests.engine.embedded.store_process import document
+from tests.engine.embedded.stores import found, opened
+from whorl.engine.embedded.folder import IndexBrokenError
+
+MISSING = "40 stored or deleted documents are missing from the index"
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """
+    Answers of a store of 41 documents, 40 of which are missing from its index, and of the same store with room again.
+    """
+    pytest.importorskip("fastapi")
+    folder = tmp_path_factory.mktemp("full") / "store"
+    command = [sys.executable, "-m", full_disk.__name__, str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=True)
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    at = [name for name, *_ in told].index("/alfresco") + 1
+    return tuple({name: (status, answer) for name, status, answer in some} for some in (told[:at], told[at:]))
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("command", ["search", "search by content", "similar", "sources"])
+def test_commands_warn(answers, command):
+    """
+    A command that finds nothing in an incomplete index says how much is missing, and never "0 documents" alone.
+    """
+    status, output = answers[0][command]
+    assert status == 0
+    assert MISSING in output
+    assert "\n0 documents\n" not in output
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("command", ["delete --query", "delete --dry-run"])
+def test_documents_are_not_chosen_by_an_incomplete_index(answers, command):
+    """
+    Deleting and counting by a query is refused.
+    """
+    status, output = answers[0][command]
+    assert status == 1
+    assert MISSING in output
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("route", ["/search", "/similar", "/documents", "/sources", "/alfresco"])
+def test_answers_over_http_warn(answers, route):
+    """
+    The warning is in the answer, and no total is called exact.
+    """
+    status, answer = answers[0][route]
+    answer = answer["list"]["context"] if route == "/alfresco" else answer
+    assert status == 200
+    assert any(MISSING in warning for warning in answer["warnings"])
+    assert not answer.get("total_is_exact")
+    assert answer.get("certain_words") is answer.get("promised_words") is None
+
+
+@pytest.mark.process
+def test_a_service_with_an_incomplete_index_is_not_ready(answers):
+    """
+    /readyz is 503, the store's description has the number, and deleting by a query is 503 as well.
+    """
+    assert answers[0]["/readyz"][0] == answers[0]["/delete"][0] == 503
+    assert MISSING in answers[0]["/readyz"][1]["error"]["message"]
+    assert (answers[0]["/store"][1]["documents"], answers[0]["/store"][1]["index_lag"]) == (41, 40)
+
+
+@pytest.mark.process
+def test_an_index_is_completed_once_there_is_room(answers):
+    """
+    The next search of the same process finds everything, without a warning.
+    """
+    status, answer = answers[1]["/search"]
+    assert (status, answer["total"], answer["total_is_exact"], answer["warnings"]) == (200, 40, True, [])
+    assert answers[1]["/readyz"] == (200, {"status": "ok", "documents": 41})
+    assert answers[1]["/store"][1]["index_lag"] == 0
+
+
+def test_a_writer_at_work_is_no_lag(path):
+    """
+    Documents that wait for their commit are no lag, in this engine and in another one.
+    """
+    with opened(path) as engine, opened(path) as other:
+        engine.index([document("a", "s1")])
+        assert (engine.index_lag(), other.index_lag()) == (0, 0)
+        engine.refresh()
+        assert (engine.index_lag(), other.index_lag()) == (0, 0)
+
+
+def test_an_open_store_completes_the_index_of_a_writer_that_died(path, start):
+    """
+    A reader that stays open applies the journal itself.
+    """
+    with opened(path) as reader:
+        child = start("crash", path, "commit", "before", 0)
+        assert child.wait(timeout=240) == -9
+        assert found(reader) == []
+        assert reader.index_lag() == 0
+        assert len(found(reader)) == reader.count() > 0
+
+
+def test_failed_attempts_are_not_repeated_at_once(path, monkeypatch):
+    """
+    Searches on a full disk do not try to write the index each time.
+    """
+    attempts: list[None] = []
+
+    def full(*_):
+        attempts.append(None)
+        raise IndexBrokenError("[Errno 28]", is_full=True)
+
+    with opened(path) as engine:
+        engine.index([document("a", "s1")])
+        engine.refresh()
+        with monkeypatch.context() as patch:
+            patch.setattr("whorl.engine.embedded.index.IndexWriter.commit", full)
+            engine.index([document("b", "s1"), document("c", "s1")])
+            with pytest.raises(Exception, match="no room left"):
+                engine.refresh()
+            count = len(attempts)
+            assert [engine.index_lag() for _ in range(3)] == [2, 2, 2]
+            assert len(attempts) <= count + 1
+        engine.delete(["a"])
+        assert engine.index_lag() == 0
+        assert found(engine) == ["b", "c"]
