@@ -1,4 +1,4 @@
-"""What happens to bytes and to JSON between who sends and who reads, for the tests that change requests and files."""
+"""Random damage to bytes and JSON values, for tests of malformed requests and files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-#: Values that a program meets where it expects others.
+#: Values of an unexpected type, size or form.
 ODD_VALUES: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63) - 1, 10**400, 0.0, -0.0, 1e308, float("nan"), float("inf"),
     1e-320, "", " ", "\x00", "\ud800", "\udfff\ud800", "é" * 300, "0", "1e999", "NaN", "null", "*", "[* TO *]",
@@ -19,7 +19,9 @@ ODD_VALUES: tuple[Any, ...] = (
 
 
 def bytes_changed(raw: bytes, chance: random.Random, others: tuple[bytes, ...] = ()) -> bytes:
-    """Return bytes after one to four accidents: cut, doubled, turned, overwritten, or with a part of others in them."""
+    """Return the bytes after one to four random changes: cut, doubled, a bit flipped, overwritten, or mixed with
+    others.
+    """
     changed = bytearray(raw)
     for _ in range(chance.randint(1, 4)):
         at, to = sorted(chance.randint(0, len(changed)) for _ in range(2))
@@ -47,7 +49,7 @@ def bytes_changed(raw: bytes, chance: random.Random, others: tuple[bytes, ...] =
 
 
 def value_changed(value: Any, chance: random.Random) -> Any:
-    """Return a JSON value of which one part, at any depth, is gone, another one, or there twice."""
+    """Return a JSON value with one to three random changes: a part, at any depth, is deleted, replaced or repeated."""
     changed = json.loads(json.dumps(value))
     places: list[Callable[[], tuple[Any, Any]]] = []
 
@@ -86,7 +88,7 @@ def value_changed(value: Any, chance: random.Random) -> Any:
 
 
 def write_record(place: Path, lines: Iterable[str]) -> None:
-    """Write what a run showed into a file, and print it."""
+    """Write the results of a run into a file, and print them."""
     told = "\n".join(lines)
     place.write_text(told + "\n", encoding="utf-8")
     print(told)

@@ -1,4 +1,4 @@
-"""Fixtures for all tests: a real Solr, standalone and cloud, and a real OpenSearch, over HTTP; what marks tell."""
+"""Fixtures for all tests (Solr standalone and cloud, OpenSearch, Chromium) and the marks that follow from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import socket
 import subprocess
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -20,34 +20,36 @@ from tests import opensearch_runtime, solr_runtime
 from tests.clock import Clock
 from tests.service.browser import REQUIRED as BROWSER_REQUIRED
 from tests.service.browser import NoBrowserError, chromium
+from whorl.engine.local.jars import Server
+from whorl.engine.opensearch.local.launcher import OPENSEARCH
 from whorl.fingerprint.compiled import first_use
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-# How long an example takes depends on what else the machine does.
+# The duration of an example depends on the load of the machine.
 settings.register_profile("whorl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# What `make quick` asks for: the same properties of fewer examples.
+# `make quick` checks the same properties with fewer examples.
 settings.register_profile("quick", settings.get_profile("whorl"), max_examples=15)
 settings.load_profile("whorl")
 
-# A Solr of a few minutes: compiling what it runs as well as can be takes twice the time that its work does.
+# Solr runs for a few minutes only: full JIT compilation would take twice as long as the work itself.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
-# A test of the compiled loops waits for them, on a machine that has not compiled them yet.
+# Without a background compiler, a test of the compiled loops waits for the compilation.
 first_use._start_compiler = lambda: None
 
-#: What a test needs beside this process, by the fixtures that bring it; what is left is marked where it is written.
-#: What takes longest comes first.
+#: The fixtures that bring servers and processes, by mark; other needs are marked in the test itself. The slowest come
+#: first.
 BROUGHT_BY = {
-    "spark": {"spark"},
+    "spark": {"spark", "shared_spark"},
     "browser": {"browser"},
     "cloud": {"solr_cloud_url"},
     "solr": {"solr_standalone_url", "solr_cloud_url", "solr_cache"},
-    "opensearch": {"opensearch_url", "opensearch_cache"},
+    "opensearch": {"opensearch_url", "opensearch_cache", "opensearch_jars"},
     "process": {"start"},
 }
-#: How processes and servers begin: what a test without a mark must not do.
+#: Functions that start a process or listen on a socket: a test without a mark must not call them.
 BEGINNINGS: tuple[tuple[object, str], ...] = (
     (subprocess.Popen, "__init__"),
     (multiprocessing.process.BaseProcess, "start"),
@@ -56,18 +58,20 @@ BEGINNINGS: tuple[tuple[object, str], ...] = (
 )
 _reasons = pytest.StashKey[set[str]]()
 
-# Tests by the thousand are made, and stay to the end: who looks for garbage among them finds none.
+# Collection creates thousands of objects that live until the end, so garbage collection would free nothing.
 gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Look for garbage again, in what comes from now on."""
+    """Enable garbage collection again, for objects created from now on."""
     gc.freeze()
     gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what a test needs; files that need most come first, so that no process is left with them at the end."""
+    """Mark tests by their fixtures; sort files with the slowest needs first, so that no worker is left with them at the
+    end.
+    """
     kinds = [*BROUGHT_BY, "slow"]
     first: dict[Path, int] = {}
     for item in items:
@@ -82,7 +86,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Share tests out by file, and those that need Spark as one: so one process starts it, and no other."""
+    """Distribute tests by file, and all Spark tests to one worker, so that only one process starts Spark."""
     from xdist.scheduler import LoadFileScheduling
 
     class ByFile(LoadFileScheduling):  # type: ignore[misc]
@@ -95,7 +99,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Hold a test without a mark to what `make quick` promises: no process is started, nothing listens."""
+    """Enforce the promise of `make quick`: a test without a mark starts no process and listens on no socket."""
     with pytest.MonkeyPatch.context() as patch:
         if not any(item.get_closest_marker(mark) for mark in (*BROUGHT_BY, "clients")):
             for owner, name in BEGINNINGS:
@@ -108,7 +112,7 @@ def _refuse(*_: object, **__: object) -> NoReturn:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say once what is missing, not once for each test."""
+    """Report each missing server once instead of once per test."""
     reasons: set[str] = config.stash.get(_reasons, set())
     for reason in sorted(reasons):
         terminalreporter.write_line(f"SKIPPED tests marked {reason}", yellow=True)
@@ -119,7 +123,7 @@ def _without_solr(config: pytest.Config, error: Exception) -> BaseException:
 
 
 def _without(mark: str, required: str, config: pytest.Config, error: Exception) -> BaseException:
-    """Return what to raise where no server can be had: a skip, or a failure where one is required."""
+    """Return the exception for a missing server: a skip, or a failure if the server is required."""
     reason = f"{mark}: {str(error).splitlines()[0]}"
     if os.environ.get(required) == "1":
         return pytest.fail.Exception(f"{error} ({required}=1 asks for one)", pytrace=False)
@@ -128,14 +132,14 @@ def _without(mark: str, required: str, config: pytest.Config, error: Exception) 
 
 
 def _shared_folder(request: pytest.FixtureRequest) -> Path:
-    """Return a folder that is the same in all processes that tests are shared out to."""
+    """Return the folder that all xdist workers share."""
     base: Path = request.getfixturevalue("tmp_path_factory").getbasetemp()
     return base.parent if hasattr(request.config, "workerinput") else base
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """What the time of a request goes by, and the pauses between attempts, however long the test itself takes."""
+    """Fake clock of request deadlines and of pauses between attempts."""
     made = Clock()
     for module in ("whorl.context", "whorl.engine.repetition"):
         monkeypatch.setattr(f"{module}.time", made)
@@ -150,7 +154,7 @@ def _empty_collection(request: pytest.FixtureRequest, *, cloud: bool) -> Iterato
             base_url = stack.enter_context(solr_runtime.running(cloud=cloud, folder=folder))
         except solr_runtime.NoSolrError as error:
             raise _without_solr(request.config, error) from None
-        # Named so that a Solr which somebody else runs keeps what it has.
+        # A unique name leaves the other collections of an external Solr untouched.
         name = f"whorl_test_{uuid.uuid4().hex[:8]}"
         url = solr_runtime.make_collection(base_url, name, shards=2 if cloud else 1)
         try:
@@ -161,7 +165,7 @@ def _empty_collection(request: pytest.FixtureRequest, *, cloud: bool) -> Iterato
 
 @pytest.fixture(scope="session")
 def solr_standalone_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """URL of an empty core with whorl's configset, in a standalone Solr; its base URL is what comes before `/NAME`."""
+    """URL of an empty core with whorl's configset, in a standalone Solr; its base URL is the part before `/NAME`."""
     with _empty_collection(request, cloud=False) as url:
         yield url
 
@@ -175,7 +179,7 @@ def solr_cloud_url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def solr_cache(request: pytest.FixtureRequest) -> Path:
-    """Folder with Solr's jars, for tests that start a Solr of their own; there is a Java to run it with, too."""
+    """Folder with Solr's jars, for tests that start their own Solr; the fixture also checks that Java is available."""
     try:
         return solr_runtime.jar_cache()
     except solr_runtime.NoSolrError as error:
@@ -184,7 +188,7 @@ def solr_cache(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(scope="session")
 def opensearch_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """URL of a cluster that all tests share, each with indexes of its own."""
+    """URL of a cluster that all tests share; each test uses its own indexes."""
     folder = _shared_folder(request) / "opensearch"
     with contextlib.ExitStack() as stack:
         try:
@@ -196,23 +200,33 @@ def opensearch_url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture
 def other_url(opensearch_url: str) -> Iterator[str]:
-    """URL of an index that is not there yet, and is removed in the end."""
+    """URL of an index that does not exist yet; the fixture deletes it at the end."""
     with opensearch_runtime.own_index(opensearch_url, is_made=False) as named:
         yield named
 
 
 @pytest.fixture(scope="session")
-def opensearch_cache(request: pytest.FixtureRequest) -> Path:
-    """Folder with OpenSearch's jars, for tests that start one of their own; there is a Java to run it with, too."""
-    try:
-        return opensearch_runtime.jar_cache()
-    except opensearch_runtime.NoOpenSearchError as error:
-        raise _without("opensearch", opensearch_runtime.REQUIRED, request.config, error) from None
+def opensearch_jars(request: pytest.FixtureRequest) -> Callable[[Server], Path]:
+    """Return the folder with a server's jars and check that Java is available, for tests that start a server."""
+
+    def fetched(server: Server) -> Path:
+        try:
+            return opensearch_runtime.jar_cache(server)
+        except opensearch_runtime.NoOpenSearchError as error:
+            raise _without("opensearch", opensearch_runtime.REQUIRED, request.config, error) from None
+
+    return fetched
+
+
+@pytest.fixture(scope="session")
+def opensearch_cache(opensearch_jars: Callable[[Server], Path]) -> Path:
+    """Folder with the jars of the newest OpenSearch; the fixture also checks that Java is available."""
+    return opensearch_jars(OPENSEARCH[0])
 
 
 @pytest.fixture(scope="module")
 def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
-    """A Chromium without windows; not for longer than a module, since what drives it keeps an event loop running."""
+    """Headless Chromium. The scope is the module, because its driver keeps an event loop running."""
     with contextlib.ExitStack() as stack:
         try:
             started = stack.enter_context(chromium())

@@ -1,4 +1,4 @@
-"""Texts that come in families: copies with edits, passages, boilerplate; and what is true of them, by plain sets."""
+"""Families of similar texts (copies with edits, passages, boilerplate) and their exact similarities from plain sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHINGLE = 5
 
 
 def shingles(text: str) -> frozenset[tuple[str, ...]]:
-    """Return the shingles of a text of plain lower-case words: no hashes."""
+    """Return the set of shingles of a text of lower-case words, as tuples instead of hashes."""
     words = text.split()
     return frozenset(tuple(words[at : at + SHINGLE]) for at in range(len(words) - SHINGLE + 1))
 
@@ -32,7 +32,7 @@ def edited(words: list[str], share: float, chance: random.Random) -> list[str]:
 
 
 def family_documents(families: int = 60, seed: int = 1, *, longest: int = 2_000) -> list[Document]:
-    """Return families of one to seven texts, of 4 to `longest` words, some with the same long footer, in no order."""
+    """Return families of one to seven texts, of 4 to `longest` words, some with the same long footer, shuffled."""
     chance = random.Random(seed)
     footer = [f"f{at}" for at in range(120)]
     made: dict[str, list[str]] = {}
@@ -51,6 +51,19 @@ def family_documents(families: int = 60, seed: int = 1, *, longest: int = 2_000)
     names = list(made)
     chance.shuffle(names)
     return [Document(name, " ".join(made[name]), f"text {name}") for name in names]
+
+
+def version_documents(families: int = 40, seed: int = 1) -> list[Document]:
+    """Return families of one to eleven versions, each edited from the previous one, shuffled."""
+    chance = random.Random(seed)
+    made = []
+    for family in range(families):
+        words = [f"w{chance.randrange(30_000)}" for _ in range(chance.randrange(40, 200))]
+        for version in range(chance.randrange(1, 12)):
+            made.append(Document(f"{family:03}/{version:02}", " ".join(words)))
+            words = [word if chance.random() > 0.01 else f"e{chance.randrange(10**6)}" for word in words]
+    chance.shuffle(made)
+    return made
 
 
 def true_pairs(documents: list[Document], metric: str, percent: int) -> dict[frozenset[str], Fraction]:
@@ -73,7 +86,7 @@ def true_pairs(documents: list[Document], metric: str, percent: int) -> dict[fro
 
 
 def true_components(pairs: dict[frozenset[str], Fraction]) -> set[frozenset[str]]:
-    """Return what pairs hold together."""
+    """Return the connected components of the pairs."""
     groups: list[set[str]] = []
     for pair in pairs:
         touched = [group for group in groups if group & pair]

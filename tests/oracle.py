@@ -1,6 +1,6 @@
-"""What a bound plan means, written down plainly: sets of tokens and lists of words, one document after another.
+"""Reference evaluation of bound plans on plain sets of tokens and lists of words, one document at a time.
 
-Every engine has to agree with it, so it knows no engine.
+Every engine has to agree with it, so it uses none of their code.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ ALIASES = {"text": "content", "TEXT": "content"}
 
 
 def bind_unresolved(plan: Plan, signatures: Mapping[str, Signature]) -> BoundPlan:
-    """Bind a plan whose clauses are still those of the query: the oracle reads them from plain documents."""
+    """Bind a plan with unresolved clauses: the oracle evaluates them on plain documents."""
     return bind(cast(ResolvedPlan, plan), signatures)
 
 
 class Oracle:
-    """Answers of a store that holds these documents."""
+    """The expected answers of a store that holds these documents."""
 
     def __init__(self, documents: Iterable[Document], scheme: Scheme) -> None:
         self.scheme = scheme
@@ -51,13 +51,13 @@ class Oracle:
         self.documents = [_Facts(document, scheme) for document in documents]
 
     def hits(self, plan: BoundPlan) -> list[tuple[str, float]]:
-        """All ids that match, with their scores: best first, then in the order of the ids."""
+        """All matching ids with their scores, sorted by descending score, then by id."""
         scores = [(document.id, self.score(plan.root, document)) for document in self.documents]
         found = [(document_id, score) for document_id, score in scores if score is not None]
         return sorted(found, key=lambda hit: (-hit[1], hit[0]))
 
     def score(self, plan: BoundNode, document: _Facts) -> float | None:
-        """A document's score, None where it does not match."""
+        """The score of a document, None if it does not match."""
         match plan:
             case MatchAll():
                 return plan.weight
@@ -82,7 +82,7 @@ class Oracle:
         must = [self.score(child, document) for child in plan.must]
         should = [self.score(child, document) for child in plan.should]
         matching = [score for score in should if score is not None]
-        # Lucene asks for one of the optional clauses where nothing else has to match.
+        # Lucene requires one of the optional clauses if nothing else has to match.
         needed = plan.min_should_match if plan.must else max(plan.min_should_match, 1)
         if None in must or len(matching) < needed:
             return None
@@ -106,12 +106,12 @@ def _words(text: str, profile: str) -> list[str]:
 class _Facts:
     def __init__(self, document: Document, scheme: Scheme) -> None:
         self.id, self.document = document.id, document
-        # A token that Lucene's UTF-8 has damaged is another number; a plan may hold either.
+        # Lucene's UTF-8 damages some tokens, so their numbers differ; a plan may hold either number.
         self.tokens = {
             token for spelling in (None, Spelling.UNITS_4) for token in sign(document.text, scheme, spelling).integers
         }
         texts: Mapping[str, Sequence[str]] = {
-            "name": [document.name],
+            "name": [document.name.replace("_", " ").replace(".", " ")],
             "content": [document.text],
             **document.values(),
         }

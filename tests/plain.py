@@ -1,4 +1,4 @@
-"""The fingerprint, restated plainly: slow, in Python's own integers, step by step as Lucene's filter."""
+"""Reference implementation of the fingerprint: slow, with Python integers, following Lucene's filter step by step."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _MASK = (1 << 64) - 1
 
 
 def plain_minima(words: list[str], bucket_count: int) -> list[tuple[int, int]]:
-    """Return each bucket's smallest (high half, low half), rotation included; empty for fewer than five words."""
+    """Return the minimum (high half, low half) of each bucket, after rotation; empty for fewer than five words."""
     tokens = plain_filter(words, Scheme(bucket_count=bucket_count))
     return [(token >> 64, token & _MASK) for token in tokens]
 
 
 def plain_filter(words: list[str], scheme: Scheme) -> list[int]:
-    """Return the 128-bit tokens that Lucene's filter puts out for words, in its order, under any scheme."""
+    """Return the 128-bit tokens that Lucene's MinHash filter emits for the words, in its order, under any scheme."""
     size = scheme.shingle_size
     tokens = []
     for number in range(scheme.hash_count if len(words) >= size else 0):
@@ -34,7 +34,7 @@ def plain_filter(words: list[str], scheme: Scheme) -> list[int]:
             if len(kept) == scheme.hash_set_size:
                 if value >= max(kept):
                     continue
-                kept.remove(max(kept))  # even if the value is among the others
+                kept.remove(max(kept))  # as Lucene does, even if the value is already in the set
             if value not in kept:
                 kept.append(value)
         for bucket in range(scheme.bucket_count):
@@ -54,7 +54,7 @@ def java_bytes(text: str) -> bytes:
 
 
 def plain_token(high: int) -> str:
-    """Spell 64 bits as the index does: units one by one, joined where two make a character."""
+    """Spell 64 bits as the index does: as four UTF-16 units, surrogate pairs joined into one character."""
     units = [(high >> shift) & 0xFFFF for shift in (48, 32, 16, 0)]
     spelled, at = "", 0
     while at < 4:
@@ -75,7 +75,7 @@ def plain_signature(text: str) -> Signature:
 
 
 def plain_tokens(text: str) -> tuple[str, ...]:
-    """Return the tokens of a text under the default scheme, as an index spells them."""
+    """Return the tokens of a text under the default scheme, in the spelling of an index."""
     return tuple(plain_token(high) for high, _ in plain_minima(tokens(text), 512))
 
 
@@ -87,10 +87,10 @@ def murmur_halves(words: list[str], size: int) -> np.ndarray:
 
 
 def full_minima(words: list[str], scheme: Scheme) -> np.ndarray:
-    """Return `minima_of` of the words' shingles, hashed one by one."""
+    """Return the `minima_of` of the words' shingles, hashed one by one."""
     return minima_of([murmur_halves(words, scheme.shingle_size)], scheme)
 
 
 def sketch_of(hashes: np.ndarray, scheme: SketchScheme) -> Sketch:
-    """Return the sketch of hashes in any order, with repeats."""
+    """Return the sketch of unsorted hashes that may repeat."""
     return sketch_of_distinct(np.unique(hashes), scheme)

@@ -1,12 +1,13 @@
-"""What a clause on a field means, restated plainly for one document at a time: slow, every position and edit tried.
+"""Reference evaluation of field clauses, one document at a time: slow, by trying every position and every edit.
 
-It reads the syntax tree and the documents, and nothing that the engines make of them.
+It reads only the syntax tree and the documents, nothing that the engines derive from them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
@@ -23,16 +24,16 @@ PROFILE = "icu74"
 NAMESPACES = re.compile(r"cm:|cm_|\{http://www\.alfresco\.org/model/content/1\.0\}")
 ALIASES = {"text": "content", "TEXT": "content", "d:content": "content", "ID": "id"}
 PRESENCE = {"EXISTS": True, "ISNOTNULL": True, "ISNULL": False, "ISUNSET": False}
-#: Places that Solr leaves between the values of a field.
+#: Gap between the positions of two values of a field, as in Solr.
 GAP = 100
 
 
 class PlainStore:
-    """Knows what types the documents give to their fields.
+    """The documents' field types, and the evaluation of clauses on single documents.
 
     Args:
-        documents: All of them.
-        now: What NOW is.
+        documents: All documents of the store.
+        now: The value of NOW.
     """
 
     def __init__(self, documents: Iterable[Document], now: datetime) -> None:
@@ -44,7 +45,7 @@ class PlainStore:
                     self.types.setdefault(field, set()).add(type_of(value))
 
     def matches(self, clause: Any, document: Document) -> bool:
-        """Say whether a document has what a leaf of the tree asks for."""
+        """Return True if a document matches a leaf of the tree."""
         if clause.field is None:
             return any(self.has_words(clause, document, field) for field in ("name", "content"))
         if clause.field in PRESENCE:
@@ -110,7 +111,10 @@ class PlainStore:
         return True
 
     def has_words(self, clause: Any, document: Document, field: str) -> bool:
-        placed = places(tuple(split(str(value)) for value in values(document, field)))
+        separated = apart if field == "name" else str
+        placed = places(tuple(split(separated(str(value))) for value in values(document, field)))
+        if field == "name":
+            clause = in_name(clause)
         match clause:
             case ast.Term(text=text):
                 return stand(placed, tokens(text, PROFILE), 0)
@@ -124,14 +128,14 @@ class PlainStore:
                 edits = lucenes_edits(similarity, len(word))
                 return any(abs(len(there) - len(word)) <= edits and distance(there, word) <= edits for there in placed)
             case ast.Wildcard(pattern=pattern):
-                # Here jokers are parts of words, and between words are blanks or hyphens.
+                # Wildcards are parts of words here; blanks and hyphens separate the words.
                 typed = "".join(joker(each) for each in pattern).lower()
                 return stand(placed, [glob(word) for word in re.split("[ -]+", typed)], 0)
         raise TypeError(clause)
 
 
 def values(document: Document, field: str) -> list[Any]:
-    """Return what a document has in a field; an empty name or text is none."""
+    """Return the values of a field of a document; an empty name or text counts as no value."""
     match field:
         case "id":
             return [document.id]
@@ -142,13 +146,30 @@ def values(document: Document, field: str) -> list[Any]:
     return list(document.properties.get(field, ()))  # type: ignore[arg-type]
 
 
+def apart(name: str) -> str:
+    """Return a name with underscores and dots replaced by blanks, since words of a name end there, too."""
+    return re.sub("[_.]", " ", name)
+
+
+def in_name(clause: Any) -> Any:
+    """Return the clause in the form that is matched against a name; a clause of separators only stays unchanged."""
+    match clause:
+        case ast.Term(text=text) | ast.Phrase(text=text) | ast.Fuzzy(text=text) if apart(text).strip():
+            return replace(clause, text=apart(text))
+        case ast.Proximity(words=words):
+            return replace(clause, words=tuple(map(apart, words)))
+        case ast.Wildcard(pattern=pattern):
+            return replace(clause, pattern=tuple(apart(each) if isinstance(each, str) else each for each in pattern))
+    return clause
+
+
 @cache
 def split(text: str) -> tuple[str, ...]:
     return tuple(tokens(text, PROFILE))
 
 
 def type_of(value: object) -> str:
-    """Return a value's type: words of a text that is no date can be asked for as well as the whole of it."""
+    """Return the type of a value; every string that is no date is a text, matched by words or as a whole."""
     match value:
         case bool():
             return "boolean"
@@ -167,12 +188,12 @@ def glob(word: str) -> re.Pattern[str]:
     return re.compile("".join({"*": ".*", "?": "."}.get(letter, re.escape(letter)) for letter in word), re.S)
 
 
-# Where words stand.
+# Positions of words.
 
 
 @cache
 def places(values: tuple[tuple[str, ...], ...]) -> dict[str, list[int]]:
-    """Return where each word stands, counted through the values of a field."""
+    """Return the positions of each word, counted through all values of a field."""
     placed: dict[str, list[int]] = {}
     at = 0
     for words in values:
@@ -184,7 +205,7 @@ def places(values: tuple[tuple[str, ...], ...]) -> dict[str, list[int]]:
 
 
 def candidates(placed: dict[str, list[int]], wanted: Sequence[str | re.Pattern[str]]) -> Iterable[tuple[int, ...]]:
-    """Yield every way to find all wanted words, or words of a pattern, each at a place of its own."""
+    """Yield every assignment of distinct positions to the wanted words or word patterns."""
     if not wanted:
         return
     for chosen in product(*(standing(placed, each) for each in wanted)):
@@ -199,7 +220,7 @@ def standing(placed: dict[str, list[int]], wanted: str | re.Pattern[str]) -> lis
 
 
 def stand(placed: dict[str, list[int]], wanted: Sequence[str | re.Pattern[str]], slop: int) -> bool:
-    """Say whether words stand in their order, with at most so many others among them."""
+    """Return whether the words occur in their order, with at most `slop` other words between them."""
     return any(
         list(chosen) == sorted(chosen) and chosen[-1] - chosen[0] + 1 - len(chosen) <= slop
         for chosen in candidates(placed, wanted)
@@ -207,7 +228,7 @@ def stand(placed: dict[str, list[int]], wanted: Sequence[str | re.Pattern[str]],
 
 
 def stand_within(placed: dict[str, list[int]], wanted: Sequence[str], slop: int) -> bool:
-    """Say whether words stand where a phrase would have them, give or take so many places in all."""
+    """Return whether the words occur at their positions in a phrase, displaced by at most `slop` positions."""
     return any(
         max(at - number for number, at in enumerate(chosen)) - min(at - number for number, at in enumerate(chosen))
         <= slop
@@ -215,11 +236,11 @@ def stand_within(placed: dict[str, list[int]], wanted: Sequence[str], slop: int)
     )
 
 
-# How words are spelled.
+# Edit distances of words.
 
 
 def lucenes_edits(similarity: Decimal, length: int) -> int:
-    """FuzzyQuery.floatToEdits(float minimumSimilarity, int termLen)."""
+    """Return Lucene's number of edits: FuzzyQuery.floatToEdits(float minimumSimilarity, int termLen)."""
     asked = np.float32(str(similarity))
     if asked >= 1:
         return min(int(asked), 2)
@@ -228,7 +249,7 @@ def lucenes_edits(similarity: Decimal, length: int) -> int:
 
 @cache
 def distance(one: str, other: str) -> int:
-    """Return the number of edits, by trying each at the end of the two words."""
+    """Return the edit distance, with transpositions, by trying each edit at the end of the two words."""
     if not one or not other:
         return len(one) + len(other)
     if one[-1] == other[-1]:
@@ -257,7 +278,7 @@ def is_between(value: Any, low: ast.Bound | None, high: ast.Bound | None, read: 
 
 
 def first_and_last(text: str, now: datetime) -> tuple[datetime, datetime]:
-    """Return the first and the last moment that a date means."""
+    """Return the first and the last moment of the period that a date denotes."""
     if years := re.fullmatch(r"NOW-(\d+)YEARS?", text):
         moment = now.replace(year=now.year - int(years[1]))
         return moment, moment

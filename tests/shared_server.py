@@ -1,4 +1,4 @@
-"""One server for all processes of a test run: the first that needs it starts it, and it ends with the last."""
+"""One server for all processes of a test run: the first process that needs it starts it; it stops with the last one."""
 
 from __future__ import annotations
 
@@ -13,44 +13,64 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from whorl.engine.opensearch.local.launcher import start_opensearch
-from whorl.engine.solr.local.launcher import start_cloud, start_standalone
+from tests import opensearch_versions
+from whorl.engine.local.jars import Server, of_version
+from whorl.engine.solr.local.launcher import SOLR, start_cloud, start_standalone
 from whorl.errors import EngineUnavailableError
 from whorl.settings.settings import Settings
 
-#: How long a server may take to start, on a machine that has others to start at the same time.
+#: Deadline for the start of a server, generous because other servers may start at the same time.
 _DEADLINE_SECONDS = 500.0
 
-#: How each kind is started, in a folder of its own.
+#: Environment variable of the Solr version that all tests of Solr use, by default the newest: 8.11.4, or its first
+#: numbers.
+SOLR_VERSION = "WHORL_TEST_SOLR_VERSION"
+
+#: How to start each kind of server, in its own folder.
 KINDS: dict[str, Callable[[Path], Any]] = {
     "solr": lambda folder: start_standalone(
-        folder, {}, cache=Settings.load().solr_cache, deadline_seconds=_DEADLINE_SECONDS
+        folder,
+        {},
+        version=solr_server().version,
+        cache=Settings.load().solr_cache,
+        deadline_seconds=_DEADLINE_SECONDS,
     ),
-    "cloud": lambda folder: start_cloud(folder, cache=Settings.load().solr_cache, deadline_seconds=_DEADLINE_SECONDS),
-    "opensearch": lambda folder: start_opensearch(
-        folder, nodes=2, cache=Settings.load().opensearch_cache, deadline_seconds=_DEADLINE_SECONDS
+    "cloud": lambda folder: start_cloud(
+        folder,
+        version=solr_server().version,
+        cache=Settings.load().solr_cache,
+        deadline_seconds=_DEADLINE_SECONDS,
+    ),
+    "opensearch": lambda folder: opensearch_versions.start(
+        opensearch_versions.chosen(), folder, nodes=2, deadline_seconds=_DEADLINE_SECONDS
     ),
 }
 
 
+def solr_server() -> Server:
+    """Return the Solr version that the tests use."""
+    return of_version(SOLR, os.environ.get(SOLR_VERSION) or SOLR[0].version)
+
+
 def home(folder: Path) -> Path:
-    """Return where the server that is shared in a folder keeps its own."""
+    """Return the data folder of the server that is shared in a folder."""
     return folder / "server"
 
 
 @contextlib.contextmanager
 def shared(kind: str, folder: Path) -> Iterator[str]:
-    """Give the URL of a server: a process of its own has it, until nobody needs it any more.
+    """Yield the URL of a server that runs in a separate process until no process needs it any more.
 
-    Who needs it shares a lock, for which that process waits: it has it alone while the server ends, so that who comes
-    then waits for that and starts another one. Nobody asks a server whether it is there: one that is slow to answer is.
+    Each user holds a shared lock. The server process waits for the exclusive lock and keeps it while the server stops,
+    so that a later user waits for the end and then starts another server. No user probes whether the server answers,
+    because a slow server is still there.
 
     Args:
-        kind: Of `KINDS`.
-        folder: What those who share it name alike; made where it is missing.
+        kind: A key of `KINDS`.
+        folder: Identifies the shared server; created if missing.
 
     Raises:
-        EngineUnavailableError: It does not start.
+        EngineUnavailableError: The server does not start.
     """
     folder.mkdir(parents=True, exist_ok=True)
     address = folder / "address"
@@ -70,29 +90,29 @@ def _start(kind: str, folder: Path, address: Path) -> None:
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             cwd=Path(__file__).parents[1], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )  # fmt: skip
-    # It ends with an error where its server does not start in time.
+    # The process ends with an error if its server does not start in time.
     while not address.exists():
         if process.poll() is not None:
-            # A failure is a defect of ours, not something that this machine lacks.
+            # A failure is a defect of whorl or of its tests, not something that this machine lacks.
             raise EngineUnavailableError(f"the tests' {kind} did not start: {(folder / 'log').read_text()[-3000:]}")
         time.sleep(0.1)
-    # It outlives this process.
+    # The server process outlives this one; a return code prevents the warning of `Popen`.
     process.returncode = 0
 
 
 def _hold(kind: str, folder: Path) -> None:
-    """Have a server until nobody needs it."""
+    """Run a server until no process needs it any more."""
     address = folder / "address"
     with (folder / "needed").open("r") as needed:
         with KINDS[kind](home(folder)) as server:
             unfinished = address.with_suffix(".part")
             unfinished.write_text(server.url)
             unfinished.rename(address)
-            # Whoever has started this shares the lock.
+            # The process that started this one holds the shared lock.
             fcntl.flock(needed, fcntl.LOCK_EX)
-            # The run may be over by now, and its folder on its way.
+            # The run may be over by now and its folder about to be deleted.
             address.unlink(missing_ok=True)
-        # A cloud starts in an empty folder alone.
+        # A cloud starts only in an empty folder.
         shutil.rmtree(home(folder), ignore_errors=True)
 
 

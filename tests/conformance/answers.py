@@ -1,4 +1,4 @@
-"""What the plain evaluation gives for a query over the collection, worked out once for all engines."""
+"""Expected results of queries over the collection by plain evaluation, computed once for all engines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def collected() -> dict[str, Document]:
 
 @cache
 def oracle() -> Oracle:
-    """Return what evaluates a plan one document after another."""
+    """Return an evaluator that tests a plan on one document after another."""
     return Oracle(collected().values(), Scheme())
 
 
@@ -36,5 +36,5 @@ def expected(query: str) -> list[tuple[str, float]]:
 
 @cache
 def signature(document_id: str) -> Signature:
-    """Return the signature that the plain filter gives for a document."""
+    """Return a document's signature by the plain filter."""
     return plain_signature(collected()[document_id].text)

@@ -1,4 +1,4 @@
-"""Clauses on fields of every type, made at random from a fixed seed, alone and within others."""
+"""Random clauses on fields of every type from a fixed seed, single and nested."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _word(chance: random.Random) -> str:
 
 
 def _pair(chance: random.Random) -> list[str]:
-    """Return words that are likely to be near each other: some of those at the beginning stand in their order."""
+    """Return two words that are likely to be near each other: often two from the beginning of a text, in order."""
     at = chance.randrange(5)
     near = [VOCABULARY[at], VOCABULARY[at + chance.randint(1, 2)]]
     return near if chance.random() < 0.5 else [_word(chance), _word(chance)]
@@ -145,13 +145,13 @@ def _kept(chance: random.Random) -> str:
 
 
 def clause(chance: random.Random) -> str:
-    """Return one clause without operators, now and then boosted."""
+    """Return one clause without operators, sometimes boosted."""
     made = chance.choice([_words, _words, _names, _typed, _kept])(chance)
     return f"({made})^{chance.choice(['2', '0.5'])}" if chance.random() < 0.1 else made
 
 
 def query(chance: random.Random) -> str:
-    """Return a clause, or some within each other."""
+    """Return a clause or a nested query."""
     some = [clause(chance) for _ in range(chance.randint(1, 3))]
     if len(some) == 1:
         return some[0]
@@ -168,7 +168,7 @@ def query(chance: random.Random) -> str:
 
 
 def generated(count: int) -> list[str]:
-    """Return as many different queries; half of them are single clauses."""
+    """Return this many distinct queries; half of them are single clauses."""
     chance = random.Random(11)
     made: dict[str, None] = {}
     while len(made) < count:

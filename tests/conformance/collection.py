@@ -1,4 +1,4 @@
-"""The documents that all engines are asked about: families of near-duplicates, and the odd ones."""
+"""Documents of the conformance tests: families of near-duplicates, and unusual documents."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from whorl.model import Document
 
 _STEMS = ["lorem", "ipsum", "dolor", "amet", "elit", "sed", "tempor", "magna", "aliqua", "enim", "minim", "quis"]
-#: Words enough that unrelated texts share no shingle by chance.
+#: Enough words that unrelated texts share no shingle by chance.
 VOCABULARY = [f"{stem}{number}" for number in range(60) for stem in _STEMS]
-#: Ids that break careless quoting, each of a document in the collection.
+#: Ids that break careless quoting; each is the id of a document in the collection.
 ODD_IDS = [
     "my_doc_1",
     'say "hi", \\now',
@@ -24,7 +24,7 @@ ODD_IDS = [
 ]
 
 
-#: The UUID of a document whose id is another.
+#: UUID of a document that has another id.
 NODE = "aaaabbbb-cccc-4ddd-8eee-ffff00001111"
 
 
@@ -58,7 +58,7 @@ def documents() -> list[Document]:
 
 
 def _typed(name: str) -> dict[str, Any]:
-    """Values of every type; some documents have none, and `mixed` is now a number, now a text."""
+    """Return property values of every type; some documents have none, and `mixed` is a number or a text."""
     chance = random.Random(name)
     moment = datetime(2019, 1, 1, tzinfo=UTC) + timedelta(seconds=chance.randrange(4 * 365 * 86_400))
     whole: dict[str, Any] = {

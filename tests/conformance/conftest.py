@@ -1,4 +1,4 @@
-"""The engines, each filled with the same documents once."""
+"""Fixtures: a store on each engine, filled once with the same documents."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def opensearch_store(collection: list[Document], opensearch_url: str) -> Iterato
 
 
 def _of_its_own(url: str, collection: list[Document]) -> Iterator[Store]:
-    """Fill a collection beside the one that a URL names, which other tests fill."""
+    """Fill a new collection on the server of a URL, since other tests fill the URL's own."""
     base_url, name = url.rpartition("/")[0], f"whorl_conformance_{uuid.uuid4().hex[:8]}"
     yield from _filled(solr_runtime.make_collection(base_url, name), collection)
     solr_runtime.drop(base_url, name)
@@ -61,7 +61,7 @@ def _filled(where: str | Path, collection: list[Document]) -> Iterator[Store]:
     ]
 )
 def store(request: pytest.FixtureRequest) -> Store:
-    """Every test that takes this runs on every engine."""
+    """Run a test on every engine."""
     opened = request.getfixturevalue(f"{request.param}_store")
     assert isinstance(opened, Store)
     return opened

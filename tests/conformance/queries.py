@@ -1,4 +1,4 @@
-"""Queries over the collection, made at random from a fixed seed: every construct, alone and within others."""
+"""Random queries over the collection from a fixed seed: every construct, single and nested."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PROBABILITIES = ["_50", "_80", "_0.9", "_99", "_100"]
 
 
 def fingerprint(chance: random.Random) -> str:
-    """Return one FINGERPRINT, of a document that is there, nearly always."""
+    """Return one FINGERPRINT, nearly always of an existing document."""
     reference = chance.choice(
         [
             f"f{chance.randrange(14)}-{chance.choice([0, 1, 2, 3, 4, 'half', 'twice'])}",
@@ -67,7 +67,7 @@ def query(chance: random.Random, depth: int = 2) -> str:
 
 
 def generated(count: int) -> list[str]:
-    """Return as many different queries; a third of them are single fingerprints."""
+    """Return this many distinct queries; a third of them are single fingerprints."""
     chance = random.Random(7)
     made: dict[str, None] = {}
     while len(made) < count:

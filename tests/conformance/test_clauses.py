@@ -1,4 +1,4 @@
-"""Clauses on fields: the same ids, scores and order on every engine, and those of a plain evaluation of the tree."""
+"""Tests of clauses on fields: every engine has the ids, scores and order of a plain evaluation of the tree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUERIES = generated(640)
 @pytest.mark.parametrize("query", QUERIES)
 def test_hits_and_scores_are_those_of_the_plain_evaluation(store: Store, query: str) -> None:
     """
-    A generated query gives the ids, scores and order that a loop over all documents gives.
+    A random query gives the ids, scores and order of a loop over all documents.
     """
     page = store.search(query, rows=200)
     found = [(hit.id, hit.score) for hit in page.hits]
@@ -31,7 +31,7 @@ def test_hits_and_scores_are_those_of_the_plain_evaluation(store: Store, query: 
 @pytest.mark.slow
 def test_most_queries_find_something_and_not_everything() -> None:
     """
-    Else the suite above would say little.
+    Most queries find some documents but not all, so that the tests above are meaningful.
     """
     sizes, whole = [len(expected(query)) for query in QUERIES], len(collected())
     assert sum(0 < size < whole for size in sizes) > 0.75 * len(QUERIES)
@@ -40,7 +40,7 @@ def test_most_queries_find_something_and_not_everything() -> None:
 @pytest.mark.slow
 def test_a_pattern_of_very_many_states(store: Store, collection: list[Document]) -> None:
     """
-    It is compared with the words, or what a server refuses is an error of the query that names it.
+    A pattern with a huge automaton is evaluated, or the server's refusal becomes an error that names the query.
     """
     pattern = f"*a{'?' * 30}b"
     longest = max(collection, key=lambda document: len(document.text)).id
@@ -55,7 +55,7 @@ def test_a_pattern_of_very_many_states(store: Store, collection: list[Document])
 @pytest.mark.parametrize("name", ["nmae", "cm:nmae", "{http://www.alfresco.org/model/content/1.0}nmae", "cm_nmae"])
 def test_a_field_that_is_not_there(store: Store, name: str) -> None:
     """
-    An error with its place and the nearest name, on every engine, however the name is written.
+    An unknown field, with any prefix, is an error with its position and the nearest name, on every engine.
     """
     with pytest.raises(FieldError) as raised:
         store.search(f"lorem1 OR {name}:x")
@@ -85,16 +85,28 @@ def test_a_field_that_is_not_there(store: Store, name: str) -> None:
 )
 def test_what_a_field_cannot_tell(store: Store, query: str, message: str) -> None:
     """
-    A value that cannot be read is an error that shows it, never a query without hits.
+    An invalid value is an error that shows it, never a query without hits.
     """
     with pytest.raises(FieldError, match=message) as raised:
         store.search(query)
     assert query[raised.value.span.start : raised.value.span.end] == query
 
 
+@pytest.mark.parametrize("query", ["|lorem0 -ipsum0", "|lorem0 AND -ipsum0", "|lorem0 AND NOT ipsum0"])
+def test_what_is_optional_is_not_required_beside_an_exclusion(
+    store: Store, collection: list[Document], query: str
+) -> None:
+    """
+    Every document without the excluded word is found, and the optional word adds a point, as in Alfresco.
+    """
+    words = {document.id: document.text.lower().split() for document in collection}
+    wanted = {name: 1.0 + ("lorem0" in some) for name, some in words.items() if "ipsum0" not in some}
+    assert {hit.id: hit.score for hit in store.search(query, rows=200).hits} == wanted
+
+
 def test_a_range_that_leaves_something_out(store: Store) -> None:
     """
-    Where documents have texts and numbers under one name, a range of numbers says what it does not look at.
+    If a field has texts and numbers, a range of numbers warns that it leaves out the texts.
     """
     (warning,) = store.search("mixed:[6 TO 9]").warnings
     assert "and text as well, which the range leaves out" in warning
@@ -102,7 +114,7 @@ def test_a_range_that_leaves_something_out(store: Store) -> None:
 
 def test_now_is_one_moment(store: Store) -> None:
     """
-    Within a query NOW does not move, so that a range from NOW to NOW can be asked for and has no hits but this one.
+    NOW has one value within a query, and ranges around it find a document of this moment.
     """
     document = Document("now", "", properties={"created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")})
     store.index([document])
@@ -120,7 +132,7 @@ def test_now_is_one_moment(store: Store) -> None:
 @pytest.mark.parametrize("form", ['=code:"{}"', '=code:"{}*"', 'code:["{}" TO "{}"]', '"zzz {}"~3', 'name:"{}"~4'])
 def test_no_text_is_syntax(store: Store, word: str, form: str) -> None:
     """
-    Whatever is typed finds what it says, which is nothing, and no engine fails over it.
+    A quoted text with any characters is taken literally, finds nothing, and causes no failure of an engine.
     """
     typed = word.replace("\\", "\\\\").replace('"', '\\"').replace("*", "\\*")
     assert store.search(form.replace("{}", typed)).total == 0

@@ -1,4 +1,4 @@
-"""Which document of a cluster is kept, and the order of its versions, on every engine: by what the documents hold."""
+"""Tests of the kept document of a cluster and of the order of versions, by stored values, on every engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from whorl.duplicates.result import with_words
 
 
 def worth(document: Document, field: str) -> float | None:
-    """The number or the moment of a property."""
+    """Return a property as a number or as a timestamp."""
     values: Any = document.properties.get(field)
     if not values:
         return None
@@ -34,7 +34,8 @@ def worth(document: Document, field: str) -> float | None:
 )
 def test_kept_by_a_property(store: Store, collection: list[Document], keep: str, field: str, best: Any) -> None:
     """
-    Of each complete cluster one of those of the best value stays; a document without one stays only where none has one.
+    A document with the best value of each complete cluster is kept; one without a value is kept only if no member has
+    one.
     """
     worths = {each.id: worth(each, field) for each in collection}
     chosen = 0
@@ -52,7 +53,7 @@ def test_kept_by_a_property(store: Store, collection: list[Document], keep: str,
 
 def test_versions_by_dates(store: Store, collection: list[Document]) -> None:
     """
-    Those with a date in its order; what each adds and loses is what the texts say.
+    Versions with a date are in its order; the words that each adds and loses are those of the texts.
     """
     dates = {each.id: worth(each, "created") for each in collection}
     texts = {each.id: each.text.split() for each in collection}
@@ -77,7 +78,7 @@ def test_versions_by_dates(store: Store, collection: list[Document]) -> None:
 
 def test_what_is_common_is_left_out(store: Store, collection: list[Document]) -> None:
     """
-    Of a store the same pairs as of its documents, with the same shares twice: its texts are read.
+    Without common text, a store gives the same pairs and shares as its documents, because it reads their texts.
     """
     common, question = ask_common("2", ignore_common=True), ask_pairs("jaccard", 30, 95)
     with duplicates_among(collection, question, scheme=store.engine.scheme, common=common) as found:

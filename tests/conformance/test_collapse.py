@@ -1,4 +1,4 @@
-"""Hits collapsed by clusters on every engine: against plain Python over the hits that are not."""
+"""Tests of hits collapsed by cluster on every engine, against plain Python over the hits without collapsing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DOCUMENTS = [
 
 
 def plain(hits: list[Hit], marks: dict[str, str]) -> list[tuple[str, int]]:
-    """Each first hit of a cluster, or of a document in none, with how many more there are."""
+    """Return each cluster's first hit, and each hit without a cluster, with the number of its near-copies."""
     seen: dict[str, list[str]] = {}
     for hit in hits:
         seen.setdefault(marks.get(hit.id, f"\0{hit.id}"), []).append(hit.id)
@@ -27,7 +27,8 @@ def plain(hits: list[Hit], marks: dict[str, str]) -> list[tuple[str, int]]:
 
 def test_one_row_for_each_cluster(own_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     """
-    Its best hit, in any order, with how many it stands for; pages fit together and totals are those of all rows.
+    The best hit of each cluster is shown in any sort order, with the number of hits it represents; pages fit together,
+    and totals count all rows.
     """
     store = own_store
     store.index(DOCUMENTS)

@@ -1,4 +1,4 @@
-"""What every engine counts among hits: values, statistics, and how many another plan matches; against a plain loop."""
+"""Tests of facets on every engine, against a plain loop: value counts, statistics, and matches of another plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ALL = BoundPlan(MatchAll())
 
 
 def place(store: Store, field: str, kind: Kind) -> str:
-    """Return where the engine keeps values of a type."""
+    """Return the engine's field for values of a type."""
     places = store.engine.fields().named(field, {})
     assert places is not None
     return places[kind]
@@ -34,7 +34,7 @@ def counted(store: Store, plan: BoundPlan, facet: Facet) -> list[tuple[Value, in
 
 
 def owners(collection: list[Document], field: str, kind: Kind) -> Counter[Value]:
-    """Count the documents that have each value, one after another."""
+    """Count the documents of each value in a loop."""
     return Counter(value for each in collection for name, own, value in each.wholes() if (name, own) == (field, kind))
 
 
@@ -48,7 +48,7 @@ def owners(collection: list[Document], field: str, kind: Kind) -> Counter[Value]
 )  # fmt: skip
 def test_values(store: Store, collection: list[Document], field: str, kind: Kind) -> None:
     """
-    Each value with its documents, the most frequent first and equally frequent ones in their order; or in their order.
+    Each value has its number of documents; values are sorted by count and then by value, or by value alone.
     """
     expected = owners(collection, field, kind)
     assert expected
@@ -64,7 +64,7 @@ def test_values(store: Store, collection: list[Document], field: str, kind: Kind
 
 def test_values_that_begin_so(store: Store, collection: list[Document]) -> None:
     """
-    Letter by letter; what a clause would read as syntax is none.
+    A prefix of values is compared letter by letter, and never read as query syntax.
     """
     expected = owners(collection, "code", Kind.KEYWORD)
     for beginning in ("A", "A-", "ab*", "x/y [1] \\", "Ü", "none"):
@@ -74,7 +74,7 @@ def test_values_that_begin_so(store: Store, collection: list[Document]) -> None:
 
 def test_ids_are_values(store: Store, collection: list[Document]) -> None:
     """
-    Each of one document.
+    Each id is a value of one document.
     """
     found = counted(store, ALL, values(store, "id", Kind.KEYWORD, is_by_value=True))
     assert found == [(each, 1) for each in sorted(each.id for each in collection)]
@@ -82,7 +82,7 @@ def test_ids_are_values(store: Store, collection: list[Document]) -> None:
 
 def test_statistics(store: Store, collection: list[Document]) -> None:
     """
-    Those of Python's own library, of whole numbers and of others; of no numbers there are none.
+    Statistics equal those of Python's own library, for integers and other numbers; a field without numbers has none.
     """
     for kind in (Kind.INTEGER, Kind.FLOAT):
         numbers = [float(value) for each in collection for name, own, value in each.wholes()
@@ -99,7 +99,7 @@ def test_statistics(store: Store, collection: list[Document]) -> None:
 
 def test_questions_of_one_request(store: Store, collection: list[Document]) -> None:
     """
-    Among the hits of a plan alone; what is asked within each value is asked of its documents alone.
+    Facets of one request count only hits of the plan, and nested facets only documents with the outer value.
     """
     pages = place(store, "pages", Kind.INTEGER)
     plan = BoundPlan(Between(pages, Kind.INTEGER, 1, 120))
@@ -125,7 +125,7 @@ def test_questions_of_one_request(store: Store, collection: list[Document]) -> N
 
 
 def number(document: Document) -> int:
-    """Return the pages of a document, 0 where it says nothing of them."""
+    """Return the pages of a document, or 0 without a value."""
     pages = next((value for name, _, value in document.wholes() if name == "pages"), 0)
     assert isinstance(pages, int)
     return pages
@@ -133,7 +133,7 @@ def number(document: Document) -> int:
 
 def test_nothing_is_asked(store: Store) -> None:
     """
-    No question has no answer, and an answer without values is an empty one.
+    A request without facets gives an empty result, and so do facets without values.
     """
     assert store.engine.facets(ALL, []) == ()
     none = BoundPlan(Equal(place(store, "type", Kind.KEYWORD), Kind.KEYWORD, "nothing"))
@@ -142,6 +142,6 @@ def test_nothing_is_asked(store: Store) -> None:
 
 def test_a_count_is_comparable() -> None:
     """
-    Counts are values: two that say the same are the same.
+    Equal counts compare as equal.
     """
     assert ValueCount("a", 1) == ValueCount("a", 1, ())

@@ -1,4 +1,4 @@
-"""Clusters written into the documents of every engine: what is there, what a second run puts right, what stays."""
+"""Tests of cluster labels in the documents of every engine: written, updated by a second run, and preserved."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ def marks(store: Store) -> dict[str, tuple[str, bool]]:
 
 def test_clusters_are_written(own_store: Store) -> None:
     """
-    Each document in a cluster says so, and no other; it can be asked, and everything else of it is as it was.
+    Documents of a cluster have its label, and no others do; labels can be queried, and nothing else of the documents
+    changes.
     """
     store = own_store
     store.index(DOCUMENTS)
@@ -94,7 +95,7 @@ def test_clusters_are_written(own_store: Store) -> None:
     assert others == {each: dict(stored.properties) for each, stored in before[3].items()}
     assert {each.hit.id for each in store.similar("a 1", threshold=80).found} == {"a 2", 'a "3"'}
     assert store.search("FINGERPRINT:b1").total == 2
-    # A second run finds nothing to do, and what is indexed unchanged keeps its mark.
+    # A second run changes nothing, and an unchanged document that is indexed again keeps its label.
     assert written(store) == Marked(2, 5, 0, 0)
     assert store.index(DOCUMENTS) == Indexed(0, len(DOCUMENTS))
     assert marks(store) == told
@@ -102,7 +103,7 @@ def test_clusters_are_written(own_store: Store) -> None:
 
 def test_a_second_run_puts_right_what_changed(own_store: Store) -> None:
     """
-    Another principal, a document that is in a cluster now, one that is in none any more; at last nothing is marked.
+    A second run updates a changed principal, a new member and a former member; an empty run removes all labels.
     """
     store = own_store
     store.index(DOCUMENTS)

@@ -1,4 +1,4 @@
-"""whorl's stock plans beside Solr's own `{!min_hash}`, asked by hand for the user's own numbers."""
+"""Tests of whorl's stock plans against Solr's own `{!min_hash}` with the same numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def solr(request: pytest.FixtureRequest) -> tuple[str, Store]:
 
 
 def asked_of_solr(url: str, tokens: tuple[str, ...], **arguments: str) -> dict[str, float]:
-    """Return the scores by id that the parser gives for a token list; `~~~` stands in none of them."""
+    """Return the parser's scores by id for a list of tokens; no token contains the separator `~~~`."""
     assert not any("~~~" in token for token in tokens)
     query = {"min_hash": {"field": "MINHASH", "sep": "~~~", "query": "~~~".join(tokens), **arguments}}
     body = {"query": query, "limit": 1000, "fields": ["id", "score"]}
@@ -35,7 +35,7 @@ def asked_of_solr(url: str, tokens: tuple[str, ...], **arguments: str) -> dict[s
 @pytest.mark.parametrize("source", SOURCES)
 def test_minimum(solr: tuple[str, Store], source: str) -> None:
     """
-    Two parts: ids and scores are those of the parser at the same similarity.
+    A FINGERPRINT of two parts gives the ids and scores of the parser at the same similarity.
     """
     url, store = solr
     tokens = plain_tokens(collected()[source].text)
@@ -48,7 +48,8 @@ def test_minimum(solr: tuple[str, Store], source: str) -> None:
 @pytest.mark.parametrize("source", SOURCES)
 def test_bands(solr: tuple[str, Store], source: str) -> None:
     """
-    Three parts: what the parser finds, and exactly the documents that the wrapped last band finds besides.
+    A FINGERPRINT of three parts gives the documents of the parser, plus exactly those of the last band, which wraps
+    around.
     """
     url, store = solr
     tokens = plain_tokens(collected()[source].text)

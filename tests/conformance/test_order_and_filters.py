@@ -1,4 +1,4 @@
-"""What a request may ask beside its query, the same on every engine: order, filters, conventions, stored values."""
+"""Tests of sorting, filters, query defaults and stored values, which are the same on every engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def ids(store: Store, query: str, **asked: Any) -> list[str]:
 
 
 def by_value(collection: list[Document], field: str, *, is_ascending: bool) -> list[str]:
-    """Sort as documented: those without a value last, equal ones by their ids."""
+    """Sort as documented: documents without a value last, equal values by id."""
     worth: Callable[[Document], Any] = lambda document: document.properties.get(field)  # noqa: E731
     there = sorted((each for each in collection if worth(each)), key=lambda each: each.id)
     best = min if is_ascending else max
@@ -32,7 +32,7 @@ def by_value(collection: list[Document], field: str, *, is_ascending: bool) -> l
 @pytest.mark.parametrize("field", ["pages", "price", "final"])
 def test_sorted_by_a_field(store: Store, collection: list[Document], field: str, is_ascending: bool) -> None:
     """
-    Numbers and truth values in their order; what has none comes last either way.
+    Numbers and booleans are sorted by value; documents without a value are last in both directions.
     """
     found = ids(store, "*", order=[Order(field, is_ascending)])
     assert found == by_value(collection, field, is_ascending=is_ascending)
@@ -42,14 +42,14 @@ def test_sorted_by_a_field(store: Store, collection: list[Document], field: str,
 @pytest.mark.parametrize("order", [Order("created"), Order("name", True), Order("id"), Order("mixed", True)])
 def test_sorted_alike(store: Store, embedded_store: Store, order: Order) -> None:
     """
-    Dates, names, ids, and a field of numbers and texts: all engines agree on every place.
+    Dates, names, ids, and a field of numbers and texts have the same order on all engines.
     """
     assert ids(store, "*", order=[order]) == ids(embedded_store, "*", order=[order])
 
 
 def test_behind_an_id(store: Store, collection: list[Document]) -> None:
     """
-    What comes after an id in their order, whether it is there or not, by code points on every engine.
+    A filter selects the ids after a given one, existing or not, by code points on every engine.
     """
     known = sorted(each.id for each in collection)
     for at in (known[0], known[len(known) // 2], known[-1], "f", 'A b:("', "\u65e5"):
@@ -58,7 +58,7 @@ def test_behind_an_id(store: Store, collection: list[Document]) -> None:
 
 def test_several_keys(store: Store, collection: list[Document]) -> None:
     """
-    The first is the weightiest; pages of a sorted list fit together.
+    The first sort key has precedence over the second; pages of a sorted list fit together.
     """
     order = [Order("final", True), Order("pages")]
     found = ids(store, "final:true OR final:false", order=order)
@@ -78,7 +78,7 @@ def test_several_keys(store: Store, collection: list[Document]) -> None:
 
 def test_sorted_by_score(store: Store) -> None:
     """
-    The least first, where that is asked for.
+    Hits can be sorted by ascending score.
     """
     best = store.search("FINGERPRINT:f6-0", rows=100).hits
     worst = store.search("FINGERPRINT:f6-0", rows=100, order=[Order(None, True)]).hits
@@ -89,7 +89,7 @@ def test_sorted_by_score(store: Store) -> None:
 @pytest.mark.parametrize(("field", "said"), [("nothing", "no field"), ("content", "words")])
 def test_no_order(store: Store, field: str, said: str) -> None:
     """
-    A field that is not there, or that has words alone, is named.
+    Sorting by an unknown field, or by a field of words, is an error that names it.
     """
     with pytest.raises(ParameterError, match=field) as failure:
         store.search("*", order=[Order(field)])
@@ -98,7 +98,8 @@ def test_no_order(store: Store, field: str, said: str) -> None:
 
 def test_filters_choose_and_score_nothing(store: Store) -> None:
     """
-    All of several filters, any of the queries in one; boosts and FINGERPRINTs in them add nothing to the score.
+    All filters apply, and queries within a filter are alternatives; boosts and FINGERPRINTs in filters do not change
+    the score.
     """
     everything = {hit.id: hit.score for hit in store.search("FINGERPRINT:f6-0", rows=100).hits}
     some = store.search(
@@ -114,7 +115,7 @@ def test_filters_choose_and_score_nothing(store: Store) -> None:
 
 def test_a_filter_is_read_as_a_query_is(store: Store) -> None:
     """
-    A mistake in one is shown in its own text.
+    An error in a filter shows its position in the filter's text.
     """
     with pytest.raises(QueryError) as failure:
         store.search("*", filters=["final:true", "nothing:x"])
@@ -123,7 +124,7 @@ def test_a_filter_is_read_as_a_query_is(store: Store) -> None:
 
 def test_conventions(store: Store) -> None:
     """
-    Operators, templates, and where words without a field are looked for.
+    Default operators, templates and default fields apply.
     """
     both, either = ids(store, "lorem1 AND ipsum1"), ids(store, "lorem1 OR ipsum1")
     assert ids(store, "lorem1 ipsum1", conventions=Conventions(operator=Operator.AND)) == both
@@ -145,7 +146,7 @@ def test_conventions(store: Store) -> None:
 
 def test_what_is_stored(store: Store, collection: list[Document], embedded_store: Store) -> None:
     """
-    Names and properties come back; ids that there are not do not.
+    Names and properties are returned as stored, and unknown ids are left out.
     """
     wanted = [each.id for each in collection]
     found = store.documents([*wanted, "gone", ""])
@@ -161,7 +162,7 @@ def test_what_is_stored(store: Store, collection: list[Document], embedded_store
 
 def test_what_hits_share(store: Store) -> None:
     """
-    Tokens and shares of a source, from sketches.
+    Hits have shared tokens and shares of a source, computed from sketches.
     """
     measured = store.prepare("FINGERPRINT:f6-0").measured(["f6-0", "f6-half", "words-2", "gone"])
     assert measured.keys() == {"f6-0", "f6-half"}
@@ -170,7 +171,7 @@ def test_what_hits_share(store: Store) -> None:
     assert own.estimate is not None
     assert half.estimate is not None
     assert own.estimate.shares.jaccard == 1.0
-    # 1,496 of 2,996 shingles.
+    # The texts share 1,496 of 2,996 shingles.
     assert half.estimate.shares.a_in_b == pytest.approx(0.4993, abs=0.01)
     assert half.estimate.shares.b_in_a == pytest.approx(1.0, abs=0.05)
     for query in ("FINGERPRINT:gone", "FINGERPRINT:words-2", "FINGERPRINT:f6-0 FINGERPRINT:f6-half", "law"):

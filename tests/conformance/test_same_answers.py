@@ -1,7 +1,7 @@
-"""One suite, every engine: the same ids, the same scores, the same order, and those of a plain evaluation.
+"""Conformance tests: every engine gives the ids, scores and order of a plain evaluation.
 
-Scores are whole numbers except under a broken boost, where 32-bit floats leave the last digits to each engine:
-there 1 part in 100,000 is allowed.
+Scores are whole numbers except with a fractional boost, where 32-bit floats leave the last digits to each engine: then
+1 part in 100,000 is allowed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def same(found: list[tuple[str, float]], wanted: list[tuple[str, float]]) -> boo
 @pytest.mark.parametrize("query", [*QUERIES[:60], *MORE])
 def test_hits_and_scores_are_those_of_the_plain_evaluation(store: Store, query: str) -> None:
     """
-    A generated query gives the ids, scores and order that a loop over all documents gives.
+    A random query gives the ids, scores and order of a loop over all documents.
     """
     page = store.search(query, rows=SIZE)
     assert page.total == len(expected(query))
@@ -41,7 +41,7 @@ def test_hits_and_scores_are_those_of_the_plain_evaluation(store: Store, query: 
 
 def test_signatures_are_those_of_the_plain_filter(store: Store, collection: list[Document]) -> None:
     """
-    Every engine gives back, token for token, what Lucene's filter does step by step.
+    Every engine returns the tokens of Lucene's filter, computed step by step.
     """
     found = store.engine.signatures({document.id: True for document in collection})
     wanted = {document.id: plain_tokens(document.text) for document in collection}
@@ -52,7 +52,7 @@ def test_signatures_are_those_of_the_plain_filter(store: Store, collection: list
 @pytest.mark.parametrize("size", [1, 7])
 def test_pages_cut_the_whole_list(store: Store, size: int) -> None:
     """
-    Page after page gives each hit once, in the order of one large page, also through equal scores.
+    Pages contain each hit once, in the order of one large page, also among equal scores.
     """
     query = "*:* FINGERPRINT:f3-0_10"
     whole = scores(store.search(query, rows=500))
@@ -63,7 +63,7 @@ def test_pages_cut_the_whole_list(store: Store, size: int) -> None:
 
 def test_a_document_is_its_own_best_match(store: Store) -> None:
     """
-    The source comes first, with all its tokens.
+    The source is the first hit, with all its tokens.
     """
     page = store.search("FINGERPRINT:f4-0_20", with_shared=True)
     assert (page.hits[0].id, page.hits[0].score, page.hits[0].shared_tokens, page.source_tokens) == (
@@ -87,7 +87,7 @@ def test_ways_to_name_a_document(store: Store, reference: str) -> None:
 @pytest.mark.parametrize("query", ['big:"1e+20"', 'small:"1e-05"', "DBID:4242"])
 def test_numbers_are_found_as_they_are_written(store: Store, query: str) -> None:
     """
-    Every engine indexes a number as Python writes it.
+    Every engine indexes a number in Python's spelling.
     """
     assert [hit.id for hit in store.search(query).hits] == ["a node"]
 
@@ -95,14 +95,14 @@ def test_numbers_are_found_as_they_are_written(store: Store, query: str) -> None
 @pytest.mark.parametrize("boost", ["0.00001", "1000"])
 def test_boosts_of_any_size(store: Store, boost: str) -> None:
     """
-    A boost is that many points, however small or large.
+    A boost is the number of points, however small or large.
     """
     assert store.search(f"id:f0-0^{boost}").hits[0].score == pytest.approx(float(boost))
 
 
 def test_texts(store: Store, collection: list[Document]) -> None:
     """
-    Every engine gives the stored texts back, character by character, and nothing for what is not there or empty.
+    Every engine returns stored texts character by character, and nothing for missing or empty ones.
     """
     wanted = {document.id: document.text for document in collection if document.text}
     assert len(wanted) == len(collection) - 1
@@ -113,7 +113,7 @@ def test_texts(store: Store, collection: list[Document]) -> None:
 @pytest.mark.parametrize("reference", ["4242", NODE, f"workspace://SpacesStore/{NODE}", "a node"])
 def test_texts_by_reference(store: Store, reference: str) -> None:
     """
-    What names a document in a query names its text; as the id of a hit it is an id and nothing else.
+    A text is found by every name that a query accepts; the id of a hit is only compared with ids.
     """
     text = collected()["a node"].text
     assert store.text(reference) == text
@@ -123,7 +123,7 @@ def test_texts_by_reference(store: Store, reference: str) -> None:
 
 def test_unknown_source(store: Store) -> None:
     """
-    No hits, and a warning that names the id.
+    An unknown source has no hits, and a warning with its id.
     """
     page = store.search("FINGERPRINT:not-there_20")
     assert page.total == 0
@@ -132,7 +132,7 @@ def test_unknown_source(store: Store) -> None:
 
 def test_source_too_short(store: Store) -> None:
     """
-    A document of four words has no fingerprint, which is said.
+    A document of four words has no fingerprint, and the warning says so.
     """
     page = store.search("FINGERPRINT:words-4")
     assert page.total == 0
@@ -141,7 +141,7 @@ def test_source_too_short(store: Store) -> None:
 
 def test_unknown_source_in_a_larger_query(store: Store) -> None:
     """
-    The rest of the query still counts.
+    With an unknown source, the rest of the query still counts.
     """
     page = store.search("FINGERPRINT:not-there OR id:f0-0")
     assert [hit.id for hit in page.hits] == ["f0-0"]
@@ -151,7 +151,7 @@ def test_unknown_source_in_a_larger_query(store: Store) -> None:
 @pytest.mark.parametrize("families", [(6, 13), (6, 13, 5), (6, 13, 5, 12, 4, 11, 3, 10)], ids=len)
 def test_many_fingerprints_at_once(store: Store, families: tuple[int, ...]) -> None:
     """
-    Fingerprints of 512 tokens, as many as one likes, pass every clause limit, or are evaluated apart.
+    Any number of fingerprints of 512 tokens stays within every clause limit, or is evaluated separately.
     """
     query = " OR ".join(f"FINGERPRINT:f{family}-0_80" for family in families)
     assert store.search(f"({query}) AND NOT nothing", rows=100).total >= len(families)
@@ -161,7 +161,7 @@ def test_many_fingerprints_at_once(store: Store, families: tuple[int, ...]) -> N
 
 def test_replacing_and_deleting(store: Store, collection: list[Document]) -> None:
     """
-    The last text under an id is the one that is found; a deleted one is not.
+    Only the last text of an id is found, and a deleted one is not.
     """
     first, second = "replaced alpha beta gamma delta epsilon", "replaced zeta eta theta iota kappa lambda"
     before = store.count()
@@ -179,14 +179,14 @@ def test_replacing_and_deleting(store: Store, collection: list[Document]) -> Non
 
 def test_a_document_that_comes_again_and_again(store: Store) -> None:
     """
-    The last one stands, though it is what was there before the run.
+    The last version in a run is stored, even if it equals the version before the run.
     """
     first, second = (Document("again", f"{words} again and again to be told") for words in ("one two", "three four"))
     store.index([first])
     told = store.index([second, first, first], batch=1)
     assert (told.stored, told.unchanged) == (2, 1)
     assert store.engine.texts(["again"]) == {"again": first.text}
-    # A run that is killed says nothing of what it has sent.
+    # A killed run leaves no record of the documents that it has sent.
     store.engine.index([second])
     assert store.index([first]).stored == 1
     assert store.engine.texts(["again"]) == {"again": first.text}
@@ -195,7 +195,7 @@ def test_a_document_that_comes_again_and_again(store: Store) -> None:
 
 def test_explain_shows_the_numbers(store: Store) -> None:
     """
-    The plan that is shown holds the tokens and the minimum that will be asked for.
+    The explained plan has the tokens and the minimum of the search.
     """
     explained = store.explain("FINGERPRINT:f4-0_70")
     assert "at least 359 of its 512 tokens" in explained.plan[0]
@@ -206,7 +206,7 @@ def test_explain_shows_the_numbers(store: Store) -> None:
 @pytest.mark.parametrize("numbers", ["", "_20", "_50_90"])
 def test_a_text_as_the_source(store: Store, name: str, numbers: str) -> None:
     """
-    A document's text, given beside the query, finds what its id finds.
+    A document's text, given with the query, finds the same documents as its id.
     """
     wanted = scores(store.search(f"FINGERPRINT:{name}{numbers}", rows=SIZE))
     text = collected()[name].text
@@ -217,7 +217,8 @@ def test_a_text_as_the_source(store: Store, name: str, numbers: str) -> None:
 @pytest.mark.parametrize("calibrated", [False, True])
 def test_a_short_text_as_the_source(store: Store, calibrated: bool) -> None:
     """
-    A text without a fingerprint is told once, and not as a document: as tokens are counted and as shares are measured.
+    A text without a fingerprint gives one warning, which does not call it a document, with stock and with calibrated
+    plans.
     """
     prepared = store.prepare("FINGERPRINT:mine_20", source={"mine": "four words are few"}, calibrated=calibrated)
     page = prepared.search()

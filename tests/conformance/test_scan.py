@@ -1,4 +1,6 @@
-"""Scans and duplicates on every engine: each document once, from any mark on, and the same pairs everywhere."""
+"""Tests of scans and duplicates on every engine: each document once, from any position, and the same pairs
+everywhere.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ def test_a_scan_gives_each_document_once(
     store: Store, collection: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    In the order of the ids, with name and sketch, and from the mark of any portion the rest.
+    A scan returns documents in the order of ids, with name and sketch, and continues from the mark of any batch.
     """
     for module in ("whorl.engine.embedded.engine", "whorl.engine.solr.engine", "whorl.engine.opensearch.engine"):
         monkeypatch.setattr(f"{module}.SCANNED_AT_ONCE", 50)
@@ -35,7 +37,7 @@ def test_a_scan_gives_each_document_once(
 @pytest.mark.parametrize("metric", ["jaccard", "containment"])
 def test_duplicates_are_those_of_the_shingles(store: Store, collection: list[Document], metric: str) -> None:
     """
-    The pairs at 50 % are those of plain sets of shingles, but for what sketches of large documents may miss.
+    The pairs at 50 % are those of plain sets of shingles, except pairs that sketches of large documents may miss.
     """
     sets = {document.id: windows(document.text) for document in collection}
     expected = set()

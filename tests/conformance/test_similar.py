@@ -1,4 +1,4 @@
-"""Calibrated search on every engine: nothing that is no hit, what was promised, and the same numbers everywhere."""
+"""Tests of calibrated search on every engine: correct hits, the promised recall, and equal numbers everywhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROWS = 500
 
 @pytest.fixture(scope="session")
 def shingles(collection: list[Document]) -> dict[str, frozenset[tuple[str, ...]]]:
-    """Each document's shingles, as tuples of words: no hashes."""
+    """Return the shingles of each document as tuples of words, without hashes."""
     return {document.id: windows(document.text) for document in collection}
 
 
@@ -35,7 +35,7 @@ def shares(source: frozenset[object], other: frozenset[object]) -> dict[str, Fra
 
 def test_sources_that_are_too_short(store: Store) -> None:
     """
-    Nothing is similar to a text or a document of four words, and the reason is told once.
+    A text or document of four words has no similar documents, and one warning gives the reason.
     """
     page = store.similar(source="four words are few")
     assert (page.total, page.warnings) == (0, ("the text 'source' has no fingerprint: it has fewer than 5 words",))
@@ -51,8 +51,8 @@ def test_hits_are_those_of_the_shingles(
     store: Store, shingles: dict[str, frozenset[tuple[str, ...]]], metric: str, threshold: int
 ) -> None:
     """
-    Documents of up to 1,024 shingles are compared by all of them: every hit is one, with exact percentages. Of larger
-    ones the intervals hold the truth; and more documents are found than were asked for.
+    Documents of up to 1,024 shingles are compared exactly: every hit is correct, with exact percentages. For larger
+    ones the intervals contain the true values, and the recall is at least the wanted one.
     """
     wanted = found = covered = estimated = 0
     for source in list(shingles)[::9]:
@@ -78,8 +78,8 @@ def test_hits_are_those_of_the_shingles(
 
 def test_every_engine_finds_the_same(store: Store, embedded_store: Store, collection: list[Document]) -> None:
     """
-    Ids, names, numbers and order do not depend on the engine, nor does what is promised: the hash is the same. How many
-    tokens are asked is a matter of what they cost there.
+    Ids, names, numbers, order and promised recall do not depend on the engine, since the hash is the same. Only the
+    number of looked-up tokens depends on their cost there.
     """
     for document in collection[::11]:
         for metric in METRICS:
@@ -91,7 +91,7 @@ def test_every_engine_finds_the_same(store: Store, embedded_store: Store, collec
 
 def test_a_text_as_the_source(store: Store, collection: list[Document]) -> None:
     """
-    A text that is not in the store finds its copy there, and a filter chooses among the hits.
+    A text outside the store finds its copy there, and a filter selects hits.
     """
     original = next(document for document in collection if document.id == "f4-0")
     page = store.similar(source=original.text, threshold=90)
@@ -102,7 +102,7 @@ def test_a_text_as_the_source(store: Store, collection: list[Document]) -> None:
 
 def test_within_other_queries(store: Store) -> None:
     """
-    FINGERPRINT in any query means what `similar` finds, by its percentage; the source is among its own matches there.
+    A FINGERPRINT in any query finds the documents of `similar`, scored by percentage, and its source as well.
     """
     alone = store.similar("f4-0", threshold=20, rows=ROWS)
     page = store.search("FINGERPRINT:f4-0_20_95", calibrated=True, rows=ROWS)
@@ -116,8 +116,8 @@ def test_within_other_queries(store: Store) -> None:
 
 def test_without_what_is_common(store: Store, embedded_store: Store, collection: list[Document]) -> None:
     """
-    Where the first half of a text counts for nothing, the threshold is one of what else two texts share, as their
-    comparison has it.
+    If the first half of a text is ignored as boilerplate, the threshold applies to the rest, with the shares of a
+    comparison.
     """
     text = store.texts(["f4-0"])["f4-0"]
     half = text[: len(text) // 2]
@@ -125,7 +125,7 @@ def test_without_what_is_common(store: Store, embedded_store: Store, collection:
     rests = {other: embedded_store.compare("f4-0", other, boilerplate=[half]).rest for other in others}
     for metric in METRICS:
         page = store.similar("f4-0", metric=metric, threshold=30, rows=ROWS, boilerplate=[half], ignore_common=True)
-        # Of documents of which less is left in the source, not all are found.
+        # If less of a document is left in the source, not all documents are found.
         least = 20 if metric == "b_in_a" else 1
         enough = {
             name

@@ -1,0 +1,133 @@
+"""Tests of passage numbers on every engine: the documents with each number, and the resulting sources."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests import opensearch_runtime, solr_runtime
+from tests.sources.made import words
+from whorl import Document, Store, open_store
+from whorl.cli.main import main
+from whorl.fingerprint.hashing import join
+from whorl.fingerprint.winnow import PassageScheme, winnowed
+from whorl.planning.build import Chosen
+
+SCHEME = PassageScheme()
+CHANCE = random.Random(61)
+TEXT = words(CHANCE, 600)
+
+
+def made() -> dict[str, list[str]]:
+    """Documents by id: 30 with a passage of the text, 25 near-copies with another passage, and others."""
+    texts = {}
+    for number in range(30):
+        start, length = CHANCE.randrange(570), CHANCE.randrange(20, 30)
+        texts[f"part {number:02}"] = [*words(CHANCE, 60), *TEXT[start : start + length], *words(CHANCE, 60)]
+    base = [*words(CHANCE, 200), *TEXT[300:380], *words(CHANCE, 200)]
+    for number in range(25):
+        copy = list(base)
+        for _ in range(6):
+            copy[CHANCE.randrange(len(copy))] = words(CHANCE, 1)[0]
+        texts[f"copy, {number:02}"] = copy
+    return {**texts, "other": words(CHANCE, 300), "short": TEXT[:12]}
+
+
+MADE = made()
+
+
+def _filled(where: str | Path) -> Iterator[Store]:
+    with open_store(where, passages=True) as store:
+        store.index(Document(each, " ".join(own)) for each, own in MADE.items())
+        yield store
+
+
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    yield from _filled(tmp_path_factory.mktemp("passages") / "store")
+
+
+def _in_solr(url: str) -> Iterator[Store]:
+    base_url, name = url.rpartition("/")[0], f"whorl_passages_{uuid.uuid4().hex[:8]}"
+    own = solr_runtime.make_collection(base_url, name)
+    assert CliRunner().invoke(main, ["solr", "init", own, "--passages"]).exit_code == 0
+    yield from _filled(own)
+    solr_runtime.drop(base_url, name)
+
+
+@pytest.fixture(scope="module")
+def standalone(solr_standalone_url: str) -> Iterator[Store]:
+    yield from _in_solr(solr_standalone_url)
+
+
+@pytest.fixture(scope="module")
+def cloud(solr_cloud_url: str) -> Iterator[Store]:
+    yield from _in_solr(solr_cloud_url)
+
+
+@pytest.fixture(scope="module")
+def opensearch(opensearch_url: str) -> Iterator[Store]:
+    with opensearch_runtime.own_index(opensearch_url) as url:
+        assert CliRunner().invoke(main, ["opensearch", "init", url, "--passages"]).exit_code == 0
+        yield from _filled(url)
+
+
+@pytest.fixture(
+    params=[
+        "embedded",
+        pytest.param("standalone", marks=pytest.mark.solr),
+        pytest.param("cloud", marks=pytest.mark.cloud),
+        pytest.param("opensearch", marks=pytest.mark.opensearch),
+    ]
+)
+def kept(request: pytest.FixtureRequest) -> Store:
+    opened = request.getfixturevalue(request.param)
+    assert isinstance(opened, Store)
+    return opened
+
+
+def test_holders(kept: Store) -> None:
+    """
+    The documents of each number equal those of plain sets; a frequent number is looked up only in documents with a rare
+    number and in the named ones.
+    """
+    numbers = winnowed(join(TEXT), SCHEME).tolist()
+    own = {each: set(winnowed(join(some), SCHEME).tolist()) for each, some in MADE.items()}
+    counts = dict(zip(numbers, kept.engine.passage_counts(numbers), strict=True))
+    assert counts == {each: sum(each in some for some in own.values()) for each in numbers}
+
+    def pairs(most: int, among: tuple[str, ...] = (), left_out: tuple[str, ...] = ()) -> set[tuple[str, int]]:
+        plan = Chosen("", ((1.0, left_out),)) if left_out else None
+        found = kept.engine.passage_holders(counts, most=most, among=among, left_out=plan)
+        return {(found.ids[a], numbers[b]) for a, b in zip(found.owners.tolist(), found.numbers.tolist(), strict=True)}
+
+    everything = {(each, number) for each, some in own.items() for number in some if number in counts}
+    assert len(everything) > 100
+    assert pairs(1_000) == everything
+    gathered = {each for each, number in everything if counts[number] <= 15}
+    assert {each for each, _ in everything} > gathered
+    assert pairs(15) == {pair for pair in everything if pair[0] in gathered}
+    assert pairs(0, ("copy, 03", "part 07")) == {pair for pair in everything if pair[0] in ("copy, 03", "part 07")}
+    assert pairs(1_000, left_out=("copy, 03",)) == {pair for pair in everything if pair[0] != "copy, 03"}
+    assert pairs(0) == set()
+
+
+def test_sources(kept: Store, embedded: Store) -> None:
+    """
+    Every engine gives the same sources, and they cover at least every run of 20 words that a document shares with the
+    text.
+    """
+    found, expected = kept.sources(source=" ".join(TEXT)), embedded.sources(source=" ".join(TEXT))
+    assert [(each.id, each.words, each.new_words, each.only_words) for each in found.sources] == [
+        (each.id, each.words, each.new_words, each.only_words) for each in expected.sources
+    ]
+    assert (found.covered_words, found.unread, found.promise.crowded) == (expected.covered_words, 0, 0)
+    assert {each for each, _ in found.also} == {each for each, _ in expected.also}
+    runs = {tuple(own[at : at + 20]) for own in MADE.values() for at in range(len(own) - 19)}
+    starts = [at for at in range(len(TEXT) - 19) if tuple(TEXT[at : at + 20]) in runs]
+    assert found.covered_words >= len({at + step for at in starts for step in range(20)}) > 300
