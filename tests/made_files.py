@@ -1,4 +1,4 @@
-"""Files in other formats, made by the libraries that people make them with."""
+"""Sample files in PDF, Office and e-mail formats, written by the usual libraries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import openpyxl
 import pptx
 from reportlab.pdfgen.canvas import Canvas
 
-#: Sentences that no two paragraphs share, so that order can be told.
+#: Sentences that no two paragraphs share, so that tests can check their order.
 SENTENCES = [
     f"In chapter {name} the keeper of the harbour counts {name} boats before the tide of Größe turns again."
     for name in ("one", "two", "three", "four", "five", "six")
@@ -35,7 +35,9 @@ def pdf(*pages: str, password: str = "") -> bytes:
 
 
 def pdf_of_stream(content: bytes) -> bytes:
-    """A PDF with one page that draws content, by hand; it has no table of its objects, which readers rebuild."""
+    """A PDF with one page that draws `content`, written by hand, without a cross-reference table; readers rebuild the
+    table.
+    """
     packed = zlib.compress(content, level=1)
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -53,7 +55,7 @@ def word(*paragraphs: str) -> bytes:
     """A DOCX with paragraphs, the last one in a table."""
     made = docx.Document()
     for text in paragraphs[:-1]:
-        # Word parts what is one sentence wherever somebody stopped typing.
+        # Word splits a sentence into several runs.
         paragraph = made.add_paragraph(text[:7])
         paragraph.add_run(text[7:]).bold = True
     made.add_table(1, 1).rows[0].cells[0].text = paragraphs[-1]
@@ -61,7 +63,7 @@ def word(*paragraphs: str) -> bytes:
 
 
 def slides(*texts: str) -> bytes:
-    """A PPTX with a slide for each text but the last, which is the last slide's note."""
+    """A PPTX with a slide for each text but the last; the last text is the note of the last slide."""
     made = pptx.Presentation()
     for text in texts[:-1]:
         slide = made.slides.add_slide(made.slide_layouts[5])
@@ -79,7 +81,7 @@ def sheet(*rows: list[Any]) -> bytes:
 
 
 def mail(subject: str, plain: str = "", html: str = "", attached: bytes = b"") -> bytes:
-    """An e-mail with one text or two, and an attachment."""
+    """An e-mail with a plain text, an HTML text or both, and optionally an attachment."""
     made = EmailMessage()
     made["From"], made["To"], made["Subject"] = "a@example.org", "b@example.org", subject
     if plain:
@@ -94,7 +96,7 @@ def mail(subject: str, plain: str = "", html: str = "", attached: bytes = b"") -
 
 
 def saved(made: Any) -> bytes:
-    """What a library's object writes."""
+    """The bytes of a document, saved by its library."""
     file = io.BytesIO()
     made.save(file)
     return file.getvalue()

@@ -1,4 +1,4 @@
-"""Some of the damaged requests and files that `make fuzz` makes by the hundred thousand."""
+"""A sample of the damaged requests and files that `make fuzz` makes by the hundred thousand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 def test_damaged_requests() -> None:
     """
-    Each is answered, none with a 5xx.
+    Each damaged request gets an answer, and none a 5xx.
     """
     tally = fuzz_requests.run(350, seed=1)
     assert sum(sum(each.values()) for each in tally.statuses.values()) > 320
@@ -22,7 +22,7 @@ def test_damaged_requests() -> None:
 
 def test_every_route_is_fuzzed(tmp_path_factory: pytest.TempPathFactory) -> None:
     """
-    What is sent to begin with are requests to all routes that the service describes.
+    The undamaged requests cover all routes that the service describes.
     """
     with fuzz_requests.filled(tmp_path_factory.mktemp("described") / "store") as store:
         paths = create_app(store).openapi()["paths"]
@@ -33,7 +33,7 @@ def test_every_route_is_fuzzed(tmp_path_factory: pytest.TempPathFactory) -> None
 
 def test_damaged_files() -> None:
     """
-    Each gives documents or a problem.
+    Each damaged file yields documents or a problem.
     """
     tally = fuzz_files.run(300, seed=1)
     assert sum(tally.files.values()) == 300

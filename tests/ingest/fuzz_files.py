@@ -1,10 +1,10 @@
-"""Hundreds of thousands of files, nearly right and wrong, of every format that is read.
+"""Fuzz test of file reading: hundreds of thousands of damaged files of every supported format.
 
     python -m tests.ingest.fuzz_files [RESULTS]          or: make fuzz
 
-A file that is right is cut, overwritten, or mixed with another. What comes out is documents, or problems of which each
-names the file and says what is wrong; no exception, and none takes longer than it may. Any other outcome ends the run
-and leaves the file in the folder for temporary files.
+A valid file is cut, overwritten, or mixed with another one. The result must be documents, or problems that name the
+file and the reason, without an exception and within the time limit. Any other outcome ends the run and leaves the file
+in the folder for temporary files.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from tests.made_files import mail, pdf, pdf_of_stream, sheet, slides, word
 from whorl.ingest.files import Problem, documents_in
 
 COUNT = 150_000
-#: Time of one file, in seconds, at most; the limit of the settings is 60.
+#: Limit for the time of one file, in seconds; the limit in the settings is 60.
 MOST = 20.0
 
-#: Files that are right, by their names.
+#: Valid files, by name.
 RIGHT = {
     "a.pdf": pdf("One page of words.", "And another one."),
     "b.pdf": pdf_of_stream(b"BT /F 12 Tf (words) Tj ET"),
@@ -51,19 +51,19 @@ class Held:
         self.name, self.content = name, content
 
     def as_posix(self) -> str:
-        """Return what it is known by."""
+        """Return the path."""
         return self.name
 
     def __str__(self) -> str:
         return self.name
 
     def open(self, mode: str) -> io.BytesIO:
-        """Open it."""
+        """Return a new stream of the content."""
         return io.BytesIO(self.content)
 
 
 class Tally:
-    """What came out, by format."""
+    """Counts of files and of those with text, and the longest time, by format."""
 
     def __init__(self) -> None:
         self.files: Counter[str] = Counter()
@@ -92,19 +92,19 @@ class Tally:
 
 
 def run(count: int = COUNT, seed: int = 20_26) -> Tally:
-    """Read so many files."""
+    """Read `count` damaged files."""
     tally, chance, others = Tally(), random.Random(seed), tuple(RIGHT.values())
     names = list(RIGHT)
     for number in range(count):
         name = names[number % len(names)]
-        # Now and then it is called what it is not.
+        # Some files get the name of another format.
         called = chance.choice(names) if chance.random() < 0.05 else name
         tally.take(called, bytes_changed(RIGHT[name], chance, others))
     return tally
 
 
 def report(tally: Tally) -> Iterator[str]:
-    """Yield the lines of the record."""
+    """Yield the lines of the report."""
     yield f"{sum(tally.files.values()):,} damaged files: documents, or what is wrong with them; no exception"
     yield ""
     for kind in sorted(tally.files):
@@ -115,7 +115,7 @@ def report(tally: Tally) -> Iterator[str]:
 
 
 def main(place: Path) -> None:
-    """Run, write the record, and fail where one file took too long."""
+    """Run, write the report, and fail if a file took too long."""
     tally = run()
     write_record(place, report(tally))
     slowest = max(tally.slowest.values())

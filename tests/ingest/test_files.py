@@ -1,4 +1,4 @@
-"""Files and folders as users have them: any encoding, any name, anything else a folder may hold."""
+"""Reading of files and folders: encodings, names, links, permissions, devices and limits."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.limited import whorl
 from whorl import Document
 from whorl.ingest.files import Problem, documents_in, files_under
 
@@ -18,14 +19,14 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs what POSIX file sys
 
 
 def read(*paths: Path) -> tuple[list[Document], list[Problem]]:
-    """Read all that paths name."""
+    """Read all files under the paths; return the documents and the problems."""
     problems: list[Problem] = []
     files = files_under(paths, problems.append)
     return [document for file in files for document in documents_in(file, problems.append)], problems
 
 
 def lines(folder: Path, *told: bytes) -> tuple[list[Document], list[Problem]]:
-    """Read a file of JSON lines."""
+    """Read a file of JSON lines; return the documents and the problems."""
     file = folder / "many.jsonl"
     file.write_bytes(b"\n".join(told))
     return read(file)
@@ -41,7 +42,7 @@ def places(problems: Sequence[Problem], under: Path) -> dict[str, str]:
 
 def test_a_file_is_a_document_under_its_path(tmp_path: Path) -> None:
     """
-    The id is the path as given, the name is the file's.
+    The id is the given path, the name is that of the file.
     """
     (tmp_path / "a.txt").write_text("one two", encoding="utf-8")
     documents, problems = read(tmp_path / "a.txt")
@@ -54,7 +55,7 @@ def test_a_file_is_a_document_under_its_path(tmp_path: Path) -> None:
 @pytest.mark.process
 def test_folders_are_read_in_the_order_of_names_without_hidden_ones(tmp_path: Path) -> None:
     """
-    Sub-folders stand among the files; what begins with a dot is left out, unless it is named itself.
+    Sub-folders are sorted among the files; hidden ones are skipped, unless they are named explicitly.
     """
     for name in ("b/2.txt", "b/1.md", "a.txt", "c.html", ".git/x.txt", "b/.hidden.txt"):
         file = tmp_path / name
@@ -67,7 +68,7 @@ def test_folders_are_read_in_the_order_of_names_without_hidden_ones(tmp_path: Pa
 @pytest.mark.process
 def test_empty_files_and_folders(tmp_path: Path) -> None:
     """
-    An empty file is a document without text; an empty folder or an empty list of lines is nothing.
+    An empty file is a document without text; an empty folder or an empty JSON lines file yields no documents.
     """
     (tmp_path / "folder").mkdir()
     for name in ("empty.txt", "empty.html", "empty.jsonl"):
@@ -80,7 +81,7 @@ def test_empty_files_and_folders(tmp_path: Path) -> None:
 @pytest.mark.process
 def test_html_is_what_a_reader_sees(tmp_path: Path) -> None:
     """
-    Tags, scripts, styles and comments are no words; entities are characters; blocks do not run together.
+    Tags, scripts, styles and comments are not text; entities are decoded; blocks are separated.
     """
     (tmp_path / "page.HTM").write_text(
         "<!doctype html><title>Page</title><style>p{}</style><script>var x</script><!-- no -->"
@@ -93,7 +94,7 @@ def test_html_is_what_a_reader_sees(tmp_path: Path) -> None:
 @pytest.mark.process
 def test_html_that_the_parser_gives_up_on_is_a_problem(tmp_path: Path) -> None:
     """
-    A number of 5,000 digits where a character should be is told, and the next file is read.
+    A character reference of 5,000 digits is a problem, and the next file is read.
     """
     (tmp_path / "a.html").write_text(f"&#{'9' * 5000};", encoding="utf-8")
     (tmp_path / "b.html").write_text("fine", encoding="utf-8")
@@ -104,7 +105,8 @@ def test_html_that_the_parser_gives_up_on_is_a_problem(tmp_path: Path) -> None:
 
 def test_json_lines(tmp_path: Path) -> None:
     """
-    Each line is a document; what is not id, text or name is a property; nulls are absent; numbers serve as ids.
+    Each line is a document: keys other than id, text and name are properties, nulls are dropped, and numbers can be
+    ids.
     """
     documents, problems = lines(
         tmp_path,
@@ -121,7 +123,7 @@ def test_json_lines(tmp_path: Path) -> None:
 
 def test_a_bad_line_is_told_with_its_file_and_number(tmp_path: Path) -> None:
     """
-    Those before and after it are documents.
+    A bad line is a problem with file and line number; the lines before and after it are documents.
     """
     documents, problems = lines(tmp_path, b'{"id": "before", "text": "t"}', b"", b"no", b'{"id": "after", "text": "t"}')
     assert [each.id for each in documents] == ["before", "after"]
@@ -130,7 +132,7 @@ def test_a_bad_line_is_told_with_its_file_and_number(tmp_path: Path) -> None:
 
 def test_json_lines_in_utf_16_are_one_problem(tmp_path: Path) -> None:
     """
-    Not one for each of a million lines.
+    A UTF-16 file is one problem, not one for each of a million lines.
     """
     (tmp_path / "a.jsonl").write_text('{"id": "a", "text": "t"}\n' * 50, encoding="utf-16")
     documents, problems = read(tmp_path)
@@ -141,7 +143,7 @@ def test_json_lines_in_utf_16_are_one_problem(tmp_path: Path) -> None:
 @posix
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:
     """
-    It is told; so are a path longer than any and one through a file.
+    A missing path, one that is too long, and one below a file are problems.
     """
     (tmp_path / "file").touch()
     documents, problems = read(tmp_path / "gone", tmp_path / ("a" * 5000), tmp_path / "file" / "below")
@@ -157,7 +159,7 @@ def test_a_path_that_is_not_there(tmp_path: Path) -> None:
 @posix
 def test_what_may_not_be_read_is_told(tmp_path: Path) -> None:
     """
-    A file and a folder without permission are problems, the rest is read; the user without rights is another process.
+    Files and folders without permission are problems, and the rest is read; a child process drops its rights for this.
     """
     (tmp_path / "fine.txt").write_text("fine", encoding="utf-8")
     (tmp_path / "secret.txt").write_text("secret", encoding="utf-8")
@@ -166,7 +168,7 @@ def test_what_may_not_be_read_is_told(tmp_path: Path) -> None:
     program = (
         "import os, sys; from pathlib import Path\n"
         "from whorl.ingest.files import documents_in, files_under\n"
-        # Once with rights, so that nothing has to be imported without.
+        # Read one file first, while imports still have the rights.
         "list(documents_in(Path('fine.txt'), print))\n"
         "os.geteuid() or os.setuid(65534)\n"
         "say = lambda problem: print(problem.where, '|', problem.reason)\n"
@@ -195,7 +197,7 @@ def test_what_may_not_be_read_is_told(tmp_path: Path) -> None:
 @posix
 def test_links_are_followed_and_loops_end(tmp_path: Path) -> None:
     """
-    A folder is read once, under the first path that leads to it; a link to itself or to nowhere is told.
+    A folder is read once, under the first path that leads to it; a link to itself or to a missing file is a problem.
     """
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "text.txt").write_text("text", encoding="utf-8")
@@ -231,7 +233,7 @@ def test_links_between_folders_are_not_multiplied(tmp_path: Path) -> None:
 @posix
 def test_pipes_and_devices_are_told_and_not_waited_for(tmp_path: Path) -> None:
     """
-    Reading them could wait forever or never end.
+    Pipes and devices are problems and are not read, since reading could block forever or never end.
     """
     os.mkfifo(tmp_path / "pipe")
     os.mkfifo(tmp_path / "pipe.jsonl")
@@ -246,7 +248,7 @@ def test_pipes_and_devices_are_told_and_not_waited_for(tmp_path: Path) -> None:
 @posix
 def test_folders_deeper_than_the_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    1,200 folders within each other are no trouble.
+    1,200 nested folders are read.
     """
     monkeypatch.chdir(tmp_path)
     for _ in range(1200):
@@ -257,7 +259,7 @@ def test_folders_deeper_than_the_stack(tmp_path: Path, monkeypatch: pytest.Monke
     try:
         assert [each.id for each in read(tmp_path)[0]] == ["a"]
     finally:
-        # By hand: shutil, which pytest cleans up with, needs the stack.
+        # Removed step by step: shutil, which pytest cleans up with, recurses.
         os.chdir(bottom)
         Path("bottom.jsonl").unlink()
         for _ in range(1200):
@@ -269,7 +271,8 @@ def test_folders_deeper_than_the_stack(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("name", [b"new\nline", b"escape\x1b[31m", b"not-utf-8-\xff", b"bell\x07"])
 def test_a_name_that_cannot_be_an_id_is_told(tmp_path: Path, name: bytes) -> None:
     """
-    Control characters and bytes that are no UTF-8 are no part of an id; JSON lines bring ids of their own.
+    A path with control characters or invalid UTF-8 cannot be an id and is a problem; JSON lines in that file have their
+    own ids.
     """
     plain = os.fsdecode(os.path.join(os.fsencode(tmp_path), name))
     try:
@@ -285,7 +288,7 @@ def test_a_name_that_cannot_be_an_id_is_told(tmp_path: Path, name: bytes) -> Non
 
 def test_names_that_only_look_dangerous_are_ids(tmp_path: Path) -> None:
     """
-    Blanks, quotes, markup, local parameters, underscores, other scripts: the id is the path.
+    Blanks, quotes, markup, local parameters, underscores and other scripts are valid in ids.
     """
     given = {"a b.txt", "it's.txt", "[bold]x.txt", "{!lucene}x.txt", "a_70.txt", "Ünïcode-日本.txt", "-.txt", "a:b.txt"}
     for name in given:
@@ -294,3 +297,19 @@ def test_names_that_only_look_dangerous_are_ids(tmp_path: Path) -> None:
     assert set(names(documents)) == given
     assert {each.id for each in documents} == {(tmp_path / name).as_posix() for name in given}
     assert problems == []
+
+
+@posix
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "command", [["compare", "/dev/zero", "a.txt"], ["fingerprint", "/dev/zero"], ["compare", "-", "a.txt"]]
+)
+def test_a_text_without_end(tmp_path: Path, command: list[str]) -> None:
+    """
+    A device or standard input is read only up to the maximum size of a file.
+    """
+    (tmp_path / "a.txt").write_text("one two three four five six", encoding="utf-8")
+    with Path("/dev/zero").open("rb") as endless:
+        done = whorl(2_000_000_000, *command, folder=tmp_path, stdin=endless, env={"WHORL_MAX_FILE_BYTES": "1000000"})
+    assert done.returncode == 2, done.stderr
+    assert "those of up to 1,000,000 are read (setting max_file_bytes)" in done.stderr

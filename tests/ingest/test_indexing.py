@@ -1,4 +1,4 @@
-"""Documents in batches: no more is read than is stored, what is unchanged is left alone, what is reported is safe."""
+"""Indexing in batches: lazy reading, skipping of unchanged documents, refusals, and safe progress reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from whorl.model import Indexed
 
 
 class Watched:
-    """An engine whose batches are seen, and which may refuse documents or fail."""
+    """An engine that records its batches, and can refuse documents or fail."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -61,7 +61,8 @@ def some(count: int) -> list[Document]:
 
 def test_batches(watched: Watched) -> None:
     """
-    As many at once as was asked for, the last what is left; each is reported when it is safe, and all are searchable.
+    Batches have the requested size, the last one the rest; each report follows storage, and all documents are
+    searchable.
     """
     reports = list[Indexed]()
     assert indexed(watched, some(5), batch=2, progress=reports.append) == Indexed(5, 0)
@@ -72,7 +73,7 @@ def test_batches(watched: Watched) -> None:
 
 def test_long_documents_make_small_batches(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A batch ends with the document that makes it long enough.
+    A batch ends with the document that reaches the limit of characters.
     """
     monkeypatch.setattr(indexing, "BATCH_CHARACTERS", 10)
     documents = [Document(str(at), "x" * length) for at, length in enumerate((9, 1, 100, 3, 3))]
@@ -82,13 +83,13 @@ def test_long_documents_make_small_batches(watched: Watched, monkeypatch: pytest
 
 def test_nothing_is_read_beyond_a_batch(watched: Watched) -> None:
     """
-    Whoever sends documents one by one may wait for these to be safe before the next.
+    No document is read before the previous batch is stored: a sender may wait for confirmation.
     """
     read = list[str]()
 
     def documents() -> Iterator[Document]:
         for document in some(6):
-            # All that a whole batch held before this one is stored.
+            # All complete batches before this document are stored.
             assert [each for batch in watched.batches for each in batch] == read[: len(read) // 3 * 3]
             read.append(document.id)
             yield document
@@ -98,7 +99,7 @@ def test_nothing_is_read_beyond_a_batch(watched: Watched) -> None:
 
 def test_what_is_there_unchanged_is_left_alone(watched: Watched) -> None:
     """
-    A changed text, name or property is stored again, all of it where that is asked for.
+    Only documents with a changed text, name or property are stored again, unless all are requested.
     """
     first = [Document("a", "one"), Document("b", "two"), Document("c", "three"), Document("d", "four")]
     indexed(watched, first)
@@ -113,14 +114,14 @@ def test_what_is_there_unchanged_is_left_alone(watched: Watched) -> None:
     assert watched.batches == [["b", "c", "d"]]
     assert indexed(watched, second, again=True) == Indexed(4, 0)
     assert indexed(watched, second) == Indexed(0, 4)
-    # Nothing was stored, so nothing need be made searchable.
+    # Nothing was stored, so no refresh was needed.
     assert watched.refreshed == 3
 
 
 @pytest.mark.parametrize("batch", [1, 2, 10])
 def test_of_one_id_the_last_counts(watched: Watched, batch: int) -> None:
     """
-    However the documents fall into batches.
+    The last of several documents with one id counts, however they fall into batches.
     """
     documents = [Document("a", "old"), Document("b", "b"), Document("a", "new")]
     indexed(watched, documents, batch=batch)
@@ -129,7 +130,8 @@ def test_of_one_id_the_last_counts(watched: Watched, batch: int) -> None:
 
 def test_a_refused_document_costs_no_other(watched: Watched) -> None:
     """
-    The others of its batch are stored one by one; each refusal is told with its reason, and none is counted or traced.
+    The other documents of the batch are stored one by one; each refusal is reported with its reason, and is neither
+    counted nor traced.
     """
     watched.refuses = {"d1", "d3"}
     refused = list[tuple[str, str]]()
@@ -143,7 +145,7 @@ def test_a_refused_document_costs_no_other(watched: Watched) -> None:
 
 def test_without_somebody_to_tell_a_refusal_ends_the_run(watched: Watched) -> None:
     """
-    What was stored before it can be found.
+    Without a callback for refusals, the error ends the run; documents stored before it can be found.
     """
     watched.refuses = {"d3"}
     with pytest.raises(DocumentError, match="no"):
@@ -154,7 +156,7 @@ def test_without_somebody_to_tell_a_refusal_ends_the_run(watched: Watched) -> No
 @pytest.mark.parametrize("who", ["engine", "reader"])
 def test_what_was_reported_is_safe_whoever_fails(watched: Watched, who: str) -> None:
     """
-    The engine between two batches, or what the documents are read from: all that was reported can be found.
+    If the engine fails between two batches, or the reader of the documents fails, all reported documents can be found.
     """
     reports = list[Indexed]()
 
@@ -172,7 +174,7 @@ def test_what_was_reported_is_safe_whoever_fails(watched: Watched, who: str) -> 
 
 def test_a_batch_of_nothing(watched: Watched) -> None:
     """
-    It would never end; the number is named, and nothing is read. No documents at all are no work.
+    A batch size of 0 is an error before anything is read; an empty list of documents does nothing.
     """
     with pytest.raises(ParameterError, match="batch must be at least 1, got 0"):
         indexed(watched, iter(some(1)), batch=0)
@@ -185,9 +187,9 @@ DOCUMENTS = [Document(f"half-{number}", f"{TEXT} {number}") for number in range(
 
 
 class Failing(EmbeddedEngine):
-    """Stores documents one after another, until one comes that it cannot take."""
+    """An engine that stores documents one by one, and fails at the first one with an error."""
 
-    #: What is raised instead of storing a document, by id.
+    #: Errors raised instead of storing a document, by id.
     errors: dict[str, Exception]
 
     def index(self, documents: Iterable[Document]) -> None:
@@ -211,7 +213,7 @@ def found(engine: Failing) -> list[str]:
 
 def test_half_a_batch_is_counted(engine: Failing) -> None:
     """
-    What is reported, noted for the metrics and searchable is the same, beside the error.
+    The documents stored before the error are reported, counted in the trace and searchable.
     """
     told: list[Indexed] = []
     with new_request() as request, pytest.raises(EngineResponseError, match="no space"):
@@ -223,7 +225,7 @@ def test_half_a_batch_is_counted(engine: Failing) -> None:
 
 def test_documents_stored_one_by_one_are_counted(engine: Failing) -> None:
     """
-    One is refused, so the others come alone, and then the engine fails.
+    After a refusal the documents are stored one by one; those stored before the engine fails are counted.
     """
     engine.errors["half-1"] = DocumentError("too long")
     told: list[Indexed] = []
@@ -238,7 +240,7 @@ def test_documents_stored_one_by_one_are_counted(engine: Failing) -> None:
 
 def test_what_was_there_is_not_counted_when_it_is_sent_again(engine: Failing) -> None:
     """
-    Nobody can tell whether it was replaced before the engine failed.
+    Documents that are stored again are not counted, because it is unknown whether the failing engine replaced them.
     """
     told: list[Indexed] = []
     index_documents(engine, DOCUMENTS[:2])
@@ -250,7 +252,7 @@ def test_what_was_there_is_not_counted_when_it_is_sent_again(engine: Failing) ->
 
 def test_half_a_batch_in_solr(solr_standalone_url: str) -> None:
     """
-    Solr keeps what comes before a document that it refuses, and it is found at once.
+    Solr keeps the documents before a refused one, and they are found at once.
     """
     refused = Document("half-bad", TEXT, properties={"DBID": "x" * 40_000})
     told: list[Indexed] = []

@@ -1,9 +1,11 @@
-"""What words of a command line name: patterns, folders of other programs, standard input, places elsewhere."""
+"""Inputs named on a command line: files, patterns, folders of other programs, standard input, remote places."""
 
 from __future__ import annotations
 
 import io
 import json
+import os
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,7 +45,7 @@ def documents(*words: str) -> list[Document]:
 
 def test_files_folders_and_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Each file comes with its path below what was named; a file whose name looks like a pattern is a file.
+    Each file has its path below the named folder; a file whose name looks like a pattern is a file.
     """
     monkeypatch.chdir(tmp_path)
     for name in ("data/a/1.jsonl", "data/b/1.jsonl", "data/b/2.txt", "data/.hidden/3.jsonl", "data/[x].jsonl"):
@@ -61,7 +63,7 @@ def test_files_folders_and_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_folders_of_other_programs(tmp_path: Path) -> None:
     """
-    What Spark and Hugging Face's library write beside their data is no document.
+    Files that Spark and Hugging Face's library write next to their data are skipped.
     """
     for name in ("_SUCCESS", "part-0.jsonl", "_metadata", "ds/dataset_dict.json"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -82,7 +84,7 @@ def test_folders_of_other_programs(tmp_path: Path) -> None:
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Whatever its format; it is read as often as it has to be.
+    Standard input can have any format, and can be read several times.
     """
     out = io.BytesIO()
     pq.write_table(pa.table({"text": ["one", "two"]}), out)
@@ -106,7 +108,7 @@ def memory() -> Iterator[fsspec.AbstractFileSystem]:
 
 def test_places_elsewhere(memory: fsspec.AbstractFileSystem, tmp_path: Path) -> None:
     """
-    Files, folders and patterns of whatever fsspec reads, with their addresses as their ids.
+    Files, folders and patterns on any fsspec file system are read; their ids are their addresses.
     """
     memory.pipe("/bucket/a/1.jsonl", LINE.replace(b'"id": "a", ', b""))
     memory.pipe("/bucket/b/2.txt", b"two")
@@ -133,7 +135,7 @@ def test_places_elsewhere(memory: fsspec.AbstractFileSystem, tmp_path: Path) -> 
 @pytest.mark.parametrize("address", ["nothing://x/y", "s3://bucket/x"])
 def test_places_that_cannot_be_reached(address: str) -> None:
     """
-    One sentence, with the reason.
+    The error is one sentence with the reason.
     """
     if address.startswith("s3") and fsspec.utils.get_protocol(address) and _has("s3fs"):
         pytest.skip("s3fs is installed here")
@@ -149,7 +151,7 @@ def _has(name: str) -> bool:
 
 def test_a_page_of_the_web_is_a_file() -> None:
     """
-    Although what it links to could be taken for what is in it.
+    A web page is a file, although its links could be taken for the contents of a folder.
     """
 
     class Web(fsspec.AbstractFileSystem):  # type: ignore[misc]
@@ -173,7 +175,7 @@ def test_a_page_of_the_web_is_a_file() -> None:
 
 def test_a_file_elsewhere_that_is_gone(memory: fsspec.AbstractFileSystem) -> None:
     """
-    Between the list and the reading.
+    A file deleted between listing and reading is a problem.
     """
     memory.pipe("/a.jsonl", LINE)
     (place,), _ = found("memory://a.jsonl")
@@ -181,3 +183,54 @@ def test_a_file_elsewhere_that_is_gone(memory: fsspec.AbstractFileSystem) -> Non
     problems: list[Problem] = []
     assert list(documents_in(place.file, problems.append, Columns())) == []
     assert "a.jsonl" in problems[0].where
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs what POSIX file systems have")
+def test_links_that_lead_out(tmp_path: Path) -> None:
+    """
+    Links out of the folder are followed on request or if named explicitly; otherwise they are problems.
+    """
+    inner, outer = tmp_path / "inner", tmp_path / "outer"
+    for name in ("inner/own/1.txt", "outer/2.txt", "outer/below/3.txt", "inner-too/4.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (inner / "inside.txt").symlink_to("own/1.txt")
+    (inner / "file.txt").symlink_to(outer / "2.txt")
+    (inner / "folder").symlink_to(outer)
+    (inner / "beside.txt").symlink_to("../inner-too/4.txt")
+    (inner / "over.txt").symlink_to("folder/below/3.txt")
+    (inner / "zero").symlink_to("/dev/zero")
+    told = "this link leads out of the folder; --follow-links follows it"
+    for word in (str(inner), f"{inner}/*", f"file://{inner}", f"{inner}/**/*.txt"):
+        there, problems = found(word)
+        names = {str(each.inside) for each in there}
+        assert names == {"inside.txt", "own/1.txt"}
+        outside = {Path(each.where).relative_to(inner).parts[0] for each in problems if each.reason == told}
+        assert outside >= {"file.txt", "folder", "beside.txt", "over.txt"} - ({"folder"} if "**" in word else set())
+        assert {each.documents for each in problems if each.reason == told} == {0}
+    problems = []
+    followed = {str(each.inside) for each in places([str(inner)], problems.append, follow_links=True)}
+    assert followed == {
+        *("inside.txt", "own/1.txt", "file.txt", "folder/2.txt", "folder/below/3.txt", "beside.txt", "over.txt")
+    }
+    assert [each.reason for each in problems] == ["this is neither a file nor a folder"]
+    assert [str(each.inside) for each in found(str(inner / "folder"))[0]] == ["2.txt", "below/3.txt"]
+    assert [str(each.inside) for each in found(str(inner / "file.txt"))[0]] == ["file.txt"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs what POSIX file systems have")
+def test_devices_pipes_and_sockets_behind_links(tmp_path: Path) -> None:
+    """
+    Links to devices, pipes and sockets are not followed, since reading could block forever.
+    """
+    (tmp_path / "links").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket"))
+        for name, target in {"pipe": "../pipe", "socket": "../socket", "zero": "/dev/zero", "tty": "/dev/tty"}.items():
+            (tmp_path / "links" / name).symlink_to(target)
+        for word in (str(tmp_path / "links"), f"{tmp_path}/links/*", f"file://{tmp_path}/links"):
+            for follow_links in (False, True):
+                problems: list[Problem] = []
+                assert list(places([word], problems.append, follow_links=follow_links)) == []
+                assert len(problems) == 4

@@ -1,6 +1,6 @@
-"""Files and folders to documents: text, Markdown, files of many rows (`rows`), and what `extraction` reads.
+"""Input files and folders as documents: plain text, Markdown, files with many rows (`rows`), extracted text.
 
-A file that cannot be read is a problem to be told at the end, never the end of the run.
+A file that cannot be read is reported as a problem and does not end the run.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
 from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING
 
@@ -25,22 +26,18 @@ if TYPE_CHECKING:
     from whorl.ingest.extraction.reader import Reader
     from whorl.model import Document
 
-#: A file of so many bytes is within every limit that can be set: most are, and need no settings.
+#: Files up to this size are below any configurable limit, so reading them needs no settings.
 _SMALL_BYTES = 1_000_000
-#: Characters of a text after which rows are handed on.
-_LARGE_TEXT = 1 << 16
-#: What a text may be in a row.
-_TEXTS = (str, bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file, or a line of one, that gave no document.
+    """A file, or a part of one, that could not be read.
 
     Args:
-        where: What and where it is.
-        reason: What is wrong with it.
-        documents: How many documents are lost with it, None where nobody knows.
+        where: Name of the file, and position in it.
+        reason: The reason.
+        documents: Number of lost documents, None if unknown.
     """
 
     where: str
@@ -51,20 +48,30 @@ class Problem:
         return f"{self.where}: {self.reason}"
 
 
-def files_under(paths: Iterable[Path], on_problem: Callable[[Problem], None]) -> Iterator[Path]:
-    """Yield the files that paths name, those in folders in the order of their names; hidden ones are left out.
+def files_under(
+    paths: Iterable[Path], on_problem: Callable[[Problem], None], *, within: PurePath | None = None
+) -> Iterator[Path]:
+    """Yield the files under the given paths, in folders in the order of their names, without hidden files.
 
-    Links are followed, and each folder is read once, so that a link to a folder above ends. What is neither a file
-    nor a folder (a pipe, a device) is a problem: reading it might never end.
+    Each folder is read once, so that a link to a parent folder causes no endless loop. A pipe or a device is a problem,
+    because reading it might never end.
+
+    Args:
+        paths: Files and folders.
+        on_problem: Called with skipped paths.
+        within: Folder that links must not lead out of; None for no restriction.
     """
+    root = None if within is None else os.path.realpath(within)
     for named in paths:
-        # A list, not recursion: folders nest deeper than Python's stack.
+        # A list instead of recursion: folders can nest deeper than Python's stack.
         waiting, read = [named], set[tuple[int, int]]()
         while waiting:
             path = waiting.pop()
             try:
                 status = path.stat()
-                if stat.S_ISREG(status.st_mode):
+                if root is not None and path != within and _leads_out(path, root, is_named=path == named):
+                    on_problem(Problem(str(path), "this link leads out of the folder; --follow-links follows it", 0))
+                elif stat.S_ISREG(status.st_mode):
                     yield path
                 elif not stat.S_ISDIR(status.st_mode):
                     on_problem(Problem(str(path), "this is neither a file nor a folder"))
@@ -83,10 +90,18 @@ def files_under(paths: Iterable[Path], on_problem: Callable[[Problem], None]) ->
                 on_problem(Problem(str(path), error.strerror or str(error), None))
 
 
-def without_notes(names: Set[str]) -> Set[str]:
-    """Return the names in a folder without those of files that other programs keep beside their data.
+def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
+    """Check whether a path is, or a matched path contains, a link to a place outside a folder."""
+    if not (is_named or path.is_symlink()):
+        return False
+    target = os.path.realpath(path)
+    return target != root and not target.startswith(os.path.join(root, ""))
 
-    Spark marks a folder that is complete; Hugging Face's data sets on disk describe themselves.
+
+def without_notes(names: Set[str]) -> Set[str]:
+    """Return the names in a folder without metadata files of other programs.
+
+    Spark marks complete folders; Hugging Face's data sets on disk contain descriptions of themselves.
     """
     notes = {"_SUCCESS", "_metadata", "_common_metadata"}
     if {"state.json", "dataset_info.json"} <= names:
@@ -103,16 +118,16 @@ def documents_in(
     tables_are_text: bool = True,
     at_byte: Callable[[int], None] = lambda position: None,
 ) -> Iterator[Document]:
-    """Yield the documents of a file: those of one that has many rows, else the file, under its path as its id.
+    """Yield the documents in a file: its rows, or the file as one document with its path as the id.
 
     Args:
-        file: What to read.
-        on_problem: Called with what gave no document.
-        columns: What stands in rows.
-        span: A stretch of it, as `spans_in` has them; None for all.
-        tables_are_text: Whether CSV, TSV and a JSON array of anything but objects are one document each, as a search
-            wants it; who compares documents means the rows.
-        at_byte: Called now and then with how far the file is read.
+        file: The file.
+        on_problem: Called with files and rows that are not valid documents.
+        columns: Columns of the rows.
+        span: A part of the file, from `spans_in`; None for all.
+        tables_are_text: Whether CSV, TSV and JSON arrays of other values than objects are one document each, as suits a
+            search; a search for duplicates reads their rows.
+        at_byte: Called from time to time with the number of bytes read.
     """
     from whorl.model import Document  # here, because the text of one file takes no documents
 
@@ -123,7 +138,7 @@ def documents_in(
             if form is None:
                 yield Document(id=known_as, text=file_text(_bytes(opened), name), name=file.name)
                 return
-            for some in portions(form.rows(opened, columns, span), is_enough=_is_large(columns.text)):
+            for some in portions(form.rows(opened, columns, span), attrgetter("weight")):
                 yield from _documents(some, columns, file, on_problem)
                 if not opened.closed:
                     at_byte(opened.tell())
@@ -133,14 +148,16 @@ def documents_in(
         on_problem(Problem(str(file), str(error), None))
     except DocumentError as error:
         on_problem(Problem(str(file), str(error)))
+    except MemoryError:
+        on_problem(Problem(str(file), "reading it takes more memory than there is", None))
 
 
 def spans_in(file: File, columns: Columns) -> Iterator[Span | None]:
-    """Yield the stretches of a file that several processes may read, one after the other; None for all of it at once.
+    """Yield the parts of a file that several processes can read independently; a single None for an indivisible file.
 
     Args:
-        file: What to read.
-        columns: What stands in rows.
+        file: The file.
+        columns: Columns of the rows.
     """
     try:
         with file.open("rb") as opened:
@@ -149,27 +166,16 @@ def spans_in(file: File, columns: Columns) -> Iterator[Span | None]:
                 yield None
             else:
                 yield from form.spans(opened)
-    except (OSError, DocumentError):
-        # That it cannot be read, or not to its end, is told where it is read.
+    except (OSError, DocumentError, MemoryError):
+        # `documents_in` reports the error.
         yield None
-
-
-def _is_large(column: str) -> Callable[[Row], bool]:
-    """Return what tells of a row whether others should not wait for more beside it: many large ones fill the memory."""
-
-    def is_large(row: Row) -> bool:
-        values = row.values
-        text = values.get(column) if type(values) is dict else None
-        return isinstance(text, _TEXTS) and len(text) > _LARGE_TEXT
-
-    return is_large
 
 
 def _documents(
     rows: Sequence[Row], columns: Columns, file: File, on_problem: Callable[[Problem], None]
 ) -> Iterator[Document]:
     known_as = file.as_posix()
-    values = [values for _, _, values in rows if not isinstance(values, DocumentError)]
+    values = [row.values for row in rows if not isinstance(row.values, DocumentError)]
     is_whole = rows and len(values) == len(rows) == rows[-1].number - rows[0].number + 1
     made = columns.documents(values, known_as, rows[0].number) if is_whole else None
     if made is not None:
@@ -187,10 +193,10 @@ def _documents(
 
 
 def source_text(named: str) -> str:
-    """Return the text of a file, or of standard input where `-` is named.
+    """Return the text of a file, or of standard input for `-`.
 
     Raises:
-        ParameterError: It cannot be read, or is not text.
+        ParameterError: The file cannot be read, or is not text.
     """
     try:
         if named != "-":
@@ -198,7 +204,7 @@ def source_text(named: str) -> str:
                 return file_text(_bytes(opened), Path(named))
         if sys.stdin is None:
             raise ParameterError("- is standard input, and that is closed; name a file")
-        return file_text(sys.stdin.buffer.read(), PurePath(named))
+        return file_text(_read(sys.stdin.buffer), PurePath(named))
     except OSError as error:
         raise ParameterError(f"{named} cannot be read: {error.strerror or error}") from error
     except DocumentError as error:
@@ -209,12 +215,13 @@ def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
     """Return the text of a file's bytes.
 
     Args:
-        raw: All of the file.
-        file: Its name, which tells what the bytes do not.
-        reader: Reads what is no plain text; with this process's own and the settings' limits, if None.
+        raw: Content of the file.
+        file: Name of the file, for formats that the content does not identify.
+        reader: Extracts text from files that are not plain text; None for this process's own reader, with the settings'
+            limits.
 
     Raises:
-        DocumentError: There is no text, with the reason.
+        DocumentError: The file has no readable text; the message gives the reason.
     """
     form = format_of(raw, file)
     if form is None:
@@ -223,20 +230,30 @@ def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
 
 
 def _bytes(opened: IO[bytes]) -> bytes:
-    # A pipe has no size beforehand.
+    # The size of a pipe is not known in advance.
     if opened.seekable():
         size = opened.seek(0, os.SEEK_END)
         opened.seek(0)
         if size > _SMALL_BYTES:
             _reader(os.getpid()).require_size(size)
-    return opened.read()
+    return _read(opened)
+
+
+def _read(opened: IO[bytes]) -> bytes:
+    """Return all bytes of a stream, up to the size limit, since the stream may be endless."""
+    raw = opened.read(_SMALL_BYTES + 1)
+    if len(raw) > _SMALL_BYTES:
+        reader = _reader(os.getpid())
+        raw += opened.read(reader.limits.file_bytes + 1 - len(raw))
+        reader.require_size(len(raw))
+    return raw
 
 
 @cache
 def _reader(process: int) -> Reader:
-    """Return what reads files here; a process that was forked off shares no pipes with the one before."""
-    # Here, because plain text needs neither.
+    """Return this process's reader; the process id is the cache key, because forked processes must not share pipes."""
+    # Imported here, because plain text needs neither.
     from whorl.ingest.extraction.reader import Reader
-    from whorl.settings.settings import Settings
+    from whorl.ingest.limits import file_limits
 
-    return Reader(Settings.load().file_limits)
+    return Reader(file_limits())

@@ -1,4 +1,4 @@
-"""Documents into an engine, batch by batch: what is there unchanged is left alone, and what is reported is safe."""
+"""Indexing: stores documents in batches, skips unchanged ones, and reports only documents that are safely stored."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, ParameterError, WhorlError
 from whorl.model import Document, Indexed
 
-#: Documents sent to an engine at once: enough to spread the cost of a commit, small enough to lose little time.
+#: Default number of documents per batch: large enough to spread the cost of a commit, small enough to lose little work.
 DEFAULT_BATCH = 256
-#: Characters of text in a batch, about: one request then takes seconds, not minutes.
+#: Approximate maximum number of characters in a batch, so that one request takes seconds, not minutes.
 BATCH_CHARACTERS = 4_000_000
 
 
 class IndexOptions(TypedDict, total=False):
-    """How documents are stored.
+    """Options for storing documents.
 
     Args:
-        batch: Documents per batch, at least 1, by default 256, fewer if they are long; each batch is safe before the
-            next is read.
-        again: Whether to store unchanged ones too.
-        progress: Called after every batch with what is safe so far.
-        on_refused: Called with a document that the engine cannot store, and why; without it such a document ends the
+        batch: Documents per batch, at least 1, by default 256, fewer if they are long; each batch is safely stored
+            before the next is read.
+        again: Whether to store unchanged documents, too.
+        progress: Called after every batch with the numbers of documents safely stored or unchanged so far.
+        on_refused: Called with a document that the engine cannot store, and the error; without it the error ends the
             run.
-        on_stored: Called with each document that is stored, once it is safe.
+        on_stored: Called with each document once it is safely stored.
     """
 
     batch: int
@@ -48,10 +48,10 @@ def index_documents(
     on_refused: Callable[[Document, DocumentError], None] | None = None,
     on_stored: Callable[[Document], None] | None = None,
 ) -> Indexed:
-    """Store documents, as `Store.index` and `IndexOptions` say.
+    """Store documents; see `Store.index` and `IndexOptions`.
 
     Raises:
-        ParameterError: A batch of no documents.
+        ParameterError: `batch` is less than 1.
     """
     if batch < 1:
         raise ParameterError(f"batch must be at least 1, got {batch}")
@@ -59,7 +59,7 @@ def index_documents(
     remaining = iter(documents)
     sent: list[Document] = []
     try:
-        # The last of several documents with one id in a batch is the one that counts.
+        # If several documents in a batch have the same id, the last one counts.
         while group := _group(remaining, batch):
             there = {} if again else engine.digests(group)
             sent = [document for document in group.values() if there.get(document.id) != document.digest]
@@ -73,11 +73,11 @@ def index_documents(
             if progress:
                 progress(done)
     except BaseException:
-        # What was stored can be found and is counted: also when reading stopped, and of a batch that failed half-way.
+        # Make the stored documents searchable and count them, even if reading stopped or a batch failed half-way.
         if done.stored or sent:
             with suppress(WhorlError):
                 engine.refresh()
-                # Documents that are sent again were there before, as far as anybody can tell.
+                # With `again`, equal documents in the engine may be earlier versions, so they are not counted.
                 count = 0 if again else _there(engine, sent)
                 trace().stored += count
                 if progress and count:
@@ -91,7 +91,7 @@ def index_documents(
 def _stored(
     engine: Engine, documents: list[Document], on_refused: Callable[[Document, DocumentError], None] | None
 ) -> list[Document]:
-    """Store documents and return those that are; where one is refused, the others are stored one by one."""
+    """Store documents and return the stored ones; if the engine refuses one, the others are stored one by one."""
     try:
         engine.index(documents)
     except DocumentError as error:
@@ -105,15 +105,15 @@ def _stored(
 
 
 def _there(engine: Engine, documents: list[Document]) -> int:
-    """Return how many documents are in the engine as they are here."""
+    """Return the number of documents that the engine has with the same content."""
     digests = engine.digests([document.id for document in documents])
     return sum(digests.get(document.id) == document.digest for document in documents)
 
 
 def _group(documents: Iterator[Document], most: int) -> dict[str, Document]:
-    """Take the next documents, by id: at most so many, and no more once they are long enough together.
+    """Return the next documents by id: at most `most`, fewer if they are long.
 
-    Nothing is taken beyond the batch, as `arrays.chunks` does: whoever sends documents may wait for these to be safe.
+    Unlike `arrays.chunks`, it does not read beyond the batch: the sender may wait for these documents to be stored.
     """
     group: dict[str, Document] = {}
     characters = 0

@@ -1,6 +1,6 @@
-"""What the words of a command line name: files, folders, patterns of names, standard input, and places elsewhere.
+"""Input arguments of the command line: files, folders, glob patterns, standard input, and fsspec addresses.
 
-Places elsewhere are those that fsspec knows: `s3://bucket/part-*.parquet`, `memory://…`, `https://…`.
+Examples of addresses are `s3://bucket/part-*.parquet`, `memory://…` and `https://…`.
 """
 
 from __future__ import annotations
@@ -16,23 +16,26 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath, PurePosixPath
-from typing import IO, Any
+from typing import IO
 
+from whorl.addresses import public_address
 from whorl.errors import ParameterError
 from whorl.ingest.files import Problem, files_under, without_notes
+from whorl.ingest.remote import PATTERN, RemoteFile, remote_files
 from whorl.ingest.rows.row import File
 
-_PATTERN = "*?["
-_ELSEWHERE = "://"
+_REMOTE = "://"
+#: Prefixes of addresses of local files, which are paths.
+_LOCAL = ("file://", "local://")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file, and where it stands in what was named.
+    """An input file, with its path relative to the argument.
 
     Args:
         file: The file.
-        inside: Its path below the folder, or the fixed part of the pattern, that was named.
+        inside: Path below the folder, or below the fixed part of the pattern, given as the argument.
     """
 
     file: File
@@ -40,18 +43,18 @@ class Place:
 
     @property
     def identity(self) -> object:
-        """Equal for one file under several paths and links; hard links are files of their own."""
+        """Equal for one file under several paths and links; hard links count as separate files."""
         if isinstance(self.file, Path):
             try:
                 status = self.file.stat()
             except OSError:
                 return str(self.file)
             return (status.st_dev, status.st_ino) if status.st_nlink == 1 else os.path.realpath(self.file)
-        return self.file.as_posix()
+        return self.file.address if isinstance(self.file, RemoteFile) else self.file.as_posix()
 
     @property
     def size(self) -> int:
-        """Its bytes; 0 where nobody knows."""
+        """Size in bytes; 0 if unknown."""
         if isinstance(self.file, Path):
             try:
                 return self.file.stat().st_size
@@ -60,37 +63,8 @@ class Place:
         return getattr(self.file, "size", 0)
 
 
-class RemoteFile:
-    """A file that fsspec reads.
-
-    Args:
-        system: The file system of fsspec.
-        path: Where the file is in it.
-        size: Its bytes.
-    """
-
-    def __init__(self, system: Any, path: str, size: int = 0) -> None:
-        self._system, self._path, self.size = system, path, size
-
-    @property
-    def name(self) -> str:
-        """Its name, without the folders."""
-        return PurePosixPath(self._path).name
-
-    def as_posix(self) -> str:
-        """Return its address."""
-        return str(self._system.unstrip_protocol(self._path))
-
-    def __str__(self) -> str:
-        return self.as_posix()
-
-    def open(self, mode: str) -> IO[bytes]:
-        """Open it."""
-        return self._system.open(self._path, mode)  # type: ignore[no-any-return]
-
-
 class StandardInput:
-    """What standard input brought, kept in a file that goes away by itself: some formats are read from their end."""
+    """Content of standard input in a temporary file, because some formats are read from their end."""
 
     name = "-"
 
@@ -106,90 +80,99 @@ class StandardInput:
 
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """Size in bytes."""
         return os.fstat(self._kept.fileno()).st_size
 
     def as_posix(self) -> str:
-        """Return what it is known by."""
+        """Return the name for ids and messages."""
         return "-"
 
     def __str__(self) -> str:
         return "-"
 
     def open(self, mode: str) -> IO[bytes]:
-        """Open it at its beginning."""
+        """Open it from the beginning."""
         self._kept.seek(0)
         return io.BufferedReader(io.FileIO(os.dup(self._kept.fileno()), "r"))
 
 
-def places(named: Iterable[str], on_problem: Callable[[Problem], None]) -> Iterator[Place]:
-    """Yield the files that words of a command line name: `-`, paths, patterns (`data/**/*.parquet`), addresses.
+def places(
+    named: Iterable[str], on_problem: Callable[[Problem], None], *, follow_links: bool = False
+) -> Iterator[Place]:
+    """Yield the files for arguments of a command line: `-`, paths, patterns (`data/**/*.parquet`), addresses.
 
     Args:
-        named: Each a word.
-        on_problem: Called with what names no file.
+        named: The arguments.
+        on_problem: Called with arguments that match no file, and with skipped files.
+        follow_links: Whether to follow links that lead out of the given folder, or out of the fixed part of a pattern.
 
     Raises:
-        ParameterError: fsspec is missing where an address is named, or does not know it.
+        ParameterError: fsspec is missing for an address, or has no file system for it.
     """
+    addresses: dict[str, str] = {}
     for word in named:
-        if word == "-":
+        local = next((word.removeprefix(each) for each in _LOCAL if word.startswith(each)), word)
+        if local == "-":
             yield Place(StandardInput(), PurePosixPath("standard-input"))
-        elif _ELSEWHERE in word:
-            yield from _elsewhere(word, on_problem)
-        elif any(each in word for each in _PATTERN) and not os.path.lexists(word):
-            found = sorted(map(Path, glob.iglob(word, recursive=True)))
+        elif _REMOTE in local:
+            yield from _remote(local, addresses, on_problem)
+        elif any(each in local for each in PATTERN) and not os.path.lexists(local):
+            fixed = _fixed(local)
+            found = sorted(map(Path, glob.iglob(local, recursive=True)))
             if not found:
-                on_problem(Problem(word, "no file has a name of this pattern", None))
-            yield from _local(found, _fixed(word), on_problem)
+                on_problem(Problem(local, "no file has a name of this pattern", None))
+            yield from _local(found, fixed, None if follow_links else fixed, on_problem)
         else:
-            path = Path(word)
-            yield from _local([path], path if os.path.isdir(word) else path.parent, on_problem)
+            path = Path(local)
+            base = path if os.path.isdir(local) else path.parent
+            yield from _local([path], base, None if follow_links else path, on_problem)
 
 
-def _local(paths: Sequence[Path], base: PurePath, on_problem: Callable[[Problem], None]) -> Iterator[Place]:
-    for file in files_under(paths, on_problem):
+def _local(
+    paths: Sequence[Path], base: PurePath, within: PurePath | None, on_problem: Callable[[Problem], None]
+) -> Iterator[Place]:
+    for file in files_under(paths, on_problem, within=within):
         yield Place(file, PurePosixPath(file.relative_to(base).as_posix()))
 
 
 def _fixed(pattern: str) -> PurePath:
-    """Return the folders that a pattern begins with, up to the first that is a pattern itself."""
+    """Return the leading folders of a pattern that contain no wildcards."""
     parts = PurePath(pattern).parts
-    fixed = next(at for at, part in enumerate(parts) if any(each in part for each in _PATTERN))
+    fixed = next(at for at, part in enumerate(parts) if any(each in part for each in PATTERN))
     return PurePath(*parts[:fixed])
 
 
-def _elsewhere(word: str, on_problem: Callable[[Problem], None]) -> Iterator[Place]:
+def _remote(word: str, addresses: dict[str, str], on_problem: Callable[[Problem], None]) -> Iterator[Place]:
+    """Yield the files of an address.
+
+    Args:
+        word: The address.
+        addresses: Addresses of the remote files so far, by id.
+        on_problem: As in `places`.
+    """
+    shown = public_address(word)
     try:
-        import fsspec
-    except ImportError:
-        raise ParameterError(f"{word} is an address; reading it needs more: pip install 'whorl[data]'") from None
-    try:
-        system, path = fsspec.url_to_fs(word)
-        is_pattern = any(each in path for each in _PATTERN)
-        if is_pattern:
-            found = system.glob(path, detail=True)
-        else:
-            # In this order, because on the web a page is a folder of its links as well.
-            is_file = system.isfile(path)
-            found = {path: system.info(path)} if is_file else system.find(path, detail=True)
-    except (ImportError, ValueError, OSError) as error:
-        raise ParameterError(f"{word} cannot be reached: {str(error) or type(error).__name__}") from error
-    files = {name: each for name, each in found.items() if each.get("type", "file") == "file"}
+        files = remote_files(word)
+    except OSError as error:
+        on_problem(Problem(shown, f"this address cannot be reached: {error}", None))
+        return
     if not files:
-        on_problem(Problem(word, "there is no such file or folder", None))
-    fixed = _fixed(path) if is_pattern else PurePath(path)
-    for folder, names in _by_folder(files):
+        on_problem(Problem(shown, "there is no such file or folder", None))
+    for inside, file in _without_notes(files):
+        known_as = file.as_posix()
+        if any(part.startswith(".") for part in inside.parts):
+            continue
+        if addresses.setdefault(known_as, file.address) == file.address:
+            yield Place(file, inside)
+        else:
+            on_problem(Problem(known_as, "an earlier address differs from this one in login or signature only"))
+
+
+def _without_notes(files: dict[PurePosixPath, RemoteFile]) -> Iterator[tuple[PurePosixPath, RemoteFile]]:
+    """Yield files folder by folder, without metadata files of other programs."""
+    folders: dict[PurePosixPath, set[str]] = {}
+    for inside in sorted(files):
+        folders.setdefault(inside.parent, set()).add(inside.name)
+    for folder, names in folders.items():
         for name in sorted(without_notes(names)):
-            at = f"{folder}/{name}"
-            inside = PurePosixPath(name) if at == path else PurePosixPath(at).relative_to(fixed.as_posix())
-            if not any(part.startswith(".") for part in inside.parts):
-                yield Place(RemoteFile(system, at, files[at].get("size") or 0), inside)
-
-
-def _by_folder(files: Iterable[str]) -> list[tuple[str, set[str]]]:
-    folders: dict[str, set[str]] = {}
-    for file in sorted(files):
-        folder, _, name = file.rpartition("/")
-        folders.setdefault(folder, set()).add(name)
-    return list(folders.items())
+            yield folder / name, files[folder / name]

@@ -1,4 +1,4 @@
-"""Bytes are texts in whatever encoding they are, or are refused."""
+"""Decoding of bytes in any encoding, and refusal of binary files."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ GERMAN = "Müller aß am Donnerstag fünf Äpfel – und das „kostete“ 3 €
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
 def test_encodings_are_told_apart(encoding: str) -> None:
     """
-    What announces itself, UTF-8, and a Western text that is none of these give the same characters.
+    Encodings with a byte order mark, UTF-8 and Windows-1252 are recognised and give the same text.
     """
     assert decode(GERMAN.encode(encoding)) == GERMAN
 
 
 def test_big_endian_marks() -> None:
     """
-    A byte order mark is followed and is no part of the text.
+    A byte order mark determines the encoding and is not part of the text.
     """
     assert decode(b"\xfe\xff" + GERMAN.encode("utf-16-be")) == GERMAN
     assert decode(b"\0\0\xfe\xff" + GERMAN.encode("utf-32-be")) == GERMAN
@@ -41,7 +41,7 @@ def test_big_endian_marks() -> None:
 )
 def test_what_is_not_text_is_refused(raw: bytes) -> None:
     """
-    Binary files are no documents, also those that begin as a text would.
+    Binary files are refused, even if they begin with a byte order mark.
     """
     with pytest.raises(DocumentError, match="this is not text"):
         decode(raw)
@@ -49,7 +49,7 @@ def test_what_is_not_text_is_refused(raw: bytes) -> None:
 
 def test_a_few_odd_characters_do_not_cost_a_text() -> None:
     """
-    One NUL in a long text, a text cut in the middle of a character, one that was damaged before: all are read.
+    Texts with one NUL, with a truncated last character, or with earlier damage are read.
     """
     assert decode(b"word " * 100 + b"\0") == "word " * 100 + "\0"
     assert decode((GERMAN * 2).encode("utf-16")[:-1]) == (GERMAN * 2)[:-1] + "\ufffd"

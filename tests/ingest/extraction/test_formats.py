@@ -1,4 +1,4 @@
-"""What a file is: by its first bytes, or else by its name."""
+"""Recognition of file formats, by the first bytes or else by the name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 )
 def test_bytes_count_before_names(raw: bytes, name: str, form: Format | None) -> None:
     """
-    A name counts where the bytes do not tell; what is left is plain text.
+    The content takes precedence over the name; a file with neither is plain text.
     """
     assert format_of(raw, PurePath(name)) is form
 
@@ -46,7 +46,7 @@ def test_bytes_count_before_names(raw: bytes, name: str, form: Format | None) ->
 )
 def test_formats_that_are_known_and_not_read(raw: bytes, name: str, reason: str) -> None:
     """
-    The error says what would be read.
+    The error names a format that can be read.
     """
     with pytest.raises(DocumentError) as caught:
         format_of(raw, PurePath(name))

@@ -1,4 +1,4 @@
-"""HTML as a reader of a page sees it."""
+"""Text of HTML as a reader of the page sees it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from whorl.ingest.extraction.html import html_text
 )
 def test_odd_html_is_read_without_a_warning(markup: str) -> None:
     """
-    Pages that the parser would warn of, or that no browser would accept, are texts like others.
+    Odd pages that the parser would warn about, or that browsers would refuse, are read without a warning.
     """
     assert "a.html" in html_text(markup)
 
@@ -35,14 +35,14 @@ def test_odd_html_is_read_without_a_warning(markup: str) -> None:
 @pytest.mark.slow
 def test_the_work_of_html_grows_with_its_length() -> None:
     """
-    Four times the elements, however deep in each other or many beside each other, take four times the calls.
+    Four times the elements, nested or in a row, take at most five times the calls, so the time is linear.
     """
     for piece in ("<div>", "<p>a", "<script></script>", "<template><b>"):
         assert calls(partial(html_text, piece * 2_000)) < 5 * calls(partial(html_text, piece * 500))
 
 
 def calls(work: Callable[[], object]) -> int:
-    """Count the functions that are called, those written in C as well."""
+    """Return the number of function calls, including those of functions in C."""
     count = 0
 
     def counted(frame: FrameType, event: str, argument: object) -> None:

@@ -1,4 +1,4 @@
-"""What an e-mail says."""
+"""Text of e-mails."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from whorl.ingest.extraction.pieces import Pieces
 )
 def test_mail(raw: bytes, expected: str) -> None:
     """
-    The subject and the plain text, else that of the HTML, whatever the charset is called; no attachment.
+    The text is the subject and the plain part, or else the HTML part, in any charset, without attachments.
     """
     text = Pieces(1000)
     read(raw, text)

@@ -1,4 +1,4 @@
-"""The words of DOCX, PPTX and XLSX, as a reader of them sees them."""
+"""Text of DOCX, PPTX and XLSX as a reader sees it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def words(form: Format, raw: bytes) -> list[str]:
 
 def test_changes_that_were_tracked() -> None:
     """
-    What was inserted counts, what was deleted or moved away does not; a tab and a break part words.
+    Tracked insertions count, deleted and moved text does not; a tab and a line break separate words.
     """
     body = (
         b"<w:p><w:r><w:t>kept</w:t><w:tab/></w:r><w:ins><w:r><w:t>inserted</w:t><w:br/></w:r></w:ins>"
@@ -36,7 +36,8 @@ def test_changes_that_were_tracked() -> None:
 
 def test_boxes_controls_and_notes() -> None:
     """
-    Text boxes once and where they are anchored, though Word writes them twice; controls; footnotes before endnotes.
+    Text boxes count once, at their anchor, although Word writes them twice; form controls count; footnotes precede
+    endnotes.
     """
     body = (
         b"<w:sdt><w:sdtContent><w:p><w:r><w:t>control</w:t></w:r></w:p></w:sdtContent></w:sdt>"
@@ -55,7 +56,7 @@ def test_boxes_controls_and_notes() -> None:
 
 
 def with_part(raw: bytes, kind: str, name: str, content: bytes) -> bytes:
-    """Return a DOCX with a further part that it has a relation to."""
+    """Return a DOCX with an additional part and a relation to it."""
     relation = (
         f'<Relationship Id="{kind}{len(content)}" Target="{name}" '
         f'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}"/></Relationships>'
@@ -66,7 +67,7 @@ def with_part(raw: bytes, kind: str, name: str, content: bytes) -> bytes:
 
 def test_files_within() -> None:
     """
-    Behind the text, in the order of their relations, and those within them; not without an end.
+    Embedded files follow the text, in the order of their relations, recursively and up to a limit.
     """
     types = b'<Default Extension="docx" ContentType="application/x"/>'
     made = word("innermost", "")
@@ -82,7 +83,7 @@ def test_files_within() -> None:
 
 def test_cells() -> None:
     """
-    Numbers and dates are as written; empty cells and a sheet's false claim of its size cost nothing.
+    Numbers and dates have their written form; empty cells, and a wrong size of the sheet, cost no time.
     """
     made = sheet(["a", None, 1, 2.5], [], [True])
     made = with_member(

@@ -1,4 +1,4 @@
-"""The words of a PDF."""
+"""Text of PDFs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from whorl.ingest.extraction.pieces import Pieces
 
 def test_a_word_parted_at_the_end_of_a_line_is_one() -> None:
     """
-    Of a PDF; a hyphen within a line stays.
+    A word hyphenated at the end of a line is joined; a hyphen within a line stays.
     """
     text = Pieces(1000)
     read(pdf("a well-known documen-\ntation of it"), text)

@@ -1,4 +1,4 @@
-"""A text has a limit, whatever it is made of."""
+"""The limit on the length of an extracted text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from whorl.ingest.extraction.pieces import Pieces
 @given(st.lists(st.text(max_size=5), max_size=8), st.integers(0, 30))
 def test_a_text_is_its_pieces_or_too_long(pieces: list[str], most: int) -> None:
     """
-    Together they have as many characters as are allowed, or the setting that allows them is named.
+    Pieces are joined up to the maximum length; beyond it the error names the setting.
     """
     text = Pieces(most)
 

@@ -1,4 +1,4 @@
-"""Files in other formats: their words in order, or the reason why there are none; no file hangs or ends a run."""
+"""Extraction of text in separate processes: words in order, errors with a reason, limits, and no hanging process."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from click.testing import CliRunner
 from tests.clock import Clock
 from tests.made_files import SENTENCES, mail, pdf, pdf_of_stream, sheet, slides, with_member, word
 from whorl.cli.main import main
-from whorl.context import deadline
-from whorl.errors import DocumentError
+from whorl.context import Request, deadline, new_request
+from whorl.errors import DocumentError, StoppedError
 from whorl.ingest.extraction.reader import Limits, Reader, _Worker
 from whorl.ingest.files import file_text
 
@@ -46,7 +46,7 @@ MIXED = {
 
 @pytest.fixture(scope="module")
 def reader() -> Iterator[Reader]:
-    """One for all that needs no limits of its own."""
+    """A reader for all tests without special limits."""
     made = Reader()
     yield made
     made.close()
@@ -54,7 +54,7 @@ def reader() -> Iterator[Reader]:
 
 @pytest.fixture
 def limited() -> Iterator[Callable[..., Reader]]:
-    """Makes readers with limits."""
+    """Factory of readers with limits."""
     readers: list[Reader] = []
 
     def make(workers: int = 1, **limits: Any) -> Reader:
@@ -77,10 +77,10 @@ def problem(name: str, raw: bytes, reader: Reader) -> str:
 
 
 def children() -> set[int]:
-    """The processes that this one started and that still run."""
+    """The running child processes of this process."""
     found: set[int] = set()
     for thread in Path("/proc/self/task").iterdir():
-        # A clock that was stopped is a thread that may be gone by now.
+        # A thread of a stopped timer may have ended by now.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             found |= {int(each) for each in (thread / "children").read_text().split()}
     return found
@@ -89,7 +89,7 @@ def children() -> set[int]:
 @pytest.mark.parametrize("name", MIXED)
 def test_words_in_order(reader: Reader, name: str) -> None:
     """
-    All words of all paragraphs, as they were written, and nothing between them.
+    All words of all paragraphs are extracted in order, and nothing else.
     """
     found = words(name, MIXED[name], reader)
     assert found == (["Sheet"] if name == "a.xlsx" else []) + " ".join(SENTENCES).split()
@@ -98,7 +98,7 @@ def test_words_in_order(reader: Reader, name: str) -> None:
 @pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.pptx", "a.xlsx"])
 def test_the_first_bytes_tell_more_than_the_name(reader: Reader, name: str) -> None:
     """
-    Without a suffix, or with that of a text, it is read as what it is.
+    A file without a suffix, or with that of a text, is read in its actual format.
     """
     assert words("a", MIXED[name], reader) == words("a.txt", MIXED[name], reader) == words(name, MIXED[name], reader)
 
@@ -128,7 +128,7 @@ def test_the_first_bytes_tell_more_than_the_name(reader: Reader, name: str) -> N
 )
 def test_what_cannot_be_read_is_told(reader: Reader, name: str, raw: bytes, reason: str) -> None:
     """
-    In words that say what is the matter, and in one line.
+    The error names the reason in one short line.
     """
     told = problem(name, raw, reader)
     assert re.search(reason, told)
@@ -143,7 +143,7 @@ def test_the_extra_is_named_where_it_is_missing(
     reader: Reader, monkeypatch: pytest.MonkeyPatch, name: str, library: str
 ) -> None:
     """
-    By content and by name alike; e-mail and HTML need none.
+    The error names the missing extra, for formats recognised by content or by name; e-mail and HTML need no extra.
     """
     monkeypatch.setitem(sys.modules, library, None)
     for asked in (name, "a"):
@@ -153,7 +153,7 @@ def test_the_extra_is_named_where_it_is_missing(
 
 def test_a_file_may_be_too_large(limited: Callable[..., Reader]) -> None:
     """
-    The message says how large it is, how large it may be, and what raises that.
+    The error has the size, the limit and the setting.
     """
     told = problem("a.pdf", MIXED["a.pdf"], limited(file_bytes=1_000))
     assert f"{len(MIXED['a.pdf']):,} bytes" in told
@@ -164,7 +164,8 @@ def test_a_file_may_be_too_large(limited: Callable[..., Reader]) -> None:
 @pytest.mark.parametrize("name", MIXED)
 def test_a_text_may_be_too_long(limited: Callable[..., Reader], name: str) -> None:
     """
-    Of every format; none is cut, for half a document is another.
+    A text beyond the limit is refused in every format; it is not truncated, since half a document is a different
+    document.
     """
     longest = len(file_text(MIXED[name], PurePath(name), limited()))
     assert "max_file_text" in problem(name, MIXED[name], limited(text_characters=longest - 1))
@@ -177,7 +178,7 @@ def test_a_text_may_be_too_long(limited: Callable[..., Reader], name: str) -> No
 )
 def test_a_small_archive_of_much_is_not_unpacked(limited: Callable[..., Reader], name: str, member: str) -> None:
     """
-    A file of less than a megabyte that says it has more than the memory there is.
+    A file of less than a megabyte that declares more content than the memory limit is refused.
     """
     bomb = with_member(MIXED[name], member, lambda old: old + bytes(210_000_000))
     assert len(bomb) < 1_000_000
@@ -186,7 +187,7 @@ def test_a_small_archive_of_much_is_not_unpacked(limited: Callable[..., Reader],
 
 def test_an_archive_that_says_less_than_it_has(reader: Reader) -> None:
     """
-    What is more than it says is not unpacked, and missed.
+    Content beyond the declared size is not unpacked, so the file counts as damaged.
     """
     size = len(zipfile.ZipFile(made := io.BytesIO(MIXED["a.docx"])).read("word/document.xml"))
     lying = made.getvalue().replace(size.to_bytes(4, "little"), (100).to_bytes(4, "little"))
@@ -197,7 +198,7 @@ def test_an_archive_that_says_less_than_it_has(reader: Reader) -> None:
 @linux
 def test_too_much_memory(limited: Callable[..., Reader]) -> None:
     """
-    A document that is small even unpacked, and of a million paragraphs, is told; the next is read.
+    A document of a million paragraphs that exceeds the memory limit is an error; the next file is read.
     """
     small = limited(memory_bytes=250_000_000)
     many = b"<w:p><w:r><w:t/></w:r></w:p>" * 1_000_000
@@ -209,7 +210,7 @@ def test_too_much_memory(limited: Callable[..., Reader]) -> None:
 @linux
 def test_a_pdf_that_unpacks_to_more_than_the_memory(limited: Callable[..., Reader]) -> None:
     """
-    PDFium ends the process, as it does where it would go on with what is broken; the next file is read.
+    PDFium aborts the process when memory runs out, since it cannot go on safely; the next file is read.
     """
     small = limited(memory_bytes=250_000_000)
     page = b"BT /F 12 Tf 50 700 Td %sET"
@@ -222,7 +223,7 @@ def test_a_pdf_that_unpacks_to_more_than_the_memory(limited: Callable[..., Reade
 
 def test_what_takes_too_long_is_ended(limited: Callable[..., Reader], clock: Clock) -> None:
     """
-    At the limit, with a reason; the next file is read.
+    Reading ends at the time limit with a reason; the next file is read.
     """
     hasty = limited(seconds=1.0)
     assert problem("a.html", ENDLESS, hasty) == "reading it took longer than 1 seconds (setting file_timeout)"
@@ -235,7 +236,7 @@ def test_what_takes_too_long_is_ended(limited: Callable[..., Reader], clock: Clo
 @linux
 def test_processes_are_few_and_end(limited: Callable[..., Reader]) -> None:
     """
-    None for plain text, one for all other files, none once the reader is closed.
+    Plain text needs no process, all other files share one, and closing the reader ends it.
     """
     before, mine = children(), limited()
     assert file_text(b"plain", PurePath("a.txt"), mine) == "plain"
@@ -250,7 +251,7 @@ def test_processes_are_few_and_end(limited: Callable[..., Reader]) -> None:
 
 
 def is_running(process: int) -> bool:
-    """Say whether there is a process, and not only the rest of one that nobody has asked about."""
+    """Return True if a process runs and is not a zombie."""
     try:
         return ") Z " not in Path(f"/proc/{process}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -261,7 +262,7 @@ def is_running(process: int) -> bool:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_process_that_died_between_files_is_replaced(limited: Callable[..., Reader], number: int) -> None:
     """
-    As when the system is short of memory: no file pays for it.
+    A process killed between two files, as by the kernel short of memory, is replaced without an error.
     """
     before, mine = children(), limited()
     assert words("a.pdf", MIXED["a.pdf"], mine)
@@ -275,7 +276,7 @@ def test_a_process_that_died_between_files_is_replaced(limited: Callable[..., Re
 @linux
 def test_a_process_that_stands_still_is_replaced(limited: Callable[..., Reader], clock: Clock) -> None:
     """
-    It is ended at the time limit, even while a large file is on its way to it; the next file is read.
+    A stopped process is ended at the time limit, even while it should receive a large file; the next file is read.
     """
     before, mine = children(), limited()
     assert words("a.eml", MIXED["a.eml"], mine)
@@ -290,12 +291,12 @@ def test_a_process_that_stands_still_is_replaced(limited: Callable[..., Reader],
 @linux
 def test_an_interruption_ends_the_process(limited: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Ctrl-C in the middle of a file leaves nothing running.
+    Ctrl-C in the middle of a file leaves no process running.
     """
     real = _Worker._exchange
 
     def exchange(self: _Worker, *asked: Any) -> Any:
-        # Not before: there is nothing to end until the process is asked.
+        # The timer starts here, because no process works on the file before this call.
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         return real(self, *asked)
 
@@ -319,7 +320,8 @@ def test_an_interruption_ends_the_process(limited: Callable[..., Reader], monkey
 @linux
 def test_slow_files_leave_a_place_to_others(limited: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Two of them hold both processes as long as nobody waits; then one is told to come again, and the other goes on.
+    Two slow files may occupy both processes until another file waits; then one of them is refused with a request to try
+    again.
     """
     monkeypatch.setattr("whorl.ingest.extraction.reader.SLOW_SECONDS", 0.1)
     before, shared = children(), limited(workers=2)
@@ -339,9 +341,35 @@ def test_slow_files_leave_a_place_to_others(limited: Callable[..., Reader], monk
 
 
 @linux
+def test_nobody_waits_for_a_file_any_more(limited: Callable[..., Reader]) -> None:
+    """
+    Cancelling a request ends the process that reads its file, or its wait for a process, long before the time limit.
+    """
+    before, one = children(), limited()
+
+    def read(request: Request) -> str:
+        with new_request("", request.cancelled), pytest.raises(StoppedError) as stopped:
+            file_text(ENDLESS, PurePath("a.html"), one)
+        return str(stopped.value)
+
+    first, second = Request(), Request()
+    with ThreadPoolExecutor(2) as threads:
+        reading = threads.submit(read, first)
+        while not children() - before:
+            time.sleep(0.01)
+        waiting = threads.submit(read, second)
+        second.cancel()
+        assert "nobody is waiting" in waiting.result()
+        assert not reading.done()
+        first.cancel()
+        assert "nobody waits" in reading.result()
+    assert children() == before
+
+
+@linux
 def test_a_process_ends_with_whoever_started_it(tmp_path: Path) -> None:
     """
-    Killed, so that nothing can be tidied up: between files, and in the middle of one.
+    The process also ends if its parent is killed and cannot clean up, between two files or in the middle of one.
     """
     (tmp_path / "endless.html").write_bytes(ENDLESS)
     program = (
@@ -366,14 +394,14 @@ def test_a_process_ends_with_whoever_started_it(tmp_path: Path) -> None:
                      for each in (task / "children").read_text().split())  # fmt: skip
         started.kill()
         started.communicate()
-        # The test's own limit of time ends this where it does not.
+        # The time limit of the test applies if the process does not end.
         while is_running(worker):
             time.sleep(0.05)
 
 
 def test_threads_get_each_its_own_text(limited: Callable[..., Reader]) -> None:
     """
-    Eight of them, two processes.
+    Eight threads that share two processes each get their own text.
     """
     shared = limited(workers=2)
     pages = [f"page of thread {number}" for number in range(8)]
@@ -386,7 +414,7 @@ def test_a_folder_of_files_is_no_place_to_import_from(
     reader: Reader, limited: Callable[..., Reader], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    A module beside the documents is a document's neighbour, no part of whorl.
+    Modules next to the documents are not imported.
     """
     for name in ("json", "pypdfium2", "whorl", "resource"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit", encoding="utf-8")
@@ -396,7 +424,8 @@ def test_a_folder_of_files_is_no_place_to_import_from(
 
 def test_index_reports_and_goes_on(tmp_path: Path) -> None:
     """
-    A folder of files that can be read and of such that cannot: the first are found, the others told with the reason.
+    For a folder of readable and unreadable files, the readable ones are indexed, and the others reported with the
+    reason.
     """
     folder = tmp_path / "files"
     folder.mkdir()
@@ -429,7 +458,7 @@ def test_index_reports_and_goes_on(tmp_path: Path) -> None:
 
 def test_the_settings_limit_what_is_read(tmp_path: Path) -> None:
     """
-    Plain text by its size, too; small files and lines of JSON are read whatever the settings say.
+    The limits also apply to plain text by its size; small files and JSON lines are always read.
     """
     (tmp_path / "small.txt").write_bytes(SENTENCES[0].encode())
     (tmp_path / "large.txt").write_bytes(SENTENCES[1].encode() + bytes(1_000_001))
@@ -450,7 +479,7 @@ def test_the_settings_limit_what_is_read(tmp_path: Path) -> None:
 
 def test_standard_input_may_be_a_pdf() -> None:
     """
-    Its first bytes tell; the code is that of its words.
+    A PDF on standard input is recognised by its first bytes.
     """
     of_pdf, of_text = (
         CliRunner().invoke(main, ["simhash", "-"], input=raw) for raw in (MIXED["a.pdf"], " ".join(SENTENCES).encode())

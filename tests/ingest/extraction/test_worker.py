@@ -1,4 +1,4 @@
-"""The process that reads, asked as its parent asks it."""
+"""The extraction process, called with its parent's protocol."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from whorl.ingest.extraction import worker
 @pytest.mark.process
 def test_each_question_gets_one_answer() -> None:
     """
-    A line of JSON and then bytes, both ways: the text of a file, or why there is none; it ends with its input.
+    Requests and answers are a line of JSON followed by bytes: the text of a file or the problem; the process ends with
+    its input.
     """
     files = [
         ("HTML", "<p>Grüße".encode()),

@@ -1,4 +1,4 @@
-"""Parquet and Arrow: types that stay, memory that is bounded, values that cannot be read."""
+"""Parquet and Arrow: kept types, bounded memory, and unreadable values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TABLE = pa.table(
 @pytest.mark.parametrize("compression", ["zstd", "snappy", "none"])
 def test_types_stay(compression: str) -> None:
     """
-    Schema, metadata and compression are those of the input, and so are all values of the rows that stay.
+    A rewritten file has the schema, metadata and compression of the input, and all values of the kept rows.
     """
     source, out = io.BytesIO(), io.BytesIO()
     pq.write_table(TABLE, source, compression=compression, row_group_size=700)
@@ -59,7 +59,7 @@ def test_types_stay(compression: str) -> None:
 
 def test_columns_are_added_behind() -> None:
     """
-    One of the same name is replaced; what the metadata said of the columns is gone.
+    A new column replaces one of the same name; the metadata about the columns is dropped.
     """
     source, out = io.BytesIO(), io.BytesIO()
     with pa.ipc.new_stream(source, SCHEMA) as writer:
@@ -75,7 +75,7 @@ def test_columns_are_added_behind() -> None:
 
 def test_a_value_that_is_no_text_costs_its_row() -> None:
     """
-    Bytes that somebody called text.
+    Only the row is lost if a string column contains invalid UTF-8.
     """
     broken = pa.array([b"fine", b"\xff\xfe", b"fine"]).view(pa.string())
     source = io.BytesIO()
@@ -88,7 +88,7 @@ def test_a_value_that_is_no_text_costs_its_row() -> None:
 
 def test_a_file_that_is_broken_within() -> None:
     """
-    What comes before is read, and the rest is told once.
+    Rows before the damage are read, and the rest is reported once.
     """
     source = io.BytesIO()
     pq.write_table(TABLE, source, row_group_size=600, compression="zstd", use_dictionary=False)
@@ -103,7 +103,7 @@ def test_a_file_that_is_broken_within() -> None:
 @pytest.mark.slow
 def test_a_large_group_takes_little_memory() -> None:
     """
-    The rows of one group of 60 MB are read with less than a quarter of that.
+    Reading a row group of 60 MB takes less than a quarter of its size in memory.
     """
     source = io.BytesIO()
     table = pa.table({"text": [f"{at} " * 400 for at in range(30_000)]})
@@ -120,7 +120,7 @@ def test_a_large_group_takes_little_memory() -> None:
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_values_that_lie_outside_of_their_batch(is_stream: bool) -> None:
     """
-    A damaged file is told, and does not end the process: the second text ends before it begins.
+    A damaged file, here a text that ends before it begins, is an error and does not crash the process.
     """
     offsets = pa.py_buffer(np.array([0, 2_000_000_000, 5], np.int32))
     damaged = pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"words"))
@@ -133,7 +133,7 @@ def test_values_that_lie_outside_of_their_batch(is_stream: bool) -> None:
 
 def test_text_of_another_encoding_in_a_sound_file() -> None:
     """
-    It costs its row, not the file.
+    Invalid UTF-8 costs its row, not the file.
     """
     offsets = pa.py_buffer(np.array([0, 2, 4], np.int32))
     texts = pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"ok\xff\xfe"))
@@ -148,7 +148,7 @@ def test_text_of_another_encoding_in_a_sound_file() -> None:
 @pytest.mark.parametrize(("compression", "said"), [("zstd", 500), (None, 512)])
 def test_a_length_beyond_all_memory(compression: str | None, said: int, tmp_path: Path) -> None:
     """
-    A damaged file is told: so many bytes as it says come next, or are packed there, would not fit into any machine.
+    A length beyond all memory, of a message or of a compressed buffer, is an error.
     """
     out, schema = io.BytesIO(), pa.schema([("text", pa.string())])
     with pa.ipc.new_stream(out, schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
@@ -161,5 +161,8 @@ def test_a_length_beyond_all_memory(compression: str | None, said: int, tmp_path
         (tmp_path / "damaged").open("rb"),
         unpacked(io.BytesIO(gzip.compress(damaged)), "gzip"),
     ):
-        with opening as opened, pytest.raises(UnreadRowsError, match=r"this Arrow cannot be read.* more memory"):
+        with (
+            opening as opened,
+            pytest.raises(UnreadRowsError, match=r"this Arrow cannot be read.* more memory than a file may take"),
+        ):
             list(Arrow(is_stream=True).rows(opened, Columns()))

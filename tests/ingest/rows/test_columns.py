@@ -1,4 +1,4 @@
-"""Which columns of a row make its document."""
+"""Selection of the columns that form a document."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ ROW = {"id": 7, "text": b"some text", "name": "N", "made": datetime.date(2020, 5
 
 def test_a_row_becomes_a_document() -> None:
     """
-    Whole numbers are ids, bytes are UTF-8, dates are as ISO 8601 has them; every other column is a property.
+    Whole numbers become ids, bytes are decoded as UTF-8, dates are written in ISO 8601; all other columns are
+    properties.
     """
     made = Columns().document(ROW, "file", 1)
     assert made == Document("7", "some text", "N", {"made": "2020-05-01", "quality": 0.5})
@@ -26,7 +27,7 @@ def test_a_row_becomes_a_document() -> None:
 
 def test_columns_that_do_not_matter_may_hold_anything() -> None:
     """
-    Only those that are asked for become properties.
+    Only requested columns become properties; others may have any values.
     """
     row = {**ROW, "name": {"a": 1}, "meta": {"b": [{}]}, "": 3}
     assert Columns(further=frozenset({"made"})).document(row, "x", 1) == Document(
@@ -38,7 +39,7 @@ def test_columns_that_do_not_matter_may_hold_anything() -> None:
 
 def test_columns_of_other_names() -> None:
     """
-    One may be the name, too.
+    Columns can have other names, and one column can be both the name and a property.
     """
     columns = Columns(text="body", id="url", name="title", further=frozenset({"title"}))
     row = {"body": "b", "url": "u", "title": "t", "text": 1, "id": 2}
@@ -58,7 +59,7 @@ def test_columns_of_other_names() -> None:
 )
 def test_rows_that_are_no_documents(columns: Columns, row: dict[str, object], told: str) -> None:
     """
-    Each is told with what would work.
+    The error names the missing or invalid column and the remedy.
     """
     with pytest.raises(DocumentError, match=told):
         columns.document(row, "x", 1)

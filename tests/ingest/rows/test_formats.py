@@ -1,4 +1,4 @@
-"""Files of many documents, by what is in them; and those that are refused by name."""
+"""Files of many documents, recognised by their content, and refused formats."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LINES = b'{"id": "a", "text": "one two", "year": 2020}\n{"id": "b", "text": "thr
 @pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson.packed", "train.json", "part-0001"])
 def test_json_lines_by_their_content(tmp_path: Path, name: str, pack: Callable[[bytes], bytes]) -> None:
     """
-    Plain or compressed, whatever their name.
+    JSON lines are recognised plain or compressed, under any name.
     """
     (tmp_path / name).write_bytes(pack(LINES))
     assert read(tmp_path) == (DOCUMENTS, [])
@@ -40,7 +40,7 @@ def test_json_lines_by_their_content(tmp_path: Path, name: str, pack: Callable[[
 
 def test_an_array_of_documents(tmp_path: Path) -> None:
     """
-    Each object is a document; what is none is told with its number.
+    Each object is a document; any other item is a problem with its number.
     """
     (tmp_path / "a.json").write_bytes(
         b'\xef\xbb\xbf [{"id": "a", "text": "one two", "year": 2020}, 3, {"id": "b", "text": "three"}]'
@@ -70,7 +70,7 @@ def lines_of(*rows: object) -> bytes:
 
 
 def packed(content: bytes) -> bytes:
-    """With no time in it: what a test is called is the same in each process that tests are shared out to."""
+    """Return the compressed content without a time stamp, so that all xdist workers have the same test ids."""
     return gzip.compress(content, mtime=0)
 
 
@@ -95,7 +95,8 @@ TEXTS = [("a", "one two"), ("b", "three"), ("c", "föur")]
 @pytest.mark.parametrize("kind", MADE)
 def test_the_same_rows_in_every_format(tmp_path: Path, kind: str) -> None:
     """
-    By their content, whatever the name, where the content tells; other columns do not matter unless they are asked for.
+    All formats give the same rows, recognised by content where possible, whatever the name; other columns are ignored
+    unless requested.
     """
     file = tmp_path / f"rows.{kind}"
     file.write_bytes(MADE[kind])
@@ -118,7 +119,7 @@ def test_the_same_rows_in_every_format(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize("kind", MADE)
 def test_a_column_that_is_not_there(tmp_path: Path, kind: str) -> None:
     """
-    It is named, with those that there are.
+    The error names the missing column and the existing ones.
     """
     file = tmp_path / f"rows.{kind}"
     file.write_bytes(MADE[kind])
@@ -133,7 +134,7 @@ def test_a_column_that_is_not_there(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize("kind", MADE)
 def test_rows_that_stay_in_every_format(kind: str, more: dict[str, Any]) -> None:
     """
-    Format, order and other columns are what they were; columns can be added.
+    A rewritten file keeps its format, order and other columns; columns can be added.
     """
     added = {name: type(value) for name, value in more.items()}
 
@@ -181,7 +182,7 @@ def text(value: object) -> str:
 )
 def test_what_is_refused_by_name(tmp_path: Path, name: str, content: bytes, told: str) -> None:
     """
-    Nothing of it is taken for one document; how many are lost nobody knows.
+    No part of a refused file becomes a document; the number of lost documents is unknown.
     """
     (tmp_path / name).write_bytes(content)
     problems: list[Problem] = []
@@ -191,7 +192,7 @@ def test_what_is_refused_by_name(tmp_path: Path, name: str, content: bytes, told
 
 def test_libraries_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    What to install is told.
+    The problem names the extra to install.
     """
     monkeypatch.setattr("whorl.ingest.rows.formats.find_spec", lambda name: None)
     for name, content in (("a", MADE["parquet"]), ("b", MADE["arrow"]), ("c", b"WARC/1.0\r\n")):
@@ -203,7 +204,7 @@ def test_libraries_that_are_not_there(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_what_is_searched_as_a_text(tmp_path: Path) -> None:
     """
-    To search, a table or an array of numbers is a text as any other, and so is an object that is no document.
+    When indexing, a table, an array of numbers, and an object that is no document are read as plain text.
     """
     for name, content in (
         ("a.csv", "x,y\n1,2\n"),
@@ -220,7 +221,7 @@ def test_what_is_searched_as_a_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.compress])
 def test_a_compressed_file_that_was_cut(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     """
-    What comes before the end is read, and the rest is told, once.
+    Rows before the cut are read, and the rest is reported once.
     """
     many = "".join(json.dumps({"id": str(at), "text": f"text {at * at}"}) + "\n" for at in range(2_000)).encode()
     packed = pack(many)

@@ -1,4 +1,4 @@
-"""Lines of JSON as documents: what a line may be, and what is said of one that is none."""
+"""JSON lines as documents: valid lines, and errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from whorl.ingest.rows.row import Added, Decide, Row
 
 def test_of_a_repeated_key_the_last_counts() -> None:
     """
-    As in every JSON reader of wide use.
+    The last of repeated keys counts, as in all common JSON readers.
     """
     assert json_document(b'{"id": "a", "id": "b", "text": "x", "text": "y"}') == Document("b", "y")
 
 
 def test_characters_that_no_store_holds_are_replaced_in_texts() -> None:
     """
-    Half a surrogate pair becomes U+FFFD; a NUL is a character.
+    Half a surrogate pair becomes U+FFFD; a NUL is kept.
     """
     made = json_document(b'{"id": "a", "text": "\\ud800 \\u0000", "name": "\\udc00", "p": "\\ud83d"}')
     assert (made.text, made.name, made.properties["p"]) == ("\ufffd \0", "\ufffd", ("\ufffd",))
@@ -34,14 +34,14 @@ def test_characters_that_no_store_holds_are_replaced_in_texts() -> None:
 @pytest.mark.parametrize("number", [2**63 - 1, -(2**63)])
 def test_large_numbers_are_kept(number: int) -> None:
     """
-    A whole number of 64 bits stays one; nothing turns it into a float.
+    A 64-bit integer stays an integer and does not become a float.
     """
     assert json_document(f'{{"id": "a", "text": "t", "n": {number}}}'.encode()).properties["n"] == (number,)
 
 
 def test_larger_numbers_are_refused() -> None:
     """
-    What no engine can hold is named.
+    A larger number is an error.
     """
     with pytest.raises(DocumentError, match="more than 64 bits"):
         json_document(f'{{"id": "a", "text": "t", "n": {int("7" * 4000)}}}'.encode())
@@ -84,7 +84,7 @@ def test_larger_numbers_are_refused() -> None:
 )
 def test_a_bad_line_costs_no_other(line: bytes, reason: str) -> None:
     """
-    The lines before and after are documents; the error names the cause, and is not as long as the line.
+    A bad line does not affect the lines before and after; the error names the cause, and is shorter than the line.
     """
     with pytest.raises(DocumentError) as raised:
         json_document(line)
@@ -102,17 +102,17 @@ def test_a_bad_line_costs_no_other(line: bytes, reason: str) -> None:
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
 def test_lines_of_another_encoding(encoding: str) -> None:
     """
-    One error for all of them, which names it; a mark of UTF-8 is none.
+    A file in another encoding causes one error that names it; a byte order mark of UTF-8 is ignored.
     """
     line = '{"id": "a", "text": "é"}\n'
     with pytest.raises(UnreadRowsError, match=f"JSON lines are UTF-8, and this is {encoding}"):
         rows_of(line.encode(encoding))
-    assert rows_of(line.encode("utf-8-sig")) == [Row(1, "line", {"id": "a", "text": "é"})]
+    assert [row[:3] for row in rows_of(line.encode("utf-8-sig"))] == [(1, "line", {"id": "a", "text": "é"})]
 
 
 def test_a_line_without_end_is_one_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    It is not kept in memory, and the next one is read.
+    A line beyond the limit is not kept in memory, and the next one is read.
     """
     monkeypatch.setattr("whorl.ingest.rows.lines.MOST_BYTES", 40)
     long, after = rows_of(b'{"text": "' + b"x" * 1000 + b'"}\n{"text": "after"}\n')
@@ -125,7 +125,7 @@ def test_a_line_without_end_is_one_problem(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_lines_that_stay_are_what_they_were() -> None:
     """
-    To the byte, but for what ends them; columns are added behind, and what is broken does not stay.
+    Kept lines are unchanged to the byte, except for their line end; columns are appended, and broken lines are dropped.
     """
     lines = b'{"id": 1,   "text":"\\u00e9", "meta": {"a": [1]}}\r\nbroken\n\n{"id": 2, "text": "two"}'
     assert rewritten(lines, lambda rows: [{} for _ in rows]) == (
@@ -141,7 +141,7 @@ def test_lines_that_stay_are_what_they_were() -> None:
 
 def test_an_array_stays_one() -> None:
     """
-    Of the objects that stay.
+    An array of the kept objects is written.
     """
     out = io.BytesIO()
     array = io.BytesIO(b'[{"text": "a"}, 3, {"text": "b"}, {"text": "c"}]')
@@ -173,7 +173,7 @@ VALUES = st.text(max_size=5) | st.integers(-(2**63), 2**63 - 1) | st.booleans() 
 )
 def test_what_is_written_is_read(document_id: str, text: str, name: str, properties: dict[str, object]) -> None:
     """
-    Any document comes back from its line, escaped or not, with the types of its values.
+    Any document is read back from its line, escaped or not, with the types of its values.
     """
     told = {**properties, "id": document_id, "text": text, "name": name}
     wanted = Document(document_id, text, name, properties)  # type: ignore[arg-type]
@@ -196,11 +196,11 @@ ANYTHING = st.recursive(LEAVES, nested, max_leaves=8)
 @given(st.dictionaries(st.text(st.characters(codec=None), max_size=3), ANYTHING, max_size=4), st.booleans())
 def test_a_line_means_what_it_means_to_python(values: dict[str, object], is_ascii: bool) -> None:
     """
-    Whichever library reads it: large numbers, halves of surrogates, and numbers that are none included.
+    Every line has the same meaning as in Python's json, including large numbers, lone surrogates and NaN.
     """
     line = json.dumps(values, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
     (row,) = rows_of(line)
-    # As text, since not even NaN is itself.
+    # Compared as text, because NaN does not equal itself.
     assert repr(row.values) == repr(json.loads(line.decode("utf-8", "surrogatepass")))
 
 
@@ -210,7 +210,8 @@ def test_a_line_means_what_it_means_to_python(values: dict[str, object], is_asci
 )
 def test_stretches_have_the_rows_of_the_whole(lines: list[str], size: int) -> None:
     """
-    Each row once, in order and with its number, wherever the file is cut and whether it ends with its last line.
+    The parts of a file yield each row once, in order and with its number, for any cuts and with or without a final line
+    feed.
     """
     for end in ("", "\n"):
         opened = io.BytesIO(("\n".join(lines) + end).encode())

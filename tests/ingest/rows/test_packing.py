@@ -1,4 +1,4 @@
-"""Compressed files: frames one after the other, cut ones, and what is in them."""
+"""Compressed files: several frames, truncated files, and their content."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEXT = b"".join(b"%d\n" % (at * at) for at in range(100_000))
 
 def test_frames_of_zstandard() -> None:
     """
-    Several are one stream; one that was cut is told, wherever the cut is.
+    Several frames are one stream; a truncated file is an error, wherever it was cut.
     """
     packed = zstandard.compress(TEXT[:1000]) + zstandard.compress(TEXT[1000:])
     with unpacked(io.BytesIO(packed), "zstandard") as stream:
@@ -34,7 +34,7 @@ def test_frames_of_zstandard() -> None:
 @pytest.mark.parametrize("module", ["gzip", "bz2", "lzma", "zstandard"])
 def test_what_is_packed_again_is_known_again(module: str) -> None:
     """
-    With the rows that were in it.
+    A repacked file has the same compression and the same rows.
     """
     empty = __import__(module).compress(b'{"text": "a"}\n')
     out = io.BytesIO()
@@ -48,7 +48,7 @@ def test_what_is_packed_again_is_known_again(module: str) -> None:
 @pytest.mark.parametrize("module", ["gzip", "zstandard"])
 def test_what_comes_before_a_cut_is_read(module: str) -> None:
     """
-    Nearly half of the lines are in the first half of a file.
+    About half of the lines are read from the first half of a file.
     """
     packed = __import__(module).compress(b"".join(b'{"text": "%d"}\n' % hash((at, at)) for at in range(30_000)))
     rows = Packed(JsonLines(), module).rows(io.BytesIO(packed[: len(packed) // 2]), Columns())

@@ -1,9 +1,10 @@
-"""Web archives: which records are documents, what their text is, and what is written anew."""
+"""Web archives: records that are documents, their text, and rewritten archives."""
 
 from __future__ import annotations
 
 import gzip
 import io
+import zlib
 from collections.abc import Sequence
 from pathlib import PurePath
 
@@ -17,7 +18,7 @@ from whorl.ingest.rows.warc import Warc
 
 
 def record(kind: str, content_type: str, content: bytes) -> bytes:
-    """Return a record as programs write it."""
+    """Return a record in the usual form."""
     head = (
         f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <urn:uuid:{kind}-{len(content)}>\r\n"
         f"WARC-Target-URI: http://example.org/{kind}\r\nWARC-Date: 2020-05-01T00:00:00Z\r\n"
@@ -43,7 +44,7 @@ RECORDS = (
 
 
 def archive(*, is_packed: bool) -> bytes:
-    """Return an archive of five records, of which three are documents."""
+    """Return an archive of five records; three of them are documents."""
     return b"".join(gzip.compress(each) if is_packed else each for each in RECORDS)
 
 
@@ -58,7 +59,7 @@ def read(content: bytes, *, is_packed: bool) -> list[Row]:
 @pytest.mark.parametrize("is_packed", [False, True])
 def test_pages_are_documents(is_packed: bool) -> None:
     """
-    Unpacked and put together as HTTP sent them; pictures, and what is said of the archive, are none.
+    Pages are decompressed and their chunks joined; images and records about the archive are no documents.
     """
     rows = read(archive(is_packed=is_packed), is_packed=is_packed)
     values = [row.values for row in rows if not isinstance(row.values, DocumentError)]
@@ -77,7 +78,7 @@ def test_pages_are_documents(is_packed: bool) -> None:
 @pytest.mark.parametrize("is_packed", [False, True])
 def test_records_that_stay_are_what_they_were(is_packed: bool) -> None:
     """
-    Byte for byte, with what is no document; its digests still hold.
+    Kept records, and those that are no documents, are unchanged to the byte, so their digests stay valid.
     """
     content, out = archive(is_packed=is_packed), io.BytesIO()
 
@@ -87,7 +88,7 @@ def test_records_that_stay_are_what_they_were(is_packed: bool) -> None:
     Warc(text_of, is_packed=is_packed).rewrite(io.BytesIO(content), out, Columns(), decide, {})
     written = out.getvalue()
     if is_packed:
-        # A record each, as whoever looks for one by its place expects.
+        # Each record is a gzip member of its own, as readers expect that seek to a record's offset.
         with io.BytesIO(written) as again:
             assert len(list(ArchiveIterator(again))) == 4
         assert written.count(gzip.compress(b"", mtime=0)[:4]) >= 4
@@ -99,7 +100,7 @@ def test_records_that_stay_are_what_they_were(is_packed: bool) -> None:
 
 def test_what_cannot_be_read() -> None:
     """
-    A page without a text costs itself; an archive that is cut or broken is told.
+    A page without text is an error of its own; a truncated or broken archive is an error.
     """
 
     def refuse(raw: bytes, file: PurePath) -> str:
@@ -113,16 +114,37 @@ def test_what_cannot_be_read() -> None:
         read(archive(is_packed=True)[:-40], is_packed=True)
 
 
-@pytest.mark.parametrize("packing", ["identity", "zstd", "gzip"])
+@pytest.mark.parametrize("packing", ["identity", "zstd", "br", "gzip", "x-gzip", "deflate", "raw deflate", "GZIP, "])
 def test_how_a_page_is_packed(packing: str) -> None:
     """
-    What is not packed at all says so now and then; a way that is not read costs the page.
+    `identity` and empty encodings are accepted; a page in an unsupported encoding is an error of its own.
     """
-    body = gzip.compress(b"words", mtime=0) if packing == "gzip" else b"words"
+    bodies = {
+        "gzip": gzip.compress(b"words", mtime=0),
+        "x-gzip": gzip.compress(b"words", mtime=0),
+        "deflate": zlib.compress(b"words"),
+        "raw deflate": zlib.compress(b"words")[2:-4],
+    }
+    body, packing = bodies.get(packing, b"words"), packing.removeprefix("raw ")
     content = response(f"Content-Type: text/plain\r\nContent-Encoding: {packing}", body)
     (row,) = read(content, is_packed=False)
-    if packing == "zstd":
-        assert str(row.values) == "this response is packed as 'zstd', which is not read"
+    if packing in ("zstd", "br", "GZIP, "):
+        told = packing.strip().lower()
+        assert str(row.values) == f"this response is packed as {told!r}, which is not read"
     else:
         assert isinstance(row.values, dict)
         assert row.values["text"] == ".txt words"
+
+
+@pytest.mark.parametrize("packing", ["gzip", "deflate"])
+def test_a_page_that_is_not_packed_as_it_says(packing: str) -> None:
+    """
+    Crawlers decompress pages but keep the header; a damaged compressed page is an error.
+    """
+    (row,) = read(response(f"Content-Type: text/plain\r\nContent-Encoding: {packing}", b"words"), is_packed=False)
+    assert isinstance(row.values, dict)
+    assert row.values["text"] == ".txt words"
+    damaged = bytearray(gzip.compress(bytes(range(256)) * 400, mtime=0))
+    damaged[200:220] = b"\xff" * 20
+    (row,) = read(response("Content-Type: text/plain\r\nContent-Encoding: gzip", bytes(damaged)), is_packed=False)
+    assert str(row.values) == "this response cannot be unpacked: it is damaged"

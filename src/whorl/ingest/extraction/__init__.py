@@ -1,5 +1,6 @@
-"""Text out of documents in other formats, in a process of its own that a hostile file can neither hang nor take along.
+"""Text extraction from PDF, Office files, e-mail and HTML, in a separate process with limits on time and memory.
 
-`reader` is what others use: it hands a file's bytes to `worker`, a process with limits, and gives back the text or the
-reason why there is none. `formats` tells what a file is; `pdf`, `office`, `mail` and `html` run in the worker alone.
+Other packages use `reader`: it sends a file's bytes to `worker`, a process with limits, and returns the text or the
+reason for its absence. A hostile file can neither hang nor crash the calling process. `formats` detects a file's
+format; `pdf`, `office`, `mail` and `html` run only in the worker.
 """

@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes, or else by its name."""
+"""Format detection of single documents, by their first bytes or their file names."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from whorl.errors import DocumentError
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format that text has to be extracted from.
+    """A format that needs text extraction.
 
     Args:
-        name: What people call it.
-        suffixes: How the names of such files end, in lower case.
-        library: The module that reads it and that an extra brings; "" where none is needed.
-        member: What a ZIP archive holds that is such a file; "" if it is no archive.
+        name: Name of the format for messages.
+        suffixes: Suffixes of file names, in lower case.
+        library: Module that reads it, installed by an extra; "" if the standard installation suffices.
+        member: Member of the ZIP archive that identifies the format; "" if it is not a ZIP archive.
     """
 
     name: str
@@ -38,24 +38,24 @@ PPTX = Format("PPTX", frozenset({".pptx", ".pptm"}), "pptx", "ppt/presentation.x
 XLSX = Format("XLSX", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"}), "openpyxl", "xl/workbook.xml")
 HTML = Format("HTML", frozenset({".html", ".htm", ".xhtml"}))
 MAIL = Format("e-mail", frozenset({".eml"}))
-#: All of them; their names are told to the worker.
+#: All formats; the worker gets their names.
 FORMATS = (PDF, DOCX, PPTX, XLSX, HTML, MAIL)
 
 _PDF = re.compile(rb"%PDF-[0-9]\.[0-9]")
 _ZIP = b"PK\x03\x04"
-#: Microsoft's older container: Office until 2003, Outlook's messages, and what newer Office encrypts.
+#: Microsoft's older container format: Office until 2003, Outlook messages, and encrypted files of newer Office.
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def format_of(raw: bytes, file: PurePath) -> Format | None:
-    """Return the format of a file's bytes; None where they are to be read as plain text.
+    """Return the format of a file; None for plain text.
 
     Args:
-        raw: All of the file.
-        file: Its name, which counts where the bytes do not tell.
+        raw: Content of the file.
+        file: Name of the file, used if the content is ambiguous.
 
     Raises:
-        DocumentError: It is of a format that is known and not read.
+        DocumentError: The format is known but not supported.
     """
     by_name = next((each for each in FORMATS if file.suffix.lower() in each.suffixes), None)
     if raw.startswith(_OLE):
@@ -63,7 +63,7 @@ def format_of(raw: bytes, file: PurePath) -> Format | None:
     if _PDF.match(raw):
         return PDF
     if raw.startswith(_ZIP):
-        # Names stand in an archive as they are: no need to trust its index here.
+        # Names in an archive are not compressed, so searching them does not require a valid index.
         held = next((each for each in FORMATS if each.member and each.member.encode() in raw), by_name)
         if held is None:
             raise DocumentError("this is an archive (ZIP), or of a format that is one and is not read")

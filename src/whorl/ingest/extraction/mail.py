@@ -1,4 +1,4 @@
-"""The text of an e-mail: its subject and what it says; what is attached is not read."""
+"""Text of e-mails: subject and body, without attachments."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from whorl.ingest.extraction.decoding import decode
 from whorl.ingest.extraction.html import html_text
 from whorl.ingest.extraction.pieces import Pieces
 
-#: One of these stands in every message that was sent or drafted.
+#: Usual headers; any sent or drafted message has at least one of these.
 _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Version", "Content-Type")
 
 
 def read(raw: bytes, text: Pieces) -> None:
-    """Append the subject, and the plain text of a message, or that of its HTML where there is none.
+    """Append the subject and the plain text of a message, or the text of its HTML if it has no plain text.
 
     Raises:
-        DocumentError: It is no e-mail, or its text is in no encoding that can be told.
+        DocumentError: The file is not an e-mail, or the encoding of its text cannot be detected.
     """
     message = message_from_bytes(raw, policy=default)
     if not any(name in message for name in _HEADERS):
@@ -38,5 +38,5 @@ def _content(part: MIMEPart) -> str:
     try:
         return payload.decode(part.get_content_charset("ascii")).replace("\r\n", "\n")
     except (LookupError, UnicodeDecodeError):
-        # The charset that the message names is unknown, or another.
+        # The charset named in the message is unknown or wrong.
         return decode(payload).replace("\r\n", "\n")

@@ -1,4 +1,4 @@
-"""The text of DOCX, PPTX and XLSX."""
+"""Text of DOCX, PPTX and XLSX files."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from whorl.errors import DocumentError
 from whorl.ingest.extraction.formats import DOCX, PPTX, XLSX
 from whorl.ingest.extraction.pieces import Pieces
 
-#: Files that a document may hold whole, by the ends of their names.
+#: Formats of embedded files, by suffix.
 _FORMATS = {"docx": DOCX.name, "pptx": PPTX.name, "xlsx": XLSX.name}
-#: Elements whose text is not what a reader sees: what was deleted or moved away, and what stands in for drawings.
+#: Elements with invisible text: deleted or moved text, and fallbacks for drawings.
 _UNSEEN = frozenset({"del", "moveFrom", "Fallback"})
-#: What follows, or stands for, an element.
+#: Text for the end of an element, such as a line feed after a paragraph.
 _ENDS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "noBreakHyphen": "-"}
-#: What a document has beside its own text, in the order in which it is read; each says so by the end of its relation.
+#: Parts of a document besides its main text, in reading order; identified by the ends of their relationship types.
 _BESIDE = ("/header", "/footer", "/footnotes", "/endnotes")
 _ATTACHED = "/package"
-#: Files within files within a file; what lies deeper is left out.
+#: Maximum depth of embedded files; deeper ones are skipped.
 _DEEPEST = 3
 
 
@@ -30,13 +30,13 @@ def read(raw: bytes, form: str, most_unpacked: int, text: Pieces) -> None:
 
     Args:
         raw: The file.
-        form: Its format's name.
-        most_unpacked: Bytes that the archive may have when it is unpacked, with those of the files within it.
-        text: What is appended to.
+        form: Name of the format.
+        most_unpacked: Maximum size of the unpacked archive in bytes, including embedded files.
+        text: The text to append to.
 
     Raises:
-        DocumentError: The file is no archive, or too large a one.
-        MemoryError: There is too little memory for it.
+        DocumentError: The file is not an archive, or unpacks to too much.
+        MemoryError: The memory limit was exceeded.
     """
     try:
         _read(raw, form, most_unpacked, text, 1)
@@ -62,7 +62,7 @@ def _read(raw: bytes, form: str, most_unpacked: int, text: Pieces, depth: int) -
 
 
 def _unpacked(raw: bytes, most: int) -> int:
-    """Return how many bytes an archive says that it has, at most so many; Python unpacks none beyond what it says."""
+    """Return the unpacked size declared by an archive, at most `most`; Python never unpacks more than declared."""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             size = sum(each.file_size for each in archive.infolist())
@@ -77,8 +77,8 @@ def _unpacked(raw: bytes, most: int) -> int:
 
 
 def _docx(file: BinaryIO, text: Pieces) -> list[Any]:
-    """Append the paragraphs and tables in their order, then headers, footers and notes; return the files within it."""
-    # Not docx.Document, whose paragraphs lack what was inserted with changes tracked, and controls, boxes and notes.
+    """Append paragraphs and tables in order, then headers, footers and notes; return the embedded files."""
+    # docx.Document omits tracked insertions, content controls, text boxes and notes.
     from docx.opc.package import OpcPackage
     from docx.opc.part import XmlPart
     from docx.oxml.parser import parse_xml
@@ -92,7 +92,7 @@ def _docx(file: BinaryIO, text: Pieces) -> list[Any]:
 
 
 def _pptx(file: BinaryIO, text: Pieces) -> None:
-    """Append the text of the slides in their order, each with its notes."""
+    """Append the text of the slides in order, each with its notes."""
     from pptx import Presentation
 
     for slide in Presentation(file).slides:
@@ -102,12 +102,12 @@ def _pptx(file: BinaryIO, text: Pieces) -> None:
 
 
 def _xlsx(file: BinaryIO, text: Pieces) -> None:
-    """Append the sheets: of formulas the values that were saved, a row a line, tabs between cells."""
+    """Append the sheets, one line per row with tabs between cells; formulas by their saved values."""
     from openpyxl import load_workbook
 
     for sheet in load_workbook(file, read_only=True, data_only=True, keep_links=False).worksheets:
         text.add(f"{sheet.title}\n")
-        # How large a sheet says it is may be a lie of 17 thousand million cells.
+        # A sheet's declared dimensions may falsely claim 17 thousand million cells.
         sheet.reset_dimensions()
         for row in sheet.iter_rows(values_only=True):
             if cells := [str(value) for value in row if value is not None]:
@@ -115,7 +115,7 @@ def _xlsx(file: BinaryIO, text: Pieces) -> None:
 
 
 def _walk(root: Any, text: Pieces) -> None:
-    """Append what a reader sees of a tree of WordprocessingML or DrawingML, whose names for it are the same."""
+    """Append the visible text of a WordprocessingML or DrawingML tree; both use the same element names for text."""
     walker = iterwalk(root, events=("start", "end"))
     for event, element in walker:
         if not isinstance(element.tag, str):

@@ -1,4 +1,4 @@
-"""The text of a PDF, by PDFium."""
+"""Text of PDF files, read with PDFium."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pypdfium2 import raw as pdfium
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.pieces import Pieces
 
-#: PDFium's mark for a hyphen that parts a word at the end of a line: the word is whole without it.
+#: PDFium's marker for a hyphen that splits a word at the end of a line; removing it restores the word.
 _PARTED = re.compile("[\ufffe\x02](?:\r?\n)?")
 _WHY = {
     pdfium.FPDF_ERR_PASSWORD: "this PDF is encrypted, and opens with a password only",
@@ -21,10 +21,10 @@ _WHY = {
 
 
 def read(raw: bytes, text: Pieces) -> None:
-    """Append the text of all pages, in the order in which they draw it.
+    """Append the text of all pages, in drawing order.
 
     Raises:
-        DocumentError: It cannot be opened, a page cannot be read, or there is no text.
+        DocumentError: The file cannot be opened, a page cannot be read, or it has no text.
     """
     try:
         document = pypdfium2.PdfDocument(raw)

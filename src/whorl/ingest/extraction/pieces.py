@@ -1,4 +1,4 @@
-"""Text that grows piece by piece, up to a limit."""
+"""Text buffer with a maximum length."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from whorl.errors import DocumentError
 
 
 class Pieces:
-    """The text of a document while it is being read.
+    """Collects the text of a document during extraction.
 
     Args:
-        most: Characters that it may have.
+        most: Maximum number of characters.
     """
 
     def __init__(self, most: int) -> None:
@@ -20,7 +20,7 @@ class Pieces:
         """Append a piece.
 
         Raises:
-            DocumentError: The text would be longer than it may be.
+            DocumentError: The text exceeds the maximum length.
         """
         self._length += len(piece)
         if self._length > self._most:

@@ -1,4 +1,4 @@
-"""Files to text through workers: processes that are limited, ended when they take too long, and replaced."""
+"""Text extraction through worker processes with limits: starts, times out and replaces the workers."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from whorl.context import seconds_left
-from whorl.errors import DocumentError
+from whorl.context import cancellation, require_time, seconds_left
+from whorl.errors import DocumentError, StoppedError
 from whorl.ingest.extraction.formats import Format
 
-#: A file that takes longer is slow: it keeps its place as long as a place for others is left, or nobody wants it.
+#: A file that takes longer is slow: it may continue if another slot is free for other files, or no file waits.
 SLOW_SECONDS = 5.0
-#: How often it is looked whether somebody does.
+#: Polling interval, in seconds.
 _LOOK_SECONDS = 0.2
-#: Bytes of a worker's line, at most; what is longer is no answer.
+#: Maximum length of the JSON line in a worker's response, in bytes.
 _MOST_LINE_BYTES = 10_000
-#: Bytes of one character in UTF-8, at most.
+#: Maximum number of bytes of a character in UTF-8.
 _MOST_CHARACTER_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What reading one file may take.
+    """Limits for reading one file.
 
     Args:
         file_bytes: Size of the file.
-        seconds: Time.
-        memory_bytes: Memory of the process that reads it, and size of an archive when it is unpacked.
-        text_characters: Length of its text.
+        seconds: Time in seconds.
+        memory_bytes: Memory of the worker process, and size of an unpacked archive.
+        text_characters: Length of the text.
     """
 
     file_bytes: int = 100_000_000
@@ -46,18 +46,18 @@ class Limits:
 
 
 class BusyError(DocumentError):
-    """Others want to have files read: nothing may be wrong with this one, which can be tried again."""
+    """The readers are busy: the file itself may be valid, and reading it can be retried."""
 
 
 class Reader:
-    """Reads files in processes of their own, which start when the first file comes and end with this.
+    """Reads files in worker processes, which start with the first file and end with this object.
 
-    Slow files leave one place to others: of two places only one can be held for longer than `SLOW_SECONDS` while
-    somebody waits.
+    One slot stays available to fast files: of two slots only one can be held longer than `SLOW_SECONDS` while a file
+    waits.
 
     Args:
-        limits: What one file may take.
-        workers: Processes at the same time, at most; threads that want more wait.
+        limits: Limits for each file.
+        workers: Maximum number of processes; further files wait for a slot.
     """
 
     def __init__(self, limits: Limits | None = None, workers: int = 1) -> None:
@@ -71,30 +71,36 @@ class Reader:
         """Return the text of a file.
 
         Args:
-            raw: All of the file.
-            form: What it is.
+            raw: Content of the file.
+            form: Format of the file.
 
         Raises:
-            DocumentError: There is none, with the reason; a BusyError, where that is other files.
+            DocumentError: The file has no readable text; the message gives the reason. A BusyError means that the
+                readers are busy.
+            StoppedError: The client has disconnected.
         """
         self.require_size(len(raw))
         if not form.is_readable:
             raise DocumentError(f"reading {form.name} needs more: pip install 'whorl[files]'")
-        left = seconds_left()
         with self._queue.waiting():
-            has_place = self._places.acquire(timeout=None if left is None else max(left, 0.0))
-        if not has_place:
-            raise BusyError("other files were being read for so long that no time is left for this one; try again")
+            self._wait_for_place()
         try:
             return self._text(raw, form)
         finally:
             self._places.release()
 
+    def _wait_for_place(self) -> None:
+        while not self._places.acquire(timeout=_LOOK_SECONDS):
+            left = seconds_left()
+            if left is not None and left <= 0:
+                raise BusyError("other files were being read for so long that no time is left for this one; try again")
+            require_time()
+
     def require_size(self, size: int) -> None:
-        """Raise where a file has more bytes than it may.
+        """Check the size of a file.
 
         Raises:
-            DocumentError: It has.
+            DocumentError: The file exceeds the limit.
         """
         if size > self.limits.file_bytes:
             raise DocumentError(
@@ -107,7 +113,7 @@ class Reader:
         with contextlib.suppress(IndexError):
             answer = self._ask(self._idle.pop(), raw, form)
         if answer is None or answer.is_worker_spent:
-            # A file does not pay for what another left behind: it is asked about again where nothing was before.
+            # The worker may have failed because of an earlier file, so retry this one in a new process.
             answer = self._ask(_Worker(self.limits), raw, form)
         if answer.problem:
             raise DocumentError(answer.problem)
@@ -120,7 +126,7 @@ class Reader:
         try:
             answer = worker.ask(raw, form, _Clock(self._queue, seconds, setting))
         except BaseException:
-            # Too slow, or whoever waits was interrupted.
+            # The file took too long, or the caller was interrupted.
             worker.end()
             raise
         if answer.is_worker_spent:
@@ -131,7 +137,7 @@ class Reader:
 
 
 class _Queue:
-    """Who waits for a place, and how many slow files may hold one meanwhile."""
+    """Number of waiting files, and semaphore for slow files."""
 
     def __init__(self, slow: int) -> None:
         self._lock, self._waiting = threading.Lock(), 0
@@ -139,12 +145,12 @@ class _Queue:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody waits."""
+        """Whether no file waits."""
         return not self._waiting
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """Count whoever waits in this block."""
+        """Count a file as waiting inside the block."""
         with self._lock:
             self._waiting += 1
         try:
@@ -155,22 +161,22 @@ class _Queue:
 
 
 class _Clock:
-    """Ends a process that reads a file for too long, from a thread of its own, wherever the exchange with it is stuck.
+    """Watchdog thread that kills a worker process when a file takes too long, even if the pipe to it blocks.
 
     Args:
-        queue: Who else wants a file read.
-        seconds: How long it may take.
-        setting: What that is set by.
+        queue: The waiting files.
+        seconds: Maximum time.
+        setting: The setting that limits the time, for messages.
     """
 
     def __init__(self, queue: _Queue, seconds: float, setting: str) -> None:
         self._queue, self._seconds, self._setting = queue, seconds, setting
-        self._is_over = threading.Event()
-        self.ended: DocumentError | None = None
+        self._is_over, self._cancellation = threading.Event(), cancellation()
+        self.ended: DocumentError | StoppedError | None = None
 
     @contextlib.contextmanager
     def watching(self, end: Callable[[], None]) -> Iterator[None]:
-        """Watch the block, and end what it waits for."""
+        """Watch the block; call `end` if it takes too long."""
         thread = threading.Thread(target=self._watch, args=(end,), daemon=True)
         thread.start()
         try:
@@ -180,13 +186,15 @@ class _Clock:
             thread.join()
 
     def _watch(self, end: Callable[[], None]) -> None:
-        until, is_counted = time.monotonic() + self._seconds, False
-        if self._is_over.wait(min(self._seconds, SLOW_SECONDS)):
-            return
+        began, is_counted = time.monotonic(), False
         try:
-            while (left := until - time.monotonic()) > 0:
-                is_counted = is_counted or self._queue.slow.acquire(blocking=False)
-                if not is_counted and not self._queue.is_empty:
+            while (left := began + self._seconds - time.monotonic()) > 0:
+                if self._cancellation.is_set():
+                    self._end(StoppedError("nobody waits for this file any more"), end)
+                    return
+                is_slow = time.monotonic() - began >= SLOW_SECONDS
+                is_counted = is_counted or (is_slow and self._queue.slow.acquire(blocking=False))
+                if is_slow and not is_counted and not self._queue.is_empty:
                     told = f"reading it took longer than {SLOW_SECONDS:g} seconds, and others wait; try again"
                     self._end(BusyError(told), end)
                     return
@@ -198,7 +206,7 @@ class _Clock:
             if is_counted:
                 self._queue.slow.release()
 
-    def _end(self, reason: DocumentError, end: Callable[[], None]) -> None:
+    def _end(self, reason: DocumentError | StoppedError, end: Callable[[], None]) -> None:
         self.ended = reason
         end()
 
@@ -211,14 +219,14 @@ class _Answer:
 
 
 class _Worker:
-    """One process, asked about one file after the other."""
+    """One worker process, which reads one file at a time."""
 
     def __init__(self, limits: Limits) -> None:
         self._most_bytes = limits.text_characters * _MOST_CHARACTER_BYTES
         self._memory_bytes = limits.memory_bytes
         numbers = (f"{limits.seconds}", f"{limits.memory_bytes}", f"{limits.text_characters}")
-        # -P, because a folder of files to be read is no place to import modules from. A session of its own, because
-        # Ctrl-C is this process's to deal with.
+        # -P, because modules must not be imported from a folder of files to be read. A separate session, because only
+        # the parent process handles Ctrl-C.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "whorl.ingest.extraction.worker", *numbers],
             stdin=subprocess.PIPE,
@@ -228,10 +236,11 @@ class _Worker:
         )
 
     def ask(self, raw: bytes, form: Format, clock: _Clock) -> _Answer:
-        """Return what the process says of a file.
+        """Return the worker's response for a file.
 
         Raises:
-            DocumentError: It took too long, and was ended.
+            DocumentError: The file took too long, and the process was killed.
+            StoppedError: The client has disconnected, and the process was killed.
         """
         try:
             with clock.watching(self._process.kill):
@@ -242,7 +251,10 @@ class _Worker:
             return _Answer("", self._death(), is_worker_spent=True)
 
     def _exchange(self, raw: bytes, form: Format) -> _Answer:
-        """Ask and return the answer; OSError means that nobody is there, the others that it is no answer."""
+        """Send a file and return the response.
+
+        OSError means that the process has ended, other errors mean an invalid response.
+        """
         asked, answers = self._process.stdin, self._process.stdout
         assert asked is not None
         assert answers is not None
@@ -268,11 +280,11 @@ class _Worker:
         )
 
     def end(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            # What was not sent yet cannot be.
+            # Flushing unsent data fails.
             with contextlib.suppress(OSError):
                 if pipe is not None:
                     pipe.close()

@@ -1,7 +1,7 @@
-"""The process that reads: `python -m whorl.ingest.extraction.worker SECONDS MEMORY_BYTES TEXT_CHARACTERS`.
+"""Worker process that extracts text: `python -m whorl.ingest.extraction.worker SECONDS MEMORY_BYTES TEXT_CHARACTERS`.
 
-Asked on standard input, answering on standard output, each time a line of JSON and then bytes: of a file with its
-format's name, or of a text. It ends when its input does.
+Requests on standard input and responses on standard output each consist of a line of JSON and then bytes: a file with
+its format's name, or a text. The process ends with its input.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from whorl.ingest.extraction.pieces import Pieces
 
 try:
     import resource
-except ImportError:  # Windows: the parent's clock, and the limits of sizes, are there nevertheless.
+except ImportError:  # Windows: the parent's watchdog and the size limits still apply.
     resource = None  # type: ignore[assignment]
 
-#: What the parent's clock may be late by before the system ends a worker whose parent is gone.
+#: Time after the parent's timeout until the system ends a worker whose parent is gone.
 _GRACE_SECONDS = 5
-#: How often a worker looks whether its parent is there.
+#: Interval between two checks for the parent process, in seconds.
 _LOOK_SECONDS = 1.0
 
 
 def main() -> None:
-    """Answer until there is nothing more to answer."""
+    """Answer requests until the end of the input."""
     seconds, memory_bytes, characters = float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # What a library prints must not stand among the answers.
+    # Output printed by a library must not mix with the responses.
     for standard in (0, 1):
         os.dup2(os.open(os.devnull, os.O_RDWR), standard)
     _confine(memory_bytes)
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _read(raw: bytes, name: str, memory_bytes: int, characters: int) -> tuple[str, str, bool]:
-    """Return the text, or what is wrong, and whether it is the memory that is."""
+    """Return the text or an error message, and whether the memory limit was exceeded."""
     text = Pieces(characters)
     try:
         _append(raw, name, memory_bytes, text)
@@ -67,7 +67,7 @@ def _read(raw: bytes, name: str, memory_bytes: int, characters: int) -> tuple[st
 
 
 def _append(raw: bytes, name: str, memory_bytes: int, text: Pieces) -> None:
-    # Imported here: the library of one format takes time that the others need not wait for.
+    # Imported here, so that reading one format does not load the libraries of the others.
     if name == PDF.name:
         from whorl.ingest.extraction import pdf
 
@@ -95,18 +95,18 @@ def _answer(answers: BinaryIO, text: str, problem: str, is_out_of_memory: bool) 
 
 
 def _confine(memory_bytes: int) -> None:
-    """Let the process have so much memory, write no file, and leave no core; what the system lacks is left out."""
+    """Limit the memory, and forbid writing files and core dumps, as far as the system supports it."""
     if resource is None:
         return
     limits = ((resource.RLIMIT_AS, memory_bytes), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0))
     for which, most in limits:
-        # A hard limit from outside may be lower, and macOS refuses that of memory.
+        # An existing hard limit may be lower, and macOS refuses limits of memory.
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(which, (most, most))
 
 
 def _end_with_parent() -> None:
-    """End in the middle of a file, too, if the parent is gone; between files the end of the input says so."""
+    """Exit if the parent is gone, even while reading a file; between files the end of the input suffices."""
     parent = os.getppid()
 
     def watch() -> None:
@@ -118,7 +118,7 @@ def _end_with_parent() -> None:
 
 
 def _limit_processor_time(seconds: float) -> None:
-    """Let the process end by itself if its parent, whose clock counts otherwise, is not there to end it."""
+    """Limit the processor time, so that the process ends even if its parent, which has the watchdog, is gone."""
     if resource is None:
         return
     soft = math.ceil(time.process_time() + seconds) + _GRACE_SECONDS

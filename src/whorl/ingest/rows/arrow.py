@@ -1,27 +1,35 @@
-"""Parquet and Arrow: columns in batches, with types that stay."""
+"""Parquet and Arrow files: reads columns in batches, and keeps their types when rewriting."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import repeat
 from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whorl.errors import DocumentError
+from whorl.ingest.limits import bounded_memory
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
+from whorl.ingest.rows.packing import Expansion
 from whorl.ingest.rows.row import AT_ONCE, Added, Decide, Row, Span
 
 _TYPES = {str: pa.string(), bool: pa.bool_(), float: pa.float64()}
-#: Bytes of rows that Parquet keeps in one group, about.
+#: Approximate size of a Parquet row group in bytes.
 _GROUP_BYTES = 64_000_000
-#: Bytes of a Parquet file that are read at once.
+#: Size of the read buffer for Parquet files in bytes.
 _BUFFER = 1 << 20
+#: Bytes counted for a row in addition to its characters: runs, nulls and dictionaries store rows in no space.
+_ROW_BYTES = 256
+#: Number of rows up to which a file may have more rows than bytes.
+_MOST_SMALL_ROWS = 10_000_000
 
 
 class Parquet:
-    """Parquet, read page by page, so that a large row group takes no more memory than a small one."""
+    """Parquet, read page by page, so that the memory does not depend on the size of row groups."""
 
     takes_columns = True
 
@@ -38,7 +46,8 @@ class Parquet:
             wanted = columns.wanted(file.schema_arrow.names)
             groups = None if span is None else range(span.begin, span.end)
             before = 0 if span is None else span.before
-            yield from _rows(file.iter_batches(AT_ONCE, row_groups=groups, columns=wanted), wanted, before)
+            batches = file.iter_batches(AT_ONCE, row_groups=groups, columns=wanted)
+            yield from _rows(batches, wanted, before, expansion=Expansion(_size(opened)))
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
         with _failures("Parquet"):
@@ -57,14 +66,17 @@ class Parquet:
 
     @staticmethod
     def _open(opened: IO[bytes]) -> pq.ParquetFile:
-        return pq.ParquetFile(opened, pre_buffer=False, buffer_size=_BUFFER)
+        size = _size(opened)
+        file = pq.ParquetFile(opened, pre_buffer=False, buffer_size=_BUFFER)
+        _require_space(file.metadata.num_rows, size())
+        return file
 
 
 class Arrow:
-    """Arrow's files and streams, in which data sets of Hugging Face lie on disk.
+    """Arrow files and streams, the format of Hugging Face's data sets on disk.
 
     Args:
-        is_stream: Whether it has no index at its end.
+        is_stream: Whether it is a stream, which has no index at its end.
     """
 
     takes_columns = True
@@ -79,7 +91,8 @@ class Arrow:
         with _failures("Arrow"):
             schema, batches = self._open(opened)
             wanted = columns.wanted(schema.names)
-            yield from _rows((each.select(wanted) for each in batches), wanted)
+            selected = (each.select(wanted) for each in batches)
+            yield from _rows(selected, wanted, expansion=Expansion(_size(opened)))
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
         with _failures("Arrow"):
@@ -91,43 +104,78 @@ class Arrow:
                     written.write_batch(batch)
 
     def _open(self, opened: IO[bytes]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        size = _size(opened)
         if self._is_stream:
             stream = pa.ipc.open_stream(opened)
-            return stream.schema, _portions(map(_sound, stream))
+            return stream.schema, _portions(stream, size)
         file = pa.ipc.open_file(opened)
-        return file.schema, _portions(_sound(file.get_batch(at)) for at in range(file.num_record_batches))
+        return file.schema, _portions(map(file.get_batch, range(file.num_record_batches)), size)
 
 
-def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch whose values lie within it: pyarrow would end the process at the first one of a damaged file.
+def _size(opened: IO[bytes]) -> Callable[[], int]:
+    """Return a function for the size of a file; the size of an unpacked stream is its size so far."""
+    if not opened.seekable():
+        return opened.tell
+    position = opened.tell()
+    size = opened.seek(0, os.SEEK_END)
+    opened.seek(position)
+    return lambda: size
+
+
+def _require_space(rows: int, size: int) -> None:
+    """Raise UnreadRowsError if a file claims far more rows than it has bytes."""
+    if rows > max(_MOST_SMALL_ROWS, size):
+        raise UnreadRowsError(
+            f"it has {rows:,} rows in {size:,} bytes; a file of more than {_MOST_SMALL_ROWS:,} rows needs at least one "
+            "byte for each row"
+        )
+
+
+def _validate(batch: pa.RecordBatch) -> None:
+    """Validate a batch: pyarrow would crash at an invalid value in a damaged file.
 
     Raises:
-        pa.ArrowInvalid: They do not.
+        pa.ArrowInvalid: A value is outside the batch's buffers.
     """
     for column in batch.columns:
         try:
             column.validate(full=True)
         except pa.ArrowInvalid:
-            # Text that is no UTF-8 can be read up to the value that holds it.
+            # A column with invalid UTF-8 is readable except for the invalid values.
             if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
                 raise
             column.view(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary()).validate(full=True)
-    return batch
 
 
-def _portions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _portions(batches: Iterable[pa.RecordBatch], size: Callable[[], int]) -> Iterator[pa.RecordBatch]:
+    rows = 0
     for batch in batches:
+        rows += batch.num_rows
+        _require_space(rows, size())
+        _validate(batch)
         for at in range(0, batch.num_rows, AT_ONCE):
             yield batch.slice(at, AT_ONCE)
 
 
-def _rows(batches: Iterator[pa.RecordBatch], names: list[str], before: int = 0) -> Iterator[Row]:
-    for batch in batches:
-        columns = [_values(column) for column in batch.columns]
+def _rows(
+    batches: Iterator[pa.RecordBatch], names: list[str], before: int = 0, *, expansion: Expansion | None = None
+) -> Iterator[Row]:
+    while True:
+        # A dictionary with one long text, or compressed buffers, can expand from a few bytes to gigabytes.
+        with bounded_memory():
+            batch = next(batches, None)
+            if batch is None:
+                return
+            columns = [_values(column) for column in batch.columns]
+        size = _ROW_BYTES * batch.num_rows
         for values in zip(*columns, strict=True):
             before += 1
             problem = next((value for value in values if isinstance(value, DocumentError)), None)
-            yield Row(before, "row", problem or dict(zip(names, values, strict=True)))
+            weight = sum([len(value) for value in values if type(value) is str or type(value) is bytes])
+            size += weight
+            yield Row(before, "row", problem or dict(zip(names, values, strict=True)), weight)
+        if expansion:
+            expansion.add(size)
 
 
 def _values(column: pa.Array) -> list[object]:
@@ -147,7 +195,7 @@ def _value(scalar: pa.Scalar) -> object:
 def _kept(
     batches: Iterator[pa.RecordBatch], columns: Columns, decide: Decide, added: Added, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Yield what stays of batches, in the columns of the schema."""
+    """Yield the kept rows of batches, with the columns of the schema."""
     before = 0
     for batch in batches:
         wanted = columns.wanted(batch.schema.names)
@@ -157,16 +205,20 @@ def _kept(
         more = [each for each in told if each is not None]
         kept = batch.filter(mask)
         arrays = [
-            pa.array([each.get(field.name) for each in more], field.type)
-            if field.name in added
-            else kept.column(field.name)
+            kept.column(field.name) if field.name not in added else _changed(kept, field, more, columns)
             for field in schema
         ]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
+def _changed(kept: pa.RecordBatch, field: pa.Field, more: Sequence[Mapping[str, object]], columns: Columns) -> pa.Array:
+    """Return the values of an added column; rows without a new text keep theirs."""
+    before = kept.column(field.name).to_pylist() if field.name == columns.text else repeat(None)
+    return pa.array([each.get(field.name, own) for each, own in zip(more, before, strict=False)], field.type)
+
+
 def _with(schema: pa.Schema, added: Added, columns: Columns) -> pa.Schema:
-    """Return a schema with further columns, and without what it says of those that it had; a text keeps its place."""
+    """Return a schema with added columns and, if there are some, without metadata; a text column keeps its position."""
     further = {name: kind for name, kind in added.items() if name != columns.text}
     if not further:
         return schema
@@ -179,11 +231,14 @@ def _failures(name: str) -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        # pyarrow makes room for what a length says before it finds out that the file has less.
+        # pyarrow allocates memory for a declared length before it notices that the file is shorter.
         raise UnreadRowsError(
-            f"this {name} cannot be read, or not completely: a length in it asks for more memory than there is, so it "
-            "is damaged, or made for a larger machine"
+            f"this {name} cannot be read, or not completely: it asks for more memory than a file may take (setting "
+            "file_memory_bytes)"
         ) from error
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except DocumentError:
+        raise
+    except Exception as error:
+        # pyarrow raises its own errors and Python's.
         told = str(error).strip().partition("\n")[0] or type(error).__name__
         raise UnreadRowsError(f"this {name} cannot be read, or not completely: {told:.200}") from error

@@ -1,9 +1,10 @@
-"""Which columns of a row are its text, its id and its name, and the document that they make."""
+"""Column roles of rows (text, id, name), and the conversion of rows to documents."""
 
 from __future__ import annotations
 
 import datetime
 import decimal
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,30 +14,32 @@ from whorl.errors import DocumentError
 if TYPE_CHECKING:
     from whorl.model import Document
 
-#: Names that are shown where a column is missing, at most.
+#: Maximum number of column names listed if a column is missing.
 _SHOWN = 20
 
 
 class UnreadRowsError(DocumentError):
-    """A file of many rows cannot be read, or not to its end; nobody knows how many are lost."""
+    """A file with many rows cannot be read to its end; the number of lost rows is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Names of columns, or of keys of JSON.
+    """Names of columns, or of JSON keys.
 
     Args:
-        text: The text; every row has one.
-        id: What documents are known by. None for the column `id` where there is one; "" for none. Rows without an id
-            are known by their file and their place in it.
-        name: What people know documents by; need not be there.
-        further: Which others become properties of the documents, whatever they hold; None for all.
+        text: Column of the text.
+        id: Column of the ids. None for the column `id` if it exists; "" for no column. Rows without an id are
+            identified by file and row number.
+        name: Column of the names; it may be missing.
+        further: Further columns to read as properties, with values of any type; None for all.
+        is_text_optional: Whether a row without a text is a document with an empty text, instead of an error.
     """
 
     text: str = "text"
     id: str | None = None
     name: str = "name"
     further: frozenset[str] | None = None
+    is_text_optional: bool = False
 
     @property
     def id_column(self) -> str:
@@ -44,10 +47,10 @@ class Columns:
         return "id" if self.id is None else self.id
 
     def wanted(self, there: Collection[str]) -> list[str]:
-        """Return the columns to read, of those that a file has.
+        """Return the names of a file's columns that have to be read.
 
         Raises:
-            UnreadRowsError: One that every row has is missing.
+            UnreadRowsError: A required column is missing.
         """
         try:
             self.require(there)
@@ -59,10 +62,10 @@ class Columns:
         return [name for name in there if name in wanted]
 
     def require(self, there: Collection[str]) -> None:
-        """Raise where a column is missing that every row has.
+        """Check that the required columns exist.
 
         Raises:
-            DocumentError: The text is, or an id by a name of its own.
+            DocumentError: The text column, or an explicitly named id column, is missing.
         """
         for name, option in ((self.text, "text"), (self.id, "id")):
             if name and name not in there:
@@ -72,22 +75,21 @@ class Columns:
                 )
 
     def documents(self, rows: Sequence[Mapping[str, object]], file: str, first: int) -> list[Document] | None:
-        """Return the documents of rows in a row, made together, if there is nothing odd about any; else None.
+        """Return the documents of consecutive rows, created together; None if a row may be invalid.
 
         Args:
-            rows: What stands in their columns.
+            rows: Values of the rows by column.
             file: As in `document`.
-            first: The number of the first of them.
+            first: Number of the first row.
         """
         from whorl.model import documents_of
 
         if self.further is None:
             return None
         further, named, id_column = self.further, self.name, self.id_column
-        try:
-            texts = [row[self.text] for row in rows]
-        except KeyError:
-            return None
+        texts = [row.get(self.text) for row in rows]
+        if self.is_text_optional:
+            texts = ["" if text is None else text for text in texts]
         if self.id and not all(self.id in row for row in rows):
             return None
         ids = [row.get(id_column) for row in rows]
@@ -97,28 +99,24 @@ class Columns:
                 for number, each in enumerate(ids, first)
             ]
         names = [name if isinstance(name := row.get(named), str) else "" for row in rows]
-        properties = (
-            [{each: _plain(row[each]) for each in further if row.get(each) is not None} for row in rows]
-            if further
-            else []
-        )
+        properties = [self._properties(row) for row in rows] if further else []
         return documents_of(ids, texts, names, properties)
 
     def document(self, row: Mapping[str, object], file: str, number: int) -> Document:
         """Return the document of a row.
 
         Args:
-            row: What stands in its columns.
-            file: The file that it is in, by which and its number it is known where it has no id.
-            number: Its place there.
+            row: Values of the row by column.
+            file: The file; with the number, the id of a row without one.
+            number: Number of the row.
 
         Raises:
-            DocumentError: It has no text, or something that no document can have.
+            DocumentError: The row has no text, or a value that cannot be stored.
         """
         from whorl.model import Document
 
-        if self.text not in row or (self.id and self.id not in row):
-            self.require(row)
+        if (self.text not in row and not self.is_text_optional) or (self.id and self.id not in row):
+            self.require({*row, self.text} if self.is_text_optional else row)
         document_id, name = row.get(self.id_column), row.get(self.name)
         if isinstance(document_id, int) and not isinstance(document_id, bool):
             document_id = str(document_id)
@@ -126,15 +124,20 @@ class Columns:
             own = {self.text, self.id_column, self.name}
             properties = {each: _plain(value) for each, value in row.items() if value is not None and each not in own}
         else:
-            # A column may be the name, and decide as well which document is kept.
-            properties = {each: _plain(row[each]) for each in self.further if row.get(each) is not None}
+            # The name column may also decide which document is kept, so it is read as a property, too.
+            properties = self._properties(row)
             name = name if isinstance(name, str) else None
         return Document(
             f"{file}:{number}" if document_id is None else document_id,  # type: ignore[arg-type]
-            _text(row[self.text]),
+            _text("" if self.is_text_optional and row.get(self.text) is None else row[self.text]),
             "" if name is None else name,  # type: ignore[arg-type]
             properties,  # type: ignore[arg-type]
         )
+
+    def _properties(self, row: Mapping[str, object]) -> dict[str, object]:
+        """Return the values of further columns, which are only compared and never stored."""
+        values = ((each, _comparable(row[each])) for each in self.further or () if row.get(each) is not None)
+        return {each: value for each, value in values if value is not None}
 
 
 def _text(value: object) -> str:
@@ -149,7 +152,15 @@ def _text(value: object) -> str:
 
 
 def _plain(value: object) -> object:
-    """Return a value as documents have it: dates as ISO 8601 has them, decimals as numbers."""
+    """Return a value in a document's types: dates in ISO 8601, decimals as floats."""
     if isinstance(value, datetime.date):
         return value.isoformat()
     return float(value) if isinstance(value, decimal.Decimal) else value
+
+
+def _comparable(value: object) -> object:
+    """Return a value in a property's types: None for NaN, text for integers of more than 64 bits."""
+    value = _plain(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return str(value) if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63 else value

@@ -1,6 +1,6 @@
-"""Which format a file of many rows has; and those that are refused by name.
+"""Format detection of files with many rows, and refusal of unsupported formats by name.
 
-What a file is, its first bytes tell, and its name where they do not.
+The first bytes of a file decide, and its name if these are ambiguous.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from whorl.ingest.rows.table import Table
 
 _JSON_LINES = frozenset({".jsonl", ".ndjson"})
 _TABLES = frozenset({".csv", ".tsv", ".tab"})
-#: How formats begin that are known and not read, and what they are called.
+#: First bytes and names of unsupported formats.
 _NOT_READ = (
     (b"ORC", "ORC"),
     (b"Obj\x01", "Avro"),
@@ -30,7 +30,7 @@ _NOT_READ = (
     (b"PARE", "encrypted Parquet"),
 )
 _PARQUET, _ARROW, _ARROW_STREAM, _WARC = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff", b"WARC/1."
-#: Bytes of the longest first line that is looked at to tell whether the file is JSON lines.
+#: Maximum length of a first line checked for JSON, in bytes.
 _FIRST_LINE = 1_000_000
 _HEAD = 64
 _MARK = b"\xef\xbb\xbf"
@@ -40,17 +40,17 @@ _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*\{")
 def format_of(
     opened: IO[bytes], file: PurePath, columns: Columns, extract: Extract, *, as_text: bool = False
 ) -> Format | None:
-    """Return the format of a file that holds many rows; None for one that is a document itself.
+    """Return the format of a file with many rows; None for a file that is a single document.
 
     Args:
-        opened: The file; at its beginning, where it is again when this returns.
-        file: Its name.
-        columns: What stands in its rows.
-        extract: Makes text of pages.
-        as_text: Whether tables, and arrays of other things than objects, are documents themselves.
+        opened: The file; its position is at the beginning before and after the call.
+        file: Name of the file.
+        columns: Columns of its rows.
+        extract: Extracts the text of pages.
+        as_text: Whether tables, and arrays of other values than objects, are single documents.
 
     Raises:
-        UnreadRowsError: The file is of a format that is known and not read.
+        UnreadRowsError: The format is known but not supported.
     """
     try:
         opened.seek(0)
@@ -64,11 +64,11 @@ def format_of(
 
 
 def column_names(file: File, columns: Columns, extract: Extract) -> list[str]:
-    """Return the names of the columns of the first row that can be read; none of a file that has no rows.
+    """Return the column names of the first readable row; empty for a file without rows.
 
     Raises:
         UnreadRowsError: The file cannot be read.
-        OSError: The same.
+        OSError: The file cannot be read.
     """
     with file.open("rb") as opened:
         form = format_of(opened, PurePath(file.name), columns, extract)
@@ -77,9 +77,9 @@ def column_names(file: File, columns: Columns, extract: Extract) -> list[str]:
 
 
 def _in_packed(opened: IO[bytes], file: PurePath, module: str, columns: Columns, extract: Extract) -> Format:
-    """Return the format of a compressed file, from the name and the beginning of what is in it."""
+    """Return the format inside a compressed file, from its name and its first bytes."""
     with unpacked(opened, module) as stream:
-        # No more, because the file may be cut soon after.
+        # Read no further, because the file may be truncated soon after.
         start = io.BytesIO(stream.readline(_FIRST_LINE))
     head = start.read(_HEAD)
     start.seek(0)
@@ -87,7 +87,7 @@ def _in_packed(opened: IO[bytes], file: PurePath, module: str, columns: Columns,
         return _warc(extract, is_packed=True)
     inner = None
     if not head.startswith((_PARQUET, _ARROW)):
-        # These are read from their ends.
+        # These formats are read from their end.
         inner = _plain(start, head, file, columns, extract, as_text=False)
     if inner is None:
         raise UnreadRowsError(
@@ -99,7 +99,7 @@ def _in_packed(opened: IO[bytes], file: PurePath, module: str, columns: Columns,
 def _plain(
     opened: IO[bytes], head: bytes, file: PurePath, columns: Columns, extract: Extract, *, as_text: bool
 ) -> Format | None:
-    """Return the format of what begins so."""
+    """Return the format of an uncompressed file."""
     suffix = file.suffix.lower()
     for mark, name in _NOT_READ:
         if head.startswith(mark):

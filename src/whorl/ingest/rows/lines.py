@@ -1,4 +1,4 @@
-"""JSON lines and JSON arrays: an object for each row."""
+"""JSON lines and JSON arrays: one object per row."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import orjson
 
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.decoding import announced
+from whorl.ingest.limits import file_limits
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
 from whorl.ingest.rows.row import MOST_BYTES, Added, Decide, Row, Span, portions
 
@@ -18,16 +19,19 @@ if TYPE_CHECKING:
     from whorl.model import Document
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-#: Whole numbers of more than 63 bits begin here.
+#: Integers from this value on have more than 63 bits.
 _LARGE = 2.0**63
-#: Bytes of a file that one process reads.
+#: Number of bytes that one process reads at a time.
 _SPAN = 1 << 22
-#: Bytes that announce an encoding.
+#: Number of bytes of the longest byte order mark.
 _MARK = 4
+#: JSON up to this size needs little memory, whatever its content. For larger JSON, maximum memory per character, in all
+#: forms that exist while it is read, and per value.
+_MODEST, _BYTES_A_CHARACTER, _BYTES_A_VALUE = 1 << 20, 8, 80
 
 
 class JsonLines:
-    """An object a line, in UTF-8."""
+    """One object per line, in UTF-8."""
 
     takes_columns = True
 
@@ -49,18 +53,18 @@ class JsonLines:
             yield _row(number, line)
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
-        for some in portions(_lines(opened)):
+        for some in portions(_lines(opened), _weight):
             rows = [_row(*each) for each in some]
             for row, (_, line), more in zip(rows, some, decide(rows), strict=True):
                 if more is None or isinstance(row.values, DocumentError) or isinstance(line, DocumentError):
                     continue
-                # A line to which nothing is added stays as it is.
-                kept = _line({**row.values, **more}) if added else line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n")
+                # Lines without additions are copied unchanged.
+                kept = _line({**row.values, **more}) if more else line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n")
                 out.write(kept + b"\n")
 
 
 class JsonArray:
-    """An array of objects, which is read as a whole."""
+    """An array of objects, read as a whole."""
 
     takes_columns = True
 
@@ -82,10 +86,10 @@ class JsonArray:
 
 
 def json_document(line: bytes) -> Document:
-    """Return the document of one JSON line; what is not id, text or name becomes a property.
+    """Return the document of one JSON line; keys other than id, text and name become properties.
 
     Raises:
-        DocumentError: No JSON, no object, or one without an id and a text.
+        DocumentError: The line is not JSON, not an object, or lacks an id or a text.
     """
     told = _object(_json(line))
     if "id" not in told or "text" not in told:
@@ -96,7 +100,7 @@ def json_document(line: bytes) -> Document:
 
 
 def is_row(line: bytes, columns: Columns) -> bool:
-    """Return whether a line of JSON is an object that has a text."""
+    """Check whether a line is a JSON object with a text."""
     try:
         columns.require(_object(_json(line)))
     except DocumentError:
@@ -109,7 +113,10 @@ def _array(opened: IO[bytes]) -> list[object]:
     if len(raw) > MOST_BYTES:
         raise UnreadRowsError(f"a JSON array is read up to {MOST_BYTES:,} bytes; make JSON lines of it")
     try:
+        _require_modest(raw)
         told = json.loads(raw)
+    except DocumentError as error:
+        raise UnreadRowsError(str(error)) from None
     except (ValueError, RecursionError) as error:
         raise UnreadRowsError(f"this is not JSON: {error}") from None
     if not isinstance(told, list) or not told or not isinstance(told[0], dict):
@@ -118,7 +125,7 @@ def _array(opened: IO[bytes]) -> list[object]:
 
 
 def _lines(opened: IO[bytes], span: Span | None = None) -> Iterator[tuple[int, bytes | DocumentError]]:
-    """Yield the number of each line that is not empty, and the line, unless it is longer than any that is read."""
+    """Yield the non-empty lines with their numbers; a line over the length limit gives an error in its place."""
     number, left = (span.before, span.end - span.begin) if span else (0, sys.maxsize)
     if span:
         opened.seek(span.begin)
@@ -136,9 +143,33 @@ def _lines(opened: IO[bytes], span: Span | None = None) -> Iterator[tuple[int, b
             yield number, line
 
 
+def _weight(line: tuple[int, bytes | DocumentError]) -> int:
+    return len(line[1]) if isinstance(line[1], bytes) else 0
+
+
+def _require_modest(raw: bytes) -> None:
+    """Check that JSON cannot take much more memory than its size: values of two characters become objects.
+
+    Raises:
+        DocumentError: It could exceed the memory limit.
+    """
+    if len(raw) <= _MODEST:
+        return
+    values = sum(raw.count(mark) for mark in (b",", b":", b"[", b"{"))
+    most = file_limits().memory_bytes
+    if _BYTES_A_CHARACTER * len(raw) + _BYTES_A_VALUE * values > most:
+        raise DocumentError(
+            f"this JSON of {len(raw):,} bytes and {values:,} values may take more than {most:,} bytes of memory "
+            "(setting file_memory_bytes)"
+        )
+
+
 def _row(number: int, line: bytes | DocumentError) -> Row:
     try:
-        return Row(number, "line", _object(_json(line) if isinstance(line, bytes) else line))
+        if isinstance(line, DocumentError):
+            raise line
+        _require_modest(line)
+        return Row(number, "line", _object(_json(line)), len(line))
     except DocumentError as error:
         return Row(number, "line", error)
 
@@ -153,7 +184,7 @@ def _value_row(number: int, value: object) -> Row:
 def _json(line: bytes) -> object:
     try:
         value = orjson.loads(line)
-        # It makes floats of whole numbers that have more than 64 bits.
+        # orjson converts integers of more than 64 bits to floats.
         if not _has_large_number(value):
             return value
     except (orjson.JSONDecodeError, RecursionError):
@@ -173,16 +204,16 @@ def _has_large_number(value: object) -> bool:
 
 
 def _json_as_python_has_it(line: bytes) -> object:
-    """Return what Python's own reader makes of a line; it takes halves of surrogates, NaN, and large numbers."""
+    """Parse a line with Python's slower parser, which accepts lone surrogates, NaN and large integers."""
     try:
-        # Told to be text, since json.loads would look at bytes for an encoding each time.
+        # Decode first, because json.loads would detect the encoding of bytes each time.
         return json.loads(line.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "surrogatepass"))
     except json.JSONDecodeError as error:
         raise DocumentError(f"this is not JSON: {error.msg}, at character {error.colno}") from None
     except RecursionError:
         raise DocumentError("this is nested too deep to be read") from None
     except ValueError as error:
-        # No UTF-8, or a number of thousands of digits.
+        # Invalid UTF-8, or a number of thousands of digits.
         raise DocumentError(str(error)) from None
 
 
@@ -195,7 +226,7 @@ def _object(value: object) -> dict[str, object]:
 
 
 def _line(values: object) -> bytes:
-    # Halves of surrogate pairs are no UTF-8, and are escaped as they came.
+    # Lone surrogates cannot be encoded in UTF-8, so they are escaped as in the input.
     told = json.dumps(values, ensure_ascii=False)
     try:
         return told.encode()

@@ -1,62 +1,108 @@
-"""Compressed files: gzip, bzip2, xz and Zstandard, unpacked and packed again while they are read and written."""
+"""Compression: reads and writes gzip, bzip2, xz and Zstandard as streams, with a limit on expansion."""
 
 from __future__ import annotations
 
 import io
 import lzma
 import re
+import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import IO, Any
 
 import zstandard
 
+from whorl.ingest.limits import file_limits
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
 from whorl.ingest.rows.row import Added, Decide, Format, Row, Span
 
-#: How compressed files begin, and the module that reads them.
+#: First bytes of compressed files, and the module that reads them.
 _MARKS = {rb"\x1f\x8b\x08": "gzip", rb"BZh[1-9]1AY&": "bz2", rb"\xfd7zXZ\0": "lzma", rb"\x28\xb5\x2f\xfd": "zstandard"}
 _BUFFER = 1 << 18
-#: What Zstandard unpacks at once: a frame of nothing but blanks becomes thirty thousand times as long.
+#: Compressed bytes that Zstandard unpacks at a time: a frame of blanks expands thirty thousand times.
 _PACKED_AT_ONCE = 1 << 12
+#: Unpacked size, and factor of expansion, above which limits apply; even uniform text reaches a factor of 100 only.
+_HARMLESS, _MOST_TIMES = 1 << 24, 200
 
 
 def packing_of(head: bytes) -> str:
-    """Return the module that unpacks a file which begins with these bytes; "" for one that is not compressed."""
+    """Return the module that unpacks a file with these first bytes; "" for a file that is not compressed."""
     return next((module for mark, module in _MARKS.items() if re.match(mark, head)), "")
+
+
+class Expansion:
+    """Limit on the expansion of a file, in bytes and in reading time.
+
+    Attributes:
+        size: Unpacked bytes so far.
+
+    Args:
+        packed_size: Returns the size of the file, or of the part read so far.
+    """
+
+    def __init__(self, packed_size: Callable[[], int]) -> None:
+        self._packed_size, self.size, self._begun = packed_size, 0, time.thread_time()
+
+    def add(self, size: int) -> None:
+        """Count unpacked bytes.
+
+        Raises:
+            UnreadRowsError: The file expands too much.
+        """
+        self.size += size
+        if self.size <= _HARMLESS or self.size <= _MOST_TIMES * self._packed_size():
+            return
+        limits = file_limits()
+        if self.size > limits.memory_bytes:
+            raise UnreadRowsError(
+                f"it unpacks to more than {_MOST_TIMES} times its size and more than {limits.memory_bytes:,} bytes "
+                "(setting file_memory_bytes)"
+            )
+        if time.thread_time() - self._begun > limits.seconds:
+            raise UnreadRowsError(
+                f"it unpacks to more than {_MOST_TIMES} times its size, and reading that took longer than "
+                f"{limits.seconds:.3g} seconds (setting file_timeout)"
+            )
 
 
 @contextmanager
 def unpacked(opened: IO[bytes], module: str) -> Iterator[IO[bytes]]:
-    """Open what is in a compressed file, from its beginning.
+    """Open the content of a compressed file, from its beginning.
 
     Raises:
-        UnreadRowsError: It cannot be unpacked to its end.
+        UnreadRowsError: The file cannot be unpacked to its end, or expands too much.
     """
     opened.seek(0)
+    expansion = Expansion(opened.tell)
     try:
-        with _Zstandard(opened) if module == "zstandard" else _Stepwise(import_module(module).open(opened)) as stream:
+        packed = import_module(module)
+        stream = _Zstandard(opened, expansion) if module == "zstandard" else _Stepwise(packed.open(opened), expansion)
+        with stream:
             yield io.BufferedReader(stream, _BUFFER)
     except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
         raise UnreadRowsError(f"this cannot be unpacked completely: {error}") from error
 
 
 class _Stepwise(io.RawIOBase):
-    """What is unpacked, as far as it goes: a larger read would lose what comes right before an error."""
+    """Unpacked stream that returns short reads: a full read would lose the data before an error."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, expansion: Expansion) -> None:
         super().__init__()
-        self._stream = stream
+        self._stream, self._expansion = stream, expansion
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         part = self._stream.read1(len(buffer))
+        self._expansion.add(len(part))
         buffer[: len(part)] = part
         return len(part)
+
+    def tell(self) -> int:
+        return self._expansion.size
 
     def close(self) -> None:
         self._stream.close()
@@ -64,13 +110,16 @@ class _Stepwise(io.RawIOBase):
 
 
 class _Zstandard(io.RawIOBase):
-    """What is in frames of Zstandard; unlike its library's own stream it notices that the last one was cut."""
+    """Zstandard stream; unlike its library's own stream it detects a truncated last frame."""
 
-    def __init__(self, packed: IO[bytes]) -> None:
+    def __init__(self, packed: IO[bytes], expansion: Expansion) -> None:
         super().__init__()
-        # Large windows are what the program's --long makes.
+        self._expansion = expansion
+        # The program's option --long creates large windows.
         self._unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 31)
-        self._packed, self._frame, self._rest, self._ahead = packed, self._unpacker.decompressobj(), b"", b""
+        self._packed, self._frame, self._rest = packed, self._unpacker.decompressobj(), b""
+        #: Unpacked bytes not read yet; a memoryview, because slicing bytes would copy them.
+        self._ahead = memoryview(b"")
         self._is_within = False
 
     def readable(self) -> bool:
@@ -79,7 +128,7 @@ class _Zstandard(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             while not self._ahead and (part := self._rest or self._packed.read(_PACKED_AT_ONCE)):
-                self._ahead, self._is_within = self._frame.decompress(part), True
+                self._ahead, self._is_within = memoryview(self._frame.decompress(part)), True
                 self._rest = b""
                 if self._frame.eof:
                     self._rest, self._frame = self._frame.unused_data, self._unpacker.decompressobj()
@@ -89,16 +138,21 @@ class _Zstandard(io.RawIOBase):
         if not self._ahead and self._is_within:
             raise EOFError("the file ends within a frame of Zstandard")
         size = min(len(buffer), len(self._ahead))
+        # Counted where it is read, so that the time of its reader counts too.
+        self._expansion.add(size)
         buffer[:size], self._ahead = self._ahead[:size], self._ahead[size:]
         return size
 
+    def tell(self) -> int:
+        return self._expansion.size
+
 
 class Packed:
-    """A format in a compressed file.
+    """A format inside a compressed file.
 
     Args:
-        inner: The format.
-        module: What unpacks it.
+        inner: The format inside.
+        module: Module that unpacks it.
     """
 
     def __init__(self, inner: Format, module: str) -> None:

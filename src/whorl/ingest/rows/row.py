@@ -1,4 +1,4 @@
-"""Rows of files that hold many, and what a format of such files does: read them, and write those that stay."""
+"""Rows of files, and the protocol of file formats: reading rows, and rewriting the kept ones."""
 
 from __future__ import annotations
 
@@ -11,51 +11,57 @@ from whorl.ingest.rows.columns import Columns
 
 T = TypeVar("T")
 
-#: Rows that are read, or decided about, at once.
+#: Number of rows read, or decided about, at a time.
 AT_ONCE = 512
-#: Bytes of a row that is still read: one that has no end would fill the memory.
+#: Maximum size of a row in bytes; an endless row would fill the memory.
 MOST_BYTES = 100_000_000
+#: Approximate memory of the rows passed on at a time, in bytes.
+_GROUP_BYTES = 8_000_000
+#: Memory of a cell in addition to its characters, in bytes.
+CELL_BYTES = 72
 
 
 class File(Protocol):
-    """A file to read, wherever it is; a `Path` is one."""
+    """A local or remote file; a `Path` is one."""
 
     @property
     def name(self) -> str:
-        """Its name, without the folders."""
+        """Name of the file, without folders."""
 
     def as_posix(self) -> str:
-        """Return what it is known by."""
+        """Return the name for ids and messages."""
 
     def open(self, mode: Any) -> Any:
-        """Open it."""
+        """Open the file."""
 
 
 class Row(NamedTuple):
     """A row of a file.
 
     Attributes:
-        number: Its place, from 1 on.
-        kind: What is counted: "line", "row", "record" or "document".
-        values: What stands in its columns, or why that cannot be read.
+        number: Its number, from 1 on.
+        kind: Unit of the number: "line", "row", "record" or "document".
+        values: Values by column, or the error in reading them.
+        weight: Approximate memory in bytes.
     """
 
     number: int
     kind: str
     values: Mapping[str, object] | DocumentError
+    weight: int = 0
 
     @property
     def place(self) -> str:
-        """Its place in words, such as "line 17"."""
+        """Position in words, such as "line 17"."""
         return f"{self.kind} {self.number}"
 
 
 class Span(NamedTuple):
-    """A stretch of a file that can be read by itself.
+    """A part of a file that can be read independently.
 
     Attributes:
-        begin: Where it begins, in whatever its format counts: bytes, or groups of rows.
-        end: Where it ends.
+        begin: Start, in the unit of the format: bytes, or row groups.
+        end: End, exclusive.
         before: Rows, or lines, before it.
     """
 
@@ -64,31 +70,31 @@ class Span(NamedTuple):
     before: int
 
 
-#: Takes the bytes of a page, and a name that tells what they are where they do not; returns its text.
+#: Function from the bytes of a page, and a name for content that is ambiguous, to its text.
 Extract: TypeAlias = Callable[[bytes, PurePath], str]
-#: The columns that can be added to rows: their names and types.
+#: Names and types of columns that can be added to rows.
 Added: TypeAlias = Mapping[str, type[str] | type[bool] | type[float]]
-#: Takes some rows, and returns for each what stands in its added columns, or None where the row is left out.
+#: Function from rows to the values of their added columns; None for a row to remove.
 Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | None]]
 
 
-def portions(
-    rows: Iterable[T], most: int = AT_ONCE, is_enough: Callable[[T], bool] = lambda row: False
-) -> Iterator[list[T]]:
-    """Yield rows in groups; where reading ends with an error, those before it first.
+def portions(rows: Iterable[T], weight: Callable[[T], int], most: int = AT_ONCE) -> Iterator[list[T]]:
+    """Yield rows in groups; if reading fails, yield the rows before the error first.
 
     Args:
-        rows: Any number.
-        most: How many there are in a group at most.
-        is_enough: Whether a group ends with a row.
+        rows: Any number of rows.
+        weight: Returns the memory of a row in bytes; a group ends when its rows exceed a limit together.
+        most: Maximum number of rows in a group.
     """
     group: list[T] = []
+    taken = 0
     try:
         for row in rows:
             group.append(row)
-            if len(group) == most or is_enough(row):
+            taken += weight(row)
+            if len(group) == most or taken > _GROUP_BYTES:
                 yield group
-                group = []
+                group, taken = [], 0
     except Exception:
         yield group
         raise
@@ -96,7 +102,7 @@ def portions(
 
 
 class Format(Protocol):
-    """A format of files that hold many rows.
+    """A format of files with many rows.
 
     Attributes:
         takes_columns: Whether columns can be added to its rows.
@@ -105,25 +111,26 @@ class Format(Protocol):
     takes_columns: bool
 
     def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
-        """Yield the stretches of a file that several processes may read; None for one that goes from end to end."""
+        """Yield the parts of a file that several processes can read; a single None for an indivisible file."""
 
     def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
-        """Yield the rows of a file, or of a stretch of it, with the columns that are wanted.
+        """Yield the rows of a file, or of a part of it, with the requested columns.
 
         Raises:
-            UnreadRowsError: The file cannot be read, or not to its end, or lacks a column.
+            UnreadRowsError: The file cannot be read to its end, or lacks a column.
         """
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
-        """Write the rows that stay, in the same format and with all their columns.
+        """Write the kept rows, in the same format and with all their columns.
 
         Args:
-            opened: The file that is read.
-            out: Where to write.
-            columns: What `decide` wants to know of rows.
-            decide: Which rows stay.
-            added: The columns that it adds; those of the same names are replaced, the text in its place.
+            opened: The file to read.
+            out: The file to write.
+            columns: Columns that `decide` needs.
+            decide: Chooses the rows to keep.
+            added: The columns that `decide` adds; they replace columns of the same names, and a text column keeps its
+                position.
 
         Raises:
-            UnreadRowsError: As of `rows`.
+            UnreadRowsError: As in `rows`.
         """

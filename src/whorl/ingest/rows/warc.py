@@ -1,4 +1,4 @@
-"""Web archives: pages in WARC, and texts in WET, which is WARC of conversions."""
+"""Web archives: pages in WARC files, and texts in WET files, which are WARC files of conversions."""
 
 from __future__ import annotations
 
@@ -11,28 +11,35 @@ from pathlib import PurePath
 from typing import IO, Any
 
 from warcio.archiveiterator import ArchiveIterator
-from warcio.bufferedreaders import BufferedReader, ChunkedDataReader
-from warcio.exceptions import ArchiveLoadFailed
+from warcio.bufferedreaders import ChunkedDataReader, DecompressingBufferedReader
 from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException
 
+from whorl.addresses import public_address
 from whorl.errors import DocumentError
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
+from whorl.ingest.rows.packing import Expansion
 from whorl.ingest.rows.row import MOST_BYTES, Added, Decide, Extract, Row, Span, portions
 
-#: Records that are decided about at once: a page is larger than a row.
+#: Number of records decided about at a time: a page is larger than a row.
 _AT_ONCE = 16
 _READ_AT_ONCE = 1 << 16
-#: Which records are documents, and what of these is: the others, requests and metadata, stay with the rest.
+#: Maximum size of a header, and of blank lines, in bytes. warcio's reader splits a line at a length between the two
+#: others.
+_MOST_HEADER, _LEAST_LINE, _MOST_LINE = 1_000_000, 65_536, 1 << 20
+#: Types of records that are documents; others, such as requests and metadata, are always kept.
 _TYPES = ("response", "resource", "conversion")
+#: Values of zlib's `wbits` for HTTP's content encodings; servers send deflate with and without zlib's header.
+_WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
+_GZIP = b"\x1f\x8b"
 _SUFFIXES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt"}
 
 
 class Warc:
-    """Records of the web; a document is a page with its text, known by its record's id, with its address as its name.
+    """Web archive; each page is a document, with its record's id as id and its address as name.
 
     Args:
-        extract: Makes text of pages.
-        is_packed: Whether each record is compressed, as they are in `.warc.gz`.
+        extract: Extracts the text of pages.
+        is_packed: Whether each record is compressed, as in `.warc.gz`.
     """
 
     takes_columns = False
@@ -51,7 +58,7 @@ class Warc:
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
         if added:
             raise DocumentError("a web archive has no columns that could be added")
-        for some in portions(self._records(opened), _AT_ONCE):
+        for some in portions(self._records(opened), lambda each: len(each[2]), _AT_ONCE):
             rows = [self._row(*each) for each in some]
             told = iter(decide([row for row in rows if row is not None]))
             for row, (_, record, raw) in zip(rows, some, strict=True):
@@ -59,10 +66,10 @@ class Warc:
                     self._write(out, record.rec_headers.to_bytes() + raw + b"\r\n\r\n")
 
     def _records(self, opened: IO[bytes]) -> Iterator[tuple[int, Any, bytes]]:
-        """Yield each record with its number, from 1 on, and what it holds as it stands there."""
-        stream = _Unpacked(fileobj=opened) if self._is_packed else opened
+        """Yield each record with its number, from 1 on, and its raw content."""
+        stream = _Unpacked(opened) if self._is_packed else opened
         with _failures():
-            for number, record in enumerate(ArchiveIterator(stream, no_record_parse=True), start=1):
+            for number, record in enumerate(_archive(stream), start=1):
                 raw = _all_of(record.raw_stream)
                 if len(raw) < int(record.rec_headers.get_header("Content-Length") or 0):
                     raise EOFError(f"record {number} is cut")
@@ -76,7 +83,7 @@ class Warc:
             packed.write(record)
 
     def _row(self, number: int, record: Any, raw: bytes) -> Row | None:
-        """Return the row of a record, None where it is no document."""
+        """Return the row of a record; None if the record is not a document."""
         if record.rec_type not in _TYPES:
             return None
         try:
@@ -88,42 +95,107 @@ class Warc:
         except DocumentError as error:
             return Row(number, "record", error)
         head = record.rec_headers.get_header
-        address = head("WARC-Target-URI") or ""
+        address = public_address(head("WARC-Target-URI") or "")
         values = {
             "id": head("WARC-Record-ID"), "text": text, "name": address, "url": address,
             "date": head("WARC-Date"), "content_type": kind,
         }  # fmt: skip
-        return Row(number, "record", values)
+        return Row(number, "record", values, len(raw) + len(text))
 
 
 class _Unpacked(GzipFile):
-    """Records one after the other; where the file was cut, warcio would take the end of it for the end of all."""
+    """Unpacked records; it raises for a truncated file, which warcio would treat as a complete one."""
+
+    def __init__(self, opened: IO[bytes]) -> None:
+        super().__init__(fileobj=opened)
+        self._expansion = Expansion(opened.tell)
 
     def read(self, size: int | None = -1) -> bytes:
         try:
-            return super().read(size)
+            part = super().read(size)
         except EOFError as error:
             raise OSError(str(error)) from error
+        self._expansion.add(len(part))
+        return part
+
+
+class _Reader(DecompressingBufferedReader):  # type: ignore[misc]
+    """warcio's reader, with limits on the length of a header line and on blank lines between records."""
+
+    _blank = 0
+
+    def readline(self, length: int | None = None) -> bytes:
+        line: bytes = super().readline(length or _MOST_LINE)
+        if len(line) >= _MOST_LINE or (len(line) > _LEAST_LINE and not line.endswith(b"\n")):
+            raise UnreadRowsError(f"a line of a record's header has more than {_LEAST_LINE:,} bytes")
+        self._blank = 0 if line.strip() else self._blank + len(line)
+        if self._blank > _MOST_HEADER:
+            raise UnreadRowsError(f"there are more than {_MOST_HEADER:,} bytes of blank lines between two records")
+        return line
+
+
+class _HeaderParser(StatusAndHeadersParser):  # type: ignore[misc]
+    """warcio's header parser, with a limit on the total length of a header."""
+
+    def parse(self, stream: Any, full_statusline: Any = None) -> Any:
+        return super().parse(_HeaderLines(stream), full_statusline)
+
+
+class _HeaderLines:
+    """The lines of a header, up to a total length."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._left = stream, _MOST_HEADER
+
+    def readline(self) -> bytes:
+        """Return the next line."""
+        line: bytes = self._stream.readline()
+        self._left -= len(line)
+        if self._left < 0:
+            raise DocumentError(f"a header has more than {_MOST_HEADER:,} bytes")
+        return line
+
+
+def _archive(stream: Any) -> ArchiveIterator:
+    archive = ArchiveIterator(stream, no_record_parse=True)
+    archive.reader = _Reader(archive.fh, block_size=_READ_AT_ONCE)
+    archive.loader.warc_parser = _HeaderParser(archive.loader.WARC_TYPES)
+    return archive
 
 
 def _content(record: Any, raw: bytes) -> tuple[bytes, str]:
-    """Return the page in a record, and its type."""
+    """Return the page in a record, and its media type."""
     head = record.rec_headers.get_header
     if record.rec_type != "response":
         return raw, head("Content-Type") or ""
     stream = io.BytesIO(raw)
     try:
-        answer = StatusAndHeadersParser(["HTTP/"]).parse(stream)
+        answer = _HeaderParser(["HTTP/"]).parse(stream)
     except (StatusAndHeadersParserException, EOFError):
         raise DocumentError("this response is no answer of HTTP") from None
-    packing = (answer.get_header("Content-Encoding") or "").strip().lower() or None
-    if packing == "identity":
-        packing = None
-    if packing is not None and packing not in BufferedReader.get_supported_decompressors():
-        raise DocumentError(f"this response is packed as {packing!r:.40}, which is not read")
     is_chunked = (answer.get_header("Transfer-Encoding") or "").lower() == "chunked"
-    reader = (ChunkedDataReader if is_chunked else BufferedReader)(stream, decomp_type=packing)
-    return _all_of(reader), answer.get_header("Content-Type") or ""
+    body = _all_of(ChunkedDataReader(stream) if is_chunked else stream)
+    packing = (answer.get_header("Content-Encoding") or "").strip().lower()
+    return _unpacked_body(body, packing), answer.get_header("Content-Type") or ""
+
+
+def _unpacked_body(body: bytes, packing: str) -> bytes:
+    """Return the decoded body of a response; unchanged if it is not encoded as its header claims."""
+    if packing in ("", "identity"):
+        return body
+    if packing not in _WINDOWS:
+        raise DocumentError(f"this response is packed as {packing!r:.40}, which is not read")
+    for window in _WINDOWS[packing]:
+        try:
+            unpacked = zlib.decompressobj(window).decompress(body, MOST_BYTES + 1)
+        except zlib.error:
+            continue
+        if len(unpacked) > MOST_BYTES:
+            raise DocumentError(f"this response unpacks to more than {MOST_BYTES:,} bytes")
+        return unpacked
+    if body.startswith(_GZIP):
+        raise DocumentError("this response cannot be unpacked: it is damaged")
+    return body
 
 
 def _all_of(stream: Any) -> bytes:
@@ -140,5 +212,8 @@ def _all_of(stream: Any) -> bytes:
 def _failures() -> Iterator[None]:
     try:
         yield
-    except (ArchiveLoadFailed, EOFError, OSError, ValueError, zlib.error) as error:
+    except UnreadRowsError:
+        raise
+    except Exception as error:
+        # warcio raises Python's errors for missing or malformed header fields.
         raise UnreadRowsError(f"this web archive cannot be read, or not completely: {error!s:.200}") from error

@@ -1,0 +1,167 @@
+"""Remote files, read with fsspec; errors of its file systems become OSErrors without secrets."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import PurePosixPath
+from typing import IO, Any
+
+from whorl.addresses import public_address, public_text
+from whorl.errors import ParameterError, WhorlError
+
+#: Wildcards of patterns.
+PATTERN = "*?["
+#: Size of the read buffer in bytes.
+_BUFFER = 1 << 18
+
+
+class RemoteFile:
+    """A file read with fsspec.
+
+    Args:
+        system: The file system of fsspec.
+        path: Path of the file in it.
+        word: The address as given; its secrets are removed from messages.
+        size: Size in bytes; 0 if unknown.
+    """
+
+    def __init__(self, system: Any, path: str, word: str, size: int = 0) -> None:
+        self._system, self._path, self._word, self.size = system, path, word, size
+
+    @property
+    def name(self) -> str:
+        """Name of the file, without folders."""
+        return PurePosixPath(self.as_posix()).name
+
+    @property
+    def address(self) -> str:
+        """Address with login and signature, which alone may distinguish two files."""
+        return str(self._system.unstrip_protocol(self._path))
+
+    def as_posix(self) -> str:
+        """Return the address without login and signature, which is the document's id."""
+        return public_address(self.address)
+
+    def __str__(self) -> str:
+        return self.as_posix()
+
+    def open(self, mode: str) -> IO[bytes]:
+        """Open the file; a file that is not seekable is copied first."""
+        with self._failures():
+            opened = self._system.open(self._path, mode)
+            if _is_seekable(opened):
+                return io.BufferedReader(_Stream(opened, self), _BUFFER)
+            copied: IO[bytes] = tempfile.TemporaryFile(prefix="whorl-")  # noqa: SIM115 - the caller closes it
+            with opened:
+                shutil.copyfileobj(opened, copied)
+            copied.seek(0)
+            return copied
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        with failures(self._word, self.address):
+            yield
+
+
+class _Stream(io.RawIOBase):
+    """An opened fsspec file that raises OSErrors."""
+
+    def __init__(self, opened: Any, file: RemoteFile) -> None:
+        super().__init__()
+        self._opened, self._file = opened, file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with self._file._failures():
+            part = self._opened.read(len(buffer))
+        buffer[: len(part)] = part
+        return len(part)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        with self._file._failures():
+            return int(self._opened.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._opened.tell())
+
+    def close(self) -> None:
+        # Nothing was written, so errors lose no data.
+        with suppress(Exception):
+            self._opened.close()
+        super().close()
+
+
+def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
+    """Return the files of an address, by their paths below the folder, or below the fixed part of the pattern.
+
+    Raises:
+        ParameterError: fsspec is missing, or has no file system for the address.
+        OSError: The file system fails.
+    """
+    shown = public_address(word)
+    try:
+        import fsspec
+    except ImportError:
+        raise ParameterError(f"{shown} is an address; reading it needs more: pip install 'whorl[data]'") from None
+    try:
+        with failures(word):
+            system, path = fsspec.url_to_fs(word)
+    except OSError as error:
+        raise ParameterError(f"{shown} cannot be reached: {error}") from None
+    with failures(word):
+        base = _fixed(path, "*[" if _is_web(system) else PATTERN)
+        if base != path:
+            listed = system.glob(path, detail=True)
+        else:
+            # Check for a file first, because a web page is also a folder of its links.
+            is_file = system.isfile(path)
+            listed = {path: system.info(path)} if is_file else system.find(path, detail=True)
+        return {
+            _inside(str(name), base): RemoteFile(system, str(name), word, about.get("size") or 0)
+            for name, about in listed.items()
+            if about.get("type", "file") == "file"
+        }
+
+
+def _is_web(system: Any) -> bool:
+    protocols = [system.protocol] if isinstance(system.protocol, str) else system.protocol
+    return "http" in protocols
+
+
+def _fixed(path: str, pattern: str) -> str:
+    """Return the folders above the first part with a wildcard; the whole path without wildcards."""
+    parts = path.split("/")
+    fixed = next((at for at, part in enumerate(parts) if any(each in part for each in pattern)), len(parts))
+    return "/".join(parts[:fixed])
+
+
+def _inside(path: str, base: str) -> PurePosixPath:
+    below = path.removeprefix(base).lstrip("/") or path.rpartition("/")[2]
+    return PurePosixPath(public_address(below))
+
+
+@contextmanager
+def failures(*addresses: str) -> Iterator[None]:
+    """Turn any error of a file system into an OSError without the secrets of the addresses."""
+    try:
+        yield
+    except WhorlError:
+        raise
+    except Exception as error:
+        # File systems raise errors of their own libraries, and Python's errors for missing parts of an address.
+        text = " ".join(str(error).split()) or type(error).__name__
+        raise OSError(public_text(text, *addresses)) from None
+
+
+def _is_seekable(opened: Any) -> bool:
+    # A web page from a server without range requests claims to be seekable, but has no size.
+    return bool(opened.seekable()) and getattr(opened, "size", 0) is not None

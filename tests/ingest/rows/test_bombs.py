@@ -1,0 +1,176 @@
+"""Files made to exhaust memory or time: each causes one problem, and the next file is read.
+
+A child process reads them with little memory, so that a test fails instead of exhausting the machine.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+
+from tests.limited import whorl
+
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
+#: Address space of whorl and its libraries, plus the memory limit of the readers.
+MEMORY = 2_500_000_000
+LIMITS = {
+    "WHORL_FILE_MEMORY_BYTES": "200000000",
+    "WHORL_MAX_FILE_TEXT": "10000000",
+    "WHORL_FILE_TIMEOUT": "2",
+    # The compiled loops would map as much again.
+    "NUMBA_DISABLE_JIT": "1",
+}
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": zstandard.compress,
+}
+HEAD = b"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Record-ID: <a>\r\nContent-Type: text/plain\r\n"
+MANY = 220_000_000
+
+
+def page(head: bytes, body: bytes) -> bytes:
+    """Return a web archive of one response."""
+    content = b"HTTP/1.1 200 OK\r\n" + head + b"\r\n" + body
+    return (
+        b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <a>\r\nContent-Type: application/http\r\n"
+        b"Content-Length: %d\r\n\r\n%b\r\n\r\n" % (len(content), content)
+    )
+
+
+def repeated(begin: bytes, part: bytes, packer: Callable[[bytes], bytes] = gzip.compress, size: int = MANY) -> bytes:
+    """Return a compressed file of several members or frames that repeat one part."""
+    block = part * (2_000_000 // len(part))
+    return packer(begin) + packer(block) * (size // len(block))
+
+
+def columnar(write: Callable[[io.BytesIO, pa.Table], None]) -> bytes:
+    """Return a file of 512 rows that share one stored text of 16 MB: 8.4 GB when read."""
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 512, pa.int32()), pa.array(["x" * 16_400_000]))
+    out = io.BytesIO()
+    write(out, pa.table({"text": text}))
+    return out.getvalue()
+
+
+def write_arrow(out: io.BytesIO, table: pa.Table) -> None:
+    with pa.ipc.new_stream(out, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+
+
+def stream(column: pa.Array) -> bytes:
+    """Return an Arrow stream with one column of texts."""
+    out = io.BytesIO()
+    with pa.ipc.new_stream(out, pa.schema([("text", column.type)])) as writer:
+        writer.write_batch(pa.record_batch([column], names=["text"]))
+    return out.getvalue()
+
+
+def run_of(rows: int) -> bytes:
+    """Return an Arrow stream of 500 bytes whose only text fills many rows."""
+    return stream(pa.RunEndEncodedArray.from_arrays(pa.array([rows], pa.int32()), pa.array(["a b c d e f"])))
+
+
+def repeated_texts() -> bytes:
+    """Return an Arrow stream of 500 KB with 100,000 rows of the same text of 100 KB."""
+    return stream(pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), pa.array(["words " * 17_000])))
+
+
+def nulls_parquet() -> bytes:
+    """Return a small Parquet file of 20 million null texts."""
+    out = io.BytesIO()
+    pq.write_table(pa.table({"text": pa.nulls(20_000_000, pa.string())}), out, row_group_size=20_000_000)
+    return out.getvalue()
+
+
+#: Name, content and expected problem.
+BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
+    **{
+        f"line.csv.{suffix}": (
+            lambda packer=packer: repeated(b"id,text\n1,", b"words ", packer),  # type: ignore[misc]
+            "200 times its size",
+        )
+        for suffix, packer in PACKERS.items()
+    },
+    **{
+        f"line.jsonl.{suffix}": (
+            lambda packer=packer: repeated(b'{"text": "', b"words ", packer),  # type: ignore[misc]
+            "200 times its size",
+        )
+        for suffix, packer in PACKERS.items()
+    },
+    "dictionary.parquet": (
+        lambda: columnar(lambda out, table: pq.write_table(table, out, compression="zstd")),
+        "it asks for more memory than a file may take (setting file_memory_bytes)",
+    ),
+    "dictionary.arrow": (
+        lambda: columnar(write_arrow),
+        "it asks for more memory than a file may take (setting file_memory_bytes)",
+    ),
+    "runs.arrow": (lambda: run_of(2_000_000_000), "it has 2,000,000,000 rows in"),
+    "runs.arrow.gz": (lambda: gzip.compress(run_of(2_000_000_000)), "it has 2,000,000,000 rows in"),
+    "fewer-runs.arrow": (lambda: run_of(9_000_000), "200 times its size"),
+    "fewer-runs.arrow.zst": (lambda: zstandard.compress(run_of(9_000_000)), "200 times its size"),
+    "nulls.arrow": (lambda: stream(pa.nulls(2_000_000_000)), "it has 2,000,000,000 rows in"),
+    "nulls.parquet": (nulls_parquet, "it has 20,000,000 rows in"),
+    "repeated-text.arrow": (repeated_texts, "200 times its size"),
+    "quoted.csv.gz": (
+        lambda: repeated(b"id,text\n", b'1,"words\n",\n"a\n",'),
+        "200 times its size",
+    ),
+    "cells.csv": (lambda: b"id,text\n1" + b"," * 50_000_000, "more than 10,000,000 characters"),
+    "names.csv": (lambda: b"text," * 400_000 + b"\n", "the first line, which names the columns, has more than"),
+    "wide.csv.gz": (
+        lambda: repeated(b"text" + b"," * 400_000 + b"\n", b"," * 400_000 + b"\n"),
+        "200 times its size",
+    ),
+    "blank.jsonl.gz": (lambda: repeated(b"", b"\n"), "200 times its size"),
+    "blank.jsonl.zst": (lambda: zstandard.compress(bytes(1) + b"\n" * MANY), "200 times its size"),
+    "columns.jsonl.zst": (
+        lambda: zstandard.compress((b'{"text": "a", "b": "' + b"x" * 5_000_000 + b'"}\n') * 60),
+        "200 times its size",
+    ),
+    "lists.jsonl": (lambda: b'{"text": [' + b"[]," * 20_000_000 + b"[]]}", "may take more than 200,000,000 bytes"),
+    "array.json": (lambda: b"[" + b"{}," * 20_000_000 + b"{}]", "may take more than 200,000,000 bytes"),
+    "deep.jsonl": (lambda: b'{"text": ' + b"[" * 20_000_000, "this JSON of"),
+    "deep.json": (lambda: b"[{" + b'"a":[' * 1_000_00 + b"]", "this is not JSON"),
+    "header.warc.gz": (lambda: repeated(HEAD, b"A: b\r\n"), "a header has more than 1,000,000 bytes"),
+    "header-line.warc.gz": (lambda: repeated(HEAD + b"A: ", b"b"), "a line of a record's header has more than"),
+    "folded.warc.gz": (lambda: repeated(HEAD + b"A: b\r\n", b" b\r\n"), "a header has more than"),
+    "blank.warc.gz": (
+        lambda: repeated(HEAD + b"Content-Length: 0\r\n\r\n", b"\r\n"),
+        "more than 1,000,000 bytes of blank lines",
+    ),
+    "header.warc": (lambda: HEAD + b"A: b\r\n" * 1_000_000, "a header has more than"),
+    "page.warc": (
+        lambda: page(b"Content-Type: text/plain\r\nContent-Encoding: gzip\r\n", gzip.compress(bytes(MANY))),
+        "this response unpacks to more than",
+    ),
+    "page-header.warc": (lambda: page(b"A: b\r\n" * 5_000_000, b""), "a header has more than 1,000,000 bytes"),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb(name: str, tmp_path: Path) -> None:
+    """
+    The problem names the file and the limit; the following file is read.
+    """
+    make, told = BOMBS[name]
+    (tmp_path / name).write_bytes(make())
+    (tmp_path / "z.txt").write_text("one two three four five six seven", encoding="utf-8")
+    done = whorl(
+        MEMORY, "simhash", name, "z.txt", "--format", "tsv", "--text-column", "text", folder=tmp_path, env=LIMITS
+    )
+    assert "z.txt" in done.stdout, done.stderr[-2000:]
+    assert "Traceback" not in done.stderr, done.stderr[-2000:]
+    assert any(name in line and told in line for line in done.stderr.splitlines()), done.stderr[-2000:]
