@@ -1,4 +1,4 @@
-"""A store of copies."""
+"""Fixtures: a store of a text and its copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text too long for a complete sketch, copies of it, and an engine that notes what it is asked for."""
+"""A text too long for a complete sketch, copies of it, and an engine that records its calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WORDS = 6_000
 
 
 def texts() -> dict[str, str]:
-    """Return a text too long for a complete sketch, and copies of it with ever more words replaced."""
+    """Return a text too long for a complete sketch, and copies with different shares of its words replaced."""
     chance = random.Random(7)
     words = [f"w{chance.randrange(50_000)}" for _ in range(WORDS)]
     made = {"whole": words}
@@ -29,7 +29,7 @@ TEXTS = texts()
 
 
 class Watched(EmbeddedEngine):
-    """An engine that notes what it is asked for, and can move a candidate from one page to the next."""
+    """An engine that records its calls, and can shift the pages of candidates."""
 
     asked: list[str]
     shifted = False
@@ -40,12 +40,12 @@ class Watched(EmbeddedEngine):
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
         self.asked.append("candidates")
-        # As if a document had been stored meanwhile that stands before all others.
+        # The shift imitates a new document that was stored between two pages and sorts first.
         found = super().candidates(plan, start=max(0, start - self.shifted), rows=rows, in_order=in_order)
         return Candidates(found.total, found.found, ("somebody writes",))
 
 
 def jaccard(one: str, other: str) -> float:
-    """Return how alike two of the texts are, by plain sets."""
+    """Return the Jaccard similarity of two of the texts, by plain sets."""
     a, b = shingles(TEXTS[one]), shingles(TEXTS[other])
     return len(a & b) / len(a | b)

@@ -1,4 +1,4 @@
-"""Sketches of sources of any size, each with the same hashes every time."""
+"""Sketches of random sources of any size, the same in every run."""
 
 from __future__ import annotations
 

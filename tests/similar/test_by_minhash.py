@@ -1,4 +1,4 @@
-"""Calibrated search by MinHash tokens alone, where there are no sketches."""
+"""Calibrated search by MinHash tokens, for stores without sketches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from whorl.similar.sources import Sources
 
 def test_a_store_without_sketches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Where tokens can answer they do, by `similar` and by a calibrated FINGERPRINT, with the same warning.
+    Without sketches, `similar` and a calibrated FINGERPRINT search by tokens, with the same warning.
     """
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
     alone = store.similar("whole", threshold=20, rows=100)
@@ -33,7 +33,7 @@ def test_a_store_without_sketches(store: Store, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture
 def search(engine: Watched, monkeypatch: pytest.MonkeyPatch) -> MinHashSearch:
-    """The search for the whole text."""
+    """The search for the text "whole"."""
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
     made = search_for(Sources(engine, {}), "whole", Question(threshold=Fraction(1, 2)))
     assert isinstance(made, MinHashSearch)
@@ -42,7 +42,7 @@ def search(engine: Watched, monkeypatch: pytest.MonkeyPatch) -> MinHashSearch:
 
 def test_the_tokens_of_the_plan_are_asked_for(search: MinHashSearch, engine: Watched) -> None:
     """
-    Each once, of the buckets that the plan names and no other.
+    The look-up has the tokens of exactly the buckets in the plan, each once.
     """
     root = search.look_ups()
     assert isinstance(root, SharedTokens)
@@ -55,7 +55,8 @@ def test_the_tokens_of_the_plan_are_asked_for(search: MinHashSearch, engine: Wat
 @pytest.mark.slow
 def test_hits_are_near_the_truth(search: MinHashSearch) -> None:
     """
-    Well above the threshold all are found, well below none; the source and what was seen are left out.
+    Hits well above the threshold are all found, those well below are not; the source and documents already seen are
+    left out.
     """
     root = search.look_ups()
     assert root is not None
@@ -65,7 +66,7 @@ def test_hits_are_near_the_truth(search: MinHashSearch) -> None:
     truth = {name: jaccard("whole", name) for name in TEXTS}
     assert {name for name, share in truth.items() if share > 0.6} - {"whole", "copy 29"} <= ids
     assert all(truth[name] > 0.4 for name in ids)
-    # Intervals of 95 %, of which one in twenty may miss.
+    # About one in twenty of the 95 % intervals may miss.
     missed = [
         each.hit.id
         for each in batch.kept
@@ -76,7 +77,7 @@ def test_hits_are_near_the_truth(search: MinHashSearch) -> None:
 
 def test_a_text_without_shingles_asks_nothing(engine: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Nothing is found, and nothing fails.
+    A source without shingles finds nothing, and makes no request.
     """
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
     made = search_for(Sources(engine, {"given": "one two"}), "given", Question())

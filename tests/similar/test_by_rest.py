@@ -1,4 +1,4 @@
-"""A threshold that counts what is not common alone: what is found is what an exact comparison of all says."""
+"""Search with common text ignored: the hits are those of an exact comparison of all documents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from whorl.wire.similar import similar_values
 
 CHANCE = random.Random(71)
 FORM = words(CHANCE, 300)
-#: How much of the second and of the third of three forms is other than in the first.
+#: Share of changed words in the second and third of three filled forms.
 CHANGED = (0.0, 0.01, 0.05)
 METRICS = ("jaccard", "a_in_b", "b_in_a")
 LINE = "25"
@@ -47,7 +47,7 @@ DOCUMENTS = list(triples())
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """
-    Thirty-six filled forms, three of each: alike by the form, and by threes by what was filled in.
+    Thirty-six filled forms in groups of three: all share the form, and each group the filled-in text.
     """
     folder = tmp_path_factory.mktemp("by_rest") / "store"
     with Store(EmbeddedEngine(folder, passages=PassageScheme())) as opened:
@@ -70,8 +70,8 @@ def compared(store: Store) -> dict[str, dict[str, Comparison]]:
 @pytest.mark.parametrize("metric", METRICS)
 def test_hits_are_those_of_what_is_left(store: Store, compared: dict[str, dict[str, Comparison]], metric: str) -> None:
     """
-    As many of them are found as was asked for and none that is none, each told as the comparison of the two has it;
-    best first by what is left.
+    The search reaches the requested recall without a false hit; each hit has the numbers of the pairwise comparison,
+    and the order is that without common text.
     """
     wanted = found_of_them = 0
     for source, others in compared.items():
@@ -96,8 +96,8 @@ def test_hits_are_those_of_what_is_left(store: Store, compared: dict[str, dict[s
 
 def test_what_the_form_would_have_hidden(store: Store) -> None:
     """
-    A form of which few words are filled in has nine tenths of itself in every other, and without the form nothing in
-    any but the one that has these words.
+    A form with few filled-in words shares nine tenths with every other form; with the form ignored, it matches only the
+    one with the same words.
     """
     source = " ".join([*DOCUMENTS[3].text.split()[:30], *FORM])
     rest = store.similar(source=source, metric="a_in_b", threshold=90, common_above=LINE, ignore_common=True)
@@ -112,7 +112,7 @@ def test_what_the_form_would_have_hidden(store: Store) -> None:
 
 def test_within_other_queries(store: Store) -> None:
     """
-    A calibrated FINGERPRINT finds the same, and the source itself.
+    A calibrated FINGERPRINT finds the same hits and the source itself.
     """
     alone = store.similar("01-0", threshold=40, common_above=LINE, ignore_common=True)
     page = store.search("FINGERPRINT:01-0_40", calibrated=True, common_above=LINE, ignore_common=True)
@@ -127,7 +127,7 @@ def test_within_other_queries(store: Store) -> None:
 
 def test_what_is_told(store: Store) -> None:
     """
-    How much of the source counts, what is looked for, and what is promised.
+    The page reports the size of the uncommon part of the source, the plan and the promise.
     """
     page = store.similar("02-0", threshold=50, common_above=LINE, ignore_common=True)
     assert isinstance(page.plan, RestPlan)
@@ -149,7 +149,7 @@ def test_what_is_told(store: Store) -> None:
 
 def test_more_than_can_be_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Those with most in common are read, and the total is told to be projected.
+    If not all candidates can be read, those with most in common are, and the total is marked as projected.
     """
     monkeypatch.setattr(by_rest, "MOST_READ", 1)
     page = store.similar("02-0", threshold=20, common_above=LINE, ignore_common=True)
@@ -163,7 +163,7 @@ def test_more_than_can_be_read(store: Store, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_cannot_be_asked(store: Store, tmp_path: Path) -> None:
     """
-    Nothing that says what is common, tokens and bands, and documents without sketches or a source without a text.
+    Errors: no definition of common text, tokens and bands, and a store without passages. Named texts need no passages.
     """
     with pytest.raises(ParameterError, match="needs common_above or boilerplate to say which text is common"):
         store.similar("00-0", ignore_common=True)

@@ -1,4 +1,4 @@
-"""Candidates by the tokens of sketches, each verified; of short texts everything is known, as plain sets have it."""
+"""Search by sketch tokens with verification; for short texts the result is exact, as plain sets show."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from whorl.similar.sources import Sources
 
 DOCUMENTS = family_documents(25, seed=5, longest=60)
 SHINGLES = {each.id: shingles(each.text) for each in DOCUMENTS}
-#: The ones whose copies are many, and one that is too short.
+#: The documents with the most overlapping ones.
 SOURCES = sorted(SHINGLES, key=lambda name: -sum(bool(SHINGLES[name] & other) for other in SHINGLES.values()))[:6]
 
 
@@ -52,7 +52,7 @@ def search(engine: EmbeddedEngine, reference: str, question: Question) -> Sketch
 @pytest.mark.parametrize("percent", [20, 50, 80, 100])
 def test_short_texts_are_found_exactly(engine: EmbeddedEngine, metric: Metric, percent: int) -> None:
     """
-    All that reach the threshold and no others, each with its share, without the source itself.
+    Short texts: exactly the documents at or above the threshold are found, with exact shares, without the source.
     """
     for name in SOURCES:
         own, found = SHINGLES[name], verify(search(engine, name, Question(metric, Fraction(percent, 100), Fraction(1))))
@@ -68,8 +68,8 @@ def test_short_texts_are_found_exactly(engine: EmbeddedEngine, metric: Metric, p
 @pytest.mark.parametrize("metric", METRICS)
 def test_what_the_engine_is_asked(engine: EmbeddedEngine, metric: Metric) -> None:
     """
-    One question for each range of sizes, of tokens of the source alone; the ranges have no gap, and only where a hit
-    may be of any size the last has no end, since larger documents may have come.
+    The look-up has one clause for each range of sizes, with tokens of the source only. The ranges have no gaps; the
+    last one is open only if hits may have any size, since larger documents may have been added.
     """
     name = max(SHINGLES, key=lambda each: len(SHINGLES[each]))
     root = search(engine, name, Question(metric)).look_ups()
@@ -88,7 +88,7 @@ def test_what_the_engine_is_asked(engine: EmbeddedEngine, metric: Metric) -> Non
 
 def test_a_text_without_shingles_asks_nothing(engine: EmbeddedEngine) -> None:
     """
-    Neither does one that nothing in the store is large enough to contain.
+    A source without shingles makes no look-up, nor does one too large to be contained in any document.
     """
     assert search(engine, "given", Question()).look_ups() is None
     huge = Sources(engine, {"huge": " ".join(f"w{at}" for at in range(10_000))})
@@ -101,7 +101,8 @@ def test_candidates_that_lost_their_sketch_are_passed_over(
     engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Their document was replaced meanwhile; they were seen, and those that were seen already come no more.
+    A candidate whose sketch is missing because its document was replaced counts as seen but is no hit; candidates
+    already seen are not returned again.
     """
     made = search(engine, SOURCES[0], Question())
     root = made.look_ups()
@@ -122,7 +123,7 @@ def test_candidates_that_lost_their_sketch_are_passed_over(
 
 
 class Dear(EmbeddedEngine):
-    """An engine whose look-ups are dear, and which notes how many candidates it was asked for."""
+    """An engine with expensive look-ups, which records the requested numbers of candidates."""
 
     rows: list[int]
 
@@ -137,8 +138,8 @@ class Dear(EmbeddedEngine):
 
 def test_boilerplate_is_asked_about_with_more_tokens(tmp_path: Path) -> None:
     """
-    Half of 300 texts have a fifth in common that has many of their smallest hashes, so that of few tokens they all are
-    candidates: then all tokens are asked, no more than a hundred candidates came in vain, and copies are found.
+    Half of 300 texts share a fifth that holds many of their smallest hashes, so a look-up of few tokens makes them all
+    candidates. The search then looks up all tokens, after at most a hundred useless candidates, and finds the copies.
     """
     words: dict[str, list[str]] = {}
     for number in range(300):

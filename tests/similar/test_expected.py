@@ -1,4 +1,4 @@
-"""What is to be expected of a plan: by exact sums, and by hand."""
+"""Expected recall and false positives of a plan, compared with exact sums and calculations by hand."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from whorl.similar.plan import make_plan
 @pytest.mark.parametrize(("tokens", "recall"), [(3, 1 - 120 / 1140), (1, 0.5)])
 def test_best_effort_says_what_it_reaches(tokens: int, recall: float) -> None:
     """
-    Of 20 shingles few are below the bound of level 3: half of them shared are met too rarely, by hand
-    1 - (10 over 3) / (20 over 3) = 1 - 120/1140. With 3 tokens 95 % take 12 shared ones: 4.9 % are missed by
-    (8 over 3) / (20 over 3).
+    Few of 20 shingles are below the bound of level 3, so half of them shared is not found reliably: by hand, 1 - (10
+    over 3) / (20 over 3) = 1 - 120/1140. With 3 tokens, a recall of 95 % takes 12 shared shingles: (8 over 3) / (20
+    over 3) = 4.9 % are missed.
     """
     hashes = np.r_[np.arange(tokens), SCHEME.bound(1) + np.arange(20 - tokens)].astype(np.uint64)
     plan = make_plan(
@@ -40,8 +40,8 @@ def test_best_effort_says_what_it_reaches(tokens: int, recall: float) -> None:
 @pytest.mark.parametrize("phases", [1, 2])
 def test_false_positives_are_those_of_the_search(metric: Metric, size: int, phases: Literal[1, 2]) -> None:
     """
-    Summed over all that a document of the nearest size, below the threshold, can share: what `is_candidate` lets
-    through, and at most what the second phase keeps.
+    The false positive rate is the sum over all overlaps of a document of the nearest size, below the threshold, that
+    `is_candidate` accepts; the second phase keeps at most its own share.
     """
     source = source_of(size)
     plan = make_plan(source, metric, Fraction(4, 10), Fraction(9, 10), phases=phases, largest_size=40_000)

@@ -1,4 +1,4 @@
-"""Hits and their order, and how many there are where not all candidates were verified."""
+"""Hits, their scores and order, and projected totals."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from whorl.similar.hits import Found, Verified, best_first, exact_estimate, scor
 
 
 def found(name: str, shared: int) -> Found:
-    """Return a document of 30 shingles that shares some with a source of 20."""
+    """Return a hit of 30 shingles that shares `shared` with a source of 20."""
     return scored(Hit(name, "", 0.0), exact_estimate(20, 30, shared), Metric.JACCARD)
 
 
 def test_what_was_counted_is_exact() -> None:
     """
-    Both ends of each interval are the share itself.
+    The interval of an exact estimate is a single value.
     """
     estimate = exact_estimate(20, 30, 10)
     assert estimate.low == estimate.shares == estimate.high == Shares(10 / 40, 10 / 20, 10 / 30)
@@ -28,7 +28,7 @@ def test_what_was_counted_is_exact() -> None:
 )
 def test_scores_are_percentages_of_the_metric(metric: Metric, score: float) -> None:
     """
-    To four decimals; 7 of 43, 20 and 30.
+    Scores have four decimals: 7 of 43, 20 and 30.
     """
     hit = Hit("a", "name", 512.0, shared_tokens=3)
     assert scored(hit, exact_estimate(20, 30, 7), metric).hit == Hit("a", "name", score, 3)
@@ -36,7 +36,7 @@ def test_scores_are_percentages_of_the_metric(metric: Metric, score: float) -> N
 
 def test_the_best_come_first() -> None:
     """
-    Equal ones by their ids, code point by code point.
+    Hits are ordered by score, then by the code points of their ids.
     """
     hits = [found("b", 10), found("é", 20), found("a", 10), found("Z", 10), found("c", 11)]
     assert [each.hit.id for each in best_first(hits)] == ["é", "c", "Z", "a", "b"]
@@ -49,7 +49,7 @@ def test_the_best_come_first() -> None:
 )
 def test_projected_totals(kept: int, candidates: int, seen: int, is_whole: bool, projected: int) -> None:
     """
-    Of those that were verified three quarters are hits, so about three quarters of all are.
+    The share of hits among the verified candidates is projected to all candidates.
     """
     verified = Verified(tuple(found(str(number), 10) for number in range(kept)), candidates, seen)
     assert (verified.is_whole, verified.projected) == (is_whole, projected)

@@ -1,4 +1,4 @@
-"""What hits share with a source: from sketches, and from tokens where there are none."""
+"""Estimated shares of hits with a source: from sketches, or from tokens without them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def true_shares(one: str, other: str) -> Shares:
 
 def test_shares_are_those_of_the_shingles(engine: EmbeddedEngine) -> None:
     """
-    With complete sketches exactly, of a document and of a given text alike; the source shares all with itself.
+    With complete sketches the shares are exact, for a document and for a given text; a source shares everything with
+    itself.
     """
     sources = Sources(engine, {"given": TEXTS["half"]})
     for source, text in (("half", TEXTS["half"]), ("given", TEXTS["half"])):
@@ -61,7 +62,7 @@ def test_shares_are_those_of_the_shingles(engine: EmbeddedEngine) -> None:
 
 def test_tokens_tell_roughly(engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Where documents have no sketches the truth lies in an interval around the likeliest shares.
+    Without sketches the true shares lie in an interval around the likeliest ones.
     """
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
     found = measure(Sources(engine, {}), "half", ["whole", "half", "far"])
@@ -79,7 +80,7 @@ def test_tokens_tell_roughly(engine: EmbeddedEngine, monkeypatch: pytest.MonkeyP
 
 def test_tokens_of_other_schemes_tell_too_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Where a bucket may be empty or hold several, shared tokens are counted and no share is made of them.
+    If buckets may be empty or hold several tokens, shared tokens are counted but not converted to shares.
     """
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
     with store(tmp_path / "other", Scheme(bucket_count=16, hash_set_size=2)) as engine:
@@ -91,6 +92,6 @@ def test_tokens_of_other_schemes_tell_too_little(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(("source", "ids"), [("gone", ["half"]), ("short", ["half"]), ("half", []), ("half", ["gone"])])
 def test_nothing_to_measure(engine: EmbeddedEngine, source: str, ids: list[str]) -> None:
     """
-    A source that is not there or too short, and hits that are gone.
+    An unknown or too short source, and deleted hits, have no measurements.
     """
     assert measure(Sources(engine, {}), source, ids) == {}

@@ -1,4 +1,4 @@
-"""Plans for stock tokens: which are asked, and what is promised, as simulated and by brute force."""
+"""Plans for MinHash tokens: chosen buckets and promised recall, checked by simulation and by hand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ HALF, MOST = Fraction(1, 2), Fraction(9, 10)
 
 def test_plan_asks_what_survives() -> None:
     """
-    The smallest places first, as many as the budget; all where small documents are sought.
+    A plan takes the tokens with the smallest places within their buckets, up to the budget; all tokens if small
+    documents are wanted.
     """
     source, _ = pair(5000, 5000, 100, 0)
     plan = make_minhash_plan(source, Metric.A_IN_B, HALF, MOST, source_size=5000, budget=100)
@@ -42,8 +43,8 @@ def test_plan_asks_what_survives() -> None:
 
 def test_a_plan_by_hand() -> None:
     """
-    Four tokens at the beginning of their buckets, which no other shingle displaces. Of four shingles two are shared,
-    and two tokens are always met. Of eight four are: of four tokens none is met in 1 of 70 cases, and one in 16.
+    Four tokens at the beginning of their buckets, which no other shingle displaces. If two of four shingles are shared,
+    two tokens always match. If four of eight are shared, none of four tokens matches in 1 of 70 cases, and one in 16.
     """
     source = at(0.0, 0.0, 0.0, 0.0)
     all_known = make_minhash_plan(source, Metric.A_IN_B, HALF, HALF, source_size=4, largest_size=100)
@@ -61,7 +62,7 @@ def test_a_plan_by_hand() -> None:
 @pytest.mark.parametrize("size", [5, 700, 20_000])
 def test_plans_of_any_source(metric: Metric, size: int) -> None:
     """
-    What is promised lies within what is looked at, and a higher threshold asks for no fewer shared tokens.
+    The promised sizes lie within the searched sizes, and a higher threshold requires at least as many shared tokens.
     """
     source = buckets_of(smallest(np.random.default_rng(size).integers(0, 1 << 64, size, dtype=np.uint64)))
     minima = []

@@ -1,4 +1,4 @@
-"""Promises of plans and judgements, by summing exact laws; nothing here is drawn at random but the sources' hashes."""
+"""Promises of sketch plans, checked by summing exact distributions; only the hashes of the sources are random."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from whorl.similar.expected import false_positives, final_false_positives
 from whorl.similar.plan import Branch, SketchPlan, make_plan
 from whorl.similar.question import METRICS
 
-#: Documents of 16 shingles and more are sampled, so that every outcome can be enumerated.
+#: With this scheme, documents of 16 shingles and more are sampled, so that every outcome can be enumerated.
 TINY = SketchScheme(k=15, floor_level=1, cap=30, lookup_k=15, bits=32)
 THRESHOLDS = [Fraction(percent, 100) for percent in (5, 10, 20, 50, 80, 90, 95)]
 RECALLS = [Fraction(percent, 100) for percent in (50, 80, 90, 95, 99)]
@@ -37,7 +37,7 @@ def some_sizes(branch: Branch) -> list[int]:
 
 
 def first_recall(plan: SketchPlan, branch: Branch, size: int) -> float:
-    """The chance that a document just at the threshold becomes a candidate."""
+    """The probability that a document just at the threshold becomes a candidate."""
     overlap = least_overlap(plan.metric, plan.threshold, plan.source_size, size)
     if overlap > min(plan.source_size, size):
         return 1.0  # no document of that size is at the threshold
@@ -55,8 +55,8 @@ def first_recall(plan: SketchPlan, branch: Branch, size: int) -> float:
 @pytest.mark.parametrize("phases", [1, 2])
 def test_promised_recall_is_held(size: int, metric: Metric, phases: int) -> None:
     """
-    For every threshold and recall, at the ends and in the middle of every branch; and a filter by the branch's
-    number loses nothing of it.
+    The promised recall holds for every threshold and recall, at the ends and in the middle of every branch; a filter by
+    the branch's minimum loses none of it.
     """
     source = source_of(size)
     promised = 0
@@ -83,8 +83,8 @@ def test_promised_recall_is_held(size: int, metric: Metric, phases: int) -> None
 @pytest.mark.parametrize("size", [20, 500, 20_000])
 def test_costs_change_no_promise(size: int, metric: Metric) -> None:
     """
-    Where look-ups are dear fewer are asked. What is promised without costs is promised with them, and of the first
-    phase's part of what may be missed, a fifth, each of two plans takes half.
+    With expensive look-ups a plan uses fewer. Everything promised without costs is also promised with them; each of two
+    plans may use half of the first phase's part of the misses, a fifth.
     """
     source, held, asked = source_of(size), 0, [0, 0]
     for threshold in THRESHOLDS:
@@ -112,7 +112,7 @@ def test_costs_change_no_promise(size: int, metric: Metric) -> None:
 )
 def test_the_dearer_a_look_up_the_fewer_there_are(look_up: float, tokens: int) -> None:
     """
-    Of documents that hold half of a large source; a candidate takes 150 microseconds.
+    The documents share half of a large source; a candidate takes 150 microseconds.
     """
     half, recall = Fraction(1, 2), Fraction(9, 10)
     plan = make_plan(source_of(20_000), Metric.JACCARD, half, recall, costs=Costs(look_up, 150.0))
@@ -123,8 +123,9 @@ def test_the_dearer_a_look_up_the_fewer_there_are(look_up: float, tokens: int) -
 @pytest.mark.parametrize("size", [20_000, pytest.param(200_000, marks=pytest.mark.slow)])
 def test_recall_is_what_was_asked_for(metric: Metric, size: int) -> None:
     """
-    Of large sources a document at the threshold is found as often as asked, not much more: within 2 points, with
-    128 tokens and no second phase. Alike by 95 % at recall 50 % are 3 misses of 128 or fewer, 58 %, or 2, 36 %.
+    For large sources, documents at the threshold are found with a recall within 2 points of the request, with 128
+    tokens and no second phase. One case cannot be that close: for 95 % similarity at recall 50 %, up to 3 misses of 128
+    give 58 %, up to 2 give 36 %.
     """
     source = source_of(size)
     excesses = []
@@ -162,7 +163,8 @@ def test_branches_are_in_order(size: int, metric: Metric, threshold: Fraction, r
 
 def test_a_promise_may_take_more_than_the_budget() -> None:
     """
-    5 % of the source are missed by 64 tokens 4 times in 100; 99 % take more tokens, and these are asked.
+    64 tokens miss documents with 5 % of the source 4 times in 100; a recall of 99 % takes more tokens, so the plan uses
+    more.
     """
     plan = make_plan(source_of(20_000), Metric.A_IN_B, Fraction(5, 100), Fraction(99, 100), largest_size=50_000)
     (branch,) = plan.branches
@@ -173,7 +175,8 @@ def test_a_promise_may_take_more_than_the_budget() -> None:
 
 def test_small_documents_keep_their_promise() -> None:
     """
-    Fewer tokens would suit documents of the source's own size; those a twentieth of it, all within it, need 63.
+    Documents of the source's own size would need fewer tokens; those of a twentieth of its size, entirely within it,
+    need 63.
     """
     plan = make_plan(source_of(20_000), Metric.JACCARD, Fraction(5, 100), Fraction(8, 10), largest_size=50_000)
     first = plan.branches[0]
@@ -184,7 +187,7 @@ def test_small_documents_keep_their_promise() -> None:
 
 def test_levels_with_the_same_tokens_are_one_branch() -> None:
     """
-    500 shingles have 64 hashes and more up to level 2, so sizes up to that look-up level are one branch.
+    500 shingles have at least 64 hashes up to level 2, so sizes up to that look-up level form one branch.
     """
     source = source_of(500)
     assert source.count_at(2) >= 64 > source.count_at(3)
@@ -195,8 +198,8 @@ def test_levels_with_the_same_tokens_are_one_branch() -> None:
 
 def test_sources_of_a_size_have_branches_in_common() -> None:
     """
-    They are found once, and each plan asks the tokens of its own source. Another size, metric, threshold, recall, cost
-    or largest document is another question.
+    Branches are cached by source size and shared by plans; each plan uses the tokens of its own source. Another size,
+    metric, threshold, recall, cost or largest document has its own branches.
     """
     one, other = (
         sketch_of(np.random.default_rng(seed).integers(0, 1 << 63, 100, np.uint64), SCHEME) for seed in (1, 2)
@@ -217,7 +220,7 @@ def test_sources_of_a_size_have_branches_in_common() -> None:
 
 def test_complete_sets_are_tested_exactly() -> None:
     """
-    Ten shingles, all asked: a document is found just when it shares five of them.
+    With all ten shingles looked up, a document is found exactly if it shares five of them.
     """
     plan = make_plan(source_of(10), Metric.A_IN_B, Fraction(1, 2), Fraction(1, 2), largest_size=128)
     (branch,) = plan.branches
@@ -230,7 +233,7 @@ def test_complete_sets_are_tested_exactly() -> None:
 
 def test_small_numbers_by_hand() -> None:
     """
-    Of 10 shingles 9 are shared and 5 asked: in half of the cases all 5 are found, else 4.
+    9 of 10 shingles are shared and 5 are looked up: in half of the cases 5 match, otherwise 4.
     """
     one, other = (
         make_plan(source_of(10), Metric.A_IN_B, Fraction(9, 10), recall, budget=5, phases=1, largest_size=120)
@@ -239,14 +242,14 @@ def test_small_numbers_by_hand() -> None:
     (five,), (four,) = one.branches, other.branches
     assert (len(five.tokens), five.min_should_match) == (5, 5)
     assert five.recall == pytest.approx(0.5)
-    # 4 of 4 are found in 6 of 10 cases: one token fewer gives just what is asked.
+    # 4 of 4 match in 6 of 10 cases: one token fewer gives exactly the requested recall.
     assert (len(four.tokens), four.min_should_match) == (4, 4)
     assert four.recall == pytest.approx(0.6)
 
 
 def test_a_recall_of_one_is_exact_where_it_can_be() -> None:
     """
-    No document can lack more tokens than there are shingles that it does not share.
+    A document cannot miss more tokens than it has unshared shingles, so a recall of one is possible.
     """
     plan = make_plan(source_of(10), Metric.A_IN_B, Fraction(9, 10), Fraction(1), budget=5)
     first = plan.branches[0]
@@ -257,7 +260,7 @@ def test_a_recall_of_one_is_exact_where_it_can_be() -> None:
 
 def test_a_branch_without_tokens_finds_nothing() -> None:
     """
-    Beyond the level of its smallest hash a source cannot be met, and the plan says so.
+    A source has no hashes beyond the level of its smallest hash, so that branch finds nothing and its recall is 0.
     """
     plan = make_plan(source_of(20), Metric.A_IN_B, Fraction(1, 2), Fraction(9, 10))
     last = plan.branches[-1]
@@ -267,7 +270,7 @@ def test_a_branch_without_tokens_finds_nothing() -> None:
 
 def test_a_text_without_shingles_has_no_plan() -> None:
     """
-    Nothing is asked, nothing found.
+    A source without shingles has no branches, and finds nothing.
     """
     plan = make_plan(source_of(0), Metric.JACCARD, Fraction(1, 2), Fraction(9, 10))
     assert plan.branches == ()
@@ -277,7 +280,7 @@ def test_a_text_without_shingles_has_no_plan() -> None:
 
 def test_an_index_of_smaller_documents_is_not_asked() -> None:
     """
-    None of them can hold half of the source.
+    No branches, because no document in the index is large enough to contain half of the source.
     """
     plan = make_plan(source_of(100), Metric.A_IN_B, Fraction(1, 2), Fraction(9, 10), largest_size=49)
     assert plan.branches == ()
@@ -301,7 +304,7 @@ def test_arguments_outside_their_range(threshold: Fraction, recall: Fraction, bu
         make_plan(source_of(10), Metric.JACCARD, threshold, recall, budget=budget)
 
 
-# The second phase, and both together
+# The second phase, and both phases together
 
 
 @pytest.mark.slow
@@ -309,7 +312,8 @@ def test_arguments_outside_their_range(threshold: Fraction, recall: Fraction, bu
 @pytest.mark.parametrize(("a", "b"), [(18, 18), (14, 20), (22, 16)])
 def test_both_phases_keep_what_is_promised(metric: Metric, a: int, b: int) -> None:
     """
-    Over every sketch that the source and the hit can have, and every choice of the tokens asked: the whole recall.
+    Both phases together keep the whole recall, summed over every possible sketch of source and hit and every choice of
+    tokens.
     """
     level = max(TINY.level(a), TINY.level(b))
     for threshold in (Fraction(3, 10), Fraction(1, 2), Fraction(8, 10)):
@@ -321,14 +325,14 @@ def test_both_phases_keep_what_is_promised(metric: Metric, a: int, b: int) -> No
         for recall in RECALLS[::2]:
             total = 0.0
             for count, some in by_count.items():
-                # A source with so many hashes below the bound of the level, whose other ones are above it.
+                # A source with `count` hashes below the bound of the level and the other ones above it.
                 hashes = np.r_[np.arange(count), TINY.bound(1) + np.arange(a - count)].astype(np.uint64)
                 own = Sketch(TINY, a, hashes[:count] if TINY.level(a) else hashes)
                 plan = make_plan(own, metric, threshold, recall, budget=6, largest_size=b)
                 branch = plan.branches[-1]
                 from_size = promised_from(plan, branch)
                 if from_size is None or from_size > b:
-                    # It says that it is best effort, which breaks no promise.
+                    # The plan says that it is best effort, so no promise is broken.
                     total += chances[some].sum()
                     continue
                 asked = len(branch.tokens)
@@ -342,8 +346,8 @@ def test_both_phases_keep_what_is_promised(metric: Metric, a: int, b: int) -> No
 
 def test_second_phase_leaves_what_the_first_used_up() -> None:
     """
-    Where one token of four is found often enough for the whole recall and not for the first share of it, only what
-    cannot be at the threshold is dropped: a document without 11 of the 20.
+    If a look-up of one token of four reaches the whole recall, but not the first phase's part of it, the second phase
+    may only drop certain misses: documents without 11 of the 20 shingles.
     """
     source = Sketch(SCHEME, 20, np.r_[np.arange(4), SCHEME.bound(1) + np.arange(16)].astype(np.uint64))
     plan = make_plan(source, Metric.A_IN_B, Fraction(1, 2), Fraction(95, 100), largest_size=4096)
@@ -357,7 +361,7 @@ def test_second_phase_leaves_what_the_first_used_up() -> None:
 
 def test_a_search_of_real_sets() -> None:
     """
-    A plan asked of an index of plain sets finds near copies and nothing that is far off, in both phases.
+    On plain sets, both phases find near copies and nothing far below the threshold.
     """
     generator = np.random.default_rng(7)
     pool = generator.integers(0, 1 << 64, 60_000, dtype=np.uint64)

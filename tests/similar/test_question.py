@@ -1,4 +1,4 @@
-"""What a calibrated search is asked, as people write it."""
+"""Options of a calibrated search: parsing and errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from whorl.similar.question import Question, ask
 )
 def test_what_cannot_be_asked(store: Store, asked: dict[str, object], told: str) -> None:
     """
-    The message names the value and what would do.
+    The message names the value and the valid ones.
     """
     with pytest.raises(ParameterError, match=told):
         store.similar("whole", **asked)  # type: ignore[arg-type]
@@ -42,7 +42,7 @@ def test_what_cannot_be_asked(store: Store, asked: dict[str, object], told: str)
 )
 def test_metrics_by_their_words(typed: str | Metric, metric: Metric) -> None:
     """
-    Those that people type, and the metric itself.
+    A metric is given by name, by one of its other words, or as the metric itself.
     """
     assert ask(typed, 50, 90) == Question(metric, Fraction(1, 2), Fraction(9, 10))
 
@@ -53,7 +53,7 @@ def test_metrics_by_their_words(typed: str | Metric, metric: Metric) -> None:
 )
 def test_percentages_are_what_is_written(percent: Percent, fraction: Fraction) -> None:
     """
-    A tenth is a tenth, however a float keeps it.
+    A percentage is converted exactly, even from a float.
     """
     assert ask("jaccard", percent, percent) == Question(Metric.JACCARD, fraction, fraction)
 
@@ -61,7 +61,7 @@ def test_percentages_are_what_is_written(percent: Percent, fraction: Fraction) -
 @pytest.mark.parametrize("percent", [0, -1, 100.1, "nan", "inf", "", "1e99999999", "50%", Fraction(0)])
 def test_what_is_no_percentage(percent: Percent) -> None:
     """
-    Whichever of the two numbers it is, it is named.
+    The error names the invalid number, threshold or recall.
     """
     with pytest.raises(ParameterError, match="threshold must be a percentage above 0 and at most 100, got"):
         ask("jaccard", percent, 95)
@@ -71,7 +71,7 @@ def test_what_is_no_percentage(percent: Percent) -> None:
 
 def test_a_question_has_a_direction() -> None:
     """
-    Containment of either in the other is asked of pairs.
+    Containment in either direction is a metric of pairs only.
     """
     with pytest.raises(ParameterError, match="metric must be jaccard, a_in_b or b_in_a"):
         Question(Metric.CONTAINMENT)

@@ -1,4 +1,4 @@
-"""What hits share without what is common: the same as a comparison tells, and what is said where it cannot be known."""
+"""Shares of hits without common text: equal to those of a comparison, with warnings for unknown ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SHARED = words(CHANCE, 60)
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """
-    Twenty filled forms, of which two share what was filled in.
+    Twenty filled forms; two of them share the filled-in text.
     """
     folder = tmp_path_factory.mktemp("rest") / "store"
     with Store(EmbeddedEngine(folder, passages=PassageScheme())) as opened:
@@ -46,7 +46,7 @@ def rests_of(page: Similar) -> dict[str, Rest]:
 
 def test_as_a_comparison(store: Store) -> None:
     """
-    All forms are alike; without the form only one hit shares anything, as much as the comparison of the two says.
+    All forms are similar; without the form only one hit shares anything, exactly as much as the comparison says.
     """
     page = store.similar("one", threshold=20, rows=50, common_above="15")
     assert len(page.found) == 19
@@ -60,7 +60,7 @@ def test_as_a_comparison(store: Store) -> None:
 
 def test_a_text_and_named_boilerplate(store: Store) -> None:
     """
-    A source that is not in the store, and a form that is named.
+    The source may be a text outside the store, and the form may be named.
     """
     page = store.similar(source=" ".join([*FORM, *SHARED]), threshold=20, boilerplate=[" ".join(FORM)])
     assert {name for name, each in rests_of(page).items() if each.shared_shingles} == {"one", "two"}
@@ -68,7 +68,7 @@ def test_a_text_and_named_boilerplate(store: Store) -> None:
 
 def test_what_cannot_be_known(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Texts that are not stored, and those that are too many.
+    Hits without a stored text, and hits beyond the limit, are left out with a warning.
     """
     scheme = store.engine.scheme
     commons = named_commons([], scheme)
@@ -86,7 +86,7 @@ def test_what_cannot_be_known(store: Store, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_in_a_terminal_and_as_json(store: Store) -> None:
     """
-    Behind each percentage, and beside the shares.
+    The table shows the share without common text after each percentage, the JSON next to the shares.
     """
     page = store.similar("one", threshold=20, rows=1, common_above="15", exact=True)
     printer = console()

@@ -1,4 +1,4 @@
-"""What documents are looked for where common text counts for nothing, and of which a recall is promised."""
+"""Plans that ignore common text: the minimum overlap of candidates, and the promise of a recall."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ LEFT = text_sketch(" ".join(words(random.Random(3), 84)), Scheme(), SketchScheme
 
 def test_the_part_that_makes_a_candidate() -> None:
     """
-    The threshold; but of documents within the source, twenty shingles or a quarter of what is left.
+    The minimum is the threshold; for documents within the source it is twenty shingles or a quarter of the uncommon
+    ones.
     """
     half = Fraction(1, 2)
     assert part_of_source(Metric.JACCARD, half, 1_000) == part_of_source(Metric.A_IN_B, half, 3) == half
@@ -34,8 +35,8 @@ def test_the_part_that_makes_a_candidate() -> None:
 )
 def test_what_is_promised(metric: Metric, threshold: int, least: int, promised: bool) -> None:
     """
-    Of 80 shingles that are left a document must have the threshold; one that lies within the source with all that is
-    left of it may have fewer than are looked for.
+    With 80 uncommon shingles a hit must reach the threshold; a document whose uncommon part lies within the source may
+    have fewer than the minimum, so nothing is promised.
     """
     asked, recall = Fraction(threshold, 100), Fraction(95, 100)
     part = part_of_source(metric, asked, LEFT.size)

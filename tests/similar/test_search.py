@@ -1,4 +1,4 @@
-"""Calibrated searches in small stores: what is verified, read and told."""
+"""Calibrated search in small stores: verified candidates, pages and warnings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whorl.similar import by_sketch
 
 def test_a_candidate_that_moves_counts_once(store: Store, engine: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    While somebody writes, a candidate can come on two pages; it is one hit.
+    A candidate that appears on two pages because of concurrent writes is one hit.
     """
     monkeypatch.setattr(by_sketch, "AT_ONCE", 7)
     quiet = store.similar("whole", threshold=20, rows=100)
@@ -29,7 +29,7 @@ def test_a_candidate_that_moves_counts_once(store: Store, engine: Watched, monke
 
 def test_what_a_source_can_be(store: Store) -> None:
     """
-    An unknown one is an error of its own; in a query it matches nothing, and is told.
+    An unknown source is an error in `similar`; in a query it matches nothing and causes a warning.
     """
     with pytest.raises(UnknownDocumentError):
         store.similar("gone")
@@ -43,7 +43,7 @@ def test_what_a_source_can_be(store: Store) -> None:
 
 def test_pages_are_parts_of_one_order(store: Store) -> None:
     """
-    Whatever the page, the total is that of all hits, and the pages together are all of them.
+    The total is that of all hits on every page, and the pages together contain all hits in order.
     """
     whole = store.similar("whole", threshold=20, rows=100)
     pages = [store.similar("whole", threshold=20, start=start, rows=3) for start in range(0, whole.total + 3, 3)]
@@ -53,7 +53,7 @@ def test_pages_are_parts_of_one_order(store: Store) -> None:
 
 def test_more_candidates_than_are_verified(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The best are verified, the total is projected from them, and the answer says so.
+    Only the best candidates are verified; the total is projected from them, with a warning.
     """
     everything = store.similar("whole", threshold=30, rows=100)
     monkeypatch.setattr(by_sketch, "MOST_VERIFIED", 4)
@@ -71,7 +71,7 @@ def test_a_text_with_fewer_words_than_a_shingle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_sketches: bool
 ) -> None:
     """
-    The number of words is the store's, and nothing else is told, with sketches or by tokens.
+    The warning has the store's shingle size, with sketches and with tokens.
     """
     if not with_sketches:
         monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)

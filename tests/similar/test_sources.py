@@ -1,4 +1,4 @@
-"""Sources of queries: what each name means, and that an engine is asked for each once."""
+"""Sources of queries: the meaning of each name, and one engine call per source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ONE, OTHER = "one two three four five six seven", "two three four five six seven
 
 
 class Watched(EmbeddedEngine):
-    """An engine that counts what it is asked for."""
+    """An engine that counts its calls."""
 
     asked: Counter[str]
 
@@ -73,7 +73,7 @@ def engine(folder: Path) -> Iterator[Watched]:
 
 def test_what_a_name_means(engine: Watched) -> None:
     """
-    A text given beside the query hides a document; what is neither is an error that names it.
+    A given text hides a document of the same name; an unknown name is an error.
     """
     sources = Sources(engine, {"b": ONE})
     assert sources.source("a") == Source("a", "a")
@@ -88,7 +88,7 @@ def test_what_a_name_means(engine: Watched) -> None:
 
 def test_signatures_are_asked_for_once(engine: Watched) -> None:
     """
-    Two names of one document are one question; those that are not there are not asked for again.
+    Two names of one document cause one call; unknown names are not looked up again.
     """
     sources = Sources(engine, {"given": OTHER})
     for _ in range(2):
@@ -101,7 +101,7 @@ def test_signatures_are_asked_for_once(engine: Watched) -> None:
 
 def test_the_order_of_tokens_may_matter_later(engine: Watched) -> None:
     """
-    What was fetched in no order is fetched again for who needs one, once; and never the other way round.
+    A signature fetched without order is fetched again if the order is needed, once; never the other way round.
     """
     sources = Sources(engine, {})
     for in_order in (False, True, True, False):
@@ -113,7 +113,7 @@ def test_the_order_of_tokens_may_matter_later(engine: Watched) -> None:
 
 def test_sketches_of_documents_and_texts(engine: Watched) -> None:
     """
-    That of a text is the one that a document of the same text has.
+    The sketch of a text equals that of a document with the same text.
     """
     scheme = engine.sketch_scheme
     assert scheme is not None
@@ -127,7 +127,7 @@ def test_sketches_of_documents_and_texts(engine: Watched) -> None:
 
 def test_a_document_without_a_fingerprint(engine: Watched) -> None:
     """
-    One that is gone meanwhile has none; one that is too short has an empty one.
+    A document deleted in the meantime has no signature; one that is too short has an empty one.
     """
     sources = Sources(engine, {})
     assert len(sources.signature(sources.source("short"))) == 0

@@ -1,4 +1,4 @@
-"""Hits read whole: as many as a page takes, within the means of one search, with exact numbers."""
+"""Exact verification of hits by their texts, within the limits of one search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whorl.similar import whole_text
 @pytest.mark.slow
 def test_exact_reads_what_the_page_shows(store: Store, engine: Watched) -> None:
     """
-    Of thirty hits whose intervals reach into each other, no more are read than may stand on the page.
+    Even with thirty hits of overlapping intervals, only texts that may belong on the page are read.
     """
     page = store.similar("whole", threshold=20, exact=True, rows=1)
     everything = store.similar("whole", threshold=20, exact=True, rows=100)
@@ -29,7 +29,7 @@ def test_exact_reads_what_the_page_shows(store: Store, engine: Watched) -> None:
 @pytest.mark.slow
 def test_exact_is_bounded_in_characters(store: Store, engine: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Once the texts have so many characters no more are read, and the page says which numbers are estimates.
+    Beyond the limit of characters no texts are read, and a warning counts the hits with estimates.
     """
     monkeypatch.setattr(whole_text, "MOST_CHARACTERS", 3 * len(TEXTS["whole"]))
     page = store.similar("whole", threshold=20, exact=True, rows=30)
@@ -43,7 +43,7 @@ def test_exact_is_bounded_in_characters(store: Store, engine: Watched, monkeypat
 @pytest.mark.slow
 def test_exact_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A hit whose text was not fetched for want of means was not read; it is not said to have none.
+    A hit whose text was not fetched because of the limit counts as not read, not as one without a stored text.
     """
     monkeypatch.setattr(whole_text, "MOST_READ", 13)
     page = store.similar("whole", threshold=20, exact=True, rows=30)
@@ -56,8 +56,8 @@ def test_exact_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch: p
 
 def test_settling_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Hits that their sketches leave open are read, the smallest first, while there are means; none is lost for want of
-    them, and those that were read have exact numbers.
+    Hits that their sketches leave undecided are read, the smallest first, up to the limit; no hit is lost because of
+    the limit, and read ones have exact numbers.
     """
     settled = store.similar("whole", threshold=92, rows=100)
     read = [each for each in engine.asked if each.startswith("text of copy")]
@@ -74,7 +74,7 @@ def test_the_text_of_the_source_comes_with_others(
     store: Store, engine: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    A search that reads texts to settle hits makes one request for them; one with a text of its own asks for no other.
+    A search that verifies hits fetches all texts in one request, including the source's text if it is not given.
     """
     requests = list[list[str]]()
     texts = engine.texts
@@ -89,14 +89,15 @@ def test_the_text_of_the_source_comes_with_others(
     assert requests[0][0] == "whole"
     settled = requests.pop()[1:]
     store.similar(source=TEXTS["whole"], threshold=92, rows=100)
-    # Here the document itself is a hit, and an exact one.
+    # Here the document itself is an exact hit.
     assert requests == [settled]
 
 
 @pytest.mark.slow
 def test_exact_values_are_counted(store: Store) -> None:
     """
-    With `exact` every value is that of the shingles themselves, without an interval, and what fails is left out.
+    With `exact` every share is counted from the shingles, without an interval, and hits below the threshold are
+    dropped.
     """
     page = store.similar("whole", threshold=60, exact=True, rows=100)
     expected = {name: jaccard("whole", name) for name in TEXTS if name != "whole"}

@@ -1,4 +1,4 @@
-"""Calibrated search in a collection that has MinHash tokens and no sketches: the same question, wider intervals."""
+"""Calibrated search by MinHash tokens, for collections without sketches: the same options, wider intervals."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from whorl.similar.minhash_plan import MinHashPlan, make_minhash_plan
 from whorl.similar.question import Question
 from whorl.similar.sources import Source
 
-#: Candidates whose tokens are fetched at most: some 10 KB each.
+#: Largest number of candidates whose tokens are fetched; each takes some 10 KB.
 MOST_VERIFIED = 2_000
-#: Of these, fetched at once.
+#: Candidates fetched at once.
 AT_ONCE = 500
 _ROUGH = (
     "the documents have no sketches ('whorl solr check' or 'whorl opensearch check' says how they get them), so the "
@@ -28,14 +28,14 @@ _ROUGH = (
 
 
 class MinHashSearch:
-    """A question about one source, in a store whose documents have no sketches.
+    """Calibrated search for one source, in a store whose documents have no sketches.
 
     Args:
-        engine: Where the documents are.
-        source: What they are compared with.
-        signature: Its tokens, as the collection spells them.
-        size: Its distinct shingles, where its text was given; else they are estimated from the tokens.
-        question: What is to be found.
+        engine: Engine of the store.
+        source: Source that documents are compared with.
+        signature: Tokens of the source, as the collection encodes them.
+        size: Distinct shingles of the source, if its text was given; otherwise estimated from the tokens.
+        question: Options of the search.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class MinHashSearch:
 
     @property
     def most_verified(self) -> int:
-        """Candidates that are verified at most."""
+        """Largest number of candidates that are verified."""
         return MOST_VERIFIED
 
     @property
@@ -59,7 +59,7 @@ class MinHashSearch:
         return AT_ONCE
 
     def look_ups(self) -> BoundNode | None:
-        """Return what the engine is asked for: documents with enough of the tokens. None where there are no tokens."""
+        """Return the query for documents with enough of the tokens; None if there are no tokens to look up."""
         if not self.plan.buckets:
             return None
         is_asked = np.isin(bucket_of_each(self._signature), list(self.plan.buckets))
@@ -67,13 +67,13 @@ class MinHashSearch:
         return SharedTokens(self.source.name, tokens, min(self.plan.min_should_match, len(tokens)))
 
     def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch:
-        """Fetch the candidates behind a place, and verify those that were not seen yet."""
+        """Fetch the candidates after the first `start` ones, and verify those not seen yet."""
         page = self.engine.search(look_ups, start=start, rows=AT_ONCE)
         fresh = [hit for hit in page.hits if hit.id not in seen and hit.id != self.source.document_id]
         return Batch(page.total, tuple(hit.id for hit in page.hits), tuple(self._judged(fresh)), page.warnings)
 
     def settled(self, kept: list[Found]) -> Settled:
-        """Return the hits of all batches as they are: of estimates as wide as these too many would have to be read."""
+        """Return the hits unchanged: the intervals are so wide that too many texts would have to be read."""
         return Settled(kept)
 
     def _judged(self, hits: list[Hit]) -> list[Found]:

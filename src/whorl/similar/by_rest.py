@@ -1,8 +1,8 @@
-"""Calibrated search for what documents share beyond what is common: candidates by sketches, every hit by its text.
+"""Calibrated search without common text: candidates by sketches, every hit verified on its text.
 
-`rest_plan` says which documents are looked for, and what is promised of them. Their texts are read, as many as the
-means of one search allow, those with most in common first; hits are those that reach the threshold without what is
-common, as `fingerprint.passages` counts it, so that all their numbers are exact.
+`rest_plan` defines the candidates and the promised recall. The texts of the candidates are read, up to the limits of
+one search and those with the largest overlap first; hits are the documents that reach the threshold without common
+text, as `fingerprint.passages` counts it, so that all their numbers are exact.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from whorl.similar.rest import comparisons
 from whorl.similar.rest_plan import RestPlan, part_of_source
 from whorl.similar.sources import Source, text_of
 
-#: Candidates whose texts one search reads at most.
+#: Largest number of texts that a search reads.
 MOST_READ = 1_000
-#: Tokens of a branch where documents within the source are looked for: small parts of it take more.
+#: Tokens of a branch in the search for documents within the source: finding small parts of it takes more.
 _BUDGET_WITHIN = 4 * BUDGET_OF_TWO_PHASES
 
 
 class RestSearch:
-    """A question about what is not common in one source, in a store whose documents have sketches and texts.
+    """Calibrated search for one source without common text, in a store whose documents have sketches and texts.
 
     Args:
-        engine: Where the documents are.
-        source: What they are compared with.
-        question: What is to be found, of what is not common.
-        commons: Tells what is common.
+        engine: Engine of the store.
+        source: Source that documents are compared with.
+        question: Options of the search, applied to the text that is not common.
+        commons: Detector of common text.
 
     Raises:
         ParameterError: The documents have no sketches, or the source has no text.
@@ -77,13 +77,13 @@ class RestSearch:
 
     @property
     def plan(self) -> RestPlan:
-        """How candidates are found, and what is promised."""
+        """Plan of the candidates, and the promised recall."""
         question = self.question
         return RestPlan(question.metric, question.threshold, question.recall, self._size, self._by_sketch.plan)
 
     @property
     def most_verified(self) -> int:
-        """Candidates whose sketches are compared at most."""
+        """Largest number of candidates whose sketches are compared."""
         return self._by_sketch.most_verified
 
     @property
@@ -92,16 +92,16 @@ class RestSearch:
         return self._by_sketch.at_once
 
     def look_ups(self) -> BoundNode | None:
-        """Return what the engine is asked for: documents with enough of what is left. None where nothing is."""
+        """Return the query for documents with enough of the source's rest; None without such a rest."""
         return self._by_sketch.look_ups()
 
     def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch | None:
-        """Fetch candidates and compare their sketches, as `SketchSearch.batch` does, with what is left."""
+        """Fetch candidates and compare their sketches with the source's rest, as `SketchSearch.batch` does."""
         return self._by_sketch.batch(look_ups, start, seen)
 
     def settled(self, kept: list[Found]) -> Settled:
-        """Return the candidates of all batches that are hits, by their texts, as far as these can be read."""
-        # Each has about so much of what is left of the source.
+        """Return the candidates of all batches that are hits, verified on their texts as far as these can be read."""
+        # The score estimates the candidate's share of the source's rest.
         by_id = {found.hit.id: found for found in sorted(kept, key=lambda found: (-found.hit.score, found.hit.id))}
         wanted, metric, hits, read = list(by_id)[:MOST_READ], self.question.metric, list[Found](), 0
         for document_id, comparison in comparisons(self.engine, self._text, wanted, self._commons):
@@ -118,7 +118,7 @@ class RestSearch:
 
 
 def _left(words: TextWords, commons: Commons, scheme: Scheme) -> tuple[npt.NDArray[np.uint64], int]:
-    """Return the distinct hashes of the shingles of a text that are not common, sorted, and how many it has in all."""
+    """Return the distinct hashes of a text's shingles that are not common, sorted, and the number of all of them."""
     hashes = hashes_of_words(words.words, scheme)
     common = hashes[common_shingles(commons.words(words), scheme.shingle_size)]
     distinct = np.unique(hashes)

@@ -1,8 +1,8 @@
 """Calibrated search by sketches: candidates by few look-ups, each verified on its sketch.
 
-`docs/accuracy.md` says why the recall asked for is the recall delivered. The plan says which tokens of the source's
-sketch to ask for and how many a document must have; the engine gives those documents with their sketches; on these
-every candidate is judged anew. Hits of which the sketches leave open whether they are any (a short text in a very long
+`docs/accuracy.md` explains why the search keeps the requested recall. The plan determines the tokens of the source's
+sketch to look up and the number that a document must have; the engine returns those documents with their sketches; the
+second phase verifies every candidate on its sketch. Hits that the sketches leave undecided (a short text in a very long
 one) are read whole, so that their numbers are exact.
 """
 
@@ -26,24 +26,24 @@ from whorl.similar.question import Question
 from whorl.similar.sources import Source
 from whorl.similar.whole_text import Reader
 
-#: Candidates that are verified at most, best first.
+#: Largest number of candidates that a search verifies, best first.
 MOST_VERIFIED = 10_000
-#: Candidates fetched at once: their sketches take about 3 MB.
+#: Candidates fetched at once; their sketches take about 3 MB.
 AT_ONCE = 2_000
-#: Candidates of which it is not worth asking anew to have fewer.
+#: Largest number of candidates for which a second query with more tokens does not pay off.
 FEW = 100
-#: A page of hits has the plan of the page before.
+#: Further pages of hits have the plan of the first page, so plans are cached.
 _plan = lru_cache(64)(make_plan)
 
 
 class SketchSearch:
-    """A question about one source, in a store whose documents have sketches.
+    """Calibrated search for one source, in a store whose documents have sketches.
 
     Args:
-        engine: Where the documents are.
-        source: What they are compared with.
-        sketch: Its sketch.
-        question: What is to be found.
+        engine: Engine of the store.
+        source: Source that documents are compared with.
+        sketch: Sketch of the source.
+        question: Options of the search.
         budget: Tokens of a branch, as in `make_plan`.
     """
 
@@ -57,7 +57,7 @@ class SketchSearch:
     ) -> None:
         self._budget = budget
         self.engine, self.source, self.question, self._sketch = engine, source, question, sketch
-        # Documents that contain the source may have any size: those larger than there are need no promise.
+        # Documents that contain the source may have any size; limit the promise to the largest size in the index.
         self._largest = engine.largest_size() if question.metric is Metric.A_IN_B else None
         self._costs = engine.costs
         self.plan: SketchPlan = self._planned(self._costs)
@@ -78,13 +78,13 @@ class SketchSearch:
         )
 
     def _narrow(self) -> None:
-        """Ask for more tokens from now on, where few of them were asked, and for many candidates at once."""
+        """Switch to the plan with more tokens, and to large batches of candidates."""
         precise = self._planned(None)
         self.plan, self._costs = max(self.plan, precise, key=lambda plan: plan.look_ups), None
 
     @property
     def most_verified(self) -> int:
-        """Candidates that are verified at most."""
+        """Largest number of candidates that are verified."""
         return MOST_VERIFIED
 
     @property
@@ -93,13 +93,13 @@ class SketchSearch:
         return AT_ONCE
 
     def look_ups(self) -> BoundNode | None:
-        """Return what the engine is asked for: documents of any branch. None where nothing can be asked."""
+        """Return the query for the documents of all branches; None if there are no tokens to look up."""
         plan = self.plan
         largest = max((branch.largest_size or 0 for branch in plan.branches), default=0)
         branches = tuple(
             self._look_up(
                 branch,
-                # Larger ones may have come since.
+                # Larger documents may have been added since the plan was made.
                 branch.largest_size if branch.largest_size != largest or plan.metric is not Metric.A_IN_B else None,
             )
             for branch in plan.branches
@@ -112,7 +112,7 @@ class SketchSearch:
     def _look_up(self, branch: Branch, largest_size: int | None) -> SketchTokens:
         tokens = self._sketch.hashes[branch.tokens.start : branch.tokens.stop]
         distinct = ascending_distinct(tokens)
-        # Two shingles with one token are found as one.
+        # Two shingles with the same token count as one match.
         minimum = max(1, branch.min_should_match - (tokens.size - distinct.size))
         return SketchTokens(
             self.source.name,
@@ -124,12 +124,13 @@ class SketchSearch:
         )
 
     def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch | None:
-        """Fetch the candidates behind a place, and verify those that were not seen yet.
+        """Fetch the candidates after the first `start` ones, and verify those not seen yet.
 
         Returns:
-            None where they are too many for the few tokens that were asked: `look_ups` may be others from now on.
+            None if the few tokens of the first plan match too many candidates; `look_ups` then returns another query.
         """
-        # Those that are too many need not come; of those that are few, all come, in any order.
+        # The first query fetches at most FEW candidates: it is repeated if there are more, and complete otherwise, so
+        # that their order does not matter.
         is_cheap = self._costs is not None and not start
         candidates = self.engine.candidates(
             look_ups, start=start, rows=FEW if is_cheap else AT_ONCE, in_order=not is_cheap
@@ -157,5 +158,5 @@ class SketchSearch:
         ]
 
     def settled(self, kept: list[Found]) -> Settled:
-        """Return the hits of all batches, those that their sketches leave open by their texts, as far as means go."""
+        """Return the hits of all batches; undecided ones are verified on their texts, within the search's limits."""
         return Settled(list(self._reader.settled(kept)))

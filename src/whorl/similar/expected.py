@@ -1,4 +1,4 @@
-"""What is to be expected of a plan beyond what a search has to know: computed for whoever looks at the plan."""
+"""Error rates to expect of a plan: promised range and false positives, for the description of the plan."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _POINTS_BELOW = (Fraction(10, 100), Fraction(20, 100))
 
 
 def reach(plan: SketchPlan, branch: Branch) -> float | None:
-    """Return the value of the metric, above the threshold, from which on a branch's smallest documents are promised.
+    """Return the value of the metric, above the threshold, at which a branch's smallest documents are promised.
 
     Returns:
-        A fraction up to 1; None where they are promised at the threshold, or where no value is enough.
+        A fraction up to 1; None if they are promised at the threshold already, or at no value.
     """
     if branch.promised:
         return None
@@ -28,9 +28,9 @@ def reach(plan: SketchPlan, branch: Branch) -> float | None:
 
 
 def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
-    """Return the chances that documents 10 and 20 points below the threshold become candidates.
+    """Return the probabilities that documents 10 and 20 points below the threshold become candidates.
 
-    They are those of documents of the size in the branch nearest to the source's, after `SketchPlan.is_candidate`.
+    They hold for the document size of the branch nearest to the source's, after `SketchPlan.is_candidate`.
     """
     needed, lower = _overlaps_near(plan, branch)
     tokens = len(branch.tokens)
@@ -40,24 +40,24 @@ def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
 
 
 def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
-    """Return the chances of `false_positives` after the second phase, at most and about."""
+    """Return approximate upper limits of the probabilities of `false_positives` after the second phase."""
     near, far = false_positives(plan, branch)
     if plan.second_recall is None:
         return near, far
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     level = max(plan.source.level, plan.source.scheme.level(size))
-    # The hit's hashes at the common level are not known yet; as many are taken as there are on average.
+    # The number of a hit's hashes at the common level is unknown; use the average.
     counts = (np.array([each], dtype=np.int64) for each in (size, plan.source.count_at(level), size >> level))
     population, drawn = law(plan.metric, plan.source_size, *counts)
     needed, lower = _overlaps_near(plan, branch)
     passing = upper_tail(population, lower, drawn, min_should_match_for(population, needed, drawn, plan.second_recall))
-    # At level 0 all shingles are compared, and none of those below passes.
+    # At level 0 all shingles are compared, so no document below the threshold passes.
     passing[(level == 0) & (np.array(lower) < needed)] = 0.0
     near, far = np.minimum((near, far), passing).tolist()
     return near, far
 
 
 def _overlaps_near(plan: SketchPlan, branch: Branch) -> tuple[int, list[int]]:
-    """Return the overlaps at the threshold, and 10 and 20 points below, at the size nearest to the source's."""
+    """Return the overlap at the threshold, and those 10 and 20 points below, at the size nearest to the source's."""
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     return plan.overlap_at(size), [plan.overlap_at(size, plan.threshold - points) for points in _POINTS_BELOW]

@@ -1,4 +1,4 @@
-"""What a calibrated search finds: hits with what they share, and pages of them."""
+"""Results of the calibrated search: hits with their estimated or exact shares, and pages of hits."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from whorl.similar.minhash_plan import MinHashPlan
 from whorl.similar.plan import SketchPlan
 from whorl.similar.rest_plan import RestPlan
 
-#: How candidates are found: by their sketches, or where there are none by their MinHash tokens; and where common text
-#: counts for nothing.
+#: Plan of the candidates: by sketches; by MinHash tokens, if documents have no sketches; or without common text.
 SimilarPlan: TypeAlias = SketchPlan | MinHashPlan | RestPlan
 
 
@@ -24,10 +23,9 @@ class Found:
     """A document that shares content with the source.
 
     Args:
-        hit: The document; its score is the percentage of the metric asked for.
-        estimate: What the two have in common, each share with its 95 % interval.
-        rest: What they have in common without what is common; None where nobody has told what that is, or the texts
-            were not read.
+        hit: The document; its score is the percentage of the requested metric.
+        estimate: Shared content of the two texts, each share with its 95 % interval.
+        rest: Shared content without common text; None if boilerplate is not separated, or the texts were not read.
     """
 
     hit: Hit
@@ -37,13 +35,13 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some candidates, verified.
+    """Verified candidates of one request.
 
     Args:
-        total: Candidates in all.
-        ids: Those of this batch.
-        kept: Those of them that are hits.
-        warnings: What the user should know beside them.
+        total: Number of all candidates.
+        ids: Ids of the candidates in this batch.
+        kept: Hits in this batch.
+        warnings: Warnings for the user.
     """
 
     total: int
@@ -54,11 +52,11 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What is left of the hits of all batches.
+    """Hits of all batches after exact verification.
 
     Args:
         kept: The hits.
-        unread: Candidates of which nothing is known, because their texts were not read.
+        unread: Number of candidates left undecided, since their texts were not read.
     """
 
     kept: list[Found]
@@ -67,13 +65,13 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """All hits of a question, best first, equal ones in the order of their ids.
+    """All hits of a search, best first, ties by id.
 
     Args:
         kept: The hits.
-        candidates: Documents that the look-ups found.
-        seen: How many of them were verified.
-        warnings: What the user should know beside them.
+        candidates: Number of documents found by the look-ups.
+        seen: Number of candidates verified.
+        warnings: Warnings for the user.
     """
 
     kept: tuple[Found, ...]
@@ -88,7 +86,7 @@ class Verified:
 
     @property
     def projected(self) -> int:
-        """How many hits there are, if the candidates that were not verified are like those that were."""
+        """Number of hits, projected from the verified candidates to all."""
         if self.is_whole or not self.seen:
             return len(self.kept)
         return round(len(self.kept) * self.candidates / self.seen)
@@ -96,17 +94,17 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """One page of a calibrated search: the best by the metric first, equal ones in the order of their ids.
+    """One page of a calibrated search: best hits by the metric first, ties by id.
 
     Args:
-        total: Hits in all.
-        is_total_exact: False where there were more candidates than are verified; the total is then projected from
-            those that were.
-        found: Those on this page.
-        plan: What was asked and promised.
-        candidates: Documents that the look-ups found.
-        warnings: What the user should know beside the hits.
-        tells_common: Whether it was told what is common, so that hits have a `rest`.
+        total: Number of all hits.
+        is_total_exact: False if there were more candidates than a search verifies; the total is then projected from the
+            verified ones.
+        found: Hits on this page.
+        plan: Plan of the search, with the promised recall.
+        candidates: Number of documents found by the look-ups.
+        warnings: Warnings for the user.
+        tells_common: Whether boilerplate is separated, so that hits have a `rest`.
     """
 
     total: int
@@ -124,11 +122,11 @@ def scored(hit: Hit, estimate: Estimate, metric: Metric) -> Found:
 
 
 def best_first(found: Iterable[Found]) -> list[Found]:
-    """Return hits by their percentages, equal ones by their ids."""
+    """Return hits by descending percentage, ties by id."""
     return sorted(found, key=lambda each: (-each.hit.score, each.hit.id))
 
 
 def exact_estimate(source_size: int, hit_size: int, shared: int) -> Estimate:
-    """Return what is known of two documents whose shingles were all compared."""
+    """Return the estimate of two documents all of whose shingles were compared."""
     shares = Shares.of_counts(shared, source_size, hit_size)
     return Estimate(shares, shares, shares, shared, source_size, source_size, hit_size, is_exact=True)

@@ -1,4 +1,4 @@
-"""What hits share with the source of a FINGERPRINT: tokens, and estimates of the three shares with their intervals."""
+"""Estimates for the hits of a FINGERPRINT: shared tokens, and the three shares with their intervals."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from whorl.similar.sources import Source, Sources
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a hit shares with a source.
+    """Shared content of a hit and a source.
 
     Args:
         shared_tokens: Tokens of the source that the hit has, repeats counted.
-        source_tokens: Those that the source has.
-        estimate: The shares of shingles, each with its 95 % interval; None where the tokens tell too little.
+        source_tokens: All tokens of the source, repeats counted.
+        estimate: Shares of shingles with their 95 % intervals; None if the tokens do not support an estimate.
     """
 
     shared_tokens: int
@@ -28,14 +28,14 @@ class Measured:
 
 
 def measure(sources: Sources, reference: str, ids: Collection[str]) -> Mapping[str, Measured]:
-    """Return what documents share with a source, by id, of those that have a fingerprint.
+    """Return the shared content of documents and a source, by id, for documents with a fingerprint.
 
-    Estimates come from sketches where both sides have one, and from the MinHash tokens, more roughly, where not.
+    Estimates use the sketches if both sides have one, otherwise the MinHash tokens, which are less precise.
 
     Args:
-        sources: Of the query.
-        reference: The source; where it names nothing, nothing is known.
-        ids: Of hits.
+        sources: Sources of the query.
+        reference: Name of the source; an unknown name gives an empty result.
+        ids: Ids of the hits.
     """
     try:
         source = sources.source(reference)

@@ -1,9 +1,9 @@
-"""The first phase of a calibrated search on an index that has the stock MinHash tokens and no sizes.
+"""Plan of the calibrated search on an index with stock MinHash tokens, without sketches and sizes.
 
-Of the m tokens asked, G ~ Hypergeometric(a, I, m) are of shared shingles, and each of these is a token of the hit
-unless one of the hit's b - I other shingles displaced it: with the chance s averaged over the m tokens,
-P(X >= c) = sum over g of P(G = g) P(Binomial(g, s) >= c). The binomial spreads a little more than the tokens do
-(their chances differ, and one displacement makes another less likely), so the recall is slightly better than said.
+Among the m tokens looked up, G ~ Hypergeometric(a, I, m) come from shared shingles. Each of these is a token of the hit
+unless one of the hit's b - I other shingles displaces it: with the survival probability s averaged over the m tokens,
+P(X >= c) = sum over g of P(G = g) P(Binomial(g, s) >= c). The binomial law spreads a little more than the tokens do
+(their probabilities differ, and one displacement makes another less likely), so the true recall is slightly better.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_t
 
 BUDGET = 256
 _FIRST_PART = Fraction(1, 5)
-#: Sizes at which the recall is computed.
+#: Number of sizes at which the recall is computed.
 _GRID = 24
-#: Where any size can be a hit: so many times the source's are looked at, from where on nothing survives.
+#: Largest size to consider, as a multiple of the source's, if hits can have any size; no token survives beyond.
 _LARGEST_RATIO = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class MinHashPlan:
-    """What to ask for and about what can be expected.
+    """Tokens to look up, and the approximate recall to expect.
 
     Args:
-        metric: What the threshold is a share of.
+        metric: Metric that the threshold applies to.
         threshold: Fraction in (0, 1].
-        recall: Wanted chance to find a document at the threshold.
-        second_recall: With which `judge_buckets` is to judge the candidates.
-        source_size: Distinct shingles of the source; about, where they were not known.
-        buckets: Which buckets' tokens are asked, those that survive best first.
-        min_should_match: Tokens that a candidate must have; 0 where the source has none.
-        sizes: Distinct shingles of documents that can reach the threshold, smallest and largest looked at.
-        promised_sizes: The smallest and largest of those that are found with the wanted recall; None for none.
-        recalls: Chances at the threshold to become a candidate, for documents of the smallest of the `sizes`, of the
-            source's own size or the nearest, and of the largest.
+        recall: Wanted probability that a document at the threshold is found.
+        second_recall: Recall for the verification of candidates by `judge_buckets`.
+        source_size: Distinct shingles of the source; estimated, if unknown.
+        buckets: Buckets whose tokens are looked up, those with the best survival first.
+        min_should_match: Tokens that a candidate must have; 0 if the source has none.
+        sizes: Smallest and largest size considered of documents that can reach the threshold, in distinct shingles.
+        promised_sizes: Smallest and largest size found with the wanted recall; None if none is.
+        recalls: Probabilities that a document at the threshold becomes a candidate: at the smallest of the `sizes`, at
+            the source's own size or the nearest one, and at the largest.
     """
 
     metric: Metric
@@ -63,7 +63,7 @@ class MinHashPlan:
 
     @property
     def promised(self) -> bool:
-        """Whether documents of every size looked at are found with the wanted recall."""
+        """Whether documents of all `sizes` are found with the wanted recall."""
         return self.promised_sizes == self.sizes
 
 
@@ -77,17 +77,17 @@ def make_minhash_plan(
     budget: int = BUDGET,
     largest_size: int | None = None,
 ) -> MinHashPlan:
-    """Return the plan of a search among stock tokens.
+    """Return the plan of a search with stock MinHash tokens.
 
     Args:
         source: Buckets of the source.
-        metric: What the threshold is a share of.
+        metric: Metric that the threshold applies to.
         threshold: Fraction in (0, 1].
-        recall: Wanted chance to find a document just at the threshold, a fraction in (0, 1].
-        source_size: Distinct shingles of the source, where known.
-        budget: Tokens to ask, at least 1; Metric.B_IN_A asks all.
-        largest_size: Distinct shingles of the largest document that is to be found. Without it Metric.A_IN_B asks
-            for one shared token, which reaches farthest.
+        recall: Wanted probability that a document just at the threshold is found, a fraction in (0, 1].
+        source_size: Distinct shingles of the source, if known.
+        budget: Tokens to look up, at least 1; Metric.B_IN_A looks up all.
+        largest_size: Distinct shingles of the largest document to find. Without it Metric.A_IN_B requires a single
+            shared token, which finds the largest documents.
 
     Raises:
         ParameterError: An argument is outside its range.
@@ -108,7 +108,7 @@ def make_minhash_plan(
         largest = max(smallest, min(largest, largest_size))
     order = filled[np.argsort(source.places[filled], kind="stable")]
     asked = order if metric is Metric.B_IN_A else order[:budget]
-    # The source's own size is among them, since that is what a user asks first.
+    # Include the source's own size: users ask about it first.
     middle = min(max(size, smallest), largest)
     grid = np.unique(
         np.append(np.geomspace(smallest, largest, _GRID).round().astype(np.int64), [smallest, middle, largest])
@@ -140,15 +140,15 @@ def make_minhash_plan(
 
 
 class _Chances:
-    """How likely documents just at a threshold have some of the tokens asked.
+    """Probabilities that documents just at a threshold have given numbers of the tokens.
 
     Args:
         source: Buckets of the source.
-        asked: Buckets whose tokens are asked; int64 array of shape (tokens,).
-        metric: What the threshold is a share of.
+        asked: Buckets whose tokens are looked up; int64 array of shape (tokens,).
+        metric: Metric that the threshold applies to.
         threshold: Fraction in (0, 1].
         size: Distinct shingles of the source.
-        grid: Those of the documents; int64 array of shape (sizes,).
+        grid: Distinct shingles of the documents; int64 array of shape (sizes,).
     """
 
     def __init__(
@@ -164,12 +164,12 @@ class _Chances:
         self._chances = tails[:, :-1] - tails[:, 1:]
 
     def at_least(self, count: int) -> Floats:
-        """Return the chances to have `count` tokens, one for each size."""
+        """Return the probabilities of having at least `count` tokens, one for each size."""
         return np.asarray((self._chances * binomial_upper_tail(self._drawn, self._survival, count)).sum(axis=1))
 
 
 def _longest_run(grid: Counts, holds: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> tuple[int, int] | None:
-    """Return the first and the last of the longest run of sizes for which something holds."""
+    """Return the first and the last size of the longest run of sizes for which `holds` is true."""
     best: tuple[int, int] | None = None
     start = 0
     for at, is_held in enumerate([*holds.tolist(), False]):

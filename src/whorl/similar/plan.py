@@ -1,30 +1,30 @@
-"""From a threshold and a wanted recall to the tokens to ask for and how many of them a candidate must have.
+"""Plan of the calibrated search by sketches: tokens to look up and min-should-match, from threshold and recall.
 
-A branch of the plan asks the m smallest hashes of the source's sketch, of documents in a range of sizes of which those
-hashes stand in the index if they have them at all. Hashes are uniform and a document's look-up level depends on its
-size alone, so the m tokens are a uniform choice of the source's a shingles, and of them a document that shares I
-shingles has X ~ Hypergeometric(a, I, m) in the index: exactly, whatever the sizes, but for those few that it has by
-accident (`sketch.sketch`), which make no document harder to find. The largest min-should-match c with
-P(X >= c) >= recall, at the least I that reaches the threshold, then finds every document at or above the threshold
-with at least that chance, over the choice of the hash.
+A branch of the plan looks up the m smallest hashes of the source's sketch, among documents in a range of sizes whose
+index entries are complete for these hashes. Hashes are uniform and a document's look-up level depends only on its size,
+so the m tokens are a uniform sample of the source's a shingles. A document that shares I shingles therefore has X ~
+Hypergeometric(a, I, m) of them in the index: exactly, for any size, except for a few accidental matches
+(`sketch.sketch`), which never make a document harder to find. The largest min-should-match c with P(X >= c) >= recall,
+at the least I that reaches the threshold, then finds every document at or above the threshold with at least that
+probability, over the choice of the hash function.
 
-In two phases the promise is shared out: few tokens at recall 1 - (1 - p) / 5, then, on the whole sketches of those
-found, `verify.judge_overlaps` at 1 - 4 (1 - p) / 5. Both together miss at most 1 - p. Where a branch cannot hold the
-first share, but p, the second phase drops only what cannot be at the threshold.
+Two phases share the allowed misses: few tokens at recall 1 - (1 - p) / 5, then `verify.judge_overlaps` at 1 - 4 (1 - p)
+/ 5 on the whole sketches of the candidates. Together they miss at most 1 - p. If a branch reaches the recall p, but not
+the first phase's recall, its second phase drops only documents that cannot be at the threshold.
 
-How many tokens are asked is a matter of precision, or of cost. Where an engine's look-ups are dear, as they are in an
-index of many segments, few tokens and more candidates for the second phase are quicker: of D / s documents that hold a
-share s of the source or more, those with c of m tokens are on average
+The number of tokens is a matter of precision, or of cost. If look-ups are expensive for an engine, as in an index of
+many segments, few tokens and more candidates for the second phase are faster: if D / s documents contain a share s of
+the source or more, the number of those with c of m tokens is on average
 
     the integral of P(Binomial(m, s) >= c) over -d(D / s), and D themselves = D m / (c - 1)    for c >= 2
 
-so that m look-ups and their candidates cost m (look-up + D candidate / (c - 1)). Text that many documents have in
-common can make far more candidates of a few tokens. Then the index is asked again, for all tokens of the budget; each
-of the two plans has half of the first phase's part of what may be missed, so that the promise holds whatever decides
-between them (and `SketchPlan.first_recall` is 1 - (1 - p) / 10).
+so that m look-ups and their candidates cost m (look-up + D candidate / (c - 1)). Text common to many documents can
+produce far more candidates from a few tokens. Then the index is queried again with all tokens of the budget; each of
+the two plans has half of the first phase's share of the misses, so that the recall holds whichever plan is used (and
+`SketchPlan.first_recall` is 1 - (1 - p) / 10).
 
-A recall of 1 asks for what no document at the threshold can lack. That is a useful plan where all of the source's
-shingles are asked and both sketches are complete, and elsewhere mostly only best effort.
+A recall of 1 requires the tokens that every document at the threshold must have. That is useful if all of the source's
+shingles are looked up and both sketches are complete, and otherwise mostly best effort.
 """
 
 from __future__ import annotations
@@ -54,37 +54,38 @@ from whorl.fingerprint.statistics.hypergeometric import (
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_threshold, sizes_for
 from whorl.fingerprint.statistics.verify import judge_overlaps
 
-#: Tokens of a branch where a second phase follows.
+#: Tokens of a branch that is followed by a second phase.
 BUDGET_OF_TWO_PHASES = 64
-#: The first phase's part of what may be missed.
+#: Share of the allowed misses that the first phase may use.
 _FIRST_PART = Fraction(1, 5)
-#: So many times the budget is asked where a promise takes it.
+#: Largest multiple of the budget that is looked up to keep the promised recall.
 _MOST_BUDGETS = 4
-#: Tokens that may be left out, so that the steps of the law come to lie near the wanted recall.
+#: Smallest share of the tokens to look up: leaving some out can bring a step of the discrete law near the wanted
+#: recall.
 _LEAST_PART = 0.85
-#: D of the module's law, the documents that hold all of a source; benchmarks/similar_costs.py measures it.
+#: D of the module's cost law: documents that contain all of a source; measured by benchmarks/similar_costs.py.
 _SHARING = 4.0
-#: What stands for c - 1 where one token is enough: the integral then grows with the logarithm of the source's size.
+#: Replaces c - 1 if one token is enough: the integral then grows with the logarithm of the source's size.
 _OF_ONE_TOKEN = 1 / 6
 _NO_HASHES = np.empty(0, np.uint64)
-#: How far below the threshold a document is that should not be found.
+#: Distance below the threshold of documents that should not be found.
 _POINTS_BELOW = Fraction(10, 100)
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Documents of a range of sizes, and what makes them candidates.
+    """Range of document sizes, with the condition for candidates of these sizes.
 
     Args:
         smallest_size: Distinct shingles of the smallest document.
-        largest_size: Those of the largest, None for no limit.
-        level: The coarsest level at which a document of the branch is looked up.
-        tokens: Which of the sketch's hashes are asked, in their order: the smallest ones.
-        min_should_match: Tokens that a document of the smallest size must have; 0 where nothing can be asked. Valid
-            as a filter for larger ones too, and coarser than `SketchPlan.is_candidate`.
-        recall: Chance that a document of the smallest size just at the threshold becomes a candidate, in [0, 1].
-        second_recall: With which the second phase judges the branch's candidates; None where there is none.
-        promised: Whether all documents of the branch at the threshold are found with the wanted recall.
+        largest_size: Distinct shingles of the largest document, None for no limit.
+        level: Coarsest look-up level of the documents of the branch.
+        tokens: Range of the sketch's hashes to look up, in their order: the smallest ones.
+        min_should_match: Tokens that a document of the smallest size must have; 0 if there are none to look up. Valid
+            as a filter for larger documents too, and coarser than `SketchPlan.is_candidate`.
+        recall: Probability that a document of the smallest size just at the threshold becomes a candidate, in [0, 1].
+        second_recall: Recall of the second phase for the branch's candidates; None without a second phase.
+        promised: Whether documents of the branch at the threshold are found with the wanted recall.
     """
 
     smallest_size: int
@@ -99,16 +100,16 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class SketchPlan:
-    """What to ask for and what is promised.
+    """Tokens to look up, and the recall that they guarantee.
 
     Args:
-        metric: What the threshold is a share of.
+        metric: Metric that the threshold applies to.
         threshold: Fraction in (0, 1].
-        recall: Wanted chance to find a document at the threshold, a fraction in (0, 1].
-        first_recall: That of the look-ups.
-        second_recall: That of the second phase; None where there is none.
+        recall: Wanted probability that a document at the threshold is found, a fraction in (0, 1].
+        first_recall: Recall of the look-ups.
+        second_recall: Recall of the second phase; None without one.
         source: Sketch of the source.
-        branches: By size, ascending, without gaps.
+        branches: Branches by ascending size, without gaps.
     """
 
     metric: Metric
@@ -126,23 +127,23 @@ class SketchPlan:
 
     @property
     def look_ups(self) -> int:
-        """Tokens asked, once for each branch that asks them."""
+        """Number of look-ups: tokens, counted once for each branch that uses them."""
         return sum(len(branch.tokens) for branch in self.branches)
 
     @property
     def promised(self) -> bool:
-        """Whether documents of every size are found with the wanted recall; else the plan is best effort."""
+        """Whether documents of every size are found with the wanted recall; otherwise the plan is best effort."""
         return all(branch.promised for branch in self.branches)
 
     def is_candidate(self, sizes: npt.NDArray[np.int64], shared: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return which documents pass the first phase, each held to what its own size asks for.
+        """Return the documents that pass the first phase, each tested for its own size.
 
-        None is lost by it that shares enough, but some may share tokens by accident: of a document with n shingles,
-        n / 2**bits of those that are asked. A second phase drops them; without one they are hits.
+        Documents that share enough are never lost here, but accidental matches are possible: a document with n shingles
+        has a share of n / 2**bits of the tokens by accident. The second phase drops these; without one they are hits.
 
         Args:
             sizes: Distinct shingles of the documents; int64 array of shape (documents,).
-            shared: Tokens that each shares of those its branch asks; int64 array of the same shape.
+            shared: Tokens of the document's branch that it shares; int64 array of shape (documents,).
         """
         is_found = np.zeros(len(sizes), dtype=np.bool_)
         needed = np.array([self.overlap_at(size) for size in sizes.tolist()], dtype=np.int64)
@@ -153,10 +154,10 @@ class SketchPlan:
         return is_found
 
     def is_hit(self, overlaps: Overlaps) -> npt.NDArray[np.bool_]:
-        """Return which candidates pass the second phase; all where there is none.
+        """Return the candidates that pass the second phase; all without a second phase.
 
         Args:
-            overlaps: What the source's sketch has in common with those of the candidates.
+            overlaps: Overlaps of the source's sketch with those of the candidates.
         """
         is_kept = np.full(len(overlaps.sizes), self.second_recall is None)
         for branch, is_own in self._by_branch(overlaps.sizes):
@@ -171,15 +172,15 @@ class SketchPlan:
             yield branch, is_own if branch.largest_size is None else is_own & (sizes <= branch.largest_size)
 
     def overlap_at(self, size: int, threshold: Fraction | None = None) -> int:
-        """Return how many shingles a document of `size` shares with the source at a threshold, by default the plan's.
+        """Return the shingles that a document of `size` must share to reach a threshold, by default the plan's.
 
-        At most as many as both have, where the size is one of a branch.
+        For a size within a branch the result does not exceed either size.
         """
         at = self.threshold if threshold is None else threshold
         return least_overlap(self.metric, at, self.source_size, size)
 
     def nearest_size(self, smallest: int, largest: int | None) -> int:
-        """Return the size nearest to the source's in a range; without a largest one the range has no end."""
+        """Return the size nearest to the source's in a range; `largest` None means no upper limit."""
         return max(smallest, self.source_size if largest is None else min(self.source_size, largest))
 
 
@@ -198,17 +199,18 @@ def make_plan(
     """Return the plan of a calibrated search.
 
     Args:
-        source: Sketch of the source. Without shingles it has no branches.
-        metric: What the threshold is a share of.
+        source: Sketch of the source. A source without shingles gives a plan without branches.
+        metric: Metric that the threshold applies to.
         threshold: Fraction in (0, 1].
-        recall: Wanted chance to find a document just at the threshold, a fraction in (0, 1].
-        budget: Tokens to ask in a branch, at least 1; 64 serve two phases, 128 to 256 one. Up to four times as many
-            are asked where a promise takes them (a threshold of 5 % with recall 99 %), and all that there are with
-            Metric.B_IN_A: to find small documents within a large one takes no less.
-        phases: 2 where the sketches of candidates are fetched and judged, 1 where the look-ups have the last word.
-        asks: 2 where the index may be asked by this plan and then by another, made with the same number.
-        costs: By what the number of tokens is chosen; without them it is the one that finds least that was not wanted.
-        largest_size: Distinct shingles of the largest document in the index, where that is known.
+        recall: Wanted probability that a document just at the threshold is found, a fraction in (0, 1].
+        budget: Tokens to look up in a branch, at least 1; 64 suit two phases, 128 to 256 a single one. Up to four times
+            as many are looked up if the promised recall requires them (a threshold of 5 % with recall 99 %), and all
+            tokens with Metric.B_IN_A, since finding small documents within a large one takes no fewer.
+        phases: 2 if the sketches of candidates are fetched and verified, 1 if the look-ups decide alone.
+        asks: 2 if the index may be queried with this plan and then with another one, made with the same number.
+        costs: Costs that determine the number of tokens; without them it is the number with the fewest unwanted
+            candidates.
+        largest_size: Distinct shingles of the largest document in the index, if known.
 
     Raises:
         ParameterError: An argument is outside its range.
@@ -225,7 +227,8 @@ def make_plan(
     if not groups:
         # Every document of the index is too small to reach the threshold.
         return plan
-    # How many tokens are asked depends on the source's size, and not on which they are.
+    # The number of tokens depends on the size of the source only, so the cached branches hold for any source of that
+    # size.
     any_source = Sketch(source.scheme, source.size, _NO_HASHES)
     branches = _branches(SketchPlan(metric, threshold, recall, first, second, any_source, ()), groups, costs)
     return SketchPlan(metric, threshold, recall, first, second, source, branches)
@@ -233,12 +236,12 @@ def make_plan(
 
 @lru_cache
 def _phases(recall: Fraction, asks: int) -> tuple[Fraction, Fraction]:
-    """Return with what recall the index is asked, and with what the candidates are judged."""
+    """Return the recall of the look-ups and the recall of the second phase."""
     return 1 - _FIRST_PART / asks * (1 - recall), 1 - (1 - _FIRST_PART) * (1 - recall)
 
 
 class _Group(NamedTuple):
-    """Sizes whose look-up levels offer the same tokens."""
+    """Range of sizes whose look-up levels offer the same tokens."""
 
     smallest: int
     largest: int | None
@@ -247,7 +250,7 @@ class _Group(NamedTuple):
 
 
 def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator[_Group]:
-    """Yield the sizes that a hit can have, cut where its look-up level changes the tokens that can be asked."""
+    """Yield the size ranges of possible hits, split where the look-up level changes the available tokens."""
     source, scheme = plan.source, plan.source.scheme
     smallest, largest = sizes_for(plan.metric, plan.threshold, plan.source_size)
     if largest_size is not None:
@@ -260,7 +263,7 @@ def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator
         common = max(level, source.level)
         available = source.count_at(common)
         count = available if plan.metric is Metric.B_IN_A else min(available, budget)
-        # Beyond the last token nothing changes any more.
+        # Without tokens left, larger sizes change nothing.
         stop = None if not count else scheme.largest_at(level)
         last = stop if largest is None else largest if stop is None else min(stop, largest)
         if pending and pending.token_count == count:
@@ -278,28 +281,28 @@ def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator
 
 @lru_cache(1024)
 def _branches(plan: SketchPlan, groups: tuple[_Group, ...], costs: Costs | None) -> tuple[Branch, ...]:
-    """Return the branches of groups, each of which asks the number of tokens that costs least.
+    """Return the branches of groups, each with the cheapest number of tokens.
 
     Args:
-        plan: Without them; of its source only the size counts.
-        groups: The sizes of the branches.
-        costs: By what the numbers are chosen.
+        plan: Plan without branches; only the size of its source matters.
+        groups: Size ranges of the branches.
+        costs: As in `make_plan`.
     """
     options = [_options(plan, group, costs) for group in groups]
     ends = list(accumulate(map(len, options)))
-    # The engine is asked for what the smallest documents of a group have.
+    # The engine's filter uses the overlap of the smallest documents of a group.
     asked = [[plan.overlap_at(group.smallest) for group in groups]]
     if is_open := costs is None and ends[-1] > len(groups):
         nearest = [plan.nearest_size(group.smallest, group.largest) for group in groups]
         at = (plan.threshold, plan.threshold - _POINTS_BELOW)
         asked += [[plan.overlap_at(size, each) for size in nearest] for each in at]
-    # Of few numbers Python makes lists sooner than numpy repeats arrays.
+    # For few numbers, Python lists are faster than numpy's repeat.
     overlaps = [overlap for each in asked for overlap, own in zip(each, options, strict=True) for _ in own]
     drawn = np.array([*chain.from_iterable(options)] * len(asked), dtype=np.int64)
     laws = Tails(plan.source_size, np.array(overlaps, dtype=np.int64), drawn)
     drawn = drawn[: ends[-1]]
     minima = laws.largest_least(plan.first_recall).reshape(len(asked), -1)
-    # Best effort where no minimum holds the recall: one token.
+    # If no min-should-match reaches the recall, look for one token, as best effort.
     least = [np.maximum(1, minima[0]), *([minima[1], minima[1]] if is_open else [])]
     tails = laws.from_least(np.concatenate(least)).reshape(len(asked), -1)
     prices = np.zeros(ends[-1])
@@ -310,7 +313,7 @@ def _branches(plan: SketchPlan, groups: tuple[_Group, ...], costs: Costs | None)
     branches = []
     for group, own, end in zip(groups, options, ends, strict=True):
         some = prices[end - len(own) : end]
-        # Where no minimum holds the recall, all tokens reach farthest.
+        # If no min-should-match reaches the recall, all tokens come nearest to it.
         place = int(np.argmin(some)) if np.isfinite(some).any() else len(own) - 1
         row = end - len(own) + place
         branches.append(_branch(plan, group, own[place], int(least[0][row]), float(tails[0, row])))
@@ -318,42 +321,44 @@ def _branches(plan: SketchPlan, groups: tuple[_Group, ...], costs: Costs | None)
 
 
 def _options(plan: SketchPlan, group: _Group, costs: Costs | None) -> range:
-    """Return the numbers of tokens among which a group chooses."""
+    """Return the numbers of tokens to choose from for a group."""
     most = group.token_count
-    # Where all shingles are asked the test is exact and nothing can be gained, unless by asking less.
+    # With all shingles looked up the test is exact, so fewer tokens can only save costs.
     if not most or (most == plan.source_size and costs is None) or plan.metric is Metric.B_IN_A:
         return range(most, most + 1)
-    # The smallest documents share the fewest shingles: no promise to them is given away.
+    # The smallest documents share the fewest shingles; keep enough tokens to promise their recall.
     to_promise = draws_to_meet(plan.source_size, plan.overlap_at(group.smallest), plan.first_recall, most)
     least = int(most * _LEAST_PART) if costs is None else 1
     return range(max(1, least, to_promise), most + 1)
 
 
 def _imprecision(plan: SketchPlan, minima: Counts, recalls: Floats, unwanted: Floats) -> Floats:
-    """Return what numbers of tokens cost in precision and in recall that nobody asked for; infinity where none holds.
+    """Return the price of each number of tokens in precision and excess recall; infinity below the recall.
 
-    The law is one of whole numbers: with m tokens no min-should-match may give just the wanted recall, while a few
-    tokens fewer often do. The price is the chance to be found 10 points below the threshold plus the recall in excess.
+    The law is discrete: with m tokens no min-should-match may give exactly the wanted recall, while with slightly fewer
+    tokens one often does. The price is the probability of finding a document 10 points below the threshold plus the
+    excess recall.
 
     Args:
         plan: The plan.
-        minima: The min-should-match of each number, 0 where none holds the recall.
-        recalls: The chances that a document at the threshold has so many.
-        unwanted: Those that one 10 points below has.
+        minima: Min-should-match of each number of tokens, 0 if none reaches the recall.
+        recalls: Probability that a document at the threshold has so many of them.
+        unwanted: Probability that a document 10 points below the threshold has so many of them.
     """
     return np.where(minima > 0, unwanted + recalls - float(plan.first_recall), np.inf)
 
 
 def _price(drawn: Counts, minima: Counts, costs: Costs) -> Floats:
-    """Return what numbers of tokens cost in microseconds, by the module's law; infinity where none holds the recall."""
+    """Return the cost of each number of tokens in microseconds, by the module's law; infinity below the recall."""
     candidates = _SHARING / np.maximum(minima - 1, _OF_ONE_TOKEN)
     return np.where(minima > 0, drawn * (costs.look_up + costs.candidate * candidates), np.inf)
 
 
 def _branch(plan: SketchPlan, group: _Group, count: int, minimum: int, recall: float) -> Branch:
-    """Return the branch of a group that asks so many tokens."""
+    """Return the branch of a group with this number of tokens."""
     second = plan.second_recall
-    # A share that depended on this recall, and so on the source's sketch, would void the second phase's promise.
+    # A recall that depended on this branch's recall, and so on the source's sketch, would void the second phase's
+    # promise.
     if second is not None and not _is_below(recall, plan.recall) and _is_below(recall, plan.first_recall):
         second = Fraction(1)
     return Branch(
@@ -369,6 +374,6 @@ def _branch(plan: SketchPlan, group: _Group, count: int, minimum: int, recall: f
 
 
 def _is_below(number: float, fraction: Fraction) -> bool:
-    """Compare exactly, as `<` does in twenty times the time."""
+    """Return `number < fraction` exactly, twenty times as fast as the operator."""
     numerator, denominator = number.as_integer_ratio()
     return numerator * fraction.denominator < fraction.numerator * denominator

@@ -1,29 +1,30 @@
-"""What a calibrated search is asked: a metric, a threshold and a wanted recall, as people write them."""
+"""Options of the calibrated search: metric, threshold and recall, as users type them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from whorl.boilerplate import CommonOptions
-from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named
+from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, notes_on
 
-#: The metrics that a search for one source can have.
+#: Metrics of a search for a single source.
 METRICS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
-#: The words for them that people may type.
+#: Names of these metrics that users may type.
 SimilarWord: TypeAlias = Literal["jaccard", "a_in_b", "b_in_a", "similarity", "contains", "within"]
 DEFAULT_THRESHOLD, DEFAULT_RECALL = Fraction(20, 100), Fraction(95, 100)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a calibrated search is to find.
+    """Options of the calibrated search.
 
     Args:
-        metric: What the threshold is a share of.
+        metric: Metric that the threshold applies to.
         threshold: Fraction in (0, 1].
-        recall: Wanted chance to find a document at the threshold, a fraction in (0, 1].
+        recall: Probability that a document just at the threshold is found, at least; a fraction in (0, 1].
+        notes: Remarks on ambiguous numbers and how they were read.
 
     Raises:
         ParameterError: The metric is none of METRICS.
@@ -32,13 +33,14 @@ class Question:
     metric: Metric = Metric.JACCARD
     threshold: Fraction = DEFAULT_THRESHOLD
     recall: Fraction = DEFAULT_RECALL
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         metric_named(self.metric, METRICS)
 
 
 class SimilarOptions(CommonOptions, total=False):
-    """What documents that share content with a source are looked for, as the arguments of `Store.prepare_similar`."""
+    """Arguments of `Store.prepare_similar`: source, metric, threshold, recall and filter."""
 
     source: str | None
     metric: Metric | str
@@ -48,10 +50,11 @@ class SimilarOptions(CommonOptions, total=False):
 
 
 def ask(metric: Metric | str, threshold: Percent, recall: Percent) -> Question:
-    """Return the question of numbers as people give them.
+    """Return the options for numbers as users type them.
 
     Raises:
-        ParameterError: There is no such metric, or a number is no percentage above 0.
+        ParameterError: The metric is unknown, or a number is no percentage above 0.
     """
     chosen = metric_named(metric, METRICS)
-    return Question(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall))
+    notes = notes_on(threshold=threshold, recall=recall)
+    return Question(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), notes)

@@ -1,4 +1,4 @@
-"""What the hits of a page share with a source, counted on whole texts, and what of it without what is common."""
+"""Exact comparison of a page's hits with the source on their texts, with and without common text."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from whorl.engine.protocol import Engine
 from whorl.fingerprint.passages import Comparison, Rest, words_of
 from whorl.similar.sources import Source, text_of
 
-#: Texts fetched in one request; and no more are read once they have so many characters together.
+#: Texts fetched in one request, and number of characters in all after which no further texts are read.
 _TEXTS_AT_ONCE, MOST_CHARACTERS = 25, 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Rests:
-    """What is left of hits without what is common.
+    """Shares of hits without common text.
 
     Args:
-        by_id: By the ids of the hits, of those whose text and whose source's text are known.
-        warnings: What the user should know beside them.
+        by_id: Shares by the id of the hit, for hits whose text and whose source's text are available.
+        warnings: Warnings for the user.
     """
 
     by_id: Mapping[str, Rest]
@@ -30,13 +30,13 @@ class Rests:
 
 
 def rests(engine: Engine, source: Source, ids: Sequence[str], commons: Commons) -> Rests:
-    """Compare a source with documents without what is common.
+    """Compare a source with documents without common text.
 
     Args:
-        engine: Where the documents are.
-        source: The source, which is A.
-        ids: Of the documents.
-        commons: Tells what is common.
+        engine: Engine of the store.
+        source: The source, as A.
+        ids: Ids of the documents.
+        commons: Detector of common text.
     """
     own = text_of(engine, source)
     if own is None:
@@ -53,15 +53,15 @@ def rests(engine: Engine, source: Source, ids: Sequence[str], commons: Commons) 
 def comparisons(
     engine: Engine, text: str, ids: Sequence[str], commons: Commons | None = None
 ) -> Iterator[tuple[str, Comparison]]:
-    """Yield documents, and how a text, as A, compares with each.
+    """Yield the ids of documents, each with the comparison of a text, as A, and the document's text.
 
-    A document without a text is left out, and so are the last ones where all together are too long.
+    Documents without a text are left out, and so are the last ones after the limit of characters.
 
     Args:
-        engine: Where the documents are.
-        text: What they are compared with.
-        ids: Of the documents.
-        commons: Tells what is common; None where nobody has said what that is.
+        engine: Engine of the store.
+        text: Text to compare the documents with.
+        ids: Ids of the documents.
+        commons: Detector of common text; None to count all text only.
     """
     scheme, characters = engine.scheme, 0
     comparer = Comparer(words_of(text, scheme), scheme, commons)

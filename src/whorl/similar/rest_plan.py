@@ -1,18 +1,18 @@
-"""The plan of a calibrated search whose threshold counts what is not common alone.
+"""Plan of the calibrated search whose threshold ignores common text.
 
-Let R be the a shingles of the source that are not common; of a document let I be those of R that it has, and b those of
-its own that are not common. Nobody knows b before the document's text is read: documents stand in the index with all
-of their shingles. So candidates are those that have enough of R, whatever their size:
+Let R be the a shingles of the source that are not common; let I be the number of them in a document, and b the number
+of the document's own shingles that are not common. b is unknown before the document's text is read, since documents are
+indexed with all of their shingles. So candidates are the documents with enough of R, whatever their size:
 
     a_in_b    I / a >= t
-    jaccard   I / (a + b - I) >= t, from which follows I / a >= t, since b >= I
-    b_in_a    I / b >= t, from which follows nothing about I / a: a document of which little is left may lie in the
-              source with all of it. Those are looked for that have `least_within` of R.
+    jaccard   I / (a + b - I) >= t, which implies I / a >= t, since b >= I
+    b_in_a    I / b >= t, which implies nothing about I / a: a document with little text beyond common text may be
+              contained in the source completely. Candidates must have `RestPlan.least` shingles of R.
 
-The look-ups and the second phase are those of `plan`, for R in the place of the source and documents that contain a
-part of it, with the same recall; what they find is read and counted exactly. Two texts together show more words to be
-common than either alone, by a dozen at the ends of a form. What these take from a is what the document has, but for a
-few shingles that reach beyond a passage, so that a document at the threshold has as much of R as is asked for.
+The look-ups and the second phase are those of `plan`, for R instead of the source and for documents that contain a part
+of it, with the same recall; the texts of their results are read and counted exactly. Two texts together mark more words
+as common than either alone, a dozen at the ends of a form. The words that this removes from R are also in the document,
+except for a few shingles that extend beyond a passage, so a document at the threshold has the required share of R.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from fractions import Fraction
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.similar.plan import SketchPlan
 
-#: Shingles, and the part of the source's that are left, from which on documents within the source are looked for.
+#: Minimum for candidates within the source: this number of shingles, or this fraction (1 / n) of the source's rest.
 _LEAST_WITHIN, _PART_WITHIN = 20, 4
 
 
 @dataclass(frozen=True, slots=True)
 class RestPlan:
-    """What to ask for and what is promised.
+    """Candidates of the search without common text, and the recall that the search guarantees.
 
     Args:
-        metric: What the threshold is a share of: shares without what is common.
+        metric: Metric that the threshold applies to, without common text.
         threshold: Fraction in (0, 1].
-        recall: Wanted chance to find a document at the threshold, a fraction in (0, 1].
-        source_size: Distinct shingles of the source, with those that are common.
-        candidates: The plan that finds documents with enough of what is left of the source.
+        recall: Wanted probability that a document at the threshold is found, a fraction in (0, 1].
+        source_size: Distinct shingles of the source, common ones included.
+        candidates: Plan that finds documents with enough of the source's rest.
     """
 
     metric: Metric
@@ -52,7 +52,7 @@ class RestPlan:
 
     @property
     def least(self) -> int:
-        """How many of them a document has, at least, that is looked for."""
+        """Smallest number of these shingles that a candidate has."""
         return self.candidates.overlap_at(self.left)
 
     @property
@@ -62,12 +62,12 @@ class RestPlan:
 
 
 def part_of_source(metric: Metric, threshold: Fraction, left: int) -> Fraction:
-    """Return the share of what is left of the source that makes a candidate, in (0, 1].
+    """Return the share of the source's rest that makes a document a candidate, in (0, 1].
 
     Args:
-        metric: What is asked for.
-        threshold: Likewise; a fraction in (0, 1].
-        left: Distinct shingles that are left.
+        metric: Metric of the search.
+        threshold: Threshold of the search, a fraction in (0, 1].
+        left: Distinct shingles of the source that are not common.
     """
     if metric is not Metric.B_IN_A or not left:
         return threshold

@@ -1,4 +1,4 @@
-"""Calibrated search: the documents that share content with a source, found as asked, verified and measured."""
+"""Calibrated search: finds the documents that share content with a source, verifies them and measures their shares."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ SimilarSearch: TypeAlias = SketchSearch | MinHashSearch | RestSearch
 
 
 def search_for(sources: Sources, reference: str, question: Question) -> SketchSearch | MinHashSearch:
-    """Return the search for a question: by sketches, or in a store without any by MinHash tokens.
+    """Return the search of a source: by sketches, or by MinHash tokens in a store without sketches.
 
     Raises:
         UnknownDocumentError: The reference names nothing.
-        ParameterError: It names a document of which the store knows too little.
+        ParameterError: The reference names a document without a sketch, or without a fingerprint.
     """
     engine, scheme = sources.engine, sources.engine.sketch_scheme
     source = sources.source(reference, with_sketch=scheme is not None)
@@ -40,17 +40,17 @@ def search_for(sources: Sources, reference: str, question: Question) -> SketchSe
 
 
 def search_of_rest(sources: Sources, reference: str, question: Question, commons: Commons) -> RestSearch:
-    """Return the search for a question about what is not common.
+    """Return the search of a source without common text.
 
     Raises:
         UnknownDocumentError: The reference names nothing.
-        ParameterError: It names a document without a text, or the documents have no sketches.
+        ParameterError: The reference names a document without a text, or the documents have no sketches.
     """
     return RestSearch(sources.engine, sources.source(reference), question, commons)
 
 
 def look_ups(search: SimilarSearch, only: BoundNode = MatchAll()) -> BoundPlan:  # noqa: B008 - frozen
-    """Return the plan that looks for the candidates that a filter lets through."""
+    """Return the bound plan for candidates that match a filter."""
     found = search.look_ups()
     if found is None:
         return BoundPlan(Nothing("the source has no tokens to look for"))
@@ -58,12 +58,12 @@ def look_ups(search: SimilarSearch, only: BoundNode = MatchAll()) -> BoundPlan: 
 
 
 def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # noqa: B008 - frozen
-    """Look for candidates, and return those that are hits."""
+    """Find candidates, verify them and return the hits."""
     plan = look_ups(search, only)
     if isinstance(plan.root, Nothing):
         return Verified((), 0, 0, search.warnings)
     kept: list[Found] = []
-    # While somebody writes, a document can move from one page of candidates to the next.
+    # During concurrent writes, a document can move from one page of candidates to the next.
     seen: set[str] = set()
     warnings = list(search.warnings)
     start, total = 0, 1
@@ -75,7 +75,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
             continue
         total = batch.total
         if not batch.ids:
-            # They were deleted meanwhile.
+            # The remaining candidates were deleted during the search.
             break
         warnings += batch.warnings
         kept += batch.kept
@@ -94,14 +94,14 @@ def find_similar(
     """Return one page of the documents that share content with a source.
 
     Args:
-        search: What is to be found.
-        only: A filter, already bound.
+        search: Prepared search of the source.
+        only: Bound plan of a filter.
         start: Hits before the page.
         rows: Hits on the page.
-        exact: Whether the texts of the hits on the page are compared whole.
+        exact: Whether the hits on the page are compared on their whole texts.
     """
     verified = verify(search, only.root)
-    warnings = [*only.warnings, *verified.warnings]
+    warnings = [*only.warnings, *search.question.notes, *verified.warnings]
     total, hits = verified.projected, verified.kept
     if exact:
         hits, more = Reader(search.engine, search.source, search.question).exact(verified.kept, start + rows)
@@ -117,10 +117,10 @@ def find_similar(
 
 
 def choose(search: SimilarSearch, verified: Verified, weight: float) -> Chosen | Nothing:
-    """Return verified hits, and the source itself, as a part of a plan; each scores its percentage times a weight."""
+    """Return verified hits, and the source itself, as a node of a plan; each scores its percentage times a weight."""
     groups: dict[int, list[str]] = {}
     for found in verified.kept:
-        # Whole percentages: a store is asked for as many groups of documents as there are scores.
+        # Round to whole percentages: the engine's query has one group of documents for each score.
         groups.setdefault(max(1, round(found.hit.score)), []).append(found.hit.id)
     source = search.source
     if source.document_id is not None:

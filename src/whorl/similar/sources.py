@@ -1,4 +1,4 @@
-"""The documents and texts that a query starts from, each of which the engine is asked for once."""
+"""Sources of a query, documents or given texts, with a cache of everything that the engine returns about them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.planning.bind import no_fingerprint
 
-#: What a query calls a text that is given beside it.
+#: Name in a query for a text given with the query.
 SOURCE = "source"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What other documents are compared with.
+    """Source that other documents are compared with.
 
     Args:
-        name: How the user calls it.
-        document_id: Its id, where it is a document of the store.
-        text: Its text, where that was given beside the query.
+        name: Name of the source in the query.
+        document_id: Id of the source, if it is a document of the store.
+        text: Text of the source, if it was given with the query.
     """
 
     name: str
@@ -32,17 +32,17 @@ class Source:
     text: str | None = None
 
     def no_fingerprint(self, scheme: Scheme) -> str:
-        """Say why there is nothing to compare others with."""
+        """Return a message that explains why the source has no fingerprint."""
         return no_fingerprint(self.name, scheme, is_text=self.text is not None)
 
 
 class Sources:
-    """What is known of the sources of a query; what was asked for once is kept.
+    """Sources of a query with their signatures, sketches and texts; each is requested from the engine once.
 
     Args:
-        engine: Where the documents are.
-        texts: The texts given beside the query, by the names that it has for them, or one that it calls `SOURCE`; such
-            a name hides a document.
+        engine: Engine of the store.
+        texts: Texts given with the query, by their names in the query, or a single text named `SOURCE`; a text hides a
+            document with the same name.
     """
 
     def __init__(self, engine: Engine, texts: str | Mapping[str, str] | None = None) -> None:
@@ -53,11 +53,11 @@ class Sources:
         self._sketches: dict[str, Sketch | None] = {}
 
     def whole_texts(self, references: Iterable[str]) -> Mapping[str, str]:
-        """Return the texts that references name, given beside the query or stored, each by its reference.
+        """Return the texts of references, given with the query or stored, by reference.
 
         Raises:
-            UnknownDocumentError: There is no text and no document of that name.
-            ParameterError: There is a document, without a text.
+            UnknownDocumentError: A reference names neither a text nor a document.
+            ParameterError: A reference names a document without a text.
         """
         wanted = dict.fromkeys(references)
         texts = {**stored_texts(self.engine, wanted.keys() - self.texts.keys()), **self.texts}
@@ -68,14 +68,14 @@ class Sources:
         return {name: texts[name] for name in wanted}
 
     def source(self, reference: str, *, with_sketch: bool = False) -> Source:
-        """Return what a reference names.
+        """Return the source that a reference names.
 
         Args:
-            reference: A document of the store, or a text given beside the query.
-            with_sketch: Whether its sketch is wanted next: that of a document then comes with its id.
+            reference: A document of the store, or a text given with the query.
+            with_sketch: Whether to fetch a document's sketch together with its id.
 
         Raises:
-            UnknownDocumentError: It is neither.
+            UnknownDocumentError: The reference names neither.
         """
         if reference in self.texts:
             return Source(reference, text=self.texts[reference])
@@ -88,7 +88,7 @@ class Sources:
         return Source(reference, document_id)
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        """Return the signatures of sources, by reference, of those that there are.
+        """Return the signatures of sources, by reference, for sources that have one.
 
         Args:
             wanted: References, each with whether the order of its tokens matters to the caller.
@@ -103,7 +103,7 @@ class Sources:
         self._sign(unknown)
         missing = [name for name in missing if name not in unknown]
         ids = {name: known for name in missing if (known := self._ids[name]) is not None}
-        # Two references may name one document.
+        # Two references may name the same document.
         asked = {ids[name]: any(wanted[other] for other in ids if ids[other] == ids[name]) for name in ids}
         found = self.engine.signatures(asked) if asked else {}
         for name in missing:
@@ -113,7 +113,7 @@ class Sources:
         return {name: each for name in wanted if (each := self._signatures.get(name)) is not None}
 
     def _sign(self, unknown: Mapping[str, bool]) -> None:
-        """Ask for documents and their signatures at once."""
+        """Request documents and their signatures together."""
         found = self.engine.signed(unknown) if unknown else {}
         for name, order_matters in unknown.items():
             self._ids[name], self._signatures[name] = found.get(name, (None, None))
@@ -121,7 +121,7 @@ class Sources:
                 self._in_order.add(name)
 
     def sketch(self, source: Source, scheme: SketchScheme) -> Sketch | None:
-        """Return a source's sketch, None for a document that has none."""
+        """Return a source's sketch, None for a document without one."""
         if source.name not in self._sketches:
             if source.document_id is None:
                 found: Sketch | None = few.sketch(source.text or "", self.engine.scheme, scheme)
@@ -134,7 +134,7 @@ class Sources:
         """Return a source's signature.
 
         Raises:
-            ParameterError: It is a document without a fingerprint.
+            ParameterError: The source is a document without a fingerprint.
         """
         found = self.signatures({source.name: False}).get(source.name)
         if found is None:
@@ -150,15 +150,15 @@ class Sources:
 
 
 def text_of(engine: Engine, source: Source) -> str | None:
-    """Return the text of a source, None where the store has none of it."""
+    """Return the text of a source, None if the store has no text of it."""
     if source.document_id is None:
         return source.text
     return engine.texts([source.document_id]).get(source.document_id)
 
 
 def stored_texts(engine: Engine, references: Collection[str]) -> Mapping[str, str]:
-    """Return the stored texts of the documents that references name, of those that there are, by the references."""
+    """Return the stored texts of documents, by reference; references without a document or a text are left out."""
     ids = engine.resolve(references) if references else {}
-    # Asked of no document as well: a store that keeps no texts says so.
+    # Call the engine even without document ids: a store that keeps no texts raises an error.
     found = engine.texts(list(ids.values())) if references else {}
     return {reference: found[document_id] for reference, document_id in ids.items() if document_id in found}

@@ -1,4 +1,4 @@
-"""Reads the whole texts of hits of which sketches say too little, as far as the means of one search go."""
+"""Exact verification: reads the texts of hits that the sketches leave undecided, within the limits of a search."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from whorl.similar.hits import Found, best_first, exact_estimate, scored
 from whorl.similar.question import Question
 from whorl.similar.sources import Source, text_of
 
-#: Texts that one search reads at most to settle what sketches leave open, and to have exact numbers on a page, where
-#: passages are compared; and the characters after which no more are read.
+#: Limits of one search: texts read to decide hits that the sketches leave undecided, texts read for exact numbers on a
+#: page (which compares passages), and characters read in all.
 MOST_SETTLED, MOST_READ, MOST_CHARACTERS = 3_000, 300, 30_000_000
-#: Texts fetched in one request for either, and about how many shingles they may have together.
+#: Texts fetched in one request for each of the two, and approximate limit of their shingles.
 _SETTLED_AT_ONCE, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 200, 25, 100_000
-#: Texts read at once where a page lacks fewer.
+#: Smallest number of texts read at once when a page lacks fewer.
 _LEAST_AT_ONCE = 5
 
 
 class Reader:
-    """Reads texts until the means of one search are used up.
+    """Reader of texts that keeps to the limits of one search.
 
     Args:
-        engine: Where they are.
-        source: What they are compared with.
-        question: What is to be found.
+        engine: Engine of the store.
+        source: Source that the texts are compared with.
+        question: Options of the search.
     """
 
     def __init__(self, engine: Engine, source: Source, question: Question) -> None:
@@ -42,11 +42,11 @@ class Reader:
         self._own: npt.NDArray[np.uint64] | None = None
 
     def _left(self, most: int) -> int:
-        """Return how many more texts may be read where there may be `most`."""
+        """Return the number of texts that may still be read, out of `most`."""
         return most - self._read if self._characters < MOST_CHARACTERS else 0
 
     def _texts(self, hits: Sequence[Found], beside: Sequence[str] = ()) -> dict[str, str]:
-        """Return the texts of hits by their ids, and those of documents beside them, which take none of the means."""
+        """Return the texts of hits by id, and of the documents `beside`, whose texts do not count for the limits."""
         require_time()
         texts = dict(self._engine.texts([*beside, *(found.hit.id for found in hits)]))
         read = [text for document_id, text in texts.items() if document_id not in beside]
@@ -54,16 +54,16 @@ class Reader:
         self._characters += sum(map(len, read))
         return texts
 
-    # Hits of which the sketches leave open whether they are any.
+    # Exact verification of undecided hits.
 
     def settled(self, kept: list[Found]) -> Iterator[Found]:
-        """Yield the hits, those that were open with exact numbers, without those that turn out to be none.
+        """Yield the hits without the ones ruled out by their texts; undecided ones get exact numbers.
 
         Args:
-            kept: The hits, by their sketches.
+            kept: Hits by their sketches.
         """
         is_open = [found for found in kept if self._is_open(found.estimate)]
-        # The smallest first: so most of them are settled.
+        # Read the smallest first, to decide as many hits as possible.
         is_open.sort(key=lambda found: (found.estimate.hit_size, found.hit.id))
         hashes = dict(self._hashes(is_open))
         for found in kept:
@@ -73,15 +73,15 @@ class Reader:
                 yield scored(found.hit, exact, self._question.metric)
 
     def _is_open(self, estimate: Estimate) -> bool:
-        # An interval below the threshold is as open: it may come of a sharper law than the one that kept the hit.
+        # An interval below the threshold is undecided, too: its law may be sharper than the acceptance test.
         return not estimate.is_exact and estimate.low.by(self._question.metric) < float(self._question.threshold)
 
     def _hashes(self, is_open: list[Found]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
-        """Yield the ids of hits and all hashes of their texts, once those of the source are known."""
+        """Yield the ids of hits with all hashes of their texts, after reading the source's text."""
         for group in chunks(is_open, _shingles, _SHINGLES_AT_ONCE, _SETTLED_AT_ONCE):
             if not (left := self._left(MOST_SETTLED)):
                 return
-            # That of the source comes with the first ones.
+            # Fetch the source's text together with the first hits.
             beside = [own_id] if self._own is None and (own_id := self._source.document_id) is not None else []
             texts = self._texts(group[:left], beside)
             if self._own is None:
@@ -102,19 +102,19 @@ class Reader:
             return None
         return exact_estimate(len(own), size, shared)
 
-    # Hits of a page that is to be exact.
+    # Exact numbers for the hits of a page.
 
     def exact(self, kept: Sequence[Found], end: int) -> tuple[tuple[Found, ...], list[str]]:
-        """Compare the texts of the best hits with the source's until those before a place are known exactly.
+        """Compare the texts of the best hits with the source's until the first `end` hits have exact numbers.
 
-        A hit is read while its interval reaches so far up that it may stand before that place.
+        A hit is read as long as the upper end of its interval allows it to be among them.
 
         Args:
-            kept: The hits by their estimates.
-            end: The place.
+            kept: Hits by their estimates.
+            end: Index after the last hit of the page.
 
         Returns:
-            The hits, best first, without those that turn out to be none; and what the user should know.
+            The hits, best first, without those that the texts rule out; and warnings for the user.
         """
         metric = self._question.metric
         unread = sorted(
