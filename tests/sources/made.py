@@ -1,4 +1,4 @@
-"""Texts of made-up words."""
+"""Texts of random made-up words."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import random
 
 
 def words(chance: random.Random, number: int) -> list[str]:
-    """Return words of which hardly two are the same."""
+    """Return random words with hardly any repetition."""
     return [f"w{chance.randrange(10**9)}" for _ in range(number)]

@@ -1,4 +1,4 @@
-"""Passages found with certainty: put into texts of any size and looked for, and bounded where all have them."""
+"""Candidates by indexed passages: no passage is missed, and the work is bounded if all documents share one."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def asked(store: Store, text: str, left_out: BoundNode | None = None) -> Passage
 
 
 def ids(found: PassageCandidates) -> set[str]:
-    return {hit.id for hits in found.places for hit in hits}
+    return {each.id for each in found.holders}
 
 
 @pytest.mark.slow
 def test_no_passage_is_missed(store: Store) -> None:
     """
-    200 passages of 20 to 60 words of one text, each within a document of up to 5,000 words of its own.
+    All of 200 documents with a passage of 20 to 60 words of a text are found, with up to 5,000 other words around it.
     """
     chance = random.Random(31)
     text = words(chance, 4_000)
@@ -55,13 +55,39 @@ def test_no_passage_is_missed(store: Store) -> None:
     assert (found.crowded, found.warnings) == (0, ())
 
 
+def test_what_numbers_prove(store: Store) -> None:
+    """
+    The proven words are in the document; the possible words include all that a document with a shared run of 20 words
+    has.
+    """
+    chance = random.Random(37)
+    text = words(chance, 200)
+    texts = {}
+    for number in range(40):
+        start, length = chance.randrange(170), chance.randrange(9, 30)
+        texts[f"{number}"] = [*words(chance, 30), *text[start : start + length], *words(chance, 30)]
+    store.index(Document(each, " ".join(own)) for each, own in texts.items())
+    found = {each.id: each for each in asked(store, " ".join(text)).holders}
+    long = 0
+    for name, own in texts.items():
+        shared = {at for at, word in enumerate(text) if word in own}
+        if len(shared) < 20 and name not in found:
+            continue
+        proven, possible = ({at for start, end in ranges.tolist() for at in range(start, end)}
+                            for ranges in (found[name].proven, found[name].possible))  # fmt: skip
+        assert proven <= shared <= possible
+        assert len(possible - shared) <= 24
+        long += len(shared) >= 20
+    assert long > 10
+
+
 def test_texts_under_twenty_words(store: Store) -> None:
     """
-    Nothing is kept of them; a whole search falls back on sketches.
+    Texts of fewer than 20 words have no indexed passages; a search falls back on sketches for them.
     """
     short = " ".join(words(random.Random(32), 19))
     store.index([Document("copy", short)])
-    assert asked(store, short).places == ()
+    assert asked(store, short).holders == ()
     found = find_sources(store.engine, short, Fraction(95, 100))
     assert [each.id for each in found.sources] == ["copy"]
     assert found.promise.certain_words == 20
@@ -69,9 +95,11 @@ def test_texts_under_twenty_words(store: Store) -> None:
 
 def test_a_passage_that_all_have(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Of the documents with a form's text a few are candidates, which is told; who has a passage beside it is among them.
+    Only a few of the documents with the same form become candidates, with a warning; a document with another passage is
+    among them.
     """
     monkeypatch.setattr(module, "MANY", 40)
+    monkeypatch.setattr(module, "TAKEN", 5)
     chance = random.Random(33)
     form, own = words(chance, 300), words(chance, 100)
     store.index(Document(f"form {number:03}", " ".join([*form, *words(chance, 50)])) for number in range(60))
@@ -79,31 +107,35 @@ def test_a_passage_that_all_have(store: Store, monkeypatch: pytest.MonkeyPatch) 
     found = asked(store, " ".join([*form, *own]))
     assert "source" in ids(found)
     assert len(ids(found)) < 60
-    assert 0 < found.crowded < 60
-    assert found.warnings[0].endswith("for each place are candidates")
-    assert "up to 61: of these documents, 20" in found.warnings[0]
-    # With the whole form left out, nothing is crowded, or in the way.
+    assert found.crowded > 0
+    assert "up to 61: of these documents, those with most of a part" in found.warnings[0]
+    # With all forms excluded, no passage is crowded, and the source is found.
     others = Chosen("", ((1.0, tuple(f"form {number:03}" for number in range(60))),))
     assert ids(asked(store, " ".join([*form, *own]), others)) == {"source"}
 
 
 def test_the_work_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    However many of a text's numbers all documents have, a few questions are asked; each lists a few documents.
+    The number of requests and the documents of each are bounded, even if all documents share most passages of the text.
     """
     monkeypatch.setattr(module, "MANY", 2)
+    monkeypatch.setattr(module, "TAKEN", 3)
     monkeypatch.setattr(module, "_QUESTIONS", 5)
     form = " ".join(words(random.Random(34), 2_000))
-    store.index(Document(f"{number}", form) for number in range(30))
-    found = asked(store, form)
-    assert len(found.places) <= 5
-    assert {len(hits) for hits in found.places} == {20}
+    store.index(Document(f"{number:02}", form) for number in range(30))
+    questions: list[tuple[str, int, int]] = []
+    found = by_passages(
+        store.engine, SCHEME, words_of(form), left_out=None, progress=lambda *each: questions.append(each)
+    )
+    assert len(questions) <= 5
+    # Among equal documents the first are taken, for every part of the text.
+    assert ids(found) == {"00", "01", "02"}
     assert found.crowded > 200
 
 
 def test_what_is_said_of_it(store: Store) -> None:
     """
-    The whole search says from how many words on it is certain, and does not where the store keeps nothing for it.
+    The search states the number of words from which on a passage is found with certainty.
     """
     text = " ".join(words(random.Random(35), 100))
     store.index([Document("copy", text)])
@@ -112,7 +144,7 @@ def test_what_is_said_of_it(store: Store) -> None:
 
 def test_without_passages(tmp_path: Path) -> None:
     """
-    Nothing is certain.
+    Without indexed passages, no length is certain.
     """
     with Store(EmbeddedEngine(tmp_path / "plain")) as plain:
         plain.index([Document("copy", " ".join(words(random.Random(36), 100)))])

@@ -1,4 +1,4 @@
-"""Which documents are looked at: windows of a text, what is asked of each, and how surely a passage is met."""
+"""Candidates for sources by windows of the text: windows, minimum overlap, and recall of passages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def found(store: Store, text: str, recall: Fraction = RECALL) -> Candidates:
 @given(st.integers(0, 300_000))
 def test_windows_hold_the_text(shingles: int) -> None:
     """
-    They begin with it and end with it, all of one size, each a quarter over the one before, not many more than allowed.
+    Windows have one size and cover the text from start to end; each overlaps the previous one by a quarter, and their
+    number is bounded.
     """
     made = windows(shingles)
     if not shingles:
@@ -48,7 +49,7 @@ def test_windows_hold_the_text(shingles: int) -> None:
 @given(st.integers(1, 300_000), st.integers(1, 200), st.data())
 def test_a_passage_lies_in_a_window(shingles: int, min_words: int, data: st.DataObject) -> None:
     """
-    Wherever a run of as many shingles as are asked for stands, some window has so many of it.
+    Every run of the minimum number of shingles lies entirely in at least one window.
     """
     made = windows(shingles)
     shared = least_shared(made[0][1], min_words, 5)
@@ -60,7 +61,7 @@ def test_a_passage_lies_in_a_window(shingles: int, min_words: int, data: st.Data
 @pytest.mark.slow
 def test_promised_passages_are_found(tmp_path: Path) -> None:
     """
-    Of 200 documents with a passage of the promised length, at least as many are candidates as the recall says.
+    Of 200 documents with a passage of the promised length, at least the promised share are candidates.
 
     The margin is four standard deviations: chance alone fails once in 30,000 runs, and the words are always the same.
     """
@@ -84,7 +85,7 @@ def test_promised_passages_are_found(tmp_path: Path) -> None:
 
 def test_the_best_of_each_part_come_first(tmp_path: Path) -> None:
     """
-    Twenty copies of the first half do not stand before the only document with a passage of the second.
+    Twenty copies of the first half do not displace the only document with a passage of the second half.
     """
     chance = random.Random(6)
     text = words(chance, 1_000)
@@ -98,7 +99,7 @@ def test_the_best_of_each_part_come_first(tmp_path: Path) -> None:
 
 def test_who_is_left_out(tmp_path: Path) -> None:
     """
-    Documents of a filter, and the text's own.
+    Documents of the filter and the text's own document are left out.
     """
     text = " ".join(words(random.Random(7), 60))
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
@@ -112,7 +113,7 @@ def test_who_is_left_out(tmp_path: Path) -> None:
 
 def test_more_candidates_than_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    It is told, and of how many parts.
+    A warning counts the parts of the text with more candidates than are read.
     """
     monkeypatch.setattr("whorl.similar.by_sketch.AT_ONCE", 3)
     monkeypatch.setattr("whorl.similar.by_sketch.FEW", 3)
@@ -126,7 +127,7 @@ def test_more_candidates_than_are_looked_at(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_short_text(tmp_path: Path) -> None:
     """
-    Without a shingle nothing is asked, and why is told; nothing is promised, nor in an empty store.
+    A text without shingles finds nothing, with a warning and without a promise; an empty store makes no promise either.
     """
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         seen = found(store, "one two three four")
@@ -137,7 +138,7 @@ def test_a_short_text(tmp_path: Path) -> None:
 
 def test_without_sketches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Documents with MinHash tokens alone are found by these; that it is rough is told.
+    Documents without sketches are found by MinHash tokens, with a warning that the result is rough.
     """
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
     text = " ".join(words(random.Random(9), 300))

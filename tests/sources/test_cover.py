@@ -1,4 +1,4 @@
-"""The greedy cover against one over plain sets."""
+"""The greedy cover, compared with one over plain sets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def words(ranges: list[tuple[int, int]]) -> set[int]:
 
 
 def plain_cover(documents: list[set[int]]) -> list[tuple[int, int]]:
-    """Take, as long as there is one, the document that adds the most; then the one with the most; then the first."""
+    """Repeatedly choose the document that adds the most words; among equals the largest, then the first."""
     covered: set[int] = set()
     chosen: list[tuple[int, int]] = []
     while True:
@@ -42,17 +42,17 @@ def plain_cover(documents: list[set[int]]) -> list[tuple[int, int]]:
 
 def test_by_hand() -> None:
     """
-    Ten words. A has 0-5, B 4-8, C 6-9, D 0-2: A adds six, then C four; B and D nothing, though B has five.
+    Ten words. A has 0-5, B 4-8, C 6-9, D 0-2: A adds six words, then C four; B and D add none, although B has five.
     """
     covers = [numbers([each]) for each in [(0, 6), (4, 9), (6, 10), (0, 3)]]
     assert greedy_cover(covers, np.full(10, True)) == [(0, 6), (2, 4)]
-    # 3 is A's and no other's, 9 is C's; 0 to 2 are D's as well, 4 to 8 B's.
+    # Only A has 3, and only C has 9; D also has 0 to 2, and B has 4 to 8.
     assert np.flatnonzero(covered_once(covers, 10)).tolist() == [3, 9]
 
 
 def test_of_equals_the_larger_then_the_first() -> None:
     """
-    After A (0-3) both B (2-6) and C (4-6) add three words: B has five. Twins: the first.
+    After A (0-3) both B (2-6) and C (4-6) add three words: B is larger, with five. Of twins the first is chosen.
     """
     covers = [numbers([each]) for each in [(0, 4), (4, 7), (2, 7)]]
     assert greedy_cover(covers, np.full(8, True)) == [(2, 5), (0, 2)]
@@ -61,7 +61,7 @@ def test_of_equals_the_larger_then_the_first() -> None:
 
 def test_nothing_to_choose() -> None:
     """
-    No documents, no words.
+    No documents or no words give an empty cover.
     """
     assert greedy_cover([], np.full(0, True)) == greedy_cover([], np.full(10, True)) == []
     assert covered_once([], 3).tolist() == [False] * 3
@@ -70,7 +70,7 @@ def test_nothing_to_choose() -> None:
 @given(RANGES)
 def test_joined_ranges_hold_the_same_words(ranges: list[tuple[int, int]]) -> None:
     """
-    Ascending, apart from each other, and with just the words of those given.
+    Joined ranges are sorted, do not touch, and contain exactly the same words.
     """
     found = numbers(ranges)
     assert words([(start, end) for start, end in found.tolist()]) == words(ranges)
@@ -82,7 +82,7 @@ def test_joined_ranges_hold_the_same_words(ranges: list[tuple[int, int]]) -> Non
 @given(DOCUMENTS)
 def test_the_same_as_with_plain_sets(documents: list[list[tuple[int, int]]]) -> None:
     """
-    The same documents in the same order, adding as much.
+    The cover has the same documents in the same order, with the same gains.
     """
     covers, plain = [numbers(each) for each in documents], [words(each) for each in documents]
     assert greedy_cover(covers, np.full(WORDS, True)) == plain_cover(plain)
@@ -93,7 +93,7 @@ def test_the_same_as_with_plain_sets(documents: list[list[tuple[int, int]]]) -> 
 @given(DOCUMENTS)
 def test_laws(documents: list[list[tuple[int, int]]]) -> None:
     """
-    Each adds something, none more than the one before; together they have what all have.
+    Each document adds at least one word and no more than the one before; together they cover the union of all.
     """
     chosen = greedy_cover([numbers(each) for each in documents], np.full(WORDS, True))
     gains = [gain for _, gain in chosen]

@@ -1,4 +1,4 @@
-"""Tests of what a text need not account for."""
+"""Exclusion of quotations and references from the words to be accounted for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BOTH = tuple(Exclusion)
         ("Il dit « oui » ; sie sagt »nein«.", ["« oui »", "»nein«"]),
         ("彼は「はい」と『いいえ』", ["「はい」", "『いいえ』"]),
         ('A "first" and a "second" one', ['"first"', '"second"']),
-        # What nothing closes in its paragraph opens nothing: an inch, a forgotten mark.
+        # A mark that is not closed in its paragraph opens no quotation: an inch sign, a forgotten mark.
         ('A 19" rack.\n\nAnother 19" rack.', []),
         ("“ never closed", []),
         ("don't, it's", []),
@@ -31,7 +31,7 @@ BOTH = tuple(Exclusion)
 )
 def test_quotations(text: str, parts: list[str]) -> None:
     """
-    What stands between marks of a language, within a paragraph, and lines as e-mail quotes them.
+    Quotations are text between the quotation marks of a language, within a paragraph, and quoted lines of an e-mail.
     """
     found = sorted(excluded_ranges(text, [Exclusion.QUOTATIONS]))
     assert [text[start:end] for start, end in found] == parts
@@ -45,7 +45,7 @@ def test_quotations(text: str, parts: list[str]) -> None:
 @pytest.mark.parametrize("behind", ["", "Appendix A. More\ntext", "Authors' Addresses\nsomewhere", "Anhang B\nmehr"])
 def test_references(heading: str, behind: str) -> None:
     """
-    From their heading, which stands alone in its line, to the end or to what usually stands behind them.
+    References extend from their heading, alone on its line, to the end or to a typical following section.
     """
     own, listed = "References are listed below.\n\n", f"{heading}\n\n[1] One\n[2] Two\n\n"
     text = own + listed + behind
@@ -54,7 +54,7 @@ def test_references(heading: str, behind: str) -> None:
 
 def test_words_in_them() -> None:
     """
-    Whole words, by their places in the text.
+    excluded_words marks whole words by their positions.
     """
     text = 'one "two three" four\nReferences\nfive'
     is_excluded = excluded_words(text, words_of(text, Scheme()), BOTH)
@@ -65,7 +65,7 @@ def test_words_in_them() -> None:
 @given(st.text(alphabet='“”„«»「」"\n> aReferences1.', max_size=80))
 def test_ranges_are_within_the_text(text: str) -> None:
     """
-    Whatever the marks, each range is one of the text.
+    For any marks, every range lies within the text.
     """
     found = list(excluded_ranges(text, BOTH))
     assert all(0 <= start < end <= len(text) for start, end in found)
@@ -73,14 +73,14 @@ def test_ranges_are_within_the_text(text: str) -> None:
 
 def test_marks_that_nothing_closes_are_looked_for_once() -> None:
     """
-    Many opening marks end at once: for each to look to the end would be 10^9 steps.
+    The search for unclosed marks takes linear time: a separate one for each mark would take 10^9 steps.
     """
     assert list(excluded_ranges("“「『" * 30_000, [Exclusion.QUOTATIONS])) == []
 
 
 def test_no_such_part() -> None:
     """
-    The message names those that there are.
+    The error lists the valid names.
     """
     assert exclusion_named("quotations") is exclusion_named(Exclusion.QUOTATIONS) is Exclusion.QUOTATIONS
     with pytest.raises(ParameterError, match="must be one of quotations, references, got 'footnotes'"):

@@ -1,4 +1,4 @@
-"""Tests of what is asked about the sources of a text, in the words of a user."""
+"""Options of the search for sources, in the words of a user."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def engine(tmp_path: Path) -> Iterator[EmbeddedEngine]:
 
 def test_what_is_not_said_is_as_usual(engine: EmbeddedEngine) -> None:
     """
-    Percent become the fraction that the search takes, and a document is no source of itself.
+    Missing options have their defaults, percentages become fractions, and a document is not its own source.
     """
     found = sources_of(engine, TEXT, "whole", None)
     assert [each.id for each in found.sources] == ["half"]
@@ -46,7 +46,7 @@ def test_what_is_not_said_is_as_usual(engine: EmbeddedEngine) -> None:
 )
 def test_what_cannot_be_asked(engine: EmbeddedEngine, options: SourcesOptions, message: str) -> None:
     """
-    It is refused before anything is read.
+    Invalid options are refused before any document is read.
     """
     with pytest.raises(ParameterError, match=message):
         sources_of(engine, TEXT, None, None, **options)

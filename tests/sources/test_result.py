@@ -1,4 +1,4 @@
-"""Totals of an answer."""
+"""Totals of the result."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from whorl.sources.result import Attribution, Promise, TextSource
 
 def answer(words: int, *new_words: int) -> Attribution:
     sources = tuple(TextSource(str(new), "", new, new, 0, Shares(0, 0, 0), 9, (), "") for new in new_words)
-    return Attribution("", words, 8, sources, (), 6, 9, 4, 2, Promise(Fraction(1, 2), None))
+    return Attribution("", words, 8, sources, (), 0, 6, 9, 4, 2, 1, Promise(Fraction(1, 2), None))
 
 
 def test_totals() -> None:
     """
-    What is covered is what each source adds; a text without words is not.
+    The covered words are the sum of the sources' new words; a text without words has a coverage of 0.
     """
     found = answer(20, 6, 4)
-    assert (found.covered_words, found.coverage, found.unread) == (10, 0.5, 3)
+    assert (found.covered_words, found.coverage) == (10, 0.5)
     assert (answer(0).covered_words, answer(0).coverage) == (0, 0.0)

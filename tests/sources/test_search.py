@@ -1,4 +1,4 @@
-"""Sources of a text: by hand, against plain sets of words, and within the means of one search."""
+"""Sources of a text: by hand, compared with plain sets of words, and within the limits of one search."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whorl import Document, ParameterError, Shares, Store
 from whorl.context import new_request
 from whorl.errors import StoppedError
 from whorl.fingerprint.passages import Passage
-from whorl.sources import search
+from whorl.sources import reading
 from whorl.sources.exclusions import Exclusion
 from whorl.sources.result import Attribution
 from whorl.sources.search import find_sources
@@ -41,7 +41,7 @@ def answer(store: Store, text: str, *, min_words: int = 8, most_read: int = 300)
 
 def test_by_hand(store: Store) -> None:
     """
-    Moby-Dick has 12 of the text's 27 words, Pride and Prejudice 10; a list of first lines has 9 of each, and adds none.
+    Moby-Dick has 12 of the text's 27 words, Pride and Prejudice 10; a list of first lines has nine of each.
     """
     store.index(
         [
@@ -52,7 +52,7 @@ def test_by_hand(store: Store) -> None:
         ]
     )
     found = answer(store, TEXT, min_words=9)
-    # The list has 18 words of the text in passages of nine; then the books have what is left of theirs.
+    # The list has 18 words of the text in passages of nine and is chosen first; the books add the rest of their words.
     assert [(each.id, each.words, each.new_words, each.only_words) for each in found.sources] == [
         ("lines", 18, 18, 0),
         ("moby", 12, 3, 3),
@@ -61,13 +61,13 @@ def test_by_hand(store: Store) -> None:
     assert (found.words, found.covered_words, found.longest_passage) == (27, 22, 12)
     moby = found.sources[1]
     assert moby.name == "Moby-Dick"
-    # 23 shingles in the text, 11 in the document, 8 in both.
+    # The text has 23 shingles and the document 11; they share 8.
     assert moby.shares == Shares.of_counts(8, 23, 11)
     assert moby.shingles == 11
     assert moby.passages == (Passage((0, 67), (10, 77), 12),)
     assert TEXT[slice(*moby.passages[0].a)].lower() == moby.content[slice(*moby.passages[0].b)] == WHALE
     assert (found.candidates, found.read, found.unread, found.without_text, found.also) == (3, 3, 0, 0, ())
-    # Passages of ten words: the list has none, and the books have all.
+    # With a minimum of ten words the list has no passage, and the books have all of theirs.
     found = answer(store, TEXT, min_words=10)
     assert [(each.id, each.words, each.new_words, each.only_words) for each in found.sources] == [
         ("moby", 12, 12, 12),
@@ -78,7 +78,7 @@ def test_by_hand(store: Store) -> None:
 
 def test_parts_that_are_left_out(store: Store) -> None:
     """
-    Of a quotation nothing is to be accounted for: the words of the rest are the whole.
+    Quoted words need no source: the other words are the whole.
     """
     wife = f"{PRIDE} in possession of a good fortune must be in want of a wife"
     purse = f"{WHALE} little or no money in my purse and nothing particular to interest me on shore"
@@ -87,7 +87,7 @@ def test_parts_that_are_left_out(store: Store) -> None:
     whole = find_sources(store.engine, text, RECALL)
     assert [(each.id, each.words) for each in whole.sources] == [("moby", 39), ("pride", 23)]
     assert (whole.words, whole.counted_words, whole.excluded_words) == (68, 68, 0)
-    # Of Moby-Dick the words behind the heading are left.
+    # Moby-Dick keeps the words below the heading.
     quoted = find_sources(store.engine, text, RECALL, without=[Exclusion.QUOTATIONS])
     assert [(each.id, each.words) for each in quoted.sources] == [("pride", 23), ("moby", 12)]
     assert (quoted.counted_words, quoted.excluded_words, quoted.covered_words) == (41, 27, 35)
@@ -98,7 +98,7 @@ def test_parts_that_are_left_out(store: Store) -> None:
 
 def test_who_adds_nothing_is_named(store: Store) -> None:
     """
-    A copy of a source is none itself, and what both have is in none alone.
+    A copy of a source adds nothing and is listed separately; the words of both belong to neither alone.
     """
     store.index([Document("b", WHALE, "B"), Document("a", WHALE, "A"), Document("most", " ".join(WHALE.split()[:10]))])
     found = answer(store, TEXT)
@@ -109,7 +109,8 @@ def test_who_adds_nothing_is_named(store: Store) -> None:
 @pytest.mark.slow
 def test_the_same_as_with_plain_sets(store: Store) -> None:
     """
-    Texts made of each other: words covered, added and had alone, as sets of places of shingles tell them.
+    For texts composed of each other, the words covered, added and unique equal those of plain sets of shingle
+    positions.
     """
     chance = random.Random(11)
     text = words(chance, 400)
@@ -133,7 +134,7 @@ def test_the_same_as_with_plain_sets(store: Store) -> None:
     plain = {name: covered(own) for name, own in made.items() if name in read}
     left = dict(plain)
     for each in found.sources:
-        # Of equals any may come first.
+        # Among equals any may come first.
         assert each.new_words == len(left[each.id]) == max(map(len, left.values()))
         left = {name: has - plain[each.id] for name, has in left.items()}
     assert not any(left.values())
@@ -147,16 +148,22 @@ def test_the_same_as_with_plain_sets(store: Store) -> None:
 
 def test_means_are_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    No more documents are read than are allowed, or than have so many characters; the rest is told as unread.
+    The number of documents read and their characters are limited; unread candidates are counted only if they could add
+    to the coverage.
     """
-    text = " ".join(words(random.Random(12), 50))
-    store.index(Document(f"{number:02}", f"{text} {number}") for number in range(60))
-    found = answer(store, text, most_read=7)
-    assert (found.candidates, found.read, found.unread) == (60, 7, 53)
     assert isinstance(store.engine, Watched)
-    assert sum(each.startswith("text of") for each in store.engine.asked) == 7
-    monkeypatch.setattr(search, "MOST_CHARACTERS", len(text))
-    found = answer(store, text)
+    chance = random.Random(12)
+    text = " ".join(words(chance, 50))
+    store.index(Document(f"copy {number:02}", f"{text} {number}") for number in range(60))
+    found = answer(store, text, most_read=7)
+    assert (found.candidates, found.read, found.unread, found.coverage) == (60, 7, 0, 1.0)
+    assert len({each for each in store.engine.asked if each.startswith("text of")}) == 7
+    parts = [" ".join(words(chance, 30)) for _ in range(60)]
+    store.index(Document(f"part {number:02}", part) for number, part in enumerate(parts))
+    found = answer(store, "\n".join(parts), most_read=7)
+    assert (found.candidates, found.read, found.unread, len(found.sources)) == (60, 7, 53, 7)
+    monkeypatch.setattr(reading, "MOST_CHARACTERS", len(parts[0]))
+    found = answer(store, "\n".join(parts))
     assert (found.read, found.unread) == (25, 35)
 
 
@@ -172,7 +179,7 @@ def test_texts_that_are_not_there(store: Store, monkeypatch: pytest.MonkeyPatch)
 
 def test_what_is_told_meanwhile(store: Store) -> None:
     """
-    What is done, how much of it, and of how much.
+    Progress reports name the step, the number done and the total.
     """
     store.index([Document("a", WHALE), Document("b", PRIDE)])
     told: list[tuple[str, int, int]] = []
@@ -182,7 +189,7 @@ def test_what_is_told_meanwhile(store: Store) -> None:
 
 def test_it_ends_when_nobody_waits(store: Store) -> None:
     """
-    A request that is cancelled compares no further documents.
+    A cancelled request compares no further documents.
     """
     store.index([Document("a", WHALE), Document("b", WHALE)])
     with new_request() as request, pytest.raises(StoppedError):
@@ -201,7 +208,7 @@ def test_it_ends_when_nobody_waits(store: Store) -> None:
 )
 def test_numbers_out_of_range(store: Store, asked: dict[str, int], said: str) -> None:
     """
-    They are named, with what would do.
+    The error names the option and the valid range.
     """
     with pytest.raises(ParameterError, match=said):
         answer(store, TEXT, **asked)

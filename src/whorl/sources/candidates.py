@@ -1,13 +1,12 @@
-"""Documents that may have a passage of a text: by their numbers of passages, and by sketches window by window.
+"""Candidates for attribution by sketches: a containment search for each window of a text.
 
-Where the store keeps numbers of passages, `by_passages` names every document that has a long one. Others are those that
-`similar` finds for each window of the text: the only ones where the store keeps no numbers, and else documents whose
-passages are shorter.
+If the store keeps passage hashes, `by_passages` finds every document with a long passage, and only windows with words
+that none of these documents has are searched.
 
-One question about the whole text would miss the document that has a paragraph of a book. So the text is cut into
-windows of `WINDOW` shingles, and for each the documents are looked for that contain a small part of it. Neighbours
-overlap by a quarter, and that part is at most a quarter of a window: of a passage that is as long, at least as much
-lies in one window.
+A single search for the whole text would miss a document with one paragraph of a book. So the text is cut into windows
+of `WINDOW` shingles, and each window is searched for documents that contain a small part of it. Neighbouring windows
+overlap by a quarter, and the required part is at most a quarter of a window, so one window holds at least that much of
+any passage of that length.
 """
 
 from __future__ import annotations
@@ -16,6 +15,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
 
 from whorl.context import require_time, trace
 from whorl.engine.protocol import Engine
@@ -29,16 +31,15 @@ from whorl.similar.plan import SketchPlan
 from whorl.similar.question import Question
 from whorl.similar.search import look_ups, search_for
 from whorl.similar.sources import Sources
-from whorl.sources.by_passages import by_passages
 from whorl.sources.result import Promise
 
-#: Shingles of a window, and windows of a text: a longer text has larger ones.
+#: Shingles of a window, and most windows of a text; a longer text has larger windows.
 WINDOW, MOST_WINDOWS = 256, 200
-#: Shingles in common that make a candidate: sketches of documents of some thousand shingles promise no fewer.
+#: Common shingles required of a candidate: sketches of documents of some thousand shingles promise no smaller number.
 LEAST_SHARED = 20
-#: A window's least part: with more than these, few look-ups promise nothing.
+#: Smallest and largest part of a window that a candidate must share; with these, most look-ups can keep the promise.
 _LEAST_PART, _MOST_PART = Fraction(1, 50), Fraction(1, 4)
-#: What a window is called where the engine is asked about it.
+#: The name of a window in look-ups.
 _WINDOW = "a part of the text"
 
 
@@ -47,9 +48,9 @@ class Candidate:
     """A document that may have a passage of a text.
 
     Args:
-        id: Its id.
-        name: What people know it by, or "".
-        shingles: About how many distinct ones it has; None where that is not known.
+        id: The document's id.
+        name: The document's name, or "".
+        shingles: Estimate of its distinct shingles; None if unknown.
     """
 
     id: str
@@ -62,10 +63,10 @@ class Candidates:
     """Documents that may have a passage of a text.
 
     Args:
-        found: In the order in which they are worth reading: what is best for one part of the text comes before what is
-            second for another.
-        promise: How many of the documents with a passage are among them.
-        warnings: What the user should know beside them.
+        found: The candidates in reading order: the best candidate of each part of the text comes before the second of
+            any part.
+        promise: How surely documents with a passage are among the candidates.
+        warnings: Warnings for the user.
     """
 
     found: tuple[Candidate, ...]
@@ -76,8 +77,8 @@ class Candidates:
 def windows(shingles: int) -> list[tuple[int, int]]:
     """Return the windows of a text as half-open ranges of its shingles.
 
-    All are of one size, and each begins where three quarters of the one before end, but for the last, which ends with
-    the text.
+    All have the same size, and each begins three quarters of a window after the previous one, except for the last,
+    which ends with the text.
 
     >>> windows(300), windows(0)
     ([(0, 256), (44, 300)], [])
@@ -90,7 +91,7 @@ def windows(shingles: int) -> list[tuple[int, int]]:
 
 
 def least_shared(window: int, min_words: int, shingle_size: int) -> int:
-    """Return how many shingles of a window a candidate shares, at least 1 and at most a quarter of it, rounded up.
+    """Return the shingles of a window that a candidate must share, at least 1 and at most a quarter of it, rounded up.
 
     Args:
         window: Shingles of the window, at least 1.
@@ -111,60 +112,54 @@ def find_candidates(
     left_out: BoundNode | None,
     own_id: str | None,
     progress: Callable[[str, int, int], None],
+    wanted: npt.NDArray[np.bool_] | None = None,
 ) -> Candidates:
     """Look for the documents that may have a passage of a text.
 
     Args:
-        engine: Where they are.
+        engine: The engine of the store.
         text: The text.
-        of_text: Its words.
+        of_text: The words of the text.
         recall: Wanted chance that a document with a passage is found, a fraction in (0, 1].
         min_words: Words of the shortest passage that counts.
-        left_out: Documents that are none.
-        own_id: The id of the document whose text it is, which is none either.
-        progress: Called with what is done, how much of it and of how much.
+        left_out: Documents to exclude.
+        own_id: The id of the document that the text comes from; it is excluded as well.
+        progress: Called with the current step, the number of steps done and the total.
+        wanted: Mask of the words to find documents for; a window without `min_words` consecutive wanted words is
+            skipped. None for all words.
     """
     best = _Best(own_id)
-    warnings: tuple[str, ...] = ()
-    certain_words, crowded = None, 0
-    if (scheme := engine.passage_scheme) is not None:
-        certain = by_passages(engine, scheme, of_text, left_out=left_out, progress=progress)
-        for hits in certain.places:
-            best.add(Candidate(hit.id, hit.name, None) for hit in hits)
-        certain_words, crowded = scheme.run_words, certain.crowded
-        warnings = certain.warnings
-    asked = _Windows(engine, text, of_text, recall, min_words, left_out, progress)
+    asked = _Windows(engine, text, of_text, recall, min_words, left_out, progress, wanted)
     for found in asked.found():
         best.add(Candidate(each.hit.id, each.hit.name, each.estimate.hit_size) for each in found)
-    promise = Promise(recall, asked.promised_words, certain_words, crowded)
-    return Candidates(best.in_order(), promise, tuple(dict.fromkeys((*warnings, *asked.warnings))))
+    return Candidates(best.in_order(), Promise(recall, asked.promised_words), tuple(dict.fromkeys(asked.warnings)))
 
 
 class _Best:
-    """Candidates by how soon they are read: the first of each part, then the second of each, and so on."""
+    """Reading order of candidates: the first of each part of the text, then the second of each, and so on."""
 
     def __init__(self, own_id: str | None) -> None:
         self._own_id = own_id
         self._ranked: dict[str, tuple[int, Candidate]] = {}
 
     def add(self, found: Iterable[Candidate]) -> None:
-        """Take in the candidates of one part of the text, best first."""
+        """Add the candidates of one part of the text, best first."""
         for rank, each in enumerate(found):
             known = self._ranked.get(each.id)
             if each.id != self._own_id and (known is None or rank < known[0]):
                 self._ranked[each.id] = rank, each
 
     def in_order(self) -> tuple[Candidate, ...]:
-        # Of equal ranks, those of parts that came first.
+        # A stable sort: ties keep the order of the parts.
         return tuple(each for _, each in sorted(self._ranked.values(), key=lambda ranked: ranked[0]))
 
 
 class _Windows:
-    """Asks `similar` for each window of a text, and knows then what that promises.
+    """Calibrated search for each window of a text, and the resulting promise.
 
     Attributes:
-        promised_words: See `Promise.words`.
-        warnings: What the user should know.
+        promised_words: See `Promise.words`; known after the search.
+        warnings: Warnings for the user.
     """
 
     def __init__(
@@ -176,7 +171,9 @@ class _Windows:
         min_words: int,
         left_out: BoundNode | None,
         progress: Callable[[str, int, int], None],
+        wanted: npt.NDArray[np.bool_] | None,
     ) -> None:
+        self._wanted = wanted
         self._engine, self._text, self._of_text, self._progress = engine, text, of_text, progress
         self._recall, self._min_words = recall, min_words
         self._others: BoundNode = MatchAll() if left_out is None else Bool(must=(MatchAll(),), must_not=(left_out,))
@@ -184,13 +181,14 @@ class _Windows:
         self.warnings: list[str] = []
 
     def found(self) -> Iterator[list[Found]]:
-        """Yield what is found for each window, best first."""
+        """Search window by window, and yield the hits of each window, best first."""
         size = self._engine.scheme.shingle_size
         places = windows(len(self._of_text.words) - size + 1)
         if not places:
             self.warnings.append(f"the text has no fingerprint: it has fewer than {size} words")
             return
         window = places[0][1]
+        places = [each for each in places if self._is_wanted(each[0], each[1] + size - 1)]
         shared = least_shared(window, self._min_words, size)
         question = Question(Metric.A_IN_B, Fraction(shared, window), self._recall)
         crowded, longest = 0, float(shared)
@@ -201,7 +199,7 @@ class _Windows:
             search = search_for(Sources(self._engine, {_WINDOW: part}), _WINDOW, question)
             plan = look_ups(search, self._others)
             if isinstance(plan.root, Nothing):
-                # All documents are too short, or the part has fewer words alone than in its place.
+                # All documents are too short, or the part has fewer words by itself than within the text.
                 continue
             batch = search.batch(plan, 0, frozenset())
             while batch is None:
@@ -216,13 +214,21 @@ class _Windows:
                 f"{crowded} of {len(places)} parts of the text have more candidates than are looked at; those with "
                 "most in common were, and leaving out by a query what is not wanted makes room for others"
             )
-        # Of a longer passage no window need have more than what neighbours have in common.
+        # A passage longer than the overlap of two windows need not have more than the overlap in any window.
         is_promised = longest <= max(window // 4, shared)
         self.promised_words = math.ceil(longest) + size - 1 if is_promised else None
 
+    def _is_wanted(self, start: int, end: int) -> bool:
+        """Check whether a part of the text has `min_words` consecutive wanted words."""
+        if self._wanted is None:
+            return True
+        before = np.append(0, np.cumsum(self._wanted[start:end], dtype=np.int64))
+        least = min(self._min_words, end - start)
+        return bool((before[least:] - before[:-least] == least).any())
+
 
 def _promised(plan: SketchPlan | MinHashPlan, shared: int) -> float:
-    """Return how many shingles of a window a document must have to be found as promised; infinite for no promise."""
+    """Return the shared shingles from which on a document is found as promised; infinite without a promise."""
     if isinstance(plan, MinHashPlan):
         return shared if plan.promised else math.inf
     weak = [reach(plan, branch) for branch in plan.branches if not branch.promised]

@@ -1,6 +1,6 @@
-"""What a text need not account for: quotations, which name their sources themselves, and its list of references.
+"""Detection of parts of a text that attribution can leave out: quotations and the list of references.
 
-Both are told by how they are written, so only what is marked is found: the rules are those of `Exclusion`.
+Both are recognised by their notation, so only marked parts are found; the members of `Exclusion` give the rules.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy.typing as npt
 from whorl.errors import ParameterError
 from whorl.fingerprint.passages import TextWords
 
-#: Marks that open a quotation, each with those that close it. German closes with what English opens with.
+#: Opening quotation marks with their closing marks. The German closing mark is the English opening mark.
 _MARKS = {"“": "”", "„": "“”", "«": "»", "»": "«", "「": "」", "『": "』", '"': '"'}
 _OPENING = re.compile(f"[{''.join(_MARKS)}]")
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
 _QUOTED_LINES = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
-#: A heading alone in its line, with or without a number or Markdown's signs.
+#: A heading on a line of its own, with or without a number or Markdown's signs.
 _HEADING = r"^[ \t]*(?:#{1,6}[ \t]*)?(?:(?:\d+|[A-Z]|[IVX]+)(?:\.\d+)*\.?[ \t]+)?(?:%s)[ \t]*:?[ \t]*(?:#*)$"
 _REFERENCES = re.compile(
     _HEADING % "references|bibliography|works cited|literature cited|literature|literatur|literaturverzeichnis|quellen|"
@@ -38,9 +38,9 @@ _BEHIND_REFERENCES = re.compile(
 class Exclusion(Enum):
     """A part of a text that its sources need not account for."""
 
-    #: What stands between marks of quotation within a paragraph, and lines that begin with `>`.
+    #: Text between quotation marks within a paragraph, and lines that begin with `>`.
     QUOTATIONS = "quotations"
-    #: What stands behind a heading such as "References", until an appendix, acknowledgements, or the end.
+    #: The section after a heading like "References", up to an appendix, acknowledgements, or the end.
     REFERENCES = "references"
 
 
@@ -48,7 +48,7 @@ def exclusion_named(name: Exclusion | str) -> Exclusion:
     """Return an exclusion by its name.
 
     Raises:
-        ParameterError: There is none of this name.
+        ParameterError: No exclusion has this name.
     """
     try:
         return Exclusion(name)
@@ -58,13 +58,7 @@ def exclusion_named(name: Exclusion | str) -> Exclusion:
 
 
 def excluded_words(text: str, of_text: TextWords, exclusions: Collection[Exclusion]) -> npt.NDArray[np.bool_]:
-    """Return which words of a text stand in excluded parts; bool array of shape (words,).
-
-    Args:
-        text: The text.
-        of_text: Its words.
-        exclusions: Which parts.
-    """
+    """Return the mask of the words in excluded parts; bool array of shape (words,)."""
     found = np.zeros(len(of_text.words), np.bool_)
     for start, end in excluded_ranges(text, exclusions):
         first, last = np.searchsorted(of_text.spans[:, 0], [start, end])
@@ -89,8 +83,8 @@ def excluded_ranges(text: str, exclusions: Collection[Exclusion]) -> Iterator[tu
 
 
 def _marked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield what stands between marks in one paragraph; a mark that nothing closes opens nothing."""
-    # Where each mark stands next; looked for once, so that the work does not grow with the square of the length.
+    """Yield the quotations in one paragraph with their marks; an opening mark without a closing one is ignored."""
+    # The next position of each closing mark, cached to keep the run time linear.
     places: dict[str, int] = {}
     at = start
     for opening in _OPENING.finditer(text, start, end):

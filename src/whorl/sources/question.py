@@ -1,4 +1,4 @@
-"""What one may ask about the sources of a text, as a user says it."""
+"""Options of a search for the sources of a text, in the user's terms."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Unpack
 
 from whorl.boilerplate import CommonOptions, commons
 from whorl.engine.protocol import Engine
-from whorl.fingerprint.statistics.metric import Percent, fraction_of
+from whorl.fingerprint.statistics.metric import Percent, fraction_of, notes_on
 from whorl.planning.build import BoundPlan
 from whorl.similar.question import DEFAULT_RECALL
 from whorl.sources.exclusions import Exclusion, exclusion_named
@@ -17,17 +17,16 @@ from whorl.sources.search import DEFAULT_READ, MIN_WORDS, find_sources
 
 
 class SourcesOptions(CommonOptions, total=False):
-    """How the sources of a text are looked for.
+    """Options of a search for the sources of a text.
 
     Args:
-        recall: Of a hundred documents with a passage of the words that the answer's `promise` names, how many are to be
-            found; above 0, at most 100. 95 where it is not given.
-        min_words: Words of the shortest passage that counts, at least 1, 8 where it is not given. None is shorter than
-            a shingle.
-        most_read: Documents whose texts are compared at most, 1 to 10,000, 300 where it is not given; together they
-            have some 20 million characters at most.
-        without: Parts of the text that they need not account for: "quotations", "references".
-        progress: Called now and then with what is done, how much of it, and of how much.
+        recall: Percentage to find of the documents with a passage of as many words as the answer's `promise` gives;
+            above 0, at most 100, by default 95.
+        min_words: Words of the shortest passage that counts, at least 1, by default 8. No passage is shorter than a
+            shingle.
+        most_read: Most documents to read, 1 to 10,000, by default 5,000; together about 50 million characters at most.
+        without: Parts of the text to leave out: "quotations", "references".
+        progress: Called now and then with the current step, the number of steps done and the total.
     """
 
     recall: Percent
@@ -53,19 +52,19 @@ def sources_of(
     """Return the documents that account for a text.
 
     Args:
-        engine: Where they are.
+        engine: The engine of the store.
         text: The text.
-        own_id: The id of the document whose text it is; it is no source.
-        left_out: Documents that are no sources either.
-        recall: As in `SourcesOptions`; and so on.
-        min_words: Likewise.
-        most_read: Likewise.
-        without: Likewise.
-        progress: Likewise.
-        common: What text is common.
+        own_id: The id of the document that the text comes from; it is no source.
+        left_out: Documents to exclude as sources.
+        recall: See `SourcesOptions`.
+        min_words: See `SourcesOptions`.
+        most_read: See `SourcesOptions`.
+        without: See `SourcesOptions`.
+        progress: See `SourcesOptions`.
+        common: Options for boilerplate.
 
     Raises:
-        ParameterError: A number is out of its range, or nothing says what is common and to be left out.
+        ParameterError: A number is out of its range, or boilerplate is to be left out but not defined.
     """
     found = find_sources(
         engine,
@@ -80,5 +79,5 @@ def sources_of(
         without={exclusion_named(each) for each in without},
         progress=progress,
     )
-    warnings = (*(left_out.warnings if left_out else ()), *found.warnings)
+    warnings = (*(left_out.warnings if left_out else ()), *notes_on(recall=recall), *found.warnings)
     return replace(found, warnings=tuple(dict.fromkeys(warnings)))

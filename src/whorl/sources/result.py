@@ -1,4 +1,4 @@
-"""What is known of where a text comes from: its sources, each with what it covers, and what was not looked at."""
+"""Results of attribution: the sources of a text with the words that each covers, and the candidates left unread."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from whorl.fingerprint.statistics.metric import Shares
 
 @dataclass(frozen=True, slots=True)
 class TextSource:
-    """A document that has passages of a text, which is A where the two are compared; the document is B.
+    """A document with passages of a text; in comparisons the text is A and the document is B.
 
     Args:
         id: The document's id.
-        name: What people know it by, or "".
-        words: Words of the text that stand in the passages.
-        new_words: Those of them that no source before it covers, at least 1.
-        only_words: Those of them that no other document that was read has in a passage.
-        shares: What both share, counted on all of their shingles.
+        name: The document's name, or "".
+        words: Words of the text in the passages.
+        new_words: Words in the passages that no earlier source covers, at least 1.
+        only_words: Words in the passages that no other candidate is known to have in a passage.
+        shares: Overlap of both, counted on all shingles.
         shingles: The document's distinct shingles.
-        passages: The longest first, equally long ones in the order of the text; they may overlap.
-        content: The document's text, which the passages are ranges of.
-        rest: What both share without what is common; None where nobody has told what that is.
+        passages: The passages, longest first, ties in the order of the text; they may overlap.
+        content: The document's text, to which the ranges of the passages refer.
+        rest: Overlap of both without boilerplate; None if boilerplate is not defined.
     """
 
     id: str
@@ -40,13 +40,13 @@ class TextSource:
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """What of a text is common, and what of the rest stands in passages.
+    """Boilerplate of a text, and the coverage of its other words.
 
     Args:
-        limit: What stands in more documents is common; None where only texts named as boilerplate are.
-        words: Words of the text that are common.
-        covered_words: Words that are not, and stand in a passage of any document that was read.
-        is_ignored: Whether the sources account for those alone.
+        limit: Text in more documents than this is boilerplate; None if only given boilerplate texts count.
+        words: Words of the text that are boilerplate.
+        covered_words: Other words that are in a passage of a source.
+        is_ignored: Whether the sources account only for words that are not boilerplate.
     """
 
     limit: int | None
@@ -57,15 +57,15 @@ class Common:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """How surely a document that has a passage of the text is looked at.
+    """Promised recall of candidates: the chance that a document with a passage of the text becomes a candidate.
 
     Args:
         recall: The wanted chance, a fraction in (0, 1].
-        words: With that chance at least a document that has a passage of so many words becomes a candidate, whatever
-            the document's size; None where nothing can be promised, and all is best effort.
-        certain_words: Every document that has a passage of so many words is a candidate, but for `crowded` places of
-            the text; None where the store keeps nothing by which that is known.
-        crowded: Places of the text that stand in so many documents that only some of these are candidates.
+        words: Length of a passage in words from which on a document becomes a candidate with at least that chance,
+            regardless of its size; None for best effort without a promise.
+        certain_words: Length of a passage in words from which on every document is a candidate, except at `crowded`
+            places of the text; None if the store keeps no passage hashes.
+        crowded: Number of places of the text that are in too many documents for all of these to be candidates.
     """
 
     recall: Fraction
@@ -80,20 +80,23 @@ class Attribution:
 
     Args:
         content: The text.
-        words: Its words.
-        min_words: Passages of fewer words were not counted.
-        sources: Each adds something to those before it, the one that adds the most first.
-        also: Documents read that share passages and add nothing to the sources: ids and names, those that share the
-            most words first.
-        longest_passage: Words of the longest passage of any document that was read; 0 where there is none.
-        candidates: Documents that may have a passage of the text.
-        read: How many of them were compared with it, word by word.
-        without_text: How many could not be, since the store has no text of them.
-        promise: How many of the documents with a passage are candidates.
-        warnings: What the user should know beside it.
-        common: What of the text is common; None where nobody has told what that is. Where it is ignored, words of the
-            sources, and those that they add and have alone, are those that are not.
-        excluded_words: Words of the text in parts that the sources need not account for, such as quotations.
+        words: Number of words of the text.
+        min_words: Words of the shortest passage that counts.
+        sources: The sources, the one that adds most words first; each adds words to the earlier ones.
+        also: Ids and names of documents that share passages but add nothing to the sources, the largest overlap first;
+            300 at most.
+        also_count: Number of all documents that share passages but add nothing.
+        longest_passage: Words of the longest passage of the sources; 0 without sources.
+        candidates: Number of documents that may have a passage of the text.
+        read: Number of candidates whose texts were read.
+        without_text: Number of candidates that could not be read, since the store has no text of them.
+        unread: Number of possible sources left unread because a limit of the search was reached. All other unread
+            candidates have nothing that the sources lack.
+        promise: The promised recall of candidates.
+        warnings: Warnings for the user.
+        common: Boilerplate of the text; None if it is not defined. If boilerplate is ignored, the word counts of the
+            sources leave it out.
+        excluded_words: Words of the text in excluded parts, for instance quotations.
     """
 
     content: str = field(repr=False)
@@ -101,10 +104,12 @@ class Attribution:
     min_words: int
     sources: tuple[TextSource, ...]
     also: tuple[tuple[str, str], ...]
+    also_count: int
     longest_passage: int
     candidates: int
     read: int
     without_text: int
+    unread: int
     promise: Promise
     warnings: tuple[str, ...] = ()
     common: Common | None = None
@@ -112,21 +117,16 @@ class Attribution:
 
     @property
     def counted_words(self) -> int:
-        """Words of the text that the sources are to account for."""
+        """Words of the text that count: neither ignored boilerplate nor in excluded parts."""
         ignored = self.common.words if self.common and self.common.is_ignored else 0
         return self.words - ignored - self.excluded_words
 
     @property
     def covered_words(self) -> int:
-        """Words of the text that are counted and stand in a passage of any document that was read."""
+        """Counted words of the text that are in a passage of a source."""
         return sum(source.new_words for source in self.sources)
 
     @property
     def coverage(self) -> float:
-        """The share of the counted words that stand in a passage, 0 to 1; 0 where there are none."""
+        """Fraction of the counted words that are in a passage, 0 to 1; 0 without counted words."""
         return self.covered_words / self.counted_words if self.counted_words else 0.0
-
-    @property
-    def unread(self) -> int:
-        """Candidates that were not read, since the means of one search were used up."""
-        return self.candidates - self.read - self.without_text

@@ -1,78 +1,38 @@
-"""Which documents account for a text: candidates by their sketches, then every share and passage from whole texts."""
+"""Search for the sources of a text: candidates by passage hashes and sketches, exact comparison, greedy cover.
+
+Passage hashes bound the words that each candidate shares from below and above. A greedy cover over the known words
+chooses documents to read; further candidates are read as long as they can have a word that no chosen document has.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import chunks
 from whorl.boilerplate import Commons, Comparer
-from whorl.context import require_time
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
-from whorl.fingerprint.passages import Comparison, Passage, TextWords, words_of
+from whorl.fingerprint.passages import words_of
 from whorl.planning.build import BoundNode
-from whorl.sources.candidates import Candidate, find_candidates
-from whorl.sources.cover import Numbers, covered_once, greedy_cover, joined, words_in
+from whorl.sources.by_passages import by_passages
+from whorl.sources.candidates import find_candidates
+from whorl.sources.cover import Numbers, covered_once, greedy_cover, marked, words_in
 from whorl.sources.exclusions import Exclusion, excluded_words
-from whorl.sources.result import Attribution, Common, TextSource
+from whorl.sources.reading import Reader, Shared
+from whorl.sources.result import Attribution, Common, Promise, TextSource
 
-#: Words of the shortest passage that counts, where none is named: shorter ones are phrases that everybody uses.
+#: Default for the words of the shortest passage that counts; shorter ones are common phrases.
 MIN_WORDS = 8
-#: Documents read for one text where no number is named, and the largest number that may be.
-DEFAULT_READ, MOST_READ = 300, 10_000
-#: No more documents are read once they have so many characters together.
-MOST_CHARACTERS = 20_000_000
-#: Texts fetched in one request, and about how many shingles they may have together.
-_TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 25, 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """A document that was compared with the text.
-
-    Args:
-        candidate: The document.
-        content: Its text.
-        comparison: The text, as A, and the document, as B.
-        ranges: The words of the text that each passage holds; int64 array of shape (passages, 2), half-open.
-    """
-
-    candidate: Candidate
-    content: str
-    comparison: Comparison
-    ranges: Numbers
-
-
-@dataclass(frozen=True, slots=True)
-class _Shared:
-    """A document that shares passages with the text which are long enough.
-
-    Args:
-        read: The document.
-        passages: These passages.
-        cover: The words of the text that stand in them, as `joined` returns them.
-        words: How many of them are counted.
-    """
-
-    read: _Read
-    passages: tuple[Passage, ...]
-    cover: Numbers
-    words: int
-
-    @classmethod
-    def of(cls, read: _Read, min_words: int, is_counted: npt.NDArray[np.bool_]) -> _Shared | None:
-        """Return what a document shares; None where it is too little."""
-        is_long = words_in(read.ranges, is_counted) >= min_words
-        if not is_long.any():
-            return None
-        kept = zip(read.comparison.passages, is_long.tolist(), strict=True)
-        cover = joined(read.ranges[is_long, 0], read.ranges[is_long, 1])
-        return cls(read, tuple(each for each, keep in kept if keep), cover, int(words_in(cover, is_counted).sum()))
+#: Default and upper limit of the documents read for one text.
+DEFAULT_READ, MOST_READ = 5_000, 10_000
+#: Most documents listed that share passages but add nothing to the sources.
+MOST_ALSO = 300
+#: Documents read between two updates of the ranking of candidates.
+CHECKED_AT_ONCE = 25
+_NOTHING = np.empty((0, 2), np.int64)
 
 
 def find_sources(
@@ -92,17 +52,17 @@ def find_sources(
     """Return the documents that account for a text.
 
     Args:
-        engine: Where they are.
+        engine: The engine of the store.
         text: The text.
         recall: Wanted chance that a document with a passage becomes a candidate, a fraction in (0, 1].
-        min_words: Words of the shortest passage that counts, at least 1. None is shorter than a shingle.
-        most_read: Documents whose texts are compared at most, 1 to 10,000.
-        left_out: Documents that are no sources.
-        own_id: The id of the document whose text it is; it is no source either.
-        commons: Tells what is common.
-        ignore_common: Whether the sources account for what is not common alone.
-        without: Parts of the text that they need not account for.
-        progress: Called now and then with what is done, how much of it, and of how much.
+        min_words: Words of the shortest passage that counts, at least 1. No passage is shorter than a shingle.
+        most_read: Most documents to read, 1 to 10,000.
+        left_out: Documents to exclude as sources.
+        own_id: The id of the document that the text comes from; it is no source.
+        commons: Detects boilerplate.
+        ignore_common: Whether the sources account only for words that are not boilerplate.
+        without: Parts of the text to leave out.
+        progress: Called now and then with the current step, the number of steps done and the total.
 
     Raises:
         ParameterError: A number is out of its range.
@@ -113,109 +73,179 @@ def find_sources(
         raise ParameterError(f"most_read must be 1 to {MOST_READ:,}, got {most_read}")
     tell = progress or (lambda doing, done, total: None)
     of_text = words_of(text, engine.scheme)
-    candidates = find_candidates(
-        engine, text, of_text, recall, min_words=min_words, left_out=left_out, own_id=own_id, progress=tell
-    )
     comparer = Comparer(of_text, engine.scheme, commons)
-    reader = _Reader(engine, of_text, min_words, tell, comparer)
-    read = list(reader.read(candidates.found, most_read))
-    is_common = comparer.is_common.copy()
-    for each in read:
-        if each.comparison.rest is not None:
-            is_common |= each.comparison.rest.words_a
-    is_counted = ~is_common if ignore_common else np.full(len(of_text.words), True)
+    is_counted = ~comparer.is_common if ignore_common else np.full(len(of_text.words), True)
     is_excluded = excluded_words(text, of_text, without) & is_counted
     is_counted &= ~is_excluded
-    shared = [one for each in read if (one := _Shared.of(each, min_words, is_counted))]
-    covers = [each.cover for each in shared]
-    chosen = greedy_cover(covers, is_counted)
+    reader = Reader(
+        engine, of_text, comparer, min_words, is_counted, most_read, tell, ignore_common=ignore_common
+    )  # fmt: skip
+    chooser = _Chooser(reader, is_counted)
+    warnings: list[str] = []
+    certain_words, crowded = None, 0
+    if (scheme := engine.passage_scheme) is not None:
+        certain = by_passages(engine, scheme, of_text, left_out=left_out, progress=tell)
+        warnings += certain.warnings
+        # A passage hash proves a passage of at least min_words counted words.
+        is_whole = min_words <= scheme.hashed_words and bool(is_counted.all())
+        certain_words, crowded = scheme.run_words, certain.crowded
+        chooser.add(
+            Shared(each.id, None, each.proven if is_whole else reader.counted(each.proven), each.possible)
+            for each in certain.holders
+            if each.id != own_id
+        )
+        chooser.settle()
+    found = find_candidates(
+        engine, text, of_text, recall, min_words=min_words, left_out=left_out, own_id=own_id, progress=tell,
+        wanted=None if certain_words is None else chooser.uncovered(),
+    )  # fmt: skip
+    everywhere = np.array([[0, len(of_text.words)]], np.int64)
+    chooser.add(Shared(each.id, each.name, _NOTHING, everywhere) for each in found.found)
+    if certain_words is None:
+        # Without passage hashes, no bounds on the shared words are known.
+        chooser.check_all()
+    chooser.settle()
+    chooser.settle_alone()
+    chosen = chooser.chosen()
+    covers = [each.cover for each in chooser.candidates]
     is_once = covered_once(covers, len(of_text.words)) & is_counted
-    places = {place for place, _ in chosen}
-    others = [each for place, each in enumerate(shared) if place not in places]
-    others.sort(key=lambda each: (-each.words, each.read.candidate.id))
+    others = chooser.others(chosen)
+    listed = [*(chooser.candidates[place] for place, _ in chosen), *others[:MOST_ALSO]]
+    _name(engine, listed)
+    sources = tuple(_source(chooser.candidates[place], new_words, is_once, is_counted) for place, new_words in chosen)
+    covers = [chooser.candidates[place].cover for place, _ in chosen]
     return Attribution(
         content=text,
         words=len(of_text.words),
         min_words=min_words,
-        sources=tuple(_source(shared[place], new_words, is_once) for place, new_words in chosen),
-        also=tuple((each.read.candidate.id, each.read.candidate.name) for each in others),
-        longest_passage=max((each.passages[0].words for each in shared), default=0),
-        candidates=len(candidates.found),
-        read=reader.compared,
+        sources=sources,
+        also=tuple((each.id, each.name or "") for each in others[:MOST_ALSO]),
+        also_count=len(others),
+        longest_passage=max((each.passages[0].words for each in sources), default=0),
+        candidates=len(chooser.candidates),
+        read=reader.read,
         without_text=reader.without_text,
-        promise=candidates.promise,
-        warnings=candidates.warnings,
-        common=None if commons is None else _common(commons, is_common, covers, ignore_common),
+        unread=chooser.unread(),
+        promise=Promise(recall, found.promise.words or certain_words, certain_words, crowded),
+        warnings=tuple(dict.fromkeys((*warnings, *found.warnings))),
+        common=None if commons is None else _common(commons, comparer.is_common, covers, ignore_common),
         excluded_words=int(np.count_nonzero(is_excluded)),
     )
 
 
-def _common(commons: Commons, is_common: npt.NDArray[np.bool_], covers: Sequence[Numbers], is_ignored: bool) -> Common:
-    everything = np.concatenate([np.empty((0, 2), np.int64), *covers])
-    covered = words_in(joined(everything[:, 0], everything[:, 1]), ~is_common)
-    limit = None if commons.frequencies is None else commons.frequencies.limit
-    return Common(limit, int(np.count_nonzero(is_common)), int(covered.sum()), is_ignored)
+class _Chooser:
+    """Chooses sources by the known words of candidates, and has candidates read if the choice depends on them."""
 
+    def __init__(self, reader: Reader, is_counted: npt.NDArray[np.bool_]) -> None:
+        self._reader, self._is_counted = reader, is_counted
+        self.candidates: list[Shared] = []
+        self._known: set[str] = set()
 
-class _Reader:
-    """Reads candidates and compares them with the text, as far as the means of one search go."""
+    def add(self, candidates: Iterable[Shared]) -> None:
+        """Add candidates; documents that are candidates already are skipped."""
+        for each in candidates:
+            if each.id not in self._known:
+                self._known.add(each.id)
+                self.candidates.append(each)
 
-    def __init__(
-        self,
-        engine: Engine,
-        of_text: TextWords,
-        min_words: int,
-        progress: Callable[[str, int, int], None],
-        comparer: Comparer,
-    ) -> None:
-        self._engine, self._of_text, self._min_words, self._progress = engine, of_text, min_words, progress
-        self._comparer = comparer
-        self.compared = self.without_text = 0
+    def chosen(self) -> list[tuple[int, int]]:
+        """Return the greedy cover: indices of candidates, each with the number of words that it adds."""
+        return greedy_cover([each.cover for each in self.candidates], self._is_counted)
 
-    def read(self, candidates: Sequence[Candidate], most: int) -> Iterator[_Read]:
-        """Yield those of the first candidates that share passages with the text."""
-        wanted, characters = candidates[:most], 0
-        for group in chunks(wanted, _shingles, _SHINGLES_AT_ONCE, _TEXTS_AT_ONCE):
-            require_time()
-            texts = self._engine.texts([each.id for each in group])
-            for candidate in group:
-                self._progress("comparing", self.compared, len(wanted))
-                content = texts.get(candidate.id)
-                if content is None:
-                    self.without_text += 1
-                    continue
-                require_time()
-                characters += len(content)
-                read = self._compared(candidate, content)
-                if any(each.words >= self._min_words for each in read.comparison.passages):
-                    yield read
-            if characters >= MOST_CHARACTERS:
+    def others(self, chosen: Sequence[tuple[int, int]]) -> list[Shared]:
+        """Return the candidates that share passages but are not chosen, the largest overlap first."""
+        words = self._words([each.cover for each in self.candidates], self._is_counted)
+        words[[place for place, _ in chosen]] = 0
+        places = np.flatnonzero(words).tolist()
+        return [self.candidates[place] for place in sorted(places, key=lambda at: (-words[at], self.candidates[at].id))]
+
+    def uncovered(self) -> npt.NDArray[np.bool_]:
+        """Return the mask of counted words that no candidate is known to have; bool array of shape (words,)."""
+        ranges = np.concatenate([_NOTHING, *(each.cover for each in self.candidates)])
+        return self._is_counted & ~marked(ranges, self._is_counted.size)
+
+    def unread(self) -> int:
+        """Return the number of unread candidates that can have words that no candidate is known to have."""
+        return len(self._promising(self.uncovered()))
+
+    def check_all(self) -> None:
+        """Read all candidates."""
+        for _ in self._reader.check(self.candidates):
+            pass
+
+    def settle(self) -> None:
+        """Read candidates until no other can have a word that the chosen ones lack, or a limit is reached."""
+        while True:
+            while fresh := [
+                self.candidates[place] for place, _ in self.chosen() if self.candidates[place].comparison is None
+            ]:
+                self._reader.compare(fresh)
+            if not self._check(self.uncovered()):
                 return
 
-    def _compared(self, candidate: Candidate, content: str) -> _Read:
-        self.compared += 1
-        comparison = self._comparer.compare(content)
-        # Words do not overlap, so a passage begins with the word that stands where it does.
-        starts = np.searchsorted(self._of_text.spans[:, 0], [each.a[0] for each in comparison.passages])
-        words = np.array([each.words for each in comparison.passages], np.int64)
-        return _Read(candidate, content, comparison, np.stack((starts, starts + words), axis=1))
+    def settle_alone(self) -> None:
+        """Read candidates until none can have a word that only one is known to have, or a limit is reached."""
+        words = self._is_counted.size
+        while self._check(covered_once([each.cover for each in self.candidates], words) & self._is_counted):
+            self.settle()
+
+    def _promising(self, is_open: npt.NDArray[np.bool_]) -> list[Shared]:
+        """Return the unread candidates that can have open words, the most open words first."""
+        words = self._words([each.possible for each in self.candidates], is_open)
+        order = np.argsort(-words, kind="stable")
+        return [self.candidates[place] for place in order[: np.count_nonzero(words)].tolist()]
+
+    def _check(self, is_open: npt.NDArray[np.bool_]) -> bool:
+        """Read candidates that can have open words, and return True if any was read."""
+        self._reader.narrow(self._promising(is_open))
+        waiting, is_any = self._promising(is_open), False
+        while waiting and not self._reader.is_exhausted:
+            words = self._words([each.possible for each in waiting], is_open)
+            best = np.argsort(-words, kind="stable")[: min(CHECKED_AT_ONCE, np.count_nonzero(words))].tolist()
+            if not best:
+                break
+            for each in self._reader.check([waiting[place] for place in best]):
+                is_any = True
+                for start, end in each.cover.tolist():
+                    is_open[start:end] = False
+            taken = set(best)
+            waiting = [each for place, each in enumerate(waiting) if words[place] and place not in taken]
+        return is_any
+
+    def _words(self, ranges: Sequence[Numbers], is_meant: npt.NDArray[np.bool_]) -> Numbers:
+        """Return the number of meant words in each candidate's ranges."""
+        owners = np.repeat(np.arange(len(ranges)), [len(each) for each in ranges])
+        words = words_in(np.concatenate([_NOTHING, *ranges]), is_meant)
+        return np.bincount(owners, words, len(ranges)).astype(np.int64)
 
 
-def _source(shared: _Shared, new_words: int, is_once: npt.NDArray[np.bool_]) -> TextSource:
-    candidate, comparison = shared.read.candidate, shared.read.comparison
+def _name(engine: Engine, candidates: Iterable[Shared]) -> None:
+    """Look up the missing names of candidates."""
+    nameless = [each for each in candidates if each.name is None]
+    stored = engine.documents([each.id for each in nameless]) if nameless else {}
+    for each in nameless:
+        each.name = stored[each.id].name if each.id in stored else ""
+
+
+def _common(commons: Commons, is_common: npt.NDArray[np.bool_], covers: Sequence[Numbers], is_ignored: bool) -> Common:
+    covered = marked(np.concatenate([_NOTHING, *covers]), is_common.size)
+    limit = None if commons.frequencies is None else commons.frequencies.limit
+    return Common(limit, int(np.count_nonzero(is_common)), int(np.count_nonzero(covered & ~is_common)), is_ignored)
+
+
+def _source(
+    shared: Shared, new_words: int, is_once: npt.NDArray[np.bool_], is_counted: npt.NDArray[np.bool_]
+) -> TextSource:
+    assert shared.comparison is not None
     return TextSource(
-        id=candidate.id,
-        name=candidate.name,
-        words=shared.words,
+        id=shared.id,
+        name=shared.name or "",
+        words=int(words_in(shared.cover, is_counted).sum()),
         new_words=new_words,
         only_words=int(words_in(shared.cover, is_once).sum()),
-        shares=comparison.shares,
-        shingles=comparison.b.shingles,
+        shares=shared.comparison.shares,
+        shingles=shared.comparison.b.shingles,
         passages=shared.passages,
-        content=shared.read.content,
-        rest=comparison.rest,
+        content=shared.content,
+        rest=shared.comparison.rest,
     )
-
-
-def _shingles(candidate: Candidate) -> int:
-    return _SHINGLES_AT_ONCE // _TEXTS_AT_ONCE if candidate.shingles is None else candidate.shingles

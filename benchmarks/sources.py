@@ -1,0 +1,265 @@
+"""Texts made of passages of documents, in a store with families of near-copies: is every origin among the sources?
+
+    python benchmarks/sources.py [--documents 8000] [--texts 1000] [--plain] [--csv FILE] [--each FILE]
+
+Documents are texts found on this machine: licences, sources of manual pages, documentation and code of Python packages,
+cut into pieces of about 2,000 characters where they are long. Families are 500 copies of one document, each with 1 to
+12 words replaced. A text has passages of 20 to 60 words of 2 to 15 documents, a third of them of families, half of the
+texts with shuffled words between the passages.
+
+The truth is brute force over all runs of 20 words of all documents, by numbers of words and sums of them, not by the
+hashes that a store keeps. An origin counts if one of the runs of its passage is in no other document. It is *shown* if
+it is among the sources, and *covered* if the sources have its passage but for two words. Beside that, *words lost* are
+those of a text in a run of 20 words of any document and in no source. All limits are the default ones.
+
+`--plain` does the same in a store that keeps no passages; `--each` writes a line for each text, to compare two runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl import Document, Store
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.fingerprint.passages import words_of
+from whorl.fingerprint.winnow import PassageScheme
+
+RUN = 20
+FAMILIES, COPIES = 8, 500
+#: Words of a text that may be missing at the ends of a passage whose origin is not shown.
+SPARED = 2
+_PLACES = (
+    ("/usr/share/common-licenses", "*"),
+    (sys.prefix, "**/*LICEN[SC]E*"),
+    ("/usr/share/man/man1", "*.gz"),
+    ("/usr/share/man/man8", "*.gz"),
+    (sys.prefix, "**/*.rst"),
+    (sys.prefix, "**/*.md"),
+    (sys.prefix, "**/*.txt"),
+    (sys.prefix, "**/*.py"),
+    ("/usr/share/doc", "**/*.gz"),
+    ("/usr/share/doc", "**/copyright"),
+    (sys.base_prefix, "lib/python3*/**/*.py"),
+)
+_PIECE = 2_000
+_NUMBERS = np.uint64(0x9E3779B97F4A7C15)
+
+Line = tuple[str, float, str]
+Runs = npt.NDArray[np.uint64]
+
+
+class Made(NamedTuple):
+    """A text, and for each document that it has a passage of where that stands, in words."""
+
+    text: str
+    parts: list[tuple[str, int, int]]
+
+
+class Truth:
+    """Runs of words as numbers, made without the hashes that are tested."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._factors = np.random.default_rng(3).integers(1 << 62, size=RUN, dtype=np.uint64) | np.uint64(1)
+
+    def runs(self, words: Iterable[str]) -> Runs:
+        """Return a number for each run of words."""
+        numbers = np.array([self._numbers.setdefault(each, len(self._numbers) + 1) for each in words], np.uint64)
+        numbers *= _NUMBERS
+        numbers ^= numbers >> np.uint64(31)
+        count = max(0, numbers.size - RUN + 1)
+        total = np.zeros(count, np.uint64)
+        for at, factor in enumerate(self._factors):
+            total += numbers[at : at + count] * factor
+        return total
+
+
+def pieces() -> Iterator[str]:
+    """Yield texts of this machine."""
+    seen = set[str]()
+    for folder, pattern in _PLACES:
+        for path in sorted(Path(folder).glob(pattern)):
+            if not path.is_file() or path.stat().st_size > 1_000_000:
+                continue
+            raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+            text = raw.decode("utf-8", "replace")
+            paragraphs, length = list[str](), 0
+            for paragraph in [*text.split("\n\n"), ""]:
+                paragraphs.append(paragraph)
+                length += len(paragraph)
+                if length > _PIECE or (not paragraph and length > _PIECE // 4):
+                    piece = "\n\n".join(paragraphs)
+                    if piece not in seen:
+                        seen.add(piece)
+                        yield piece[: 20 * _PIECE]
+                    paragraphs, length = [], 0
+
+
+def collection(chance: random.Random, many: int) -> tuple[dict[str, str], list[list[str]]]:
+    """Return documents by id, and the ids of each family."""
+    found = list(islice(pieces(), many))
+    chance.shuffle(found)
+    documents = {f"piece {number:05}": text for number, text in enumerate(found)}
+    vocabulary = sorted({word for text in found[:500] for word in text.split() if word.isalpha() and len(word) > 4})
+    families = []
+    long = [text for text in found if 250 < len(text.split()) < 2_500]
+    for number, base in enumerate(chance.sample(long, FAMILIES)):
+        family = []
+        for copy in range(COPIES):
+            words = base.split(" ")
+            for _ in range(chance.randint(1, 12)):
+                words[chance.randrange(len(words))] = f"{chance.choice(vocabulary)}{chance.randrange(1_000)}"
+            family.append(f"family {number} copy {copy:03}")
+            documents[family[-1]] = " ".join(words)
+        families.append(family)
+    return documents, families
+
+
+def made(chance: random.Random, documents: dict[str, str], families: list[list[str]]) -> Made:
+    """Return a text of passages."""
+    names = list(islice(documents, len(documents) - FAMILIES * COPIES))
+    with_filler = chance.random() < 0.5
+    several = chance.sample(families, chance.randint(1, 3))
+    texts, origins = list[str](), list[tuple[str, int] | None]()
+    wanted, used = chance.randint(2, 15), set[str]()
+    while len(used) < wanted:
+        name = chance.choice(chance.choice(several)) if chance.random() < 1 / 3 else chance.choice(names)
+        of_text = words_of(documents[name])
+        words = chance.randint(RUN, 60)
+        if name in used or len(of_text.words) <= words:
+            continue
+        start = chance.randrange(len(of_text.words) - words)
+        piece = " ".join(documents[name][of_text.spans[start, 0] : of_text.spans[start + words - 1, 1]].split())
+        # Cut out of its place, the same letters may be other words.
+        if words_of(piece).words == of_text.words[start : start + words]:
+            used.add(name)
+            texts.append(piece)
+            origins.append((name, words))
+            if with_filler:
+                some = piece.split()
+                chance.shuffle(some)
+                texts.append(" ".join(some[: chance.randint(3, 20)]))
+                origins.append(None)
+    parts, at = list[tuple[str, int, int]](), 0
+    for text, origin in zip(texts, origins, strict=True):
+        count = len(words_of(text).words)
+        if origin:
+            parts.append((origin[0], at, at + count))
+        at += count
+    return Made("\n".join(texts), parts)
+
+
+def measured(many: int, text_count: int, each_file: Path | None, *, plain: bool) -> Iterator[Line]:
+    """Make a store and texts, ask for their sources, and count."""
+    chance = random.Random(23)
+    documents, families = collection(chance, many)
+    yield "documents", len(documents), ""
+    yield "text of the documents", sum(map(len, documents.values())) / 1e6, "million characters"
+    asked = [made(chance, documents, families) for _ in range(text_count)]
+    truth = Truth()
+    own = [truth.runs(words_of(each.text).words) for each in asked]
+    wanted = np.unique(np.concatenate(own))
+    #: How many documents have each run, and one of them.
+    counts, owners = np.zeros(wanted.size, np.int64), np.zeros(wanted.size, np.int64)
+    names = list(documents)
+    for number, text in enumerate(documents.values()):
+        runs = np.unique(truth.runs(words_of(text).words))
+        places = np.searchsorted(wanted, runs)
+        places = places[wanted[np.minimum(places, wanted.size - 1)] == runs]
+        counts[places] += 1
+        owners[places] = number
+    number_of = {name: number for number, name in enumerate(names)}
+    with tempfile.TemporaryDirectory() as folder:
+        with Store(EmbeddedEngine(Path(folder) / "store", passages=None if plain else PassageScheme())) as store:
+            store.index(Document(name, text) for name, text in documents.items())
+        with Store(EmbeddedEngine(Path(folder) / "store")) as store:
+            store.sources(source=asked[0].text)
+            took, read, shown_sources, unread = list[float](), list[int](), list[int](), 0
+            origins = shown = covered = missed = lost = texts_lost = 0
+            rows = []
+            for (text, parts), runs in zip(asked, own, strict=True):
+                begin = time.process_time()
+                found = store.sources(source=text)
+                took.append((time.process_time() - begin) * 1000)
+                read.append(found.read)
+                shown_sources.append(len(found.sources))
+                unread += found.unread > 0
+                spans = words_of(text).spans
+                has = np.zeros(len(spans), np.bool_)
+                for source in found.sources:
+                    for passage in source.passages:
+                        has |= (spans[:, 0] >= passage.a[0]) & (spans[:, 1] <= passage.a[1])
+                places = np.searchsorted(wanted, runs)
+                is_there = np.zeros(len(spans), np.bool_)
+                for start in np.flatnonzero(counts[places]).tolist():
+                    is_there[start : start + RUN] = True
+                lost += int(np.count_nonzero(is_there & ~has))
+                texts_lost += bool((is_there & ~has).any())
+                ids = {source.id for source in found.sources}
+                for name, start, end in parts:
+                    own_runs = places[start : end - RUN + 1]
+                    if not ((counts[own_runs] == 1) & (owners[own_runs] == number_of[name])).any():
+                        continue
+                    origins += 1
+                    if name in ids:
+                        shown += 1
+                    elif np.count_nonzero(~has[start:end]) <= SPARED:
+                        covered += 1
+                    else:
+                        missed += 1
+                rows.append([found.words, found.covered_words, len(found.sources), found.read, round(took[-1], 2)])
+    if each_file:
+        with each_file.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows([["words", "covered", "sources", "read", "ms"], *rows])
+    yield "texts", text_count, "of 2 to 15 documents"
+    yield "origins with a run of their own", origins, ""
+    yield "origins shown", shown, ""
+    yield "origins covered by others", covered, f"but for {SPARED} words"
+    yield "origins missed", missed, ""
+    yield "words in a run of 20 and in no source", lost, f"in {texts_lost} texts"
+    yield "texts with candidates left unread", unread, ""
+    yield "words of a text", statistics.mean(row[0] for row in rows), "mean"
+    yield "words in sources", sum(row[1] for row in rows), "all texts"
+    yield "sources of a text", statistics.mean(shown_sources), "mean"
+    yield "documents read for a text", statistics.mean(read), "mean"
+    yield "documents read for a text", max(read), "most"
+    yield "a question", statistics.median(took), "ms CPU, median"
+    yield "a question", statistics.quantiles(took, n=100)[98], "ms CPU, 99th of 100"
+
+
+def main() -> None:
+    """Measure, print and record; fail where an origin is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--documents", type=int, default=8_000)
+    parser.add_argument("--texts", type=int, default=1_000)
+    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--csv", type=Path)
+    parser.add_argument("--each", type=Path)
+    options = parser.parse_args()
+    lines = []
+    for name, value, unit in measured(options.documents, options.texts, options.each, plain=options.plain):
+        print(f"{name:45} {value:>12,.2f} {unit}", flush=True)
+        lines.append([name, f"{value:.3f}", unit])
+    if options.csv:
+        with options.csv.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows([["what", "value", "unit"], *lines])
+    if not options.plain and any(name.endswith(("missed", "no source")) and float(value) for name, value, _ in lines):
+        sys.exit("origins or words are missing")
+
+
+if __name__ == "__main__":
+    main()
