@@ -1,4 +1,4 @@
-"""What `import whorl` gives, and that type checkers believe it."""
+"""The names that `import whorl` provides, also as type checkers see them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLASSES = [each for name in whorl.__all__ if inspect.isclass(each := getattr(who
 
 
 def ours(hint: Any) -> Iterator[type]:
-    """Yield whorl's own types in an annotation; a query's tree has a module of its own, `whorl.query.ast`."""
+    """Yield whorl's own types in an annotation; the syntax tree of a query has its own module, `whorl.query.ast`."""
     if inspect.isclass(hint) and hint.__module__.startswith("whorl."):
         yield hint
     for part in typing.get_args(hint):
@@ -33,7 +33,7 @@ def ours(hint: Any) -> Iterator[type]:
 
 
 def taken_and_returned(public: type) -> Iterator[tuple[str, type]]:
-    """Yield what the public methods of a class take and return, and what the fields of a dataclass hold."""
+    """Yield the types of the parameters and results of a class's public methods, and of a dataclass's fields."""
     for name, member in inspect.getmembers(public, inspect.isroutine):
         if not name.startswith("_") and hasattr(member, "__annotations__") and not is_dataclass(public):
             for hint in typing.get_type_hints(member).values():
@@ -47,7 +47,7 @@ def taken_and_returned(public: type) -> Iterator[tuple[str, type]]:
 @pytest.mark.parametrize("public", CLASSES, ids=lambda public: public.__name__)
 def test_what_is_taken_and_returned_is_public(public: type) -> None:
     """
-    Whoever reads a signature can import what stands in it.
+    Every type in a public signature can be imported from whorl.
     """
     hidden = {f"{name}: {each.__name__}" for name, each in taken_and_returned(public) if each not in CLASSES}
     assert hidden == set()
@@ -55,7 +55,7 @@ def test_what_is_taken_and_returned_is_public(public: type) -> None:
 
 def test_every_error_is_public() -> None:
     """
-    What is raised can be caught by its name.
+    Every error class is public, so that callers can catch it.
     """
     raised = {name for name, each in vars(errors).items() if inspect.isclass(each) and issubclass(each, Exception)}
     assert raised <= set(whorl.__all__)
@@ -63,7 +63,8 @@ def test_every_error_is_public() -> None:
 
 def test_all_is_what_is_public() -> None:
     """
-    __all__ names each public name once, in order, each can be had, type checkers see each, and there is no other.
+    __all__ names each public name once, sorted; each can be imported and is visible to type checkers, and there are no
+    others.
     """
     assert list(whorl.__all__) == sorted(set(whorl.__all__))
     assert {name for name in dir(whorl) if not name.startswith("_")} == set(whorl.__all__)
@@ -79,7 +80,7 @@ def test_all_is_what_is_public() -> None:
 @pytest.mark.process
 def test_importing_the_package_imports_little() -> None:
     """
-    Names are imported when they are asked for.
+    `import whorl` imports no submodule; names are imported on first access.
     """
     program = "import sys, whorl; print(sorted(name for name in sys.modules if name.startswith('whorl')))"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -89,7 +90,7 @@ def test_importing_the_package_imports_little() -> None:
 @pytest.mark.parametrize("name", whorl.__all__)
 def test_every_public_name_is_documented(name: str) -> None:
     """
-    Each has a docstring, the package's own docstring names it, and docs/python.md does.
+    Each public name has a docstring and appears in the package's docstring and in docs/python.md.
     """
     page = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
     assert inspect.getdoc(getattr(whorl, name))
@@ -99,13 +100,13 @@ def test_every_public_name_is_documented(name: str) -> None:
 
 def test_types_ship() -> None:
     """
-    py.typed lies in the package.
+    The package contains py.typed.
     """
     assert files("whorl").joinpath("py.typed").is_file()
 
 
 def test_the_version_is_the_distributions() -> None:
     """
-    One place says it: the metadata.
+    The version comes from the distribution's metadata.
     """
     assert whorl.__version__ == importlib.metadata.version("whorl")

@@ -1,4 +1,4 @@
-"""Processes of a pool, and the end of the one that they work for."""
+"""Worker processes of a pool, and the end of their parent process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 PATIENCE_SECONDS = 240.0
-#: A process with a pool of two, which says who they are once both have begun.
+#: A program with a pool of two; it prints the process ids of the workers once both have started.
 PROGRAM = """
 import multiprocessing, os, signal, sys
 from concurrent.futures import ProcessPoolExecutor
@@ -44,7 +44,7 @@ pytestmark = [
 
 @contextmanager
 def pool_of_two(folder: Path, method: str) -> Iterator[tuple[subprocess.Popen[bytes], list[int]]]:
-    """Give a process and those that work for it; all of them write to its standard output."""
+    """Yield a process and the ids of its workers; all of them write to its standard output."""
     program = folder / "program.py"
     program.write_text(PROGRAM)
     with subprocess.Popen([sys.executable, program, method], stdout=subprocess.PIPE) as process:
@@ -57,18 +57,18 @@ def pool_of_two(folder: Path, method: str) -> Iterator[tuple[subprocess.Popen[by
 
 def test_none_stays_behind(tmp_path: Path, method: str) -> None:
     """
-    They end with the one that has started them, even where it is killed.
+    Workers end with their parent, even if it is killed.
     """
     with pool_of_two(tmp_path, method) as (process, workers):
         assert len(workers) == 2
         process.kill()
-        # It ends with the last one that writes to it.
+        # Standard output ends when the last process that holds it ends.
         assert process.communicate(timeout=PATIENCE_SECONDS)[0] == b""
 
 
 def test_sigterm_ends_it_and_ctrl_c_does_not(tmp_path: Path, method: str) -> None:
     """
-    SIGTERM means what it always does, whatever the one that has started it makes of it.
+    SIGTERM ends a worker, whatever handler the parent has installed; Ctrl+C does not.
     """
     with pool_of_two(tmp_path, method) as (process, workers):
         ends = os.pidfd_open(workers[0])

@@ -1,4 +1,4 @@
-"""Names that a package offers and imports when they are first asked for, so that commands start soon."""
+"""Lazy imports of a package's public names, so that commands start faster."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package.
 
     Args:
-        package: Its full name.
-        homes: The names that it offers, each with the module of the package that it is imported from.
+        package: Full name of the package.
+        homes: The public names, each with its module in the package.
     """
 
     def offered(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Processes that work for another one: what they do about signals, and about its end."""
+"""Worker processes: signal handling, and termination together with the parent process."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from multiprocessing.connection import wait
 
 
 def begin_as_worker() -> None:
-    """Leave Ctrl-C, which reaches all processes of a terminal, to the one that started this one, and end with it.
+    """Ignore Ctrl-C, which a terminal sends to all processes, and exit when the parent process ends.
 
-    However that one ends, by SIGKILL or for lack of memory too: others that it has started hold the pipe open by which
-    a process of a pool is told to end.
+    This covers a parent ended by SIGKILL or lack of memory: sibling processes keep open the pipe that should tell a
+    worker to end.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # What that one does about it is none of a copy's business.
+    # A forked copy must not keep the parent's handler.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

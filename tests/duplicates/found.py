@@ -1,4 +1,4 @@
-"""What a search for duplicates tells, as ids."""
+"""Helpers that reduce the results of a search for duplicates to document ids."""
 
 from __future__ import annotations
 

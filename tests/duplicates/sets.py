@@ -1,4 +1,4 @@
-"""Random sets that stand for documents' hashes, and what is true of them, by plain sets."""
+"""Random sets in place of documents' hashes, their sketches, and their true pairs by plain sets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whorl.fingerprint.statistics.metric import Metric
 COMPLETE = SketchScheme(k=16384, floor_level=0, cap=16384, bits=40)
 
 
-#: Sketches of nearly everything in these tests.
+#: Scheme of small sketches, partial for documents of more than 64 shingles.
 SMALL = SketchScheme(k=64, floor_level=2, cap=256, lookup_k=64)
 
 
@@ -31,12 +31,12 @@ def numbers(chance: random.Random, count: int) -> set[int]:
 
 
 def question(metric: str, percent: int, recall: int = 95) -> PairQuestion:
-    """Return a question of percentages."""
+    """Return the options of a search for percentages."""
     return PairQuestion(Metric(metric), Fraction(percent, 100), Fraction(recall, 100))
 
 
 def truth(sets: list[set[int]], asked: PairQuestion) -> set[tuple[int, int]]:
-    """Return the pairs of sets that a question asks for."""
+    """Return the pairs of sets that reach the threshold, by brute force."""
     found = set()
     for b in range(len(sets)):
         for a in range(b):
@@ -48,7 +48,7 @@ def truth(sets: list[set[int]], asked: PairQuestion) -> set[tuple[int, int]]:
 
 
 def families(chance: random.Random, count: int, largest: int) -> list[set[int]]:
-    """Return sets of which some share most, some a part, some all, and some a common block."""
+    """Return random sets in families whose members share most, half or few of their hashes; some share a block."""
     common = numbers(chance, 40)
     sets: list[set[int]] = []
     for _ in range(count):

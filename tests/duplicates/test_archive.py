@@ -1,4 +1,4 @@
-"""Archives: what is safe, what a crash leaves behind, what goes with a document."""
+"""Tests of the persistent sketch store: durability, crashes, replaced documents."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pairs(*places: tuple[int, int]) -> Pairs:
 
 def test_what_was_put_is_there_when_opened_again(tmp_path: Path) -> None:
     """
-    Sketches, names, worths and dates come back, in the order in which they came; the last document of an id stands.
+    Sketches, names, ranks and dates come back in order of arrival; the last document of an id counts.
     """
     with opened(tmp_path / "a") as archive:
         archive.begin_reading()
@@ -61,7 +61,7 @@ def test_what_was_put_is_there_when_opened_again(tmp_path: Path) -> None:
 
 def test_what_a_crash_leaves_in_the_file_is_cut_off(tmp_path: Path) -> None:
     """
-    Hashes that were written, and never committed with a document, do not stand before those that come later.
+    Hashes written without a committed document are cut off.
     """
     with opened(tmp_path) as archive:
         archive.put([entry("x", 1, 2, 3)])
@@ -74,7 +74,7 @@ def test_what_a_crash_leaves_in_the_file_is_cut_off(tmp_path: Path) -> None:
 
 def test_a_file_that_was_cut_short_is_told(tmp_path: Path) -> None:
     """
-    Hashes that are missing are no reason for wrong pairs.
+    A file with missing hashes is an error, so that no wrong pairs are found.
     """
     with opened(tmp_path) as archive:
         archive.put([entry("x", 1, 2, 3)])
@@ -85,7 +85,7 @@ def test_a_file_that_was_cut_short_is_told(tmp_path: Path) -> None:
 
 def test_hashes_of_no_document_do_not_stay(tmp_path: Path) -> None:
     """
-    When most of the file belongs to documents that were replaced, it is written anew, and nothing changes.
+    When most of the file belongs to replaced documents, it is rewritten, with the same content.
     """
     for turn in range(3):
         with opened(tmp_path) as archive:
@@ -101,7 +101,7 @@ def test_hashes_of_no_document_do_not_stay(tmp_path: Path) -> None:
 
 def test_pairs_go_with_their_documents(tmp_path: Path) -> None:
     """
-    A document that is replaced loses its pairs, and has to be compared again, with those that were equal to it.
+    A replaced document loses its pairs and is compared again, with the documents that were equal to it.
     """
     with opened(tmp_path) as archive:
         archive.put([entry(name, 1, 2, 3) for name in "abc"] + [entry("d", 1, 2, 4)])
@@ -130,7 +130,7 @@ def test_pairs_go_with_their_documents(tmp_path: Path) -> None:
 
 def test_a_scan_goes_on_and_forgets_what_is_gone(tmp_path: Path) -> None:
     """
-    A scan that was interrupted goes on at its mark; at its end what was not seen is gone.
+    An interrupted scan continues at its mark, and deletes documents that it has not seen at its end.
     """
     with opened(tmp_path) as archive:
         assert archive.begin_scan() == ""
@@ -151,7 +151,7 @@ def test_a_scan_goes_on_and_forgets_what_is_gone(tmp_path: Path) -> None:
 
 def test_other_folders_are_left_alone(tmp_path: Path) -> None:
     """
-    A folder of something else, of other documents or other sketches, and a file, are no archive.
+    A folder of other files, other documents or another sketch scheme, and a file, are refused.
     """
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "note.txt").write_text("mine")
@@ -170,7 +170,7 @@ def test_other_folders_are_left_alone(tmp_path: Path) -> None:
 @pytest.mark.process
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     """
-    A second process is told at once that somebody uses the folder.
+    A second process gets an error at once while the folder is open.
     """
     script = (
         "import sys; from pathlib import Path; from whorl.duplicates.archive import Archive; "

@@ -1,4 +1,4 @@
-"""Candidates and verified pairs against plain sets; what many documents share does not make many pairs."""
+"""Tests of candidates and verified pairs against plain sets, and of boilerplate, which must add few candidates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def found_in(sketches: Sketches, asked: PairQuestion, most: int = MOST_PAIRS) ->
 @pytest.mark.parametrize("percent", [5, 20, 50, 80, 90, 100])
 def test_complete_sketches_give_all_pairs_and_no_others(metric: str, percent: int) -> None:
     """
-    With a recall of 100 the pairs are those of plain sets; with 95 none is wrong, and at least 95 of 100 are there.
+    With complete sketches, recall 100 gives the pairs of plain sets; recall 95 gives no wrong pair, and at least 95 of
+    100.
     """
     sets = families(random.Random(percent), 150, 1500)
     sketches, expected = sketches_of(sets), truth(sets, question(metric, percent))
@@ -48,7 +49,7 @@ def test_complete_sketches_give_all_pairs_and_no_others(metric: str, percent: in
 @pytest.mark.parametrize("metric", ["jaccard", "containment"])
 def test_parts_of_sketches_find_what_was_asked(metric: str) -> None:
     """
-    Of 400 pairs at 80 % of which sketches hold a part only, at least the 90 of 100 asked for are found.
+    With partial sketches, at least the wanted 90 of 100 pairs at 80 % are found.
     """
     chance, sets = random.Random(5), []
     for _ in range(400):
@@ -58,7 +59,7 @@ def test_parts_of_sketches_find_what_was_asked(metric: str) -> None:
     pairs = found_in(sketches_of(sets, SMALL), question(metric, 80, 90))
     there = set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True))
     wanted = {(at, at + 1) for at in range(0, 800, 2)}
-    # Just above the threshold: four standard deviations below what was asked.
+    # The pairs are just above the threshold; allow four standard deviations below the recall.
     assert len(there & wanted) >= 400 * (0.9 - 4 * (0.09 / 400) ** 0.5)
     assert not pairs.is_exact.all()
     is_near = pairs.jaccard[~pairs.is_exact] > (0.6 if metric == "jaccard" else 0.5)
@@ -70,9 +71,9 @@ def test_parts_of_sketches_find_what_was_asked(metric: str) -> None:
 @given(st.integers(0, 2**32), st.sampled_from(["jaccard", "containment"]), st.integers(1, 100))
 def test_how_candidates_are_found_changes_nothing(seed: int, metric: str, percent: int) -> None:
     """
-    A hash that makes a few pairs only before its documents are put off gives the same pairs as one that makes many.
+    The pairs do not depend on the number of pairs that one hash may produce before its documents are deferred.
     """
-    # Not hypothesis' own numbers: those it simplifies are no hashes.
+    # Random hashes instead of hypothesis' numbers: simplified ones are not distributed like hashes.
     sets = families(random.Random(seed), 12, 200)
     sketches, asked = sketches_of(sets), question(metric, percent, 100)
     expected = truth(sets, asked)
@@ -83,7 +84,7 @@ def test_how_candidates_are_found_changes_nothing(seed: int, metric: str, percen
 
 def test_one_hash_of_everybody_makes_no_pairs() -> None:
     """
-    5,000 documents with one hash in common, and 60 that they have alone, are not compared at all.
+    5,000 documents that share one hash and have 60 hashes of their own produce no candidates.
     """
     chance = random.Random(8)
     one = numbers(chance, 1)
@@ -96,8 +97,8 @@ def test_one_hash_of_everybody_makes_no_pairs() -> None:
 @pytest.mark.parametrize("share", [30, 60, 75])
 def test_boilerplate_makes_few_candidates(share: int) -> None:
     """
-    3,000 documents whose shingles are 30, 60 or 75 % those of the same page frame (J up to 60 %) meet in a few
-    pairs each at a threshold of 80 %, where any two of them share the frame: 4.5 million pairs.
+    3,000 documents that share 30, 60 or 75 % of their shingles with one page frame (J up to 60 %) produce few
+    candidates at a threshold of 80 %, although any two share the frame: 4.5 million pairs.
     """
     chance = random.Random(share)
     frame = numbers(chance, 4 * share)
@@ -112,7 +113,7 @@ def test_boilerplate_makes_few_candidates(share: int) -> None:
 
 def test_nothing_to_compare() -> None:
     """
-    No documents, one, or documents without shingles make no pairs.
+    No documents, one document, or documents without shingles make no pairs.
     """
     for sets in ([], [{1}], [set[int](), set[int]()]):
         assert not list(find_candidates(sketches_of(sets), question("jaccard", 80)))
@@ -120,7 +121,7 @@ def test_nothing_to_compare() -> None:
 
 def test_a_document_may_make_more_pairs_than_come_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Candidates come in portions, those of one larger document together, also where the last one makes several portions'.
+    Candidates come in batches, those of one larger document together, even if it fills several batches.
     """
     monkeypatch.setattr(candidates, "AT_ONCE", 5)
     chance = random.Random(5)

@@ -1,4 +1,4 @@
-"""Connected components and complete clusters against plain definitions."""
+"""Tests of connected components, complete clusters and stars, against plain definitions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.duplicates.clusters import Components, complete_labels, grouped
+from whorl.duplicates.clusters import Components, complete_labels, grouped, labels_around_kept
 from whorl.duplicates.verify import Pairs
 
 PLACES = 14
@@ -37,7 +37,7 @@ def plain_labels(pairs: Pairs) -> list[int]:
 @given(EDGES)
 def test_components_are_what_hangs_together(edges: list[tuple[int, int, int]]) -> None:
     """
-    Labels are the smallest places that can be reached, whether links come at once or one by one.
+    Labels are the smallest reachable indices, whether pairs are joined at once or one by one.
     """
     pairs = pairs_of(edges)
     at_once, one_by_one = Components(PLACES), Components(PLACES)
@@ -49,7 +49,7 @@ def test_components_are_what_hangs_together(edges: list[tuple[int, int, int]]) -
 
 def test_a_long_chain_is_one_component() -> None:
     """
-    100,000 documents, each linked to the next, in an order that hooks long chains.
+    A chain of 100,000 documents in random order is one component.
     """
     order = np.random.default_rng(2).permutation(100_000)
     components = Components(100_000)
@@ -60,7 +60,7 @@ def test_a_long_chain_is_one_component() -> None:
 @given(EDGES)
 def test_complete_clusters_are_cliques_that_cannot_grow_together(edges: list[tuple[int, int, int]]) -> None:
     """
-    Any two members are a pair, and of no two clusters all members are pairs.
+    Any two members of a complete cluster are a pair, and no two clusters could be joined.
     """
     pairs = pairs_of(edges)
     there = set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True))
@@ -75,14 +75,41 @@ def test_complete_clusters_are_cliques_that_cannot_grow_together(edges: list[tup
 
 def test_the_most_similar_come_together_first() -> None:
     """
-    A chain 0 - 1 - 2 of which 1 - 2 is closer becomes {1, 2}, and 0 stays alone.
+    In the chain 0 - 1 - 2 with the closer pair 1 - 2, the clusters are {1, 2} and 0.
     """
     assert complete_labels(3, pairs_of([(0, 1, 8), (1, 2, 9)])).tolist() == [0, 1, 1]
 
 
+@given(EDGES, st.permutations(range(PLACES)), st.integers(0, PLACES))
+def test_no_two_that_are_kept_are_a_pair(edges: list[tuple[int, int, int]], order: list[int], old: int) -> None:
+    """
+    No two kept documents are a pair, except earlier ones; each other document is with the most similar document kept
+    before it, ties to the first.
+    """
+    pairs = pairs_of(edges)
+    shared = dict(zip(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True), pairs.shared.tolist(), strict=True))
+    shared |= {(b, a): count for (a, b), count in shared.items()}
+    kept: list[int] = []
+    expected = {}
+    for at, place in enumerate(order):
+        if at < old:
+            kept.append(place)
+            expected[place] = place
+            continue
+        near = [other for other in kept if (place, other) in shared]
+        best = [other for other in near if other in order[:old]] or near
+        expected[place] = max(best, key=lambda other: (shared[place, other], -order.index(other)), default=place)
+        kept += [] if near else [place]
+    stays = np.zeros(PLACES, np.bool_)
+    stays[order[:old]] = True
+    labels = labels_around_kept(PLACES, pairs, np.array(order), stays).tolist()
+    assert labels == [expected[place] for place in range(PLACES)]
+    assert not any(a in kept and b in kept and not (stays[a] and stays[b]) for a, b in shared)
+
+
 def test_groups_come_largest_first() -> None:
     """
-    Then by their first places; what stands alone is no group.
+    Groups are ordered by size, then by first index; a single document is no group.
     """
     groups = grouped(np.array([0, 1, 0, 3, 1, 5, 1, 3]))
     assert [group.tolist() for group in groups] == [[1, 4, 6], [0, 2], [3, 7]]

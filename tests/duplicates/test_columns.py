@@ -1,4 +1,4 @@
-"""Shares of many pairs at once, against those of one."""
+"""Tests of pairs in columns, against single pairs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ counts = st.integers(0, 1 << 20)
 @given(st.lists(st.tuples(counts, counts, st.floats(0, 1)), max_size=20))
 def test_shares_are_those_of_one_pair(drawn: list[tuple[int, int, float]]) -> None:
     """
-    To the last bit, also where a document has no shingles.
+    The shares in columns equal those of single pairs to the last bit, also for documents without shingles.
     """
     shared = np.array([int(share * min(a, b)) for a, b, share in drawn], np.int64)
     sizes = np.array([size for a, b, _ in drawn for size in (a, b)], np.int64)

@@ -1,4 +1,4 @@
-"""What is common told apart from the rest, against plain sets of shingles."""
+"""Tests of boilerplate among compared documents, against plain sets of shingles."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def words(chance: random.Random, count: int) -> str:
 
 
 def filled_forms(count: int = 40) -> list[Document]:
-    """Return forms filled in each in its own way, two of them nearly alike, two alike, and the form itself, twice."""
+    """Return forms filled in with random words, two of them nearly equal, two equal, and the blank form twice."""
     chance = random.Random(3)
     form, twice = words(chance, 150), words(chance, 30)
     told = [words(chance, 30) for _ in range(count)] + [twice, f"{twice} more", "one two three four"] + [
         "one two three four", ""
     ]  # fmt: skip
     names = [f"own {number}" for number in range(count)] + ["near", "nearer", "same", "equal", "form"]
-    # What is filled in stands in the middle.
+    # The words filled in are in the middle of the form.
     return [
         Document(name, f"{form[:500]} {own} {form[500:]}" if own else form)
         for name, own in zip([*names, "blank"], [*told, ""], strict=True)
@@ -53,7 +53,7 @@ def shingles(text: str, size: int = 5) -> frozenset[tuple[str, ...]]:
 
 
 def rests(documents: Sequence[Document], above: int) -> dict[str, frozenset[tuple[str, ...]]]:
-    """Return the shingles of documents that not more than so many different ones have."""
+    """Return the shingles of documents that at most `above` distinct documents have."""
     sets = {each.id: shingles(each.text) for each in documents}
     frequency = Counter(shingle for each in set(sets.values()) for shingle in each)
     return {name: frozenset(one for one in each if frequency[one] <= above) for name, each in sets.items()}
@@ -61,8 +61,8 @@ def rests(documents: Sequence[Document], above: int) -> dict[str, frozenset[tupl
 
 def test_what_is_common_makes_no_duplicates() -> None:
     """
-    With everything all forms hang together; without what is common only those whose rest is alike, and equal ones.
-    The shares are told twice, whatever counts, and are those of plain sets.
+    With all text, all forms are one cluster; without common text, only forms with similar rests and equal forms are
+    pairs. In both cases both shares are reported, and equal those of plain sets.
     """
     sets, left = {each.id: shingles(each.text) for each in FORMS}, rests(FORMS, 10)
     with duplicates_among(FORMS, QUESTION, common=CommonQuestion("10")) as found:
@@ -85,7 +85,7 @@ def test_what_is_common_makes_no_duplicates() -> None:
 
 def test_all_pairs_of_the_rest() -> None:
     """
-    At any threshold they are the pairs of plain sets, and those of equal documents.
+    Without common text, the pairs at any threshold are those of plain sets, and those of equal documents.
     """
     left = rests(FORMS, 3)
     for metric, threshold in (("jaccard", 5), ("jaccard", 50), ("containment", 20)):
@@ -103,7 +103,7 @@ def test_all_pairs_of_the_rest() -> None:
 
 def test_boilerplate_that_is_named() -> None:
     """
-    A text of one's own is common, however seldom it comes.
+    A text named as boilerplate is common, however rare it is.
     """
     few = [*FORMS[:3], *FORMS[40:42], *FORMS[-2:]]
     with duplicates_among(few, QUESTION, common=CommonQuestion(None, (FORMS[-1].text,), is_ignored=True)) as found:
@@ -114,7 +114,7 @@ def test_boilerplate_that_is_named() -> None:
 
 def test_a_store_gives_the_same_as_its_documents(tmp_path: Path) -> None:
     """
-    Its texts are read for it, so that it need keep nothing.
+    A store gives the results of its documents: it reads their texts, and needs no passages.
     """
     asked = CommonQuestion(is_ignored=True)
     with duplicates_among(FORMS, QUESTION, common=asked) as found:
@@ -130,7 +130,7 @@ def test_a_store_gives_the_same_as_its_documents(tmp_path: Path) -> None:
 
 def test_of_a_reference_the_frequencies_count(tmp_path: Path) -> None:
     """
-    What stands in many documents of it is common, and only what came later is compared with it.
+    Frequencies include the reference documents, and only new documents are compared with them.
     """
     asked = CommonQuestion("10", is_ignored=True)
     with duplicates_among(FORMS[41:], QUESTION, reference=FORMS[:41], common=asked) as found:
@@ -142,7 +142,7 @@ def test_of_a_reference_the_frequencies_count(tmp_path: Path) -> None:
 @pytest.mark.parametrize("at_once", [50, 1 << 23])
 def test_frequencies_in_portions(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    However many hashes are looked at together, the common ones are those of a plain count, and go.
+    The common hashes do not depend on the batch size: they are those of a plain count, and the rest excludes them.
     """
     monkeypatch.setattr(module, "_AT_ONCE", at_once)
     chance = random.Random(5)
@@ -162,7 +162,7 @@ def test_frequencies_in_portions(at_once: int, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_document_too_large_to_keep_whole_stays_whole() -> None:
     """
-    Of others what is common goes; of it nobody knows how much is.
+    A document too large for a complete sketch keeps all of its hashes; others lose their common ones.
     """
     chance = random.Random(7)
     shared = numbers(chance, 30)
@@ -176,8 +176,8 @@ def test_a_document_too_large_to_keep_whole_stays_whole() -> None:
 @pytest.mark.parametrize("is_ignored", [False, True])
 def test_a_state(tmp_path: Path, is_ignored: bool) -> None:
     """
-    Documents that come later make other text common: with a state the pairs are those of one run with all of them, read
-    once; and asked without what is common, or with another line, they are those of that question.
+    Later documents make further text common: a run with state gives the pairs of a single run over all documents, and
+    after a change of the options the pairs of a run with these.
     """
     question = CommonQuestion("10", is_ignored=is_ignored)
 
@@ -195,7 +195,7 @@ def test_a_state(tmp_path: Path, is_ignored: bool) -> None:
 
 def test_a_state_of_a_store(tmp_path: Path) -> None:
     """
-    Texts of a store are read once, and again where they are others.
+    With a state, the texts of a store are read once, and again only after a change.
     """
     question, state = CommonQuestion("10", is_ignored=True), tmp_path / "state"
     read: list[str] = []
@@ -224,7 +224,7 @@ def test_a_state_of_a_store(tmp_path: Path) -> None:
 
 def test_what_is_asked() -> None:
     """
-    Nothing asked is nothing; ignored alone is above 1 %; lines that are none are refused.
+    No option means no boilerplate, ignoring alone means above 1 %, and invalid frequencies raise errors.
     """
     assert ask_common(None) is None
     assert ask_common(None, ignore_common=True) == CommonQuestion("1%", (), is_ignored=True)

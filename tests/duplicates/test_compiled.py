@@ -1,4 +1,4 @@
-"""The compiled loops of all pairs, against plain sets and against numpy."""
+"""Tests of the compiled loops of the all-pairs search, against numpy."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ pytestmark = pytest.mark.skipif(not kernel.is_available(), reason="numba is not 
 @given(st.integers(0, 2**32), st.integers(24, 40), st.sampled_from(["jaccard", "containment"]), st.integers(1, 3))
 def test_hashes_that_meet(seed: int, bits: int, metric: str, spread: int) -> None:
     """
-    The loop writes the entries that numpy finds, in one thread or three: of documents with common, rare and equal
-    hashes.
+    The compiled loops return the entries of numpy, in one thread and in three, for common, rare and equal hashes.
     """
     chance = np.random.default_rng(seed)
     scheme = SketchScheme(k=64, floor_level=2, cap=128, lookup_k=64, bits=bits)

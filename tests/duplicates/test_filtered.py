@@ -1,4 +1,4 @@
-"""Files written anew: what is left out, what stays as it was, what is added, what is refused before the work."""
+"""Tests of rewriting files: rows removed, unchanged and extended, and errors raised before the work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
+from tests.families import true_pairs, version_documents
+from whorl.cli.main import main
 from whorl.duplicates.filtered import Decided, decided, require_columns, require_room, write_filtered
 from whorl.duplicates.gathering import duplicates_among
 from whorl.duplicates.keep import Keep
@@ -35,7 +38,7 @@ def told_of(reading: Reading, keep: Keep, *, with_columns: bool = True) -> Itera
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Return a folder of files of several formats, whose second texts are duplicates of the first one's."""
+    """Return a folder of files in several formats, with duplicates of the first one's texts in the others."""
     folder = tmp_path / "data"
     (folder / "sub").mkdir(parents=True)
     pq.write_table(pa.table({"text": [PAGE, OTHER], "n": [1, 2]}), folder / "a.parquet")
@@ -50,7 +53,7 @@ def data(tmp_path: Path) -> Path:
 
 def test_a_collection_without_its_duplicates(data: Path, tmp_path: Path) -> None:
     """
-    The same files in the same formats; of each cluster the first stays; broken rows do not.
+    The output has the same files in the same formats, with the first document of each cluster and without broken rows.
     """
     reading = Reading([str(data)])
     with told_of(reading, Keep("first"), with_columns=False) as told:
@@ -72,12 +75,12 @@ def test_a_collection_without_its_duplicates(data: Path, tmp_path: Path) -> None
 
 def test_all_rows_with_what_was_found(data: Path, tmp_path: Path) -> None:
     """
-    Similarities are to the one that is kept; rows in no cluster are principal, and have neither cluster nor similarity.
+    Similarities refer to the kept document; rows outside clusters are principal, without cluster and similarity.
     """
     for file in data.glob("*.txt"):
         file.unlink()
     reading = Reading([str(data)], keep=Keep("largest", "n"))
-    # JSON has the number within another column, so that it is worth nothing there.
+    # In JSON the number is inside another column, so those rows have no rank.
     with told_of(reading, Keep("largest", "n")) as told:
         counts = write_filtered(reading, told, tmp_path / "out", with_columns=True)
     assert counts == (6, 6)
@@ -91,6 +94,8 @@ def test_all_rows_with_what_was_found(data: Path, tmp_path: Path) -> None:
     near = json.loads(lines[0])
     assert (near["cluster"], near["is_principal"]) == (kept, False)
     assert near["similarity"] == pytest.approx(shares, abs=1e-5)
+    unique = {"cluster": None, "is_principal": True, "similarity": None}
+    assert json.loads(lines[1]) == {"text": "short", "meta": {"n": 4}, **unique}
     table = list(csv.DictReader((tmp_path / "out" / "c.csv").read_text().splitlines()))
     assert [(row["cluster"], row["is_principal"], row["similarity"]) for row in table] == [
         (kept, "true", "1.0"),
@@ -100,7 +105,7 @@ def test_all_rows_with_what_was_found(data: Path, tmp_path: Path) -> None:
 
 def test_a_data_set_of_hugging_face(tmp_path: Path) -> None:
     """
-    Its notes come along, without what held for all rows, and under another fingerprint.
+    The metadata files are copied without the entries about all rows, and with a new fingerprint.
     """
     train = tmp_path / "ds" / "train"
     train.mkdir(parents=True)
@@ -128,8 +133,8 @@ def test_a_data_set_of_hugging_face(tmp_path: Path) -> None:
 
 def test_notes_that_are_none(tmp_path: Path) -> None:
     """
-    Without the other note state.json has rows like any file, and does not get back what it lost; a damaged note is left
-    away.
+    A lone state.json is an input file with rows, not metadata, and its removed text stays removed; damaged metadata is
+    left out.
     """
     state = json.dumps({"id": "b", "text": PAGE})
     for name, notes in {
@@ -148,7 +153,7 @@ def test_notes_that_are_none(tmp_path: Path) -> None:
 
 def test_a_file_that_ends_too_soon(tmp_path: Path) -> None:
     """
-    What could be read of it is written, in a file that is whole.
+    The readable part of a truncated file is written, to a complete file.
     """
     lines = "".join(json.dumps({"id": at, "text": str(hash((at, at)))}) + "\n" for at in range(3000)).encode()
     packed = gzip.compress(lines)
@@ -161,7 +166,7 @@ def test_a_file_that_ends_too_soon(tmp_path: Path) -> None:
 
 def test_what_is_refused_before_the_work(data: Path, tmp_path: Path) -> None:
     """
-    A folder that holds something, one that cannot be made, files that would be one, files without rows.
+    A target with content, a target that cannot be created, two files with one path, and files without rows are refused.
     """
     reading = Reading([str(data)])
     (tmp_path / "empty").mkdir()
@@ -186,7 +191,7 @@ def test_what_is_refused_before_the_work(data: Path, tmp_path: Path) -> None:
 
 def test_ids_that_come_again_are_refused(tmp_path: Path) -> None:
     """
-    They do not tell rows apart, also where a text is the same and known from before; a file that is named twice is one.
+    Repeated ids are refused, since they cannot identify rows, also for known texts; a file named twice is read once.
     """
     file = tmp_path / "a.jsonl"
     file.write_text((json.dumps({"id": "x", "text": PAGE}) + "\n") * 2)
@@ -201,3 +206,137 @@ def test_ids_that_come_again_are_refused(tmp_path: Path) -> None:
             pass
     file.write_text(json.dumps({"id": "x", "text": PAGE}) + "\n")
     assert len(Reading([str(file), str(tmp_path / "a.*")]).places) == 1
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json", "csv", "parquet", "arrow"])
+@pytest.mark.parametrize("level", ["document", "paragraph", "line", "passage"])
+def test_rows_without_a_text(tmp_path: Path, kind: str, level: str) -> None:
+    """
+    Rows whose text is null, missing, empty or blank have no duplicates and stay unchanged.
+    """
+    texts = [None, PAGE, "", PAGE, None, " ", OTHER]
+    rows = [{"id": str(at), "text": text, "n": at / 2} for at, text in enumerate(texts)]
+    file = tmp_path / f"all.{kind}"
+    if kind.startswith("json"):
+        rows.insert(0, {"id": "missing", "n": 0.5})
+        lines = [json.dumps(row) for row in rows]
+        file.write_text("".join(f"{line}\n" for line in lines) if kind == "jsonl" else f"[{','.join(lines)}]")
+    elif kind == "csv":
+        with file.open("w", newline="") as out:
+            csv.writer(out).writerows([["id", "text", "n"], *(row.values() for row in rows)])
+    else:
+        table = pa.table({name: [row[name] for row in rows] for name in ("id", "text", "n")})
+        if kind == "parquet":
+            pq.write_table(table, file)
+        else:
+            with pa.ipc.new_file(file, table.schema) as out:
+                out.write_table(table)
+
+    def read(folder: str) -> list[dict[str, object]]:
+        written = tmp_path / folder / file.name
+        if kind == "jsonl":
+            return [json.loads(line) for line in written.read_text().splitlines()]
+        if kind == "json":
+            told: list[dict[str, object]] = json.loads(written.read_text())
+            return told
+        if kind == "csv":
+            with written.open(newline="") as opened:
+                return [{**row, "text": row["text"] or None, "n": float(row["n"])} for row in csv.DictReader(opened)]
+        table = pq.read_table(written) if kind == "parquet" else pa.ipc.open_file(written).read_all()
+        return table.to_pylist()  # type: ignore[no-any-return]
+
+    if kind == "csv":
+        rows = [{**row, "text": row["text"] or None} for row in rows]
+    options = ["duplicates", str(file), "--strict", "--level", level, "--filtered", str(tmp_path / "filtered")]
+    done = CliRunner().invoke(main, options)
+    assert done.exit_code == 0, done.output
+    assert read("filtered") == [row for row in rows if row["id"] != "3"]
+    if level == "document":
+        done = CliRunner().invoke(main, ["duplicates", str(file), "--strict", "--annotated", str(tmp_path / "all")])
+        assert done.exit_code == 0, done.output
+        found = {row["id"]: row for row in read("all")}
+        assert list(found) == [row["id"] for row in rows]
+        assert {key for key, row in found.items() if row.get("cluster")} == {"1", "3"}
+
+
+def test_files_without_a_column_of_texts(tmp_path: Path) -> None:
+    """
+    A file without the text column is an error, also next to files that have it; only the other files are written.
+    """
+    (tmp_path / "in").mkdir()
+    for name, column in {"a": "text", "b": "body"}.items():
+        (tmp_path / "in" / f"{name}.jsonl").write_text(json.dumps({"id": name, column: PAGE}) + "\n")
+    done = CliRunner().invoke(main, ["duplicates", str(tmp_path / "in"), "--filtered", str(tmp_path / "out")])
+    assert done.exit_code == 1
+    assert (
+        "b.jsonl: there is no column 'text'; name the one of the text (--text-column), of 'id', 'body'" in done.stderr
+    )
+    assert [each.name for each in (tmp_path / "out").iterdir()] == ["a.jsonl"]
+
+
+@pytest.mark.parametrize("kept", ["largest", "smallest"])
+def test_numbers_of_64_bits_without_a_sign(tmp_path: Path, kept: str) -> None:
+    """
+    Unsigned 64-bit numbers work as ranks, also with smaller ones, and as parts of a collection, to the last bit.
+    """
+    numbers = [5, 1 << 63, (1 << 64) - 1, 7, (1 << 63) + 1]
+    table = pa.table({"id": list("abcde"), "text": [PAGE] * 5, "n": pa.array(numbers, pa.uint64())})
+    pq.write_table(table, tmp_path / "all.parquet")
+    options = ["duplicates", str(tmp_path / "all.parquet"), "--strict", "--keep", f"{kept}:n"]
+    done = CliRunner().invoke(main, [*options, "--filtered", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert pq.read_table(tmp_path / "out" / "all.parquet")["id"].to_pylist() == ["c" if kept == "largest" else "a"]
+    done = CliRunner().invoke(main, ["duplicates", str(tmp_path / "all.parquet"), "--within-column", "n"])
+    assert "0 clusters" in done.stderr
+
+
+def test_numbers_that_are_none(tmp_path: Path) -> None:
+    """
+    A row with NaN in the rank column is compared, and not kept.
+    """
+    table = pa.table({"id": list("abc"), "text": [PAGE] * 3, "n": [float("nan"), 1.0, float("inf")]})
+    pq.write_table(table, tmp_path / "all.parquet")
+    options = ["--keep", "largest:n", "--filtered", str(tmp_path / "out"), "--strict"]
+    done = CliRunner().invoke(main, ["duplicates", str(tmp_path / "all.parquet"), *options])
+    assert done.exit_code == 0, done.output
+    assert pq.read_table(tmp_path / "out" / "all.parquet")["id"].to_pylist() == ["b"]
+
+
+@pytest.mark.parametrize("options", [[], ["--keep", "longest"], ["--keep", "largest:n"], ["--level", "line"]])
+@pytest.mark.parametrize("has_reference", [False, True])
+def test_nothing_that_is_left_is_a_duplicate(tmp_path: Path, *, options: list[str], has_reference: bool) -> None:
+    """
+    No two remaining documents are a pair, with each other or with the reference, and each removed document is a
+    duplicate of its kept document.
+    """
+    documents = version_documents()
+    for name, some in {"known": documents[:50], "new": documents[50 if has_reference else 0 :]}.items():
+        rows = [{"id": each.id, "text": each.text, "n": at * 7 % 5} for at, each in enumerate(some)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = ["duplicates", str(tmp_path / "new.jsonl"), *options, "--recall", "100", "--format", "json"]
+    command += ["--reference", str(tmp_path / "known.jsonl")] if has_reference else []
+    outputs = ["--filtered", str(tmp_path / "out"), "--delete-list", str(tmp_path / "list")]
+    outputs += [] if "--keep" in options else ["--keep", "first"]
+    done = CliRunner().invoke(main, [*command, *outputs])
+    assert done.exit_code == 0, done.output
+    left = {row["id"] for row in map(json.loads, (tmp_path / "out" / "new.jsonl").read_text().splitlines())}
+    gone = {each.id for each in documents[50 if has_reference else 0 :]} - left
+    ending = "#1" if "--level" in options else ""
+    listed = set((tmp_path / "list").read_text().splitlines())
+    assert listed == {f"{each}{ending}" for each in gone}
+    assert len(gone) > 50
+    pairs = true_pairs(documents, "jaccard", 80)
+    known = {each.id for each in documents[:50]} if has_reference else set()
+    assert not [pair for pair in pairs if pair <= left | known and not pair <= known]
+    kept_for = {
+        member["id"].removesuffix(ending): principal["id"].removesuffix(ending).rpartition(":")[2]
+        for cluster in map(json.loads, done.stdout.splitlines())
+        for principal in [next(each for each in cluster["members"] if each["is_principal"])]
+        for member in cluster["members"]
+        if not member["is_principal"]
+    }
+    assert all(frozenset((each, kept_for[each])) in pairs for each in gone)
+    assert {kept_for[each] for each in gone} <= left | known
+    again = command.copy()
+    again[1] = str(tmp_path / "out")
+    assert CliRunner().invoke(main, [*again, "--pairs"]).stdout == ""

@@ -1,4 +1,4 @@
-"""Near-duplicates gathered from documents and stores: going on where a run was stopped, and incremental runs."""
+"""Tests of runs over documents and stores: interrupted runs and incremental runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DOCUMENTS = family_documents(80)
 @pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    What was read before Ctrl-C is not read again, and the result is that of one run.
+    Documents read before Ctrl-C are not read again, and the result equals that of an uninterrupted run.
     """
 
     def stopping() -> Iterator[Document]:
@@ -40,7 +40,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
                 raise KeyboardInterrupt
             yield document
 
-    # So that results come before all of these few texts are read.
+    # Produce results before all of these few texts are read.
     monkeypatch.setattr("whorl.fingerprint.batch.LARGE", 1)
     many = [Document(f"{turn}/{each.id}", each.text) for turn in range(6) for each in DOCUMENTS][:1_600]
     question = ask_pairs("jaccard", 80, 95)
@@ -59,7 +59,8 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("links_suffice", [False, True])
 def test_further_documents_are_compared_with_all_before(tmp_path: Path, links_suffice: bool) -> None:
     """
-    Three days' documents one after the other give the pairs and clusters of all together; --new are those of the day.
+    Three days' documents in three runs give the pairs and clusters of a single run; --new selects the pairs of the last
+    day.
     """
     question = ask_pairs("jaccard", 50, 100)
     days = [DOCUMENTS[:150], DOCUMENTS[150:250], DOCUMENTS[250:]]
@@ -83,7 +84,7 @@ def test_further_documents_are_compared_with_all_before(tmp_path: Path, links_su
 @pytest.mark.slow
 def test_changed_and_deleted_documents_lose_their_pairs(tmp_path: Path) -> None:
     """
-    A store that changes between two runs with the same state gives what a run without one gives.
+    A store that changes between two runs with one state gives the results of a run without state.
     """
     question = ask_pairs("jaccard", 50, 100)
     with open_store(tmp_path / "store") as store:
@@ -112,8 +113,8 @@ def cluster_sizes(documents: list[Document], folder: Path | None) -> list[int]:
 @pytest.mark.slow
 def test_a_cluster_outlives_the_document_that_held_it_together(tmp_path: Path) -> None:
     """
-    Of a crowd only links are kept, most of them to a few documents; when these are replaced, others are linked anew,
-    and none of them counts as new.
+    After the documents with the most spanning pairs are replaced, the rest of their cluster is connected again, and no
+    other document counts as new.
     """
     words = [f"w{at}" for at in range(58)]
     crowd = [Document(f"d{at:03}", " ".join([*words, f"u{at // 40}", f"v{at % 40}"])) for at in range(600)]
@@ -130,7 +131,8 @@ def test_a_cluster_outlives_the_document_that_held_it_together(tmp_path: Path) -
 
 def test_the_last_document_of_an_id_counts_also_if_it_is_the_one_of_before(tmp_path: Path) -> None:
     """
-    An id that comes with another text and then, some hundred documents later, with that of an earlier run.
+    The last document of an id counts, also if its text first changes and then, some hundred documents later, equals
+    that of an earlier run.
     """
     before, between = Document("x", "one two three four five six"), Document("x", "nine ten eleven twelve more of it")
     others = [Document(f"f{at}", f"filler {at} with words {at + 1} and {at + 2}") for at in range(600)]
@@ -148,7 +150,7 @@ def test_the_last_document_of_an_id_counts_also_if_it_is_the_one_of_before(tmp_p
 
 def test_ids_that_come_again_are_told() -> None:
     """
-    Once for each time, whether the one before came just now or some hundred documents earlier; the last one counts.
+    A repeated id is reported once for each repetition, at any distance, and the last document counts.
     """
     text, other = "one two three four five six", "nine ten eleven twelve more of it"
     fillers = [Document(f"f{at}", f"filler {at} with words {at + 1} and {at + 2}") for at in range(600)]
@@ -163,7 +165,7 @@ def test_ids_that_come_again_are_told() -> None:
 
 def test_another_name_of_the_same_text_is_told(tmp_path: Path) -> None:
     """
-    A document that comes again with its text and another name is known by that one.
+    A document that comes again with a different name has the new name.
     """
     text = "one two three four five six"
     for name in ("old", "new"):
@@ -183,7 +185,7 @@ FEW = st.text(st.sampled_from("ab1_.,'- \n\u00e9\u4e2d"), max_size=24) | st.inte
 @given(st.lists(FEW, max_size=12), st.integers(1, 4))
 def test_texts_that_are_short_or_come_again(texts: list[str], size: int) -> None:
     """
-    What is not read, since its words are too few or since it came before, has the sketch that it would have.
+    Texts that are skipped as too short or as repetitions have the same sketches as texts that are read.
     """
     scheme = Scheme(shingle_size=size)
     documents = [Document(str(number), text) for number, text in enumerate([*texts, *texts])]
@@ -199,7 +201,7 @@ def test_texts_that_are_short_or_come_again(texts: list[str], size: int) -> None
 
 def test_a_reference_keeps_no_state(tmp_path: Path) -> None:
     """
-    Its pairs among each other would be missing from the folder ever after.
+    A reference together with a state is an error, since the state would lack the pairs within the reference.
     """
     asked = ask_pairs("jaccard", 80, 95)
     with (
@@ -212,7 +214,7 @@ def test_a_reference_keeps_no_state(tmp_path: Path) -> None:
 
 def test_a_text_that_comes_again_is_read_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """
-    Its hashes are made once and kept once, however many documents have it.
+    A repeated text is hashed once and stored once, however many documents have it.
     """
     read = 0
 
@@ -237,7 +239,7 @@ def test_a_text_that_comes_again_is_read_once(monkeypatch: pytest.MonkeyPatch, t
 
 def test_a_text_that_a_state_keeps_has_its_digest_made_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """
-    Also where it is new, and where the folder knows it already.
+    The digest of a text is computed once per run, for new documents and for stored ones.
     """
     made = Counter[str]()
 
@@ -254,7 +256,7 @@ def test_a_text_that_a_state_keeps_has_its_digest_made_once(monkeypatch: pytest.
 
 def test_a_search_ends_with_its_time() -> None:
     """
-    One that nobody waits for any more stops, while it reads and while it compares.
+    A cancelled search stops, both while reading and while comparing.
     """
     question = ask_pairs("jaccard", 80, 95)
 
@@ -273,7 +275,7 @@ def test_a_search_ends_with_its_time() -> None:
 @pytest.mark.slow
 def test_only_within_a_part(tmp_path: Path) -> None:
     """
-    Documents of other parts are no duplicates, however equal; within each one all is as if it were alone.
+    With `within`, documents of different parts are no duplicates even if equal, and each part has its own pairs.
     """
     languages = {each.id: ("de", "en", "")[at % 3] for at, each in enumerate(DOCUMENTS)}
     parted = [
@@ -300,7 +302,7 @@ def test_only_within_a_part(tmp_path: Path) -> None:
 
 def test_a_state_keeps_to_what_decides(tmp_path: Path) -> None:
     """
-    What earlier documents are worth by another column would be no measure for new ones.
+    A state is tied to its retention policy: ranks by another column cannot be compared with new ones.
     """
     documents = [replace(each, properties={"quality": at}) for at, each in enumerate(DOCUMENTS[:9])]
     question = ask_pairs("jaccard", 80, 95)

@@ -1,4 +1,4 @@
-"""Which document of a cluster is kept, in words, and what decides it."""
+"""Tests of the retention policy: names and ranks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from whorl.errors import ParameterError
 
 def test_choices_as_people_type_them() -> None:
     """
-    A column stands behind a colon, and may hold one itself.
+    A column follows a colon, and may contain a colon itself.
     """
     assert Keep.named("first") == Keep("first")
     assert Keep.named("largest:quality:v2") == Keep("largest", "quality:v2")
@@ -24,7 +24,7 @@ def test_choices_as_people_type_them() -> None:
 )
 def test_choices_that_there_are_not(words: str, told: str) -> None:
     """
-    Each is told what would work.
+    An unknown policy, or one with a wrong column, raises an error with valid ones.
     """
     with pytest.raises(ParameterError, match=told):
         Keep.named(words)
@@ -32,7 +32,7 @@ def test_choices_that_there_are_not(words: str, told: str) -> None:
 
 def test_dates_of_fields() -> None:
     """
-    A date as queries write it, seconds, or the first of several; anything else is none.
+    A date as queries write it, seconds, or the first of several values is a date; other values are not.
     """
     assert seconds_of("1970-01-02") == 86_400
     assert seconds_of(("1970-01-01T00:00:10Z", "2000-01-01")) == 10
@@ -44,7 +44,7 @@ def test_dates_of_fields() -> None:
 
 def test_what_a_value_is_worth() -> None:
     """
-    The larger the better, whatever is sought; numbers may be written as text, as they are in CSV.
+    A larger rank is better for every policy; numbers may be text, as in CSV.
     """
     assert Keep("largest", "q").worth("0.75") == Keep("largest", "q").worth((0.75, 2)) == 0.75
     assert Keep("smallest", "q").worth(3) == -3

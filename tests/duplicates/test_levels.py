@@ -1,4 +1,4 @@
-"""Texts cut into paragraphs and lines, compared, and written without those that come again."""
+"""Tests of the granularity: texts in paragraphs and lines, compared, and written without repeated pieces."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ parts = st.lists(st.sampled_from(["a b", "x", " ", "\n", "\r\n", "\n\n", "\t", "
 @given(parts, st.sampled_from(Level), st.sets(st.integers(1, 6)))
 def test_pieces_make_up_their_text(text: str, level: Level, numbers: set[int]) -> None:
     """
-    With what stands between them; what is taken out is what was compared under that number.
+    Pieces and their separators make up the text, and the removed pieces are those compared under their numbers.
     """
     cut = pieces(text, level)
     assert "".join(text[begin:after] for begin, _, after in cut) == text
@@ -45,7 +45,7 @@ def test_pieces_make_up_their_text(text: str, level: Level, numbers: set[int]) -
 
 def test_pieces_have_names_and_properties() -> None:
     """
-    Those of their document; an id that leaves no room for theirs is refused.
+    Pieces have the name and the properties of their document; an id too long for the ids of its pieces is an error.
     """
     document = Document("d", "one\n\ntwo\nthree", "the name", {"k": [1, 2]})
     assert pieces_of(document, Level.PARAGRAPH) == [
@@ -62,7 +62,7 @@ def run(*arguments: str | Path) -> Result:
 @pytest.mark.parametrize("kind", ["jsonl", "parquet", "csv", "txt"])
 def test_paragraphs_that_come_again_are_taken_out(tmp_path: Path, kind: str) -> None:
     """
-    In every format but the first of each stays; columns keep their order, and a text of which nothing is left goes.
+    In every format, only the first of equal paragraphs stays; columns keep their order, and empty texts are left out.
     """
     folder, out = tmp_path / "in", tmp_path / "out"
     folder.mkdir()
@@ -112,7 +112,8 @@ def test_paragraphs_that_come_again_are_taken_out(tmp_path: Path, kind: str) -> 
 
 def test_lines_and_what_does_not_go_with_them(tmp_path: Path) -> None:
     """
-    Lines that come again are told by their numbers; what is about documents, and texts of something else, are refused.
+    Repeated lines are reported by number; options for whole documents, and texts extracted from other formats, are
+    refused.
     """
     (tmp_path / "a.txt").write_text(f"{FOOTER}\n\n{FOOTER}\nand a line that is another one")
     told = run(tmp_path / "a.txt", "--level", "line", "--pairs", "--format", "csv")
@@ -128,7 +129,7 @@ def test_lines_and_what_does_not_go_with_them(tmp_path: Path) -> None:
 
 def test_a_state_keeps_to_its_level(tmp_path: Path) -> None:
     """
-    What was learned of documents says nothing of their lines.
+    A state of documents cannot be used for lines.
     """
     (tmp_path / "a.txt").write_text(FOOTER)
     assert run(tmp_path / "a.txt", "--state", tmp_path / "state").exit_code == 0

@@ -1,4 +1,4 @@
-"""What a run writes, against an engine that only remembers; the engines themselves are in tests/conformance."""
+"""Tests of cluster labels with a store in memory; tests/conformance tests the engines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from whorl.wire.duplicates import marked_line
 
 
 class Remembering:
-    """Marks in memory."""
+    """Cluster labels in memory."""
 
     def __init__(self) -> None:
         self.there: dict[str, Mark] = {}
@@ -23,6 +23,9 @@ class Remembering:
     def prepare(self) -> None: ...
 
     def refresh(self) -> None: ...
+
+    def index_lag(self) -> int:
+        return 0
 
     def everything(self) -> Iterator[Mapping[str, Mark]]:
         yield dict(self.there)
@@ -44,7 +47,7 @@ def cluster(*ids: str, principal: str) -> Cluster:
 
 def test_only_what_differs_is_written(monkeypatch: Any) -> None:
     """
-    In portions, in the order of the ids; a run that was stopped in between is completed by the next.
+    Only missing and changed labels are written, in batches by id; the next run completes an interrupted one.
     """
     monkeypatch.setattr(marking, "_AT_ONCE", 2)
     engine: Any = Remembering()
@@ -65,7 +68,7 @@ def test_only_what_differs_is_written(monkeypatch: Any) -> None:
 
 def test_what_is_changed_meanwhile_is_told() -> None:
     """
-    A document that is gone, or was put there anew, by the time its mark is written is no mark that was written.
+    A document deleted or replaced during the run does not count as written.
     """
 
     class Changing(Remembering):

@@ -1,4 +1,4 @@
-"""Hashes that documents have in common, and who is looked at no further."""
+"""Tests of the index of shared hashes, and of pruning."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from whorl.fingerprint.compiled import kernel
 
 
 def met_among(sketches: Sketches, asked: PairQuestion, level: int = 0) -> tuple[Members, Met, int]:
-    """Return who is compared in the first round, what they meet by, and how many bits their numbers have."""
+    """Return the members of the first round, their shared hashes, and the bits of a member number."""
     one = rounds(asked, int(sketches.counts.max()))[0]
     search = _Search(sketches, one, 10**6, 1, lambda places: False, gives_crowds=False)
     places = np.lexsort((np.arange(len(sketches)), sketches.sizes))
@@ -35,8 +35,8 @@ def met_among(sketches: Sketches, asked: PairQuestion, level: int = 0) -> tuple[
 @given(st.integers(0, 2**32), st.sampled_from(["jaccard", "containment"]), st.sampled_from([20, 50, 80, 95]))
 def test_what_may_be_a_pair_keeps_all_that_it_shares(seed: int, metric: str, percent: int) -> None:
     """
-    Two documents that share as many hashes as a pair does have an entry for each of them; whoever has entries has as
-    many as are told.
+    Two documents that share enough hashes for a pair have an entry for each of these, and the counts are those of the
+    entries.
     """
     sketches = sketches_of(families(random.Random(seed), 8, 60))
     with pytest.MonkeyPatch.context() as patch:
@@ -58,8 +58,7 @@ def test_what_may_be_a_pair_keeps_all_that_it_shares(seed: int, metric: str, per
 
 def test_who_shares_too_little_is_looked_at_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Documents that have a third in common make no pairs at 80 %: of each a part of the hashes is looked up, and no
-    entry stays.
+    Documents that share a third make no pair at 80 %: only a part of their hashes is looked up, and no entry remains.
     """
     looked_up = 0
     gathered = Sketches.gathered
@@ -82,8 +81,8 @@ def test_who_shares_too_little_is_looked_at_no_further(monkeypatch: pytest.Monke
 @pytest.mark.slow
 def test_a_file_is_looked_at_as_memory_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The compiled loops find the same entries in a file of which little may be mapped, wherever in the middle what is
-    left of it is brought together.
+    The compiled loops find the same entries in a mapped file, wherever they start to copy the remaining hashes into
+    memory.
     """
     if not kernel.is_available():
         pytest.skip("numba is not installed (whorl[fast])")

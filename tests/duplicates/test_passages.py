@@ -1,13 +1,18 @@
-"""Exact passages against a slow search of all windows."""
+"""Tests of exact passages, against a brute-force search of all windows."""
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from click.testing import CliRunner
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from whorl.cli.main import main
 from whorl.duplicates import passages_among
 from whorl.duplicates.levels import by_document, without_ranges
 from whorl.duplicates.result import Cluster
@@ -16,12 +21,14 @@ from whorl.fingerprint.words.tokenizer import tokens_and_spans
 from whorl.model import Document
 
 texts = st.lists(st.sampled_from(["a", "B", "c", "é", "3,000"]), max_size=14).map(" ".join)
+#: Words and white space, with the characters that surround them in code, prices and quotations.
+MARKED = [*["a b", "b, c d"] * 5, "e", "_f", "漢", "$", "-", "#", "“", "”", ".", *" (\n", " ", "\r\n", "    ", "\n\n"]
 long_ago = "It was the best of times, it was the worst of times, it was the age of wisdom"
 
 
 def covered(documents: Sequence[Document], words: int, old: int = 0, within: str = "") -> set[tuple[str, int]]:
     """
-    Return the words, by document and place, that a plain search finds in a window that stood somewhere else before.
+    Return the words, by document and position, in windows that occurred elsewhere before, by brute force.
     """
     first: dict[tuple[object, ...], tuple[int, int]] = {}
     found = set()
@@ -37,7 +44,7 @@ def covered(documents: Sequence[Document], words: int, old: int = 0, within: str
 
 def told(clusters: Sequence[Cluster], documents: Sequence[Document]) -> set[tuple[str, int]]:
     """
-    Return the words of passages that repeat others, each of which is checked to be the words of its source.
+    Return the words of repeated passages, after checking each passage against its source.
     """
     of_texts = {document.id: tokens_and_spans(document.text) for document in documents}
     found = set()
@@ -62,7 +69,7 @@ def test_what_comes_again_is_what_a_slow_search_finds(
     own: list[str], words: int, old: int, has_parts: bool, at_once: int
 ) -> None:
     """
-    Each word in a window that stood somewhere else before is in a passage, and no other; whatever is done at once.
+    Passages cover exactly the words in windows that occurred elsewhere before, whatever the batch size.
     """
     properties = [{"lang": "de"} if has_parts and at % 2 else {} for at in range(len(own))]
     documents = [
@@ -85,7 +92,7 @@ def test_what_comes_again_is_what_a_slow_search_finds(
 @pytest.mark.process
 def test_the_last_document_of_an_id_counts_and_processes_find_the_same() -> None:
     """
-    Ids that come again are told; one process or two, in the same places.
+    Repeated ids are reported, and two processes find the same passages as one.
     """
     documents = [Document(str(at % 99), f"{at} {long_ago} {at}") for at in range(300)]
     several = []
@@ -101,18 +108,69 @@ def test_the_last_document_of_an_id_counts_and_processes_find_the_same() -> None
 
 def test_numbers_of_words_out_of_range() -> None:
     """
-    One word is no passage.
+    A passage has at least two and at most 999 words.
     """
     for words in (1, 1000):
         with pytest.raises(ParameterError, match="2 to 999"), passages_among([], words):
             pass
 
 
-def test_ranges_go_with_the_punctuation_behind_them() -> None:
+def test_only_white_space_goes_with_a_range() -> None:
     """
-    Never with a word; of a text of which only punctuation is left nothing is.
+    Removing a range keeps punctuation, indentation and paragraph breaks; a text without any remaining word is removed.
     """
-    assert without_ranges("one, two - three!", [(5, 8)]) == "one, three!"
+    assert without_ranges("one, two - three!", [(5, 8)]) == "one, - three!"
+    assert without_ranges("one two\n__init__(self)", [(0, 7)]) == "__init__(self)"
+    assert without_ranges("x = one\n    return", [(4, 7)]) == "x = \n    return"
+    assert without_ranges("a\r\none\r\n\r\n#include", [(3, 6)]) == "a\r\n\r\n#include"
+    assert without_ranges("one two three four", [(0, 7), (4, 13)]) == "four"
+    assert without_ranges("ab漢_c", [(2, 3)]) == "ab _c"
     assert without_ranges("“one two”", [(1, 8)]) is None
     assert without_ranges("one 😀 two", [(0, 3)]) == "😀 two"
     assert without_ranges(" ", []) == " "
+
+
+@settings(max_examples=60)
+@example(["", "a ba b漢a ba b$_f"])
+@given(st.lists(st.lists(st.sampled_from(MARKED), max_size=16).map("".join), min_size=2, max_size=5))
+def test_what_is_left_is_the_text_without_its_passages(own: list[str]) -> None:
+    """
+    The remaining text is the text without its passages, except for white space, and has no new words.
+
+    Words are compared without underscores at their ends: ICU counts these to the word or not by the script before them.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for at, text in enumerate(own):
+            (folder / f"{at}.txt").write_bytes(text.encode())
+        options = ["--level", "passage", "--words", "2", "--keep", "first", "--delete-list", f"{name}.ids"]
+        options += ["--filtered", f"{name}.out"]
+        try:
+            done = CliRunner().invoke(main, ["duplicates", name, *options])
+            listed = Path(f"{name}.ids").read_text().splitlines()
+            left = {each.name: each.read_bytes().decode() for each in Path(f"{name}.out").glob("*")}
+        finally:
+            shutil.rmtree(f"{name}.out", ignore_errors=True)
+            Path(f"{name}.ids").unlink(missing_ok=True)
+        assert done.exit_code == 0, done.output
+    for at, text in enumerate(own):
+        gone = {
+            place
+            for document_id, ranges in by_document(listed).items()
+            if document_id.endswith(f"/{at}.txt")
+            for begin, end in ranges
+            for place in range(begin, end)
+        }
+        wanted = "".join(char for place, char in enumerate(text) if place not in gone)
+        if f"{at}.txt" not in left:
+            assert gone
+            assert not tokens_and_spans(wanted)[0]
+            continue
+        found = left[f"{at}.txt"]
+        assert "".join(found.split()) == "".join(wanted.split())
+        _, spans = tokens_and_spans(text)
+        words = [text[begin:end].strip("_") for begin, end in spans.tolist() if begin not in gone]
+        left_words = [found[begin:end].strip("_") for begin, end in tokens_and_spans(found)[1].tolist()]
+        assert list(filter(None, left_words)) == list(filter(None, words))
+        if not gone:
+            assert found == text

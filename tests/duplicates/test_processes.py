@@ -1,4 +1,4 @@
-"""Several processes that read documents: the same answer as with one."""
+"""Tests of several processes that read documents: same results as with one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUESTION = ask_pairs("jaccard", 50, 95)
 
 def written(path: Path, documents: list[Document]) -> str:
     rows = [{"id": each.id, "text": each.text, "at": at} for at, each in enumerate(documents)]
-    # A line that is broken, one that is empty, and none at the end.
+    # Contains a broken line and an empty one, and has no line break at the end.
     path.write_text("\n".join([*map(json.dumps, rows[:90]), "{", "", *map(json.dumps, rows[90:])]), "utf-8")
     return str(path)
 
@@ -46,7 +46,8 @@ def told(reading: Reading, workers: int, keep: Keep) -> list[Any]:
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_the_answer_is_that_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     """
-    Pairs, clusters, their order, what is wrong and how far it went: of stretches of files, groups of Parquet, texts.
+    Two processes give the pairs, clusters, order, problems and progress of one, for ranges of files, Parquet row groups
+    and texts.
     """
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -68,7 +69,7 @@ def test_the_answer_is_that_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.process
 def test_documents_of_any_kind_are_given_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    In portions, in their order.
+    Documents that are not in parts are sent to the processes in batches, in order.
     """
     monkeypatch.setattr(processes, "_GIVEN", 30)
     with duplicates_among(DOCUMENTS, QUESTION) as one, duplicates_among(iter(DOCUMENTS), QUESTION, workers=2) as two:
@@ -79,7 +80,7 @@ def test_documents_of_any_kind_are_given_out(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.process
 def test_what_is_wrong_with_all_is_told(tmp_path: Path) -> None:
     """
-    A column that decides and is nowhere; an error of the documents themselves.
+    A missing column of the retention policy, and an error of the documents' iterator, raise errors.
     """
     reading = Reading([written(tmp_path / "a.jsonl", DOCUMENTS[:9])], keep=Keep("largest", "made_up"))
     with (

@@ -1,4 +1,4 @@
-"""What searches for all pairs ask: numbers of shared shingles by plain fractions, and wrong questions."""
+"""Tests of the options of the all-pairs search: overlaps against plain fractions, and invalid options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from whorl.fingerprint.statistics.metric import Metric, least_overlap
 @pytest.mark.parametrize("wrong", [0, -1, Fraction(101, 100), Fraction(1, 10**7)])
 def test_wrong_thresholds(wrong: Fraction) -> None:
     """
-    A threshold outside its range is named.
+    A threshold out of range raises an error that names it.
     """
     with pytest.raises(ParameterError, match="threshold"):
         PairQuestion(threshold=Fraction(wrong))
@@ -29,7 +29,7 @@ def test_wrong_thresholds(wrong: Fraction) -> None:
 )
 def test_questions_that_nobody_can_answer(metric: str, threshold: int, recall: int, named: str) -> None:
     """
-    A wrong metric or number is named.
+    An invalid metric or number raises an error that names it.
     """
     with pytest.raises(ParameterError, match=named):
         ask_pairs(metric, threshold, recall)
@@ -41,7 +41,7 @@ SIZES = st.lists(st.tuples(st.integers(1, 400), st.integers(1, 400)), min_size=1
 @given(SIZES, st.sampled_from(METRICS), st.integers(1, 100).map(lambda percent: Fraction(percent, 100)))
 def test_least_overlaps(sizes: list[tuple[int, int]], metric: Metric, threshold: Fraction) -> None:
     """
-    One shingle fewer would not reach the threshold, and so many do; the same as the searches for one source ask.
+    The least overlap reaches the threshold, one shingle less does not, and the searches for one source agree.
     """
     asked = PairQuestion(metric, threshold)
     a, b = np.array(sizes, np.int64).T
@@ -58,14 +58,14 @@ def test_least_overlaps(sizes: list[tuple[int, int]], metric: Metric, threshold:
 @given(st.integers(1, 400), st.sampled_from(METRICS), st.integers(1, 100).map(lambda percent: Fraction(percent, 100)))
 def test_smallest_partners(size: int, metric: Metric, threshold: Fraction) -> None:
     """
-    The smallest document that can make a pair with one of this size: with all of its shingles shared.
+    The smallest partner is the smallest document that reaches the threshold if all of its shingles are shared.
     """
     asked = PairQuestion(metric, threshold)
     (smallest,) = asked.smallest_partner(np.array([size])).tolist()
     others = np.arange(1, size + 1)
     possible = asked.least_overlap(others, np.full(size, size)) <= others
     assert possible.tolist() == (others >= smallest).tolist()
-    # Whatever the sizes, a partner has at least this share of the smaller one.
+    # A partner of any size shares at least this part of the smaller document.
     shared = asked.least_overlap(others, np.full(size, size))[possible]
     assert all(
         Fraction(int(s), int(o)) >= asked.share_of_smaller for s, o in zip(shared, others[possible], strict=True)
@@ -75,7 +75,7 @@ def test_smallest_partners(size: int, metric: Metric, threshold: Fraction) -> No
 @pytest.mark.parametrize("wrong", [Metric.A_IN_B, Metric.B_IN_A])
 def test_metrics_with_a_direction(wrong: Metric) -> None:
     """
-    Pairs have none.
+    The all-pairs search accepts no asymmetric metrics.
     """
     with pytest.raises(ParameterError, match="metric must be jaccard or containment"):
         PairQuestion(wrong)

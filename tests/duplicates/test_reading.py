@@ -1,4 +1,4 @@
-"""Documents of files as they are compared: progress, dates, what is in the reference."""
+"""Tests of reading the files to compare: progress, dates, reference."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def written(path: Path, *rows: dict[str, object]) -> str:
 
 def test_progress_goes_to_its_end(tmp_path: Path) -> None:
     """
-    In bytes, of all that is named.
+    Progress counts the bytes of all named files, up to their total.
     """
     rows: list[dict[str, object]] = [{"text": f"text {at}"} for at in range(5000)]
     paths = [written(tmp_path / name, *rows) for name in ("a.jsonl", "b.jsonl")]
@@ -37,7 +37,8 @@ def test_progress_goes_to_its_end(tmp_path: Path) -> None:
 
 def test_a_reference_has_ids_of_its_own(tmp_path: Path) -> None:
     """
-    Behind its file's name, once; a file that is in both is the reference's, and one that is named twice is read once.
+    The ids of reference rows start with their file's name, once; a file in both inputs is reference, and a file named
+    twice is read once.
     """
     reference = written(tmp_path / "r.jsonl", {"id": "1", "text": "a"}, {"text": "b"})
     looked_at = written(tmp_path / "p.jsonl", {"id": "1", "text": "c"})
@@ -48,7 +49,7 @@ def test_a_reference_has_ids_of_its_own(tmp_path: Path) -> None:
 
 def test_only_what_is_needed_becomes_a_property(tmp_path: Path) -> None:
     """
-    Whatever else a row holds is no matter.
+    Documents have only the needed columns as properties.
     """
     path = written(tmp_path / "a.jsonl", {"text": "t", "meta": {"a": [{}]}, "q": 1, "lang": "de"})
     (document,) = Reading([path], keep=Keep("largest", "q"), within="lang").documents()
@@ -57,7 +58,7 @@ def test_only_what_is_needed_becomes_a_property(tmp_path: Path) -> None:
 
 def test_a_column_to_compare_within_that_is_nowhere(tmp_path: Path) -> None:
     """
-    All would be compared with each other; one that is in some file, though nothing stands in it, is no mistake.
+    A column to compare within that no file has is an error; a column without any values is not.
     """
     first = written(tmp_path / "a.jsonl", {"text": "t", "lang": None})
     second = written(tmp_path / "b.jsonl", {"text": "t", "topic": None})
@@ -75,7 +76,7 @@ def test_a_column_to_compare_within_that_is_nowhere(tmp_path: Path) -> None:
 
 def test_a_column_that_decides_and_is_nowhere(tmp_path: Path) -> None:
     """
-    The columns that there are are named, of the first file that has some.
+    A missing column of the retention policy raises an error with the columns of the first file that has some.
     """
     (tmp_path / "0.txt").write_text("text")
     path = written(tmp_path / "a.jsonl", {"body": "t", "id": 1, "quality": 1, "made": "2020"})
@@ -92,7 +93,7 @@ def test_a_column_that_decides_and_is_nowhere(tmp_path: Path) -> None:
 
 def test_texts_are_read_again(tmp_path: Path) -> None:
     """
-    Those of files that are a document each; what stands in rows is not looked for.
+    The texts of files with one document each can be read again; those of rows cannot.
     """
     (tmp_path / "a.txt").write_text("the text")
     (tmp_path / "b.jsonl").write_text('{"id": "row", "text": "another"}\n')

@@ -1,4 +1,4 @@
-"""Pairs and clusters of documents, against plain sets; which of them are kept, and what is told of the others."""
+"""Tests of pairs, clusters and kept documents, against plain sets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ DOCUMENTS = family_documents(80)
 @pytest.mark.parametrize("percent", [20, 50, 80, 90, 100])
 def test_pairs_and_clusters_are_those_of_plain_sets(metric: str, percent: int) -> None:
     """
-    Each pair comes once, the most similar first, with the shares of plain sets; clusters are what pairs hold together.
+    Each pair comes once, by descending similarity, with the shares of plain sets; clusters are the components of the
+    pairs.
     """
     expected = true_pairs(DOCUMENTS, metric, percent)
     texts = {document.id: shingles(document.text) for document in DOCUMENTS}
@@ -51,7 +52,7 @@ def test_pairs_and_clusters_are_those_of_plain_sets(metric: str, percent: int) -
 
 def test_equal_documents_are_all_told(tmp_path: Path) -> None:
     """
-    Of four equal documents and one that is like them all ten pairs come; of two too short to have shingles none.
+    Four equal documents and a similar one give all ten pairs; two documents too short for shingles give none.
     """
     text = " ".join(f"w{at}" for at in range(200))
     documents = [
@@ -76,7 +77,7 @@ def test_equal_documents_are_all_told(tmp_path: Path) -> None:
 
 def test_a_chain_is_one_cluster_and_several_complete_ones() -> None:
     """
-    Ten versions, each a tenth further from the first: pairs hold all together, but not any two are a pair.
+    Ten versions with a tenth changed each time are one cluster, but several complete clusters.
     """
     words = [f"w{at}" for at in range(400)]
     versions = [
@@ -93,7 +94,7 @@ def test_a_chain_is_one_cluster_and_several_complete_ones() -> None:
 
 def test_what_is_kept_and_what_is_not() -> None:
     """
-    Of each complete cluster one document stays: the first, the longest, or the newest; of several, the first.
+    One document of each complete cluster is kept: the first, the longest or the newest, ties to the first.
     """
     text = " ".join(f"w{at}" for at in range(100))
     documents = [Document("a", text), Document("b", f"{text} more"), Document("c", f"{text} more"), Document("d", text)]
@@ -115,7 +116,7 @@ def test_what_is_kept_and_what_is_not() -> None:
 
 def test_what_is_too_short_follows_the_scheme() -> None:
     """
-    Two words are no shingle of three; the message says three, whatever the usual number is.
+    With shingles of three words, documents of two words are too short, and the message says three.
     """
     documents = [Document("a", "to be"), Document("b", "to be or not"), Document("c", "to be or not")]
     question = ask_pairs("jaccard", 80, 95)

@@ -1,4 +1,4 @@
-"""The numbers by which candidates are looked for: promises to each pair, by exact laws, and when a search ends."""
+"""Tests of the parameters of the prefix filter: recall by exact laws, and the end of the search."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ METRICS = ["jaccard", "containment"]
 @given(st.sampled_from(METRICS), st.integers(1, 100), st.integers(1, 100), st.integers(1, 100_000))
 def test_rounds(metric: str, percent: int, recall: int, largest: int) -> None:
     """
-    Each looks at more hashes than the one before; the last at all that there are, and all together may miss no more
-    than a fifth of what the question allows.
+    Each round uses more hashes than the one before, the last uses all, and all rounds together miss no more than a
+    fifth of the allowed misses.
     """
     asked = question(metric, percent, recall)
     found = rounds(asked, largest)
@@ -31,7 +31,7 @@ def test_rounds(metric: str, percent: int, recall: int, largest: int) -> None:
     assert [each.is_last for each in found] == [False] * (len(found) - 1) + [True]
     assert aims[-1] >= largest or aims == [aims[-1]]
     assert sum(1 - each.recall for each in found) * 2 <= (1 - asked.recall) / 5
-    # At least as many hashes shared at the threshold as half of those of the first round at 100 %.
+    # At the threshold, at least half as many hashes are shared as the first round uses at 80 %.
     assert aims[0] * asked.threshold >= FIRST_AIM // 2
     if recall == 100:
         assert len(found) == 1
@@ -39,7 +39,7 @@ def test_rounds(metric: str, percent: int, recall: int, largest: int) -> None:
 
 def test_rounds_by_hand() -> None:
     """
-    At 80 % from 64 hashes on, four times as many each time; at 10 % there are 320 shared of 100 % only from 512 on.
+    At 80 % the rounds start with 64 hashes and grow by four; at 10 % they start with 512.
     """
     assert [each.aim for each in rounds(question("jaccard", 80), 16_384)] == [64, 256, 1024, 4096, 16_384]
     assert [each.aim for each in rounds(question("jaccard", 10), 1000)] == [512, 2048]
@@ -51,8 +51,8 @@ def test_rounds_by_hand() -> None:
 @pytest.mark.parametrize("percent", [20, 50, 80, 100])
 def test_what_partners_share_at_the_threshold(metric: str, percent: int) -> None:
     """
-    A partner at the threshold shares the hashes asked for with the recall of the round, of as many as are offered, and
-    one more would be too many; of a document whose hashes are all there, no chance is left.
+    A partner at the threshold shares the least number of offered hashes with the recall of the round, and one more
+    would be too many; a complete sketch leaves nothing to chance.
     """
     chance = random.Random(percent)
     sketches = sketches_of([numbers(chance, size) for size in (10, 60, 200, 1000, 3000)], SMALL)
@@ -78,7 +78,8 @@ def test_what_partners_share_at_the_threshold(metric: str, percent: int) -> None
 
 def test_who_meets_at_a_level() -> None:
     """
-    Those at home there, and of those at home below the ones that are large enough for a pair with the smallest there.
+    At a level, its home documents are compared, and documents of lower levels if large enough for a pair with the
+    smallest home document.
     """
     sizes, homes = np.array([79, 80, 100, 5, 500]), np.array([0, 0, 1, 0, 2])
     first = rounds(question("jaccard", 80), 1000)[0]
@@ -89,7 +90,7 @@ def test_who_meets_at_a_level() -> None:
 
 def test_homes() -> None:
     """
-    Where about as many hashes are left as the round aims at; for containment no higher than the sketch itself is cut.
+    The home level leaves about as many hashes as the round's aim; for containment it is the sketch's own level.
     """
     sketches, sizes = sketches_of([], SMALL), np.array([64, 65, 128, 129, 4000])
     own = [SMALL.level(size) for size in sizes.tolist()]
@@ -101,7 +102,7 @@ def test_homes() -> None:
 
 def test_counted_hashes() -> None:
     """
-    All of a document that may be the larger one; of others what is offered.
+    A document that may be the larger one uses all hashes; others use the offered ones.
     """
     sketches = sketches_of([numbers(random.Random(1), 200)] * 2, SMALL)
     aimed = Round(question("containment", 80), 16, Fraction(9, 10), False)

@@ -1,4 +1,4 @@
-"""Sketches of one run."""
+"""Tests of the temporary sketch store."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def entry(document_id: str, text: str, worth: float | None = None) -> Entry:
 
 def test_the_last_document_of_an_id_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Those before are told once each, also where hashes of ids are equal by chance.
+    The last document of an id counts, and repeated ids are reported once each, also if hashes of ids collide.
     """
     monkeypatch.setattr("whorl.duplicates.scratch.hash", len, raising=False)
     with Scratch(tmp_path, SCHEME) as scratch:
@@ -48,7 +48,7 @@ def test_the_last_document_of_an_id_is_there(tmp_path: Path, monkeypatch: pytest
 
 def test_nothing_is_there(tmp_path: Path) -> None:
     """
-    Neither documents nor hashes.
+    An empty store has no documents and no hashes.
     """
     with Scratch(tmp_path, SCHEME) as scratch:
         assert len(scratch.archived().sketches) == 0
@@ -57,12 +57,12 @@ def test_nothing_is_there(tmp_path: Path) -> None:
 
 def test_a_large_file_is_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A few documents at a time; pairs are those that are found where all of it stays in memory.
+    A large file gives the same hashes and pairs, whether it stays mapped, is released after each batch, or is read.
     """
     documents = family_documents(40)
     question = ask_pairs("jaccard", 50, 95)
     found = []
-    # Mapped and kept, mapped and let go of, and read.
+    # Mapped and kept, mapped and released, and read.
     for much, with_a_page in ((1 << 26, 1 << 16), (0, 1 << 16), (0, 8)):
         monkeypatch.setattr("whorl.duplicates.sketches.MUCH", much)
         monkeypatch.setattr("whorl.duplicates.sketches._LONG", 0)

@@ -1,4 +1,4 @@
-"""All pairs of a collection: equal documents, crowds, and the order in which documents come, which decides nothing."""
+"""Tests of the all-pairs search: equal documents, high-frequency blocks, and independence of the order of input."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ SCHEME = SketchScheme(k=64, floor_level=1, cap=128, lookup_k=64)
 
 def test_the_order_of_documents_decides_nothing() -> None:
     """
-    The same pairs with the same numbers come out in whatever order documents of equal sizes are, also where a low
-    recall and sketches leave much to chance.
+    Pairs and their numbers do not depend on the order of documents with equal sizes, even with a low recall and small
+    sketches, where chance decides much.
     """
     chance = random.Random(3)
     sets = []
@@ -57,7 +57,7 @@ def test_the_order_of_documents_decides_nothing() -> None:
 @pytest.mark.slow
 def test_a_crowd_is_linked_without_all_its_pairs() -> None:
     """
-    4,000 documents that are all alike hang together by about as many links, not by 8 million pairs.
+    A block of 4,000 near-copies is connected by about as many pairs as documents, not by 8 million.
     """
     chance = random.Random(4)
     page = numbers(chance, 300)
@@ -74,8 +74,8 @@ def test_a_crowd_is_linked_without_all_its_pairs() -> None:
 
 def test_documents_that_hang_together_are_compared_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Where only links are wanted, families too small for a crowd take about as many comparisons as they have members,
-    and hang together as all their pairs do; so do chains, and those of documents that came before.
+    With spanning pairs only, families too small for a block take about as many comparisons as they have members, and
+    have the components of all their pairs; the same holds for chains and for documents of an earlier run.
     """
     compared = 0
 
@@ -116,7 +116,7 @@ def test_documents_that_hang_together_are_compared_no_further(monkeypatch: pytes
 @pytest.mark.parametrize("strangers", [0, 12])
 def test_a_family_takes_no_more_hashes_than_tell_it(monkeypatch: pytest.MonkeyPatch, strangers: int) -> None:
     """
-    Near-copies by the hundred are linked in the first round: of each 64 hashes are looked up at most, not all 300.
+    Hundreds of near-copies are connected in the first round: at most 64 hashes of each are looked up, not all 300.
     """
     looked_up = 0
     gathered = Sketches.gathered
@@ -129,7 +129,7 @@ def test_a_family_takes_no_more_hashes_than_tell_it(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Sketches, "gathered", counting)
     chance = random.Random(7)
     page = numbers(chance, 300)
-    # Strangers share a half of it, which is no duplicate.
+    # Outliers share half of the page, too little for a pair.
     sets = [page | numbers(chance, 5) for _ in range(300)]
     sets += [set(sorted(page)[:150]) | numbers(chance, 100) for _ in range(strangers)]
     pairs = find_pairs(
@@ -150,8 +150,8 @@ def test_a_family_takes_no_more_hashes_than_tell_it(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("old", [0, 30, 55])
 def test_a_crowd_of_chains_hangs_together_as_all_its_pairs_do(old: int) -> None:
     """
-    Links leave no two apart that a chain of pairs connects: neither groups that two pivots joined, and that only pairs
-    among the others connect, nor new documents and old ones that do not belong to the largest group.
+    Spanning pairs connect all documents that chains of pairs connect: also groups joined by two pivots and connected
+    only by pairs of other documents, and new and old documents outside the largest group.
     """
     asked = question("jaccard", 50, 100)
     for seed in range(40):
@@ -165,7 +165,7 @@ def test_a_crowd_of_chains_hangs_together_as_all_its_pairs_do(old: int) -> None:
         known = everything.only(~is_new[everything.a] & ~is_new[everything.b])
         links = _Links(sketches, asked, is_new)
         links.note(known)
-        # Whether or not the crowd was taken for a family first.
+        # Test with and without an earlier attempt to decide the block.
         early = links.of_family(np.arange(60))[0] if seed % 2 else []
         found = Pairs.together([known, *early, *links.of(np.arange(60))])
         linked = Components(60)
@@ -175,7 +175,7 @@ def test_a_crowd_of_chains_hangs_together_as_all_its_pairs_do(old: int) -> None:
 
 def test_equal_documents_are_known_by_the_first() -> None:
     """
-    Equal keys stand for equal sketches; documents without shingles are equal to none.
+    Equal keys mean equal sketches; documents without shingles equal no other.
     """
     keys, sizes = np.array([7, 3, 7, 3, 9, 7, 3]), np.array([5, 0, 5, 0, 1, 5, 0])
     assert first_of_equals(keys, sizes).tolist() == [0, 1, 0, 3, 4, 0, 6]

@@ -1,4 +1,4 @@
-"""Sketches in flat arrays, against one sketch at a time."""
+"""Tests of sketches in flat arrays, against single sketches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 
 def test_levels_are_those_of_the_scheme() -> None:
     """
-    Levels of many sizes at once are those that the scheme gives one by one.
+    The levels of many sizes equal the scheme's levels of single sizes.
     """
     scheme = SketchScheme()
     sizes = np.array([0, 1, 1023, 1024, 1025, 2048, 2049, 8192, 8193, 131_072, 131_073, 10**7], np.int64)
@@ -32,7 +32,7 @@ def test_levels_are_those_of_the_scheme() -> None:
 
 def test_sketches_come_back_one_by_one() -> None:
     """
-    Those of no shingles among them.
+    Each sketch comes back unchanged from the flat arrays, also without any shingles.
     """
     chance = random.Random(1)
     made = [sketch_of(np.array(sorted(numbers(chance, count)), np.uint64), SMALL) for count in (0, 5, 900, 0, 70)]
@@ -44,7 +44,7 @@ def test_sketches_come_back_one_by_one() -> None:
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=6), st.integers(0, 2**32), st.data())
 def test_hashes_that_are_counted_and_taken(sizes: list[int], seed: int, data: st.DataObject) -> None:
     """
-    How many are no larger than a hash, how many are below the bound of a level, and some from the middle of each.
+    Counts of hashes up to a limit, counts below a level's bound, and ranges of hashes equal those of plain lists.
     """
     chance = random.Random(seed)
     sketches = sketches_of([numbers(chance, size) for size in sizes], SMALL)
@@ -75,7 +75,7 @@ def test_hashes_that_are_counted_and_taken(sizes: list[int], seed: int, data: st
 @pytest.mark.skipif(not hasattr(os, "preadv"), reason="this system maps files only")
 def test_stretches_that_a_file_gives_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Some file systems give less at once than they are asked for; a file that has become shorter is told.
+    Partial reads are repeated, and a file that has become shorter raises an error.
     """
     whole = np.arange(4096, dtype=np.uint64)
     whole.tofile(tmp_path / "hashes")
@@ -98,7 +98,7 @@ def test_stretches_that_a_file_gives_in_pieces(tmp_path: Path, monkeypatch: pyte
 @given(st.lists(st.integers(0, 1 << 40), max_size=8), st.integers(1, 5000))
 def test_levels_beyond(sizes: list[int], most: int) -> None:
     """
-    How often a size must be halved to be no more than given, in whole numbers also where doubles have no more digits.
+    The level is the number of halvings needed to get a size down to the limit, in exact integers.
     """
     levels = level_beyond(np.array(sizes, np.int64), most).tolist()
     for size, level in zip(sizes, levels, strict=True):

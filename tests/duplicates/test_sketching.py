@@ -1,4 +1,4 @@
-"""Sketches of many documents at a time."""
+"""Tests of sketches made in batches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TEXTS = [
 @pytest.mark.parametrize("scheme", [FILES_SCHEME, SketchScheme(k=2, floor_level=0, cap=2, lookup_k=1)])
 def test_sketches_are_those_of_one_text(scheme: SketchScheme) -> None:
     """
-    Also of texts that come again, whose hashes are there once, and of more shingles than are kept.
+    Sketches from batches equal sketches of single texts, also of repeated texts and of texts larger than a sketch.
     """
     sketching = Sketching(Scheme(shingle_size=2), scheme, no_date, None, Keep("first"), None)
     documents = [Document(str(at), text) for at, text in enumerate(TEXTS)]
@@ -47,7 +47,7 @@ def test_sketches_are_those_of_one_text(scheme: SketchScheme) -> None:
 
 def test_parts_have_hashes_of_their_own() -> None:
     """
-    A text has the same in one part, and no hash that it has in another.
+    Equal texts have equal hashes within a part of the collection, and no common hash in different parts.
     """
     sketching = Sketching(Scheme(shingle_size=1), FILES_SCHEME, no_date, None, Keep("largest", "q"), "lang")
     langs = ["de", "en", "de", None]

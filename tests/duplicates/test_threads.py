@@ -1,4 +1,4 @@
-"""Work that is shared out among threads."""
+"""Tests of work in several threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whorl.duplicates.threads import even_stretches, in_threads
 @given(st.lists(st.integers(0, 1 << 17), max_size=9), st.integers(1, 4))
 def test_stretches_make_up_all_items(amounts: list[int], most: int) -> None:
     """
-    None is empty but the only one, and none has more than its share and one item's.
+    The ranges partition the items, none is empty except a single one, and each has at most its share and one item more.
     """
     found = even_stretches(np.cumsum(np.array(amounts, np.int64)), most)
     assert [at for first, upto in found for at in range(first, upto)] == list(range(len(amounts)))
@@ -28,7 +28,7 @@ def test_stretches_make_up_all_items(amounts: list[int], most: int) -> None:
 
 def test_each_stretch_is_done_in_a_thread() -> None:
     """
-    In their order; an error comes out, and a single one is done here.
+    Each range runs in another thread, in order; errors are raised, and a single range runs in the calling thread.
     """
     assert in_threads(lambda first, upto: range(first, upto), [(0, 2), (2, 3)]) == [range(2), range(2, 3)]
     assert in_threads(lambda first, upto: threading.current_thread(), [(0, 5)]) == [threading.current_thread()]

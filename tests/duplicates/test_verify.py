@@ -1,4 +1,4 @@
-"""Pairs verified and measured by their sketches, against plain sets; and what pairs are, as arrays."""
+"""Tests of verification by sketches against plain sets, and of pairs as arrays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def every_two(count: int) -> tuple[Numbers, Numbers]:
 
 def pairs_of(*rows: tuple[int, int, int]) -> Pairs:
     """
-    Pairs of documents of 10 and 20 shingles: their places and what they share.
+    Return pairs of documents with 10 and 20 shingles, from indices and shared shingles.
     """
     a, b, shared = np.array(rows, np.int64).reshape(-1, 3).T
     return Pairs(a, b, np.full_like(a, 10), np.full_like(a, 20), shared, shared, shared)
@@ -34,7 +34,7 @@ def pairs_of(*rows: tuple[int, int, int]) -> Pairs:
 @pytest.mark.parametrize("is_fast", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_overlaps_are_those_of_two_sketches(is_fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    By either route, at the level of the larger document, whichever of the two that is.
+    Both implementations give the overlaps of single sketches at the level of the larger document, in either order.
     """
     if is_fast and not kernel.is_available():
         pytest.skip("numba is not installed (whorl[fast])")
@@ -54,7 +54,7 @@ def test_overlaps_are_those_of_two_sketches(is_fast: bool, monkeypatch: pytest.M
 @given(st.integers(0, 2**32), st.sampled_from(["jaccard", "containment"]), st.integers(1, 100))
 def test_complete_sketches_are_verified_exactly(seed: int, metric: str, percent: int) -> None:
     """
-    Of any two documents, in either order: those at or above the threshold, and no others.
+    With complete sketches, exactly the pairs at or above the threshold are accepted, in either order of the documents.
     """
     sets = families(random.Random(seed), 4, 60)
     asked = question(metric, percent)
@@ -67,7 +67,7 @@ def test_complete_sketches_are_verified_exactly(seed: int, metric: str, percent:
 
 def test_parts_are_kept_with_the_recall() -> None:
     """
-    Of 300 pairs just at the threshold at least the wanted 80 of 100 are kept, four standard deviations below at most.
+    At least the wanted 80 of 100 pairs just at the threshold are accepted, within four standard deviations.
     """
     chance = random.Random(6)
     sets = []
@@ -78,13 +78,14 @@ def test_parts_are_kept_with_the_recall() -> None:
     a = np.arange(0, 600, 2)
     kept = len(verified(sketches, a, a + 1, question("jaccard", 80, 80)))
     assert kept >= 300 * (0.8 - 4 * (0.16 / 300) ** 0.5)
-    # Far below it nothing is.
+    # No pair far below the threshold is accepted.
     assert len(verified(sketches, a, (a + 2) % 600, question("jaccard", 80, 80))) == 0
 
 
 def test_what_is_measured_may_be_no_pair() -> None:
     """
-    Whole sets are counted; of parts the interval holds the truth.
+    Documents below the threshold are measured, too: complete sketches exactly, partial ones with an interval that
+    contains the true number.
     """
     chance = random.Random(7)
     common = numbers(chance, 500)
@@ -99,7 +100,7 @@ def test_what_is_measured_may_be_no_pair() -> None:
 @given(st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(5, 9), st.integers(1, 9)), max_size=6), max_size=4))
 def test_pairs_together(several: list[list[tuple[int, int, int]]]) -> None:
     """
-    By the places of their documents, none twice: of two the first that came.
+    The union of pairs is ordered by documents and contains each pair once, the first occurrence.
     """
     expected: dict[tuple[int, int], int] = {}
     for a, b, shared in (row for rows in several for row in rows):
@@ -111,7 +112,7 @@ def test_pairs_together(several: list[list[tuple[int, int, int]]]) -> None:
 
 def test_pairs_by_other_places() -> None:
     """
-    Where the order of two changes, so do their sizes; what they share stays.
+    Other indices may exchange the two documents of a pair with their sizes; the shared shingles stay.
     """
     found = pairs_of((0, 1, 4), (0, 2, 5)).at(np.array([5, 7, 3]))
     columns = (found.a, found.b, found.sizes_a, found.sizes_b, found.shared)
@@ -122,7 +123,7 @@ def test_pairs_by_other_places() -> None:
 
 def test_a_threshold_that_sizes_alone_exclude() -> None:
     """
-    A document of a hundredth of another's size is no pair of it, however few hashes their sketches hold.
+    A document with a hundredth of another's size makes no pair with it, however few hashes the sketches hold.
     """
     chance = random.Random(8)
     large = numbers(chance, 5_000)

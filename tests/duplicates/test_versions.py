@@ -1,4 +1,4 @@
-"""The order of versions, and what each has that the other has not, against plain Python."""
+"""Tests of the order of versions, and of the words that each version adds and loses, against plain Python."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TEXTS = st.lists(st.sampled_from("abcd"), max_size=40).map(" ".join)
 @given(st.lists(st.tuples(st.none() | st.sampled_from([1.0, 2.0, 3.0]), st.integers(1, 9)), max_size=8))
 def test_dates_decide_and_then_what_contains_what(documents: list[tuple[float | None, int]]) -> None:
     """
-    Dates ascend, sizes too where there are no dates; without one a document stands before the first larger one.
+    Versions ascend by date, and without dates by size; a document without a date comes before the first larger one.
     """
     dates, sizes = [date for date, _ in documents], [size for _, size in documents]
     order = in_order(dates, sizes)
@@ -34,7 +34,7 @@ def test_dates_decide_and_then_what_contains_what(documents: list[tuple[float | 
 @given(_TEXTS, _TEXTS, st.integers(1, 4))
 def test_what_only_one_has(before: str, after: str, size: int) -> None:
     """
-    The words that stand in no shingle of the other, each run with its text.
+    The words of only one text are those in no shingle of the other, and each run comes with its text.
     """
     scheme = Scheme(shingle_size=size)
     found, lost, added = told_apart((before, words_of(before)), (after, words_of(after)), scheme)
@@ -55,7 +55,7 @@ def test_what_only_one_has(before: str, after: str, size: int) -> None:
 
 def test_by_hand() -> None:
     """
-    A changed word, and a sentence at the end.
+    A changed word and an additional sentence are found.
     """
     before = "The tenant pays the rent of 500 euros on the first of each month to the landlord."
     after = "The tenant pays the rent of 600 euros on the first of each month to the landlord. Heating is extra!"

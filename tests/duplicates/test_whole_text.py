@@ -1,4 +1,4 @@
-"""What sketches leave in doubt, settled by whole texts."""
+"""Tests of exact verification on whole texts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 @pytest.mark.slow
 def test_a_store_gives_what_its_documents_give(tmp_path: Path) -> None:
     """
-    Of sketches that hold a part of large documents, texts settle what is open: no pair is wrong, and few are missed.
+    With partial sketches of large documents, texts decide the open cases: no pair is wrong, and few are missed.
     """
     documents = family_documents(40, seed=9, longest=6_000)
     large = {document.id for document in documents if len(shingles(document.text)) > 1024}
@@ -40,12 +40,12 @@ def test_a_store_gives_what_its_documents_give(tmp_path: Path) -> None:
 
 def test_equal_sketches_are_no_copies(tmp_path: Path) -> None:
     """
-    Large documents of a store with equal sketches are told apart by their texts where the threshold asks for it.
+    Large documents with equal sketches are distinguished by their texts, if the threshold requires it.
     """
     words = [f"w{at}" for at in range(5_000)]
     sketch = text_sketch(" ".join(words), Scheme(), SketchScheme())
     assert not sketch.is_complete
-    # One word more: none of the ten shingles that change is in the sketch.
+    # Each edit replaces one word; in the chosen text none of the ten changed shingles is in the sketch.
     edits = (" ".join([*words[:at], "other", *words[at + 1 :]]) for at in range(10, 4_000, 10))
     edited = next(text for text in edits if text_sketch(text, Scheme(), SketchScheme()) == sketch)
     with open_store(tmp_path / "store") as store:
@@ -62,7 +62,7 @@ def test_equal_sketches_are_no_copies(tmp_path: Path) -> None:
 
 def test_texts_settle_what_is_in_doubt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Just above the threshold all shingles are counted; where a text is gone meanwhile, what the sketches say stands.
+    Just above the threshold all shingles are counted; if a text is missing, the estimate from the sketches stays.
     """
     words = [f"w{at}" for at in range(6_000)]
     near = Document("near", " ".join([*words[:5_450], "and", "no", "more"]))
@@ -70,7 +70,7 @@ def test_texts_settle_what_is_in_doubt(tmp_path: Path, monkeypatch: pytest.Monke
         store.index([Document("whole", " ".join(words)), near])
         with duplicates_in(store.engine, ask_pairs("jaccard", 90, 95)) as found:
             (pair,) = found.pairs()
-            # 5,446 shingles of the first, and three more; the whole text has 5,996.
+            # The first has 5,446 of the whole text's 5,996 shingles, and three more.
             assert (pair.is_exact, pair.shares.jaccard) == (True, 5_446 / 5_999)
         monkeypatch.setattr(store.engine, "texts", lambda ids: {})
         with duplicates_in(store.engine, ask_pairs("jaccard", 90, 95)) as found:
@@ -80,8 +80,8 @@ def test_texts_settle_what_is_in_doubt(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_few_texts_are_read_at_once() -> None:
     """
-    Pairs are taken in their order, in groups of at most 64 documents, and of about half a million shingles; a group of
-    one pair may be larger.
+    Pairs are read in order, in groups of at most 64 documents and about half a million shingles; a group of one pair
+    may be larger.
     """
     sizes = np.full(200, 10)
     sizes[3] = 10**6

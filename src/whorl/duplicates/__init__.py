@@ -1,14 +1,14 @@
-"""Near-duplicates: all pairs and clusters of a store, or of documents that are in none.
+"""Near-duplicates: all pairs and clusters in a store, or among documents outside any store.
 
-duplicates_among  those among documents that need be in no store
-duplicates_in     those in a store
-passages_among    exact passages that stand in several places of documents
-ask_pairs         the question: a metric, a threshold and a recall
-ask_common        what is taken for common, and told apart or ignored
-Keep              which document of a cluster is kept
-superfluous       the members of clusters that could be deleted
-with_words        what the versions of a cluster add and lose, in words
-write_ids         clusters written into a store
+duplicates_among  near-duplicates among documents outside any store
+duplicates_in     near-duplicates in a store
+passages_among    passages repeated word for word within or across documents
+ask_pairs         options of the search: metric, threshold, recall
+ask_common        options of boilerplate: common text, reported separately or ignored
+Keep              retention policy: the document of a cluster to keep
+superfluous       cluster members that can be deleted
+with_words        words added and lost between the versions of a cluster
+write_ids         write cluster labels into a store
 """
 
 from typing import TYPE_CHECKING

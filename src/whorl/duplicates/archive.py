@@ -1,9 +1,9 @@
-"""Sketches on disk, of as many documents as there is room for, and the pairs that were found among them.
+"""Persistent sketch store: a folder with the sketches of many documents and the pairs found among them.
 
-A folder holds `documents.sqlite`, which is the truth, and `hashes-N.u64`, the documents' hashes one after the other,
-little-endian. Hashes are written first, then the rows that say where they begin: what a crash leaves at the end of
-the file belongs to no document and is cut off. A document that is replaced leaves its hashes behind; when those are
-most of the file, it is written anew under the next number.
+The folder holds `documents.sqlite`, which is authoritative, and `hashes-N.u64` with the hashes of the documents one
+after the other, little-endian. Hashes are written first, then the rows with their offsets, so bytes that a crash leaves
+at the end of the file belong to no document and are cut off. The hashes of a replaced document stay in it; when most
+of the file is garbage, it is rewritten under the next number.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _TABLES = """
 """
 HASH = np.dtype("<u8")
 _CHUNK, _ROWS_AT_ONCE, _BYTES_AT_ONCE = 500, 50_000, 1 << 22
-#: What `is_paired` of a document says: it was compared with nothing yet; all its pairs with others of these are known;
-#: they were, until a document was forgotten that took some of them along.
+#: Values of `is_paired`: not compared yet; compared with all other documents with this value; compared, until a
+#: document was deleted together with pairs that may have to be found again.
 _NEW, _PAIRED, _TO_PAIR_AGAIN = 0, 1, 2
 _PAIR_CLUSTERS_AGAIN = f"""
     WITH RECURSIVE cluster (number) AS (
@@ -56,27 +56,27 @@ _PAIR_CLUSTERS_AGAIN = f"""
     UPDATE document SET is_paired = {_TO_PAIR_AGAIN}
     WHERE is_paired = {_PAIRED} AND number IN (SELECT number FROM cluster)
 """
-#: What the question begins with if of the pairs only so many are kept as hold clusters together.
+#: Prefix of the recorded question if only spanning pairs are kept.
 _LINKS = "links of "
-#: The file of hashes is written anew when fewer of them than one in so many belong to a document.
+#: The file of hashes is rewritten when less than one in this many hashes belongs to a document.
 _GARBAGE = 2
 
 
-#: Id, name, worth and date of a document.
+#: Id, name, rank and date of a document.
 Known: TypeAlias = tuple[str, str, float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A document to keep.
+    """A document to store.
 
     Args:
-        id: What it is known by.
-        digest: Of what it was made from: while that is the same, nothing has to be done.
-        sketch: Its sketch.
-        name: What people know it by, or "".
-        worth: What the column that decides which is kept says of it, the larger the better; or None.
-        date: Seconds since 1970 when it was made or changed, or None.
+        id: Document id.
+        digest: Digest of the document's source; an unchanged digest means an unchanged document.
+        sketch: The document's sketch.
+        name: Name for display, or "".
+        worth: Rank by the column of the retention policy, the larger the better; None if unknown.
+        date: Time of creation or change in seconds since 1970; None if unknown.
     """
 
     id: str
@@ -89,14 +89,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Archived:
-    """All documents of an archive, in the order in which they came.
+    """All documents of a sketch store, in order of arrival.
 
     Args:
-        numbers: What the archive knows them by; int64 array of shape (documents,).
-        sketches: Their sketches, mapped from the disk.
-        keys: Equal for documents of equal sketches; int64 array of shape (documents,).
-        is_paired: Whether all pairs among these are known; bool array of shape (documents,).
-        is_new: Which ones were compared with nothing yet; bool array of shape (documents,).
+        numbers: Number of each document in the store; int64 array of shape (documents,).
+        sketches: Sketches of the documents, mapped from disk.
+        keys: Equal for documents with equal sketches; int64 array of shape (documents,).
+        is_paired: Documents whose pairs with each other are all known; bool array of shape (documents,).
+        is_new: Documents not compared yet; bool array of shape (documents,).
     """
 
     numbers: Numbers
@@ -107,16 +107,16 @@ class Archived:
 
 
 class Archive:
-    """A folder of sketches; one process at a time has it open.
+    """Persistent sketch store in a folder, open in one process at a time.
 
     Args:
-        path: The folder; made where there is none.
-        origin: What the documents come from and how they were sampled; an archive keeps to one.
-        scheme: What the sketches depend on.
+        path: The folder; created if missing.
+        origin: Origin of the documents and their scheme; an archive holds documents of one origin only.
+        scheme: Scheme of the sketches.
 
     Raises:
-        StoreError: The folder holds something else, cannot be used, or is used by another process.
-        ParameterError: The archive is of another origin.
+        StoreError: The folder holds other files, cannot be used, or is used by another process.
+        ParameterError: The archive belongs to another origin.
     """
 
     def __init__(self, path: Path, origin: str, scheme: SketchScheme) -> None:
@@ -137,11 +137,11 @@ class Archive:
             raise
 
     def _open(self, origin: str) -> None:
-        # Before anything is written: the database of another program stays as it is.
+        # Check before the first write, so that the database of another program stays unchanged.
         tables = {row[0] for row in self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables and not {"meta", "document", "pair"} <= tables:
             raise StoreError(f"{self._path} holds something else than what was found before; name a new folder")
-        # One process at a time: what two of them append to the file would run together.
+        # Allow one process at a time, as the appends of two processes to the file of hashes would mix.
         self._database.execute("PRAGMA locking_mode=EXCLUSIVE")
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=FULL")
@@ -164,7 +164,7 @@ class Archive:
                 )
 
     def _open_hashes(self) -> int:
-        """Open the file of hashes, without what no document has, and return its number."""
+        """Open the file of hashes, cut off trailing garbage, and return the file descriptor."""
         number = int(self._meta("file") or 0)
         end, live = self._one("SELECT coalesce(max(start + count), 0), coalesce(sum(count), 0) FROM document")
         if live * _GARBAGE < end:
@@ -183,7 +183,7 @@ class Archive:
         return descriptor
 
     def _written_anew(self, number: int) -> int:
-        """Write the hashes that documents have to the next file."""
+        """Write the hashes of the documents to the next file and return its number."""
         rows = self._database.execute("SELECT number, start, count FROM document ORDER BY number").fetchall()
         old = np.fromfile(self._hashes_path(number), HASH) if rows else np.empty(0, HASH)
         moved, start = [], 0
@@ -203,7 +203,7 @@ class Archive:
         return self._path / f"hashes-{number}.u64"
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Close the files of the folder."""
         os.close(self._file)
         self._database.close()
 
@@ -215,19 +215,19 @@ class Archive:
 
     @property
     def scheme(self) -> SketchScheme:
-        """What the sketches depend on."""
+        """Scheme of the sketches."""
         return self._scheme
 
     # Documents.
 
     def unchanged(self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]) -> dict[str, bool]:
-        """Return the ids of documents that are kept under the same digests, and note that they were seen.
+        """Return the ids of unchanged documents, and record that they were seen.
 
         Args:
-            documents: Ids and digests; names, worths and dates, which may be others now.
+            documents: Ids and digests, with names, ranks and dates, which are updated.
 
         Returns:
-            For each id whether it was seen in this reading already.
+            For each unchanged id whether it was seen in this scan before.
         """
         digests = {document_id: digest for document_id, digest, *_ in documents}
         scan = self._scan()
@@ -248,16 +248,16 @@ class Archive:
         return found
 
     def put(self, entries: Sequence[Entry], mark: str | None = None) -> list[str]:
-        """Keep documents in the place of those of the same ids, all or none; they are safe when this returns.
+        """Store documents, replacing those with the same ids, in one durable transaction.
 
         Args:
-            entries: Of different ids.
-            mark: Where a reading that is interrupted now is to go on.
+            entries: Documents with different ids.
+            mark: Position from which an interrupted scan continues.
 
         Returns:
-            The ids of those that were seen in this reading already.
+            The ids seen in this scan before.
         """
-        # One sketch that several have, as texts that come again do, is written once.
+        # Write a sketch that several documents share, as those with equal texts do, only once.
         sketches = {id(entry.sketch): entry.sketch for entry in entries}
         hashes = {each: sketch.hashes.astype(HASH, copy=False) for each, sketch in sketches.items()}
         with self._failures():
@@ -291,25 +291,25 @@ class Archive:
 
     def _forget(self, ids: Sequence[str]) -> None:
         if (self._meta("question") or "").startswith(_LINKS):
-            # What they held together may be alike without them: pairs were left out since these were enough.
+            # Spanning pairs that went through these documents are lost, so their clusters are paired again.
             for at in range(0, len(ids), _CHUNK):
                 some = ids[at : at + _CHUNK]
                 self._database.execute(_PAIR_CLUSTERS_AGAIN.format(", ".join("?" * len(some))), some)
         for number, key in list(self._by_id("SELECT number, key FROM document WHERE id IN ({})", ids)):
             self._database.execute("DELETE FROM pair WHERE a = :number OR b = :number", {"number": number})
             self._database.execute("DELETE FROM document WHERE number = ?", (number,))
-            # Equal documents may have been known by this one.
+            # Equal documents may have had their pairs through this one only.
             self._database.execute(
                 f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE key = ? AND is_paired = {_PAIRED}", (key,)
             )
 
     def begin_reading(self) -> None:
-        """Begin to read some documents; those that are kept already stay."""
+        """Begin a scan of some documents; the other stored documents stay."""
         with self._writing():
             self._set("scan", str(self._scan() + 1))
 
     def begin_scan(self) -> str:
-        """Begin to read everything there is, or go on; return the mark of the last `put`, "" at the beginning."""
+        """Begin or resume a full scan; return the mark of the last `put`, "" at the beginning."""
         mark = self._meta("mark")
         if mark is None:
             self.begin_reading()
@@ -318,7 +318,7 @@ class Archive:
         return mark or ""
 
     def end_scan(self) -> int:
-        """Forget the documents that were not seen since the reading began; return how many."""
+        """Delete the documents not seen since the scan began; return their number."""
         scan = self._scan()
         gone = [row[0] for row in self._rows("SELECT id FROM document WHERE scan <> ?", scan)]
         with self._writing():
@@ -332,13 +332,13 @@ class Archive:
             "SELECT number, size, start, count, key, is_paired FROM document ORDER BY number", 6
         )
         path = self._hashes_path(int(self._meta("file") or 0))
-        # numpy maps no empty file.
+        # numpy cannot map an empty file.
         hashes = np.memmap(path, HASH, "r", shape=(self._end,)) if self._end else np.empty(0, np.uint64)
         sketches = Sketches(self._scheme, sizes, starts, counts, hashes)
         return Archived(numbers, sketches, keys, is_paired == _PAIRED, is_paired == _NEW)
 
     def tell_apart(self, keys: Sequence[tuple[int, int]]) -> None:
-        """Give documents keys of their own, which say more than their sketches.
+        """Replace the keys of documents by keys that distinguish more than their sketches.
 
         Args:
             keys: New keys, each with the number of its document.
@@ -347,41 +347,41 @@ class Archive:
             self._database.executemany("UPDATE document SET key = ? WHERE number = ?", keys)
 
     def count(self) -> int:
-        """Return how many documents there are."""
+        """Return the number of documents."""
         return int(self._one("SELECT count(*) FROM document")[0])
 
     def known(self, numbers: Collection[int]) -> dict[int, Known]:
-        """Return id, name, worth and date of documents, by their numbers."""
+        """Return id, name, rank and date of documents, by their numbers."""
         found = self._by_id("SELECT number, id, name, worth, date FROM document WHERE number IN ({})", list(numbers))
         return {row[0]: (row[1], row[2], row[3], row[4]) for row in found}
 
     # Pairs.
 
     def ask(self, question: str, *, links_suffice: bool = False) -> None:
-        """Forget the pairs if they answer another question.
+        """Set the question that the pairs answer; delete the pairs if they answer another one.
 
         Args:
-            question: What the pairs answer.
-            links_suffice: Whether only so many are kept as hold clusters together.
+            question: Metric, threshold and recall, as text.
+            links_suffice: Whether only spanning pairs are kept.
         """
         question = f"{_LINKS if links_suffice else 'pairs of '}{question}"
         if self._meta("question") != question:
             with self._writing():
                 self._database.execute("DELETE FROM pair")
-                # Their pairs are looked for again, and they stay what came before.
+                # Their pairs have to be found again, but the documents do not count as new.
                 self._database.execute(f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE is_paired = {_PAIRED}")
                 self._set("question", question)
 
     def keep_pairs(self, pairs: Pairs, numbers: Numbers) -> None:
-        """Keep pairs that were found, all that there are now.
+        """Replace the stored pairs by all current ones, and mark all documents as compared.
 
         Args:
-            pairs: Of places.
-            numbers: The documents' numbers, by place.
+            pairs: Pairs of document indices.
+            numbers: Number of each document, by index.
         """
         columns = (numbers[pairs.a], numbers[pairs.b], pairs.shared, pairs.low, pairs.high)
         with self._writing():
-            # Some that were known may have turned out to be none.
+            # Exact verification may have rejected known pairs.
             self._database.execute("DELETE FROM pair")
             self._database.executemany(
                 "INSERT INTO pair VALUES (?, ?, ?, ?, ?)",
@@ -390,9 +390,9 @@ class Archive:
             self._database.execute(f"UPDATE document SET is_paired = {_PAIRED}")
 
     def pairs(self, archived: Archived) -> Pairs:
-        """Return the pairs that are kept."""
+        """Return the stored pairs."""
         firsts, seconds, shared, low, high = self._columns("SELECT a, b, shared, low, high FROM pair", 5)
-        # Numbers ascend with the places.
+        # Numbers ascend with the indices.
         a, b = np.searchsorted(archived.numbers, firsts), np.searchsorted(archived.numbers, seconds)
         sizes = archived.sketches.sizes
         return Pairs.together([Pairs(a, b, sizes[a], sizes[b], shared, low, high)])
@@ -409,7 +409,7 @@ class Archive:
             return self._database.execute(statement, values).fetchall()
 
     def _columns(self, statement: str, count: int) -> list[Numbers]:
-        """Return columns of whole numbers, without a Python object for each of them at once."""
+        """Return integer columns of a query, in batches, to limit the number of Python objects at a time."""
         parts = [np.empty((0, count), np.int64)]
         with self._failures():
             cursor = self._database.execute(statement)
@@ -425,7 +425,7 @@ class Archive:
         return found[0][0] if found else None
 
     def _scan(self) -> int:
-        """Return the number of the reading that is going on, or was the last."""
+        """Return the number of the current scan, or of the last one."""
         return int(self._meta("scan") or 0)
 
     def _set(self, key: str, value: str) -> None:
@@ -458,24 +458,24 @@ class Archive:
 
 
 def sketch_digest(sketch: Sketch) -> bytes:
-    """Return a digest of a sketch, equal for equal ones."""
+    """Return a digest of a sketch, equal for equal sketches."""
     told = hashlib.blake2b(sketch.size.to_bytes(8, "little"), digest_size=16)
     told.update(sketch.hashes.astype(HASH, copy=False).tobytes())
     return told.digest()
 
 
 def sketch_key(sketch: Sketch) -> int:
-    """Return a number of 64 bits, signed, that is the same for equal sketches, and hardly ever for others."""
+    """Return a signed 64-bit key, equal for equal sketches and almost never for others."""
     return int.from_bytes(sketch_digest(sketch)[:8], "little", signed=True)
 
 
 def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None = None) -> None:
-    """Write numbers to a file, all of them.
+    """Write numbers to a file, repeating partial writes.
 
     Args:
         descriptor: The file.
-        numbers: Of 8 bytes each.
-        at: Before which number of the file; None for where it stands.
+        numbers: Numbers of 8 bytes each.
+        at: Offset in the file, in numbers; None for the current position.
     """
     view = numbers.astype(HASH, copy=False).view(np.uint8).data
     begin = None if at is None else at * HASH.itemsize

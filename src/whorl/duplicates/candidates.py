@@ -1,19 +1,20 @@
-"""Pairs of documents that may be alike, found by the rarest hashes of small sketches.
+"""Candidate pairs of the similarity join: prefix filter over the rarest hashes of small sketches.
 
-Documents are compared level by level. At the level of the larger document both keep their hashes below the same
-bound, a few tens of them (`aim`), whatever their sizes. Of k hashes of a document whose partner has the share c of
-its shingles, at least m = quantile(Binomial(k, c), 1 - recall) are in the partner's sketch with the wanted recall
-(the hypergeometric law, whose spread is smaller, gives no fewer). Two sketches that share m hashes share one among
-the k - m + 1 of each that come first, in whatever order both are put: the prefix filter. The order is rarest first,
-so a hash that stands in one document only needs no look at all, and one that stands in a hundred thousand (a licence,
-a menu, a footer) is looked at only for documents that are made of little else.
+Documents are compared level by level. At the level of the larger document, both keep their hashes below the same bound,
+a few tens of them (`aim`), whatever their sizes. If a partner contains the share c of a document's shingles, its sketch
+has at least m = quantile(Binomial(k, c), 1 - recall) of the document's k hashes, with the wanted recall (the exact
+hypergeometric law has a smaller spread and gives no fewer). Two sketches that share m hashes share one among
+the first k - m + 1 of each, in any order applied to both: the prefix filter. The order is rarest first, so a hash of
+only one document costs nothing, and a hash of a hundred thousand documents (a licence, a menu, a footer) is used only
+for documents that contain little else.
 
-Those may still be too many to be paired. A hash that makes more than `most` pairs is put off: its documents go
-through another round with four times the hashes, which tell documents above the threshold from those just below,
-and so on until the sketches are used up. What is many pairs then is many duplicates, and comes as a crowd.
+These may still produce too many pairs. A hash that produces more than `most` pairs is deferred: its documents go
+through another round with four times the hashes, which separate documents above the threshold from those just below,
+and so on until the sketches are exhausted. If a hash still produces too many pairs then, these are mostly true
+duplicates; they are returned as one block (`Crowd`).
 
-Sources: S. Chaudhuri, V. Ganti, R. Kaushik, A primitive operator for similarity joins in data cleaning (ICDE 2006);
-R. Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007), for the prefix filter.
+Sources: S. Chaudhuri, V. Ganti, R. Kaushik, A primitive operator for similarity joins in data cleaning (ICDE 2006); R.
+Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007), for the prefix filter.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ from whorl.duplicates.schedule import MOST_PAIRS, Looked, Round, rounds
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.verify import is_fast
 
-#: Pairs that are given out at once, about: what bounds the memory.
+#: Approximate number of pairs yielded at once; bounds the memory.
 AT_ONCE = 1 << 22
 
 
 class Some(NamedTuple):
-    """Candidates.
+    """A batch of candidate pairs.
 
     Attributes:
-        smaller: Places of the smaller documents; int64 array of shape (pairs,).
-        larger: Places of those they are to be compared with.
+        smaller: Indices of the smaller documents; int64 array of shape (pairs,).
+        larger: Indices of the larger documents; int64 array of shape (pairs,).
     """
 
     smaller: Numbers
@@ -49,10 +50,10 @@ class Some(NamedTuple):
 
 
 class Crowd(NamedTuple):
-    """Documents that share a hash and cannot be told apart by more of them: any two are candidates.
+    """High-frequency block: documents that share a hash and that no further hash separates; any two are candidates.
 
     Attributes:
-        places: int64 array of shape (documents,), smaller documents first.
+        places: Indices of the documents, smaller documents first; int64 array of shape (documents,).
     """
 
     places: Numbers
@@ -68,17 +69,17 @@ def find_candidates(
     to_look: Sequence[Round] | None = None,
     workers: int = 1,
 ) -> Iterator[Some | Crowd]:
-    """Yield the pairs that may be above a threshold; a few come more than once.
+    """Yield the pairs that may reach the threshold; a few come more than once.
 
     Args:
-        sketches: The documents; those without shingles make no pairs.
-        question: What is to be found.
-        crowds: Whether documents of which any two are candidates come together, and not as pairs.
-        hang_together: Takes the places of a crowd before more of its hashes are looked at; tells whether its pairs are
-            decided, so that it need not come at all.
-        most: Pairs that one hash may make in a round; at the end such a hash makes a crowd.
-        to_look: The rounds, where others have gone before; None for all.
-        workers: Threads that look for hashes that meet, where the compiled loops do.
+        sketches: Sketches of the documents; documents without shingles make no pairs.
+        question: Options of the search.
+        crowds: Whether to yield blocks, in which any two documents are candidates, instead of their pairs.
+        hang_together: Called with the indices of a block before more of its hashes are used; returns whether the
+            block's pairs are already decided, so that it need not be yielded.
+        most: Pairs that one hash may produce in a round; in the last round a hash with more pairs becomes a block.
+        to_look: Rounds to run, if earlier rounds ran elsewhere; None for all.
+        workers: Threads for the compiled loops.
     """
     places = np.flatnonzero(sketches.sizes > 0)
     for one in rounds(question, int(sketches.counts.max(initial=1))) if to_look is None else to_look:
@@ -90,7 +91,7 @@ def find_candidates(
 
 
 class _Search:
-    """One round."""
+    """One round of the prefix filter."""
 
     def __init__(
         self,
@@ -108,20 +109,20 @@ class _Search:
         self._put_off: list[Numbers] = []
 
     def put_off(self) -> Numbers:
-        """Return the places of the documents that need another round."""
+        """Return the indices of the documents deferred to the next round."""
         return np.unique(np.concatenate([np.empty(0, np.int64), *self._put_off]))
 
     def run(self, places: Numbers) -> Iterator[Some | Crowd]:
-        """Yield the candidates among some documents, given by ascending places."""
+        """Yield the candidates among documents with the given ascending indices."""
         sizes = self._sketches.sizes[places]
-        # Small numbers are sorted by their digits.
+        # numpy sorts small integer types with a radix sort.
         places = places[np.argsort(sizes.astype(np.min_scalar_type(sizes.max(initial=0))), kind="stable")]
         levels = self._round.home_levels(self._sketches, self._sketches.sizes[places])
         for level in np.unique(levels).tolist():
             yield from self._compare(*self._taking_part(places, levels, level), level)
 
     def _taking_part(self, places: Numbers, levels: Numbers, level: int) -> tuple[Numbers, Bools]:
-        """Return which documents are compared at a level, and which of them are at home there."""
+        """Return the indices of the documents compared at a level, and whether it is the home level of each."""
         is_home, sizes = levels == level, self._sketches.sizes[places]
         takes_part = self._round.taking_part(sizes, levels, level, int(sizes[is_home].min()))
         return places[takes_part], is_home[takes_part]
@@ -147,7 +148,7 @@ class _Search:
         )
 
     def _rarest(self, members: Members, met: Met, member_bits: int) -> tuple[Hashes, Hashes]:
-        """Return the keys that the prefix filter lets through: those of smaller documents, and those of larger ones."""
+        """Return the keys that the prefix filter keeps, as index prefixes and as probe prefixes."""
         entries = met.entries
         found_by, asks = members.looked.prefixes(members.is_larger, met.counts, met.offered)
         if is_fast(entries.keys.size):
@@ -159,7 +160,7 @@ class _Search:
     def _pairs(self, members: Members, found_by: Hashes, asked: Hashes, member_bits: int) -> Iterator[Some | Crowd]:
         larger = owners_of(asked, member_bits)
         hashes = asked - larger.astype(np.uint64)
-        # Members are numbered by size, so the smaller documents with the same hash stand in one range.
+        # Members are numbered by size, so the smaller documents with the same hash are a contiguous range.
         low = np.searchsorted(found_by, hashes | members.first[larger].astype(np.uint64))
         counts = np.maximum(0, np.searchsorted(found_by, asked) - low)
         is_left = counts > 0
@@ -174,12 +175,12 @@ class _Search:
             else:
                 continue
             is_left[group] = False
-        # All that one larger document meets at once, so that no pair comes twice.
+        # Handle all partners of one larger document at once, so that no pair comes twice.
         left = np.flatnonzero(is_left)
         left = left[np.argsort(larger[left], kind="stable")]
         ends = np.cumsum(counts[left])
         first = np.flatnonzero(np.diff(larger[left], prepend=-1))
-        # The last one of all may make more than is left of a portion.
+        # The last document may have more pairs than the portion has room for.
         after = np.searchsorted(ends[first], np.arange(AT_ONCE, ends[-1] if ends.size else 0, AT_ONCE))
         cuts = np.append(first, left.size)[after]
         for portion in np.split(left, np.unique(cuts)):
@@ -188,18 +189,18 @@ class _Search:
                 yield _some(members, found_by, low[portion], counts[portion], larger[portion], member_bits)
 
     def _can_be_told(self, members: Members, which: Numbers) -> bool:
-        """Return whether more hashes of these members are to be had."""
+        """Return whether the sketches hold further hashes of these members."""
         looked = Looked(*(column[which] for column in members.looked))
         return bool(self._round.can_tell_more(self._sketches, members.places[which], looked).any())
 
 
 def crowded(groups: npt.NDArray[Any], counts: Numbers, most: int) -> list[Numbers]:
-    """Return the places of those that make pairs, of each group that makes too many; groups stand together.
+    """Return the entries that produce pairs, for each group with too many pairs; entries of a group are adjacent.
 
     Args:
-        groups: Array of shape (entries,).
-        counts: How many pairs each entry makes.
-        most: How many a group may make.
+        groups: Group of each entry; array of shape (entries,).
+        counts: Number of pairs of each entry.
+        most: Pairs that a group may produce.
 
     >>> [group.tolist() for group in crowded(np.array([4, 4, 4, 6, 6]), np.array([3, 0, 2, 1, 1]), most=2)]
     [[0, 2]]
@@ -213,7 +214,7 @@ def crowded(groups: npt.NDArray[Any], counts: Numbers, most: int) -> list[Number
 
 
 def _some(members: Members, found_by: Hashes, low: Numbers, counts: Numbers, larger: Numbers, member_bits: int) -> Some:
-    """Return the pairs of larger documents with those found by a range of entries each, every pair once."""
+    """Return the pairs of larger documents with the owners of their ranges of entries, each pair once."""
     smaller = owners_of(found_by[spread(low, counts)], member_bits)
     half = np.uint64(32)
     pairs = np.sort((smaller.astype(np.uint64) << half) | np.repeat(larger, counts).astype(np.uint64))
@@ -227,18 +228,19 @@ def _some(members: Members, found_by: Hashes, low: Numbers, counts: Numbers, lar
 def rarest(
     owners: Numbers, frequency: npt.NDArray[Any], is_offered: Bools, found_by: Numbers, asks: Numbers
 ) -> tuple[Bools, Bools]:
-    """Return of which entries members are found, and of which they ask: the first by frequency, equal ones by hash.
+    """Return two masks of entries: index prefixes and probe prefixes of the members, rarest first, ties by hash.
 
     Args:
-        owners: Whose each entry is; those of a member in the order of their hashes. Array of shape (entries,).
-        frequency: How many members have its hash.
-        is_offered: Whether the member is found by it as the smaller document.
-        found_by: By how many of the offered entries each member is found; array of shape (members,).
-        asks: Of how many entries each asks.
+        owners: Member of each entry; the entries of a member are in the order of their hashes. Array of shape
+            (entries,).
+        frequency: Number of members with the entry's hash.
+        is_offered: Whether the entry may be in the member's index prefix, as the smaller document.
+        found_by: Length of each member's index prefix, in offered entries; array of shape (members,).
+        asks: Length of each member's probe prefix; array of shape (members,).
     """
     is_found_by, is_asked = np.zeros(owners.size, np.bool_), np.zeros(owners.size, np.bool_)
     which = np.flatnonzero((found_by[owners] > 0) & is_offered | (asks[owners] > 0))
-    # Equal ones stay in the order of their hashes.
+    # The sort is stable, so ties stay in the order of their hashes.
     which = which[np.lexsort((frequency[which], owners[which]))]
     ranked, offered = owners[which], is_offered[which]
     is_found_by[which] = offered & (_ranks(ranked, offered) < found_by[ranked])
@@ -247,14 +249,14 @@ def rarest(
 
 
 def _rarest(entries: Entries, found_by: Numbers, asks: Numbers, member_bits: int) -> tuple[Bools, Bools]:
-    """Return what `rarest` does, of ascending entries."""
+    """Return the masks of `rarest` for ascending entries."""
     return rarest(owners_of(entries.keys, member_bits), entries.frequency, entries.is_offered, found_by, asks)
 
 
 def _rarest_fast(
     entries: Entries, met: Numbers, found_by: Numbers, asks: Numbers, member_bits: int
 ) -> tuple[Bools, Bools]:
-    """Return what `_rarest` does, by the compiled loop; `met` is how many entries each member has."""
+    """Return the masks of `_rarest` with the compiled loop; `met` is the number of entries of each member."""
     from whorl.duplicates.compiled import rarest
 
     count = entries.keys.size
@@ -269,7 +271,7 @@ def _rarest_fast(
 
 
 def _ranks(groups: Numbers, counts: Bools) -> Numbers:
-    """Return how many entries that count stand before each one in its group; groups stand together."""
+    """Return the number of counted entries before each entry within its group; entries of a group are adjacent."""
     if not groups.size:
         return groups
     before: Numbers = np.cumsum(counts) - counts

@@ -1,4 +1,4 @@
-"""From pairs to clusters: connected components, and groups of which any two members are a pair."""
+"""Clusters from pairs: connected components by union-find, complete groups, and stars around kept documents."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from whorl.duplicates.verify import Pairs
 
 
 class Components:
-    """Which documents hang together, as links between them become known (a forest of sets, joined at their roots).
+    """Connected components by union-find, with the smallest index of each as its root.
 
     Args:
-        count: How many documents there are; each hangs together with itself alone at first.
+        count: Number of documents; each is a component of its own at first.
     """
 
     def __init__(self, count: int) -> None:
         self._parents = np.arange(count)
 
     def find(self, places: Numbers) -> Numbers:
-        """Return the smallest place that each of some documents hangs together with."""
+        """Return the root of each document: the smallest index of its component."""
         roots = self._parents[places]
         while (is_open := self._parents[roots] != roots).any():
             roots = np.where(is_open, self._parents[roots], roots)
@@ -30,23 +30,23 @@ class Components:
         return roots
 
     def join(self, a: Numbers, b: Numbers) -> None:
-        """Let the documents of pairs hang together."""
+        """Join the components of pairs."""
         while a.size:
             roots_a, roots_b = self.find(a), self.find(b)
             is_apart = roots_a != roots_b
             a, b = a[is_apart], b[is_apart]
             low, high = np.minimum(roots_a, roots_b)[is_apart], np.maximum(roots_a, roots_b)[is_apart]
-            # Of several that a root would hang on, the smallest is the last to be written.
+            # If several pairs set the parent of one root, the smallest parent is written last.
             order = np.argsort(-low, kind="stable")
             self._parents[high[order]] = low[order]
 
     def labels(self) -> Numbers:
-        """Return for every document the smallest place that it hangs together with."""
+        """Return the root of every document."""
         return self.find(np.arange(self._parents.size))
 
 
 def grouped(labels: Numbers) -> list[Numbers]:
-    """Return the places of equal labels of which there are several, the largest group first, then by first places.
+    """Return the groups of documents with equal labels, the largest first, then by first member; no group of one.
 
     Args:
         labels: int64 array of shape (documents,).
@@ -61,15 +61,14 @@ def grouped(labels: Numbers) -> list[Numbers]:
 
 
 def complete_labels(count: int, pairs: Pairs) -> Numbers:
-    """Return labels of groups in which any two documents are a pair: equal for those in one group.
+    """Return labels of complete groups: any two documents of a group are a pair.
 
-    Pairs are taken by their similarity, the most similar first, equal ones by their places; each joins the groups of
-    its documents if all of the one are paired with all of the other. No two of the groups that come out could be
-    joined.
+    Pairs are processed by descending similarity, ties by index; each joins the groups of its documents if all members
+    of one are paired with all members of the other. No two of the resulting groups could be joined.
 
     Args:
-        count: How many documents there are.
-        pairs: All pairs of them.
+        count: Number of documents.
+        pairs: All pairs of the documents.
     """
     labels = np.arange(count)
     for a, b, order in _components(pairs):
@@ -79,21 +78,20 @@ def complete_labels(count: int, pairs: Pairs) -> Numbers:
 
 
 def labels_beside_known(count: int, pairs: Pairs, is_known: npt.NDArray[np.bool_]) -> Numbers:
-    """Return labels of stars around documents that came before, and of complete groups of the others.
+    """Return labels of stars around earlier documents, and of complete groups of the other documents.
 
-    Each other document that makes a pair with some that came before is with the most similar of these, of several alike
-    the first.
+    Each new document that makes a pair with earlier documents joins the most similar of these, ties by first index.
 
     Args:
-        count: How many documents there are.
-        pairs: Theirs; those among documents that came before count for nothing.
-        is_known: Which documents came before; bool array of shape (count,).
+        count: Number of documents.
+        pairs: Pairs of the documents; those between earlier documents are ignored.
+        is_known: Earlier documents; bool array of shape (count,).
     """
     is_known_a, is_known_b = is_known[pairs.a], is_known[pairs.b]
     is_link = is_known_a != is_known_b
     new = np.where(is_known_a, pairs.b, pairs.a)[is_link]
     known = np.where(is_known_a, pairs.a, pairs.b)[is_link]
-    # The most similar comes last, of equal ones the first to come, and so is what stays written.
+    # Sort the best match last, as the last write wins: the most similar, then the smallest index.
     order = np.lexsort((-known, pairs.jaccard[is_link]))
     labels = np.arange(count)
     labels[new[order]] = known[order]
@@ -102,8 +100,42 @@ def labels_beside_known(count: int, pairs: Pairs, is_known: npt.NDArray[np.bool_
     return np.where(is_alone, complete_labels(count, rest), labels)
 
 
+def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDArray[np.bool_]) -> Numbers:
+    """Return labels of stars: documents to keep, each with its duplicates to remove.
+
+    A document is kept, in the given order, unless it makes a pair with one kept before. So no two kept documents make a
+    pair, and each other document makes a pair with its label: the most similar of the kept documents before it in the
+    order, ties by order.
+
+    Args:
+        count: Number of documents.
+        pairs: All pairs of the documents.
+        order: Indices of all documents in pairs, the preferred ones first.
+        stays: Documents kept in any case, which come first in the order; bool array of shape (count,). Other documents
+            that make a pair with some of them are labelled with one of these.
+    """
+    ends, others = np.concatenate([pairs.a, pairs.b]), np.concatenate([pairs.b, pairs.a])
+    shares = np.concatenate([pairs.jaccard, pairs.jaccard])
+    by_end = np.argsort(ends, kind="stable")
+    neighbours, starts = others[by_end], np.searchsorted(ends[by_end], np.arange(count + 1))
+    is_gone = np.zeros(count, np.bool_)
+    for place in order.tolist():
+        if stays[place] or not is_gone[place]:
+            is_gone[neighbours[starts[place] : starts[place + 1]]] = True
+    is_gone &= ~stays
+    ranks = np.zeros(count, np.int64)
+    ranks[order] = np.arange(order.size)
+    is_link = is_gone[ends] & ~is_gone[others] & (ranks[others] < ranks[ends])
+    gone, kept, shares = ends[is_link], others[is_link], shares[is_link]
+    labels = np.arange(count)
+    # Sort the best match last, as the last write wins.
+    best_last = np.lexsort((-ranks[kept], shares, stays[kept]))
+    labels[gone[best_last]] = kept[best_last]
+    return labels
+
+
 def _components(pairs: Pairs) -> Iterator[tuple[Numbers, Numbers, npt.NDArray[np.intp]]]:
-    """Yield the pairs of each connected component, and the order in which to take them."""
+    """Yield the pairs of each connected component, and their order of processing."""
     if not len(pairs):
         return
     components = Components(int(pairs.b.max()) + 1)
@@ -116,10 +148,10 @@ def _components(pairs: Pairs) -> Iterator[tuple[Numbers, Numbers, npt.NDArray[np
 
 
 def _complete(firsts: list[int], seconds: list[int]) -> dict[int, int]:
-    """Return the label of each document of a component, its group's smallest place."""
+    """Return the label of each document of a component: the smallest index of its group."""
     members: dict[int, list[int]] = {}
     label: dict[int, int] = {}
-    #: How many pairs two groups have between them.
+    #: Number of pairs between two groups.
     links: dict[int, dict[int, int]] = {}
     for a, b in zip(firsts, seconds, strict=True):
         for one, other in ((a, b), (b, a)):

@@ -1,4 +1,4 @@
-"""Pairs and members of clusters in columns: of millions of them an object for each would take most of the time."""
+"""Pairs and clusters in columns: with millions of them, creating an object for each would take most of the time."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class PairColumns:
     """Pairs of documents all of whose shingles were compared.
 
     Args:
-        ids: What the documents are known by; each document is there once.
-        names: What people know them by, or "".
-        sizes: Their distinct shingles; int64 array of shape (documents,).
-        a: The first document of each pair, by its place in these; int64 array of shape (pairs,).
-        b: The second.
-        shared: Shingles that both have.
+        ids: Ids of the documents, each document once.
+        names: Names for display, or "".
+        sizes: Distinct shingles of the documents; int64 array of shape (documents,).
+        a: Index of the first document of each pair in these; int64 array of shape (pairs,).
+        b: Index of the second document of each pair; int64 array of shape (pairs,).
+        shared: Shared shingles of each pair; int64 array of shape (pairs,).
     """
 
     ids: list[str]
@@ -31,19 +31,19 @@ class PairColumns:
     shared: Numbers
 
     def shares(self) -> tuple[npt.NDArray[np.float64], ...]:
-        """Return what the documents of each pair share, as `Shares` has it: jaccard, a_in_b and b_in_a."""
+        """Return the shares of each pair, as in `Shares`: jaccard, a_in_b and b_in_a."""
         sizes_a, sizes_b = self.sizes[self.a], self.sizes[self.b]
-        # Nothing is shared where there is nothing.
+        # The share of an empty text is 0.
         return tuple(self.shared / np.maximum(of, 1) for of in (sizes_a + sizes_b - self.shared, sizes_a, sizes_b))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterColumns:
-    """Clusters: the first document of each with each of its members, itself too.
+    """Clusters: the first document of each, paired with each member of the cluster, including itself.
 
     Args:
-        counts: Members of each cluster, whose pairs stand together; int64 array of shape (clusters,).
-        pairs: The first documents as A.
+        counts: Members of each cluster, whose pairs are adjacent; int64 array of shape (clusters,).
+        pairs: Pairs with the first document of the cluster as A.
     """
 
     counts: Numbers

@@ -1,8 +1,8 @@
-"""What is common among the documents that are compared, told apart from the rest of each.
+"""Boilerplate among the compared documents: detects common shingles and separates them from the rest of each document.
 
-All hashes of all documents are at hand here, so no store has to keep passages for it: a shingle is common if more than
-a given number of the different documents have it, or a text has it that is named as boilerplate. Equal documents
-count once, or whatever comes often enough would be common for that alone.
+All hashes of all documents are available here, so this works without a store that keeps passages: a shingle is common
+if more than a given number of the distinct documents have it, or if a text named as boilerplate has it. Equal documents
+count once, since otherwise every shingle of a text with enough copies would be common.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.scheme import Scheme
 
-#: Hashes that are looked at together.
+#: Hashes processed at once.
 _AT_ONCE = 1 << 23
 
 _Hashes = npt.NDArray[np.uint64]
@@ -30,16 +30,17 @@ _Hashes = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class CommonQuestion:
-    """What is taken for common, and what follows from it.
+    """Definition of common text, and its effect on the search.
 
     Args:
-        above: What stands in more documents, a number ("50") or a share of the different ones ("1%"), as
-            `whorl.boilerplate.common_limit` reads it; None where only `boilerplate` counts.
+        above: Frequency above which a shingle is common: a number of documents ("50") or a share of the distinct ones
+            ("1%"), as `whorl.boilerplate.common_limit` reads it; None if only `boilerplate` counts.
         boilerplate: Texts all of whose shingles are common.
-        is_ignored: Whether the rest alone makes documents duplicates; else both shares are told, and everything counts.
+        is_ignored: Whether only the rest makes documents duplicates; otherwise all text counts, and the
+            shares with and without common text are reported.
 
     Raises:
-        ParameterError: Nothing is named, or what is no line.
+        ParameterError: No definition is given, or the frequency is invalid.
     """
 
     above: str | None = DEFAULT_ABOVE
@@ -56,15 +57,15 @@ class CommonQuestion:
 def ask_common(
     above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
 ) -> CommonQuestion | None:
-    """Return what is asked of common text; None where nothing is.
+    """Return the options of boilerplate for the arguments as users give them; None if there are none.
 
     Args:
-        above: As in `CommonQuestion`; "1%" where what is common is ignored and nothing is named.
+        above: As in `CommonQuestion`; "1%" if common text is ignored without any definition.
         boilerplate: As in `CommonQuestion`.
-        ignore_common: Whether the rest alone makes documents duplicates.
+        ignore_common: Whether only the rest makes documents duplicates.
 
     Raises:
-        ParameterError: What is no line.
+        ParameterError: The frequency is invalid.
     """
     if above is None and not boilerplate and not ignore_common:
         return None
@@ -74,15 +75,17 @@ def ask_common(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rest:
-    """Documents without what is common in them.
+    """Documents without their common shingles.
 
     Args:
-        question: What was taken for common.
-        above: Of so many different documents, or fewer, is what is not common; None where only boilerplate counts.
-        sketches: What is left of each document. One of more hashes than a sketch keeps is left whole.
-        shingles: Different shingles that are common.
-        share: How much of all documents is common, in [0, 1].
-        bare: Documents of which nothing is left.
+        question: Definition of common text.
+        above: Largest number of distinct documents that share a shingle that is not common; None if only boilerplate
+            counts.
+        sketches: Sketches of the rest of each document. A document with more hashes than a sketch holds keeps all of
+            them.
+        shingles: Number of distinct common shingles.
+        share: Share of common hashes in all documents, in [0, 1].
+        bare: Number of documents without any rest.
     """
 
     question: CommonQuestion
@@ -94,13 +97,13 @@ class Rest:
 
 
 def rest_of(sketches: Sketches, firsts: Numbers, question: CommonQuestion, scheme: Scheme) -> Rest:
-    """Return what is left of documents without what is common.
+    """Return the documents without their common shingles.
 
     Args:
-        sketches: Of all documents.
-        firsts: For each document the first one that is equal to it.
-        question: What is common.
-        scheme: What shingles are.
+        sketches: Sketches of all documents.
+        firsts: For each document the index of the first equal one.
+        question: Definition of common text.
+        scheme: Scheme of words and shingles.
     """
     is_whole = sketches.scheme_levels(sketches.sizes) == 0
     different = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
@@ -117,12 +120,12 @@ def rest_of(sketches: Sketches, firsts: Numbers, question: CommonQuestion, schem
 
 
 def frequent(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
-    """Return the hashes that more than so many documents have, ascending; uint64 array.
+    """Return the hashes that more than `limit` documents have, ascending; uint64 array.
 
     Args:
-        sketches: Of all documents.
-        places: Of those that are counted, whose sketches are complete.
-        limit: How many documents may have a hash that is not among them.
+        sketches: Sketches of all documents.
+        places: Indices of the documents to count, whose sketches are complete.
+        limit: Largest number of documents with a hash that is not returned.
     """
     total = int(sketches.counts[places].sum())
     portions = max(1, -(-total // _AT_ONCE))
@@ -133,7 +136,7 @@ def frequent(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
         upto = sketches.upto(places, np.full(places.size, end))
         hashes, owners = sketches.gathered(places, taken, upto - taken)
         taken = upto
-        # A hash that one document has twice, cut to its top bits, is one document's.
+        # Truncation to the top bits can make two hashes of a document equal; they count once.
         hashes = np.sort(hashes[run_starts(hashes, owners)])
         starts = run_starts(hashes)
         found.append(hashes[starts[np.diff(np.append(starts, hashes.size)) > limit]])
@@ -141,7 +144,7 @@ def frequent(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
 
 
 def _without(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[np.bool_]) -> Sketches:
-    """Return sketches without some hashes, in a file that goes with them."""
+    """Return sketches without the common hashes, in a temporary file that is deleted with them."""
     places, counts = np.arange(len(sketches)), np.zeros(len(sketches), np.int64)
     if not common.size:
         return sketches
@@ -155,7 +158,7 @@ def _without(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[np.bool_
             counts[here] = np.bincount(owners[is_left], minlength=here.size)
             hashes[is_left].tofile(file)
         total = int(counts.sum())
-        # numpy maps no empty file.
+        # numpy cannot map an empty file.
         left = np.memmap(file, np.uint64, "r", shape=(total,)) if total else np.empty(0, np.uint64)
     sizes = np.where(is_whole, counts, sketches.sizes)
     return Sketches(sketches.scheme, sizes, np.cumsum(counts) - counts, counts, left)

@@ -1,4 +1,4 @@
-"""The compiled loops of all pairs: hashes that documents share, found among all."""
+"""Compiled loops of the all-pairs search: build the index of shared hashes and select the prefixes."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ def take(
     """Write the entries of some members up to a given hash, one member after the other, and count those of each part.
 
     Args:
-        hashes: uint64 array, those of each member ascending.
-        numbers: int64 array of shape (members,): the number that each has in entries.
-        cursors: int64 array of this shape: where those of each begin that are left, which is moved on.
-        ends: Where they end.
-        state: int64 array: the first member, and how many entries are written; gets where it came to. It ends early
-            where there is no more room.
-        upto: The member behind the last.
-        last: The largest hash to look at.
-        bits: int64 array: by how much to shift hashes, how many bits are a member's number, how many upper bits of
-            all entries are equal.
-        parts: int64 array of one more than a power of two, at least 3; what stands in front of each part grows by
-            what is found in the one before.
-        taken: uint64 array; gets the entries.
+        hashes: uint64 array of hashes, those of each member ascending.
+        numbers: Number of each member in the entries; int64 array of shape (members,).
+        cursors: Offset of each member's first remaining hash; int64 array of shape (members,); advanced.
+        ends: End of each member's hashes; int64 array of shape (members,).
+        state: int64 array of the first member to read and the number of entries written; updated. The loop stops early
+            when `taken` is full.
+        upto: Index after the last member.
+        last: Largest hash to read.
+        bits: int64 array: right shift of the hashes, bits of a member number, leading bits that all entries share.
+        parts: int64 array of one more than a power of two, at least 3 numbers; the number at index i + 1 grows by the
+            entries found in part i.
+        taken: uint64 array; receives the entries.
     """
     shift, part_shift = uint64(bits[0]), _part_shift(parts)
     member_bits, lead = uint64(bits[1]), uint64(bits[2])
@@ -43,7 +42,7 @@ def take(
             at += 1
         cursors[member] = at
         if count == taken.size:
-            # There may be more of this one.
+            # This member may have further hashes.
             state[0], state[1] = member, count
             return
     state[0], state[1] = upto, count
@@ -51,13 +50,13 @@ def take(
 
 @kept
 def put_in_parts(taken: Any, bits: Any, parts: Any, entries: Any) -> None:
-    """Write entries that `take` has written, each into its part.
+    """Distribute the entries written by `take` to their parts.
 
     Args:
-        taken: uint64 array: the entries.
+        taken: Entries; uint64 array.
         bits: As in `take`.
-        parts: Where each part begins; gets where it ends.
-        entries: uint64 array of as many as there are in all.
+        parts: Offset of each part; becomes the end of the part.
+        entries: uint64 array with room for all entries of all parts.
     """
     part_shift, lead = _part_shift(parts), uint64(bits[2])
     for i in range(taken.size):
@@ -81,20 +80,20 @@ def meeting(
     frequencies: Any,
     offered: Any,
 ) -> Any:
-    """Write the entries of hashes that some member offers and a larger one has, as `candidates._meeting` returns them.
+    """Write the entries of hashes that some member offers and a larger one has.
 
     Args:
-        entries: As `put_in_parts` has written them.
-        bits: The same.
-        parts: Where each part ends, and one number more.
-        first: The first part to look at; what is found is written from where that begins.
-        upto: The one behind the last.
-        offers: uint64 array of shape (members,): the largest hash that each offers, shifted as all are.
-        is_larger: bool array of shape (members,).
-        heads: int64 array, which is written on.
-        keys: uint64 array of as many as there are entries; gets them.
-        frequencies: int32 array of this shape; gets how many members have the hash.
-        offered: bool array of this shape; gets whether the member offers it.
+        entries: Entries as written by `put_in_parts`.
+        bits: As in `take`.
+        parts: End of each part, and one more number.
+        first: First part to process; the output starts at the offset of this part.
+        upto: Index after the last part.
+        offers: Largest hash that each member offers, shifted like all hashes; uint64 array of shape (members,).
+        is_larger: Whether the member may be the larger document; bool array of shape (members,).
+        heads: int64 array; scratch space.
+        keys: uint64 array with room for all entries; receives them.
+        frequencies: int32 array of the same shape; receives the number of members with the hash.
+        offered: bool array of the same shape; receives whether the member offers the hash.
 
     Returns:
         The number of entries written.
@@ -105,7 +104,7 @@ def meeting(
     total = begin
     for part in range(first, upto):
         end = parts[part]
-        # What is written never reaches what is still to be read: that is put in order behind it.
+        # The output never overtakes the input: each part is sorted into `keys` after the entries written so far.
         put_in_order(entries, begin, end - begin, lead + 64 - int64(part_shift), keys, begin, heads)
         at = begin
         while at < end:
@@ -136,11 +135,11 @@ def count_entries(keys: Any, offered: Any, member_bits: int, met: Any, met_offer
     """Count the entries of each member.
 
     Args:
-        keys: As `meeting` writes them.
-        offered: bool array of this shape.
-        member_bits: How many bits are a member's number.
-        met: int64 array of shape (members,); grows by how many entries each has.
-        met_offered: The same, of those that are offered.
+        keys: Keys as written by `meeting`.
+        offered: Whether each entry is offered; bool array of the same shape.
+        member_bits: Bits of a member number.
+        met: int64 array of shape (members,); each member's entries are added.
+        met_offered: int64 array of shape (members,); each member's offered entries are added.
     """
     of_members = (uint64(1) << uint64(member_bits)) - uint64(1)
     for i in range(keys.size):
@@ -154,23 +153,23 @@ def leave_out(
     numbers: Any, cursors: Any, ends: Any, counts: Any, offered: Any, least_offered: Any, least_shared: Any,
     is_larger: Any, met: Any, met_offered: Any, is_open: Any,
 ) -> Any:  # fmt: skip
-    """Leave out members that can make no pair any more.
+    """Prune members that can make no pair any more.
 
     Args:
-        numbers: int64 array of shape (left,): the members that are left; gets those that stay, in their order.
-        cursors: Where the hashes of each begin that are left; gets those of the members that stay.
-        ends: Where they end; the same.
-        counts: int64 array of shape (members,), as are all others: how many hashes are looked at.
-        offered: How many of them are offered.
-        least_offered: How many of these a larger partner shares.
-        least_shared: How many a smaller partner shares.
-        is_larger: bool array: who may have one.
-        met: How many entries each has so far; becomes 0 of those that are left out.
-        met_offered: How many of them are offered; the same.
-        is_open: bool array of no member; gets those that stay.
+        numbers: The remaining members; int64 array of shape (remaining,); receives those that stay, in order.
+        cursors: Offset of each member's first remaining hash; receives those of the members that stay.
+        ends: End of each member's hashes; receives those of the members that stay.
+        counts: Number of hashes used; int64 array of shape (members,), like all the following.
+        offered: Number of offered hashes.
+        least_offered: Offered hashes that a larger partner shares, at least.
+        least_shared: Hashes that a smaller partner shares, at least.
+        is_larger: Whether the member may be the larger document; bool array.
+        met: Entries of each member so far; set to 0 for pruned members.
+        met_offered: Offered entries of each member so far; set to 0 for pruned members.
+        is_open: bool array, all false; set for the members that stay.
 
     Returns:
-        How many stay.
+        The number of members that stay.
     """
     count = 0
     for i in range(numbers.size):
@@ -191,23 +190,23 @@ def rarest(
     keys: Any, frequencies: Any, offered: Any, member_bits: int, found_by: Any, asks: Any, begins: Any, slots: Any,
     aside: Any, is_found_by: Any, is_asked: Any,
 ) -> None:  # fmt: skip
-    """Mark the entries that the prefix filter lets through: of each member the first by frequency, equal ones by hash.
+    """Mark the entries that the prefix filter keeps: the first entries of each member by frequency, ties by hash.
 
     Args:
-        keys: uint64 array, ascending: entries as `meeting` writes them.
-        frequencies: int32 array of this shape: how many members have each hash.
-        offered: bool array of this shape.
-        member_bits: How many bits are a member's number.
-        found_by: int64 array of shape (members,): by how many of the offered entries each is found.
-        asks: The same: of how many entries each asks.
-        begins: int64 array of this shape: how many entries those before each have, which is written on.
-        slots: Array of whole numbers, of as many as there are entries, which is written on.
-        aside: uint64 array of as many as one member has at most, which is written on.
-        is_found_by: bool array of this shape; gets which entries members are found by.
-        is_asked: The same: of which they ask.
+        keys: Entries as written by `meeting`; ascending uint64 array.
+        frequencies: Number of members with each hash; int32 array of the same shape.
+        offered: Whether each entry is offered; bool array of the same shape.
+        member_bits: Bits of a member number.
+        found_by: Length of each member's index prefix, in offered entries; int64 array of shape (members,).
+        asks: Length of each member's probe prefix; int64 array of shape (members,).
+        begins: Number of entries of all members before each one; int64 array of shape (members,); overwritten.
+        slots: Integer array of as many numbers as there are entries; scratch space.
+        aside: uint64 array of the largest number of entries of a member; scratch space.
+        is_found_by: bool array of the shape of `keys`; receives the index prefixes.
+        is_asked: bool array of the shape of `keys`; receives the probe prefixes.
     """
     of_members = (uint64(1) << uint64(member_bits)) - uint64(1)
-    # Where each begins is moved on to where it ends, which is where the next one begins.
+    # Each offset in `begins` advances to the end of its member, which is the offset of the next.
     for i in range(keys.size):
         member = int64(get(keys, i) & of_members)
         slots[begins[member]] = i
@@ -232,7 +231,7 @@ def rarest(
 
 @loop
 def _part_shift(parts: Any) -> Any:
-    """Return by how much to shift an entry, whose lead is gone, to get its part."""
+    """Return the right shift that leaves an entry's part number, after its shared leading bits are shifted out."""
     bits = 0
     while (1 << bits) < parts.size - 1:
         bits += 1

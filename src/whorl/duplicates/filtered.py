@@ -1,4 +1,4 @@
-"""A collection without its duplicates, or with what was found beside each row: files in, the same files out."""
+"""Rewriter of the input files: the same files without their duplicates, or with cluster columns added to each row."""
 
 from __future__ import annotations
 
@@ -22,21 +22,24 @@ from whorl.ingest.rows.columns import UnreadRowsError
 from whorl.ingest.rows.formats import format_of
 from whorl.ingest.rows.row import Added, Format, Row
 
-#: The columns that are added to rows: the id of the document of its cluster that is kept (null if it is in none),
-#: whether it is kept, and its Jaccard similarity to the one that is.
+#: Columns added to rows: the id of the kept document of the row's cluster (null outside clusters), whether the row is
+#: kept, and its Jaccard similarity to the kept document.
 ADDED = {"cluster": str, "is_principal": bool, "similarity": float}
-#: What Hugging Face's library writes beside a data set, and what of it no longer holds for a part of the rows.
+#: The same columns for a row outside clusters.
+_UNIQUE = {"cluster": None, "is_principal": True, "similarity": None}
+#: Metadata files that Hugging Face's library writes next to a data set, and their keys that are wrong for a part of the
+#: rows.
 _NOTES = ("state.json", "dataset_info.json", "dataset_dict.json")
 _OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "download_checksums")
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What is known of the documents that are in a cluster.
+    """Results for the documents in clusters.
 
     Args:
-        superfluous: Ids of those that are not kept.
-        found: The columns that are added, by ids, where these are wanted.
+        superfluous: Ids of the documents to remove.
+        found: Values of the added columns by id, if these are wanted.
     """
 
     superfluous: set[str] = field(default_factory=set)
@@ -44,10 +47,10 @@ class Decided:
 
 
 def decided(clusters: Iterable[Cluster], *, with_columns: bool) -> Decided:
-    """Return what clusters say of their members.
+    """Return the results for the members of clusters.
 
     Args:
-        clusters: Complete ones, each compared with the member that is kept.
+        clusters: Complete clusters, each compared with the member to keep.
         with_columns: Whether columns are added to rows.
     """
     told = Decided()
@@ -63,10 +66,10 @@ def decided(clusters: Iterable[Cluster], *, with_columns: bool) -> Decided:
 
 
 def require_room(reading: Reading, target: Path) -> None:
-    """Raise where a collection cannot be written to a folder, before hours of work.
+    """Raise if the files cannot be written to a folder, to fail before hours of work.
 
     Raises:
-        ParameterError: The folder is not empty or cannot be made, or two files would be one in it.
+        ParameterError: The folder is not empty or cannot be created, or two files would have the same path in it.
     """
     partial = _partial(target)
     try:
@@ -88,27 +91,27 @@ def require_room(reading: Reading, target: Path) -> None:
 
 
 def require_columns(reading: Reading) -> None:
-    """Raise where a file has no rows that columns could be added to.
+    """Raise if a file has no rows that can take further columns.
 
     Raises:
-        ParameterError: It is a text, or a web archive.
+        ParameterError: The file is a text, or a web archive.
     """
     for place in reading.places:
         try:
             with place.file.open("rb") as opened:
                 form = _format_of(place, opened, reading)
         except (OSError, DocumentError):
-            # That it cannot be read is told where it is read.
+            # The reader reports files that cannot be read.
             continue
         if form is None or not form.takes_columns:
             raise ParameterError(f"{place.file} has no rows that columns could be added to; leave it out")
 
 
 def require_texts(reading: Reading) -> None:
-    """Raise where a file has no texts that pieces could be taken out of.
+    """Raise if a file has no text that can be cut.
 
     Raises:
-        ParameterError: It is a web archive, or a file whose text is made of something else, as of PDF.
+        ParameterError: The file is a web archive, or its text is extracted from another format, as for PDF.
     """
     for place in reading.places:
         try:
@@ -126,17 +129,17 @@ def _format_of(place: Place, opened: IO[bytes], reading: Reading) -> Format | No
 
 
 def write_filtered(reading: Reading, told: Decided, target: Path, *, with_columns: bool = False) -> tuple[int, int]:
-    """Write files anew, and return how many of their documents were written, of how many.
+    """Rewrite files, and return the number of documents written and the number read.
 
     Args:
-        reading: What was read. Files that could not be read are not written, broken rows neither; of texts whose
-            paragraphs or lines were compared, those that are superfluous are left out.
-        told: What is known of the documents.
-        target: The folder, which is in its place once it is complete.
-        with_columns: Whether all rows are written, with the columns of ADDED; else those that are not superfluous.
+        reading: Reader of the files. Unreadable files and broken rows are left out; if paragraphs, lines or passages
+            were compared, the superfluous ones are cut out of the texts.
+        told: Results for the documents.
+        target: Output folder, moved to its place once it is complete.
+        with_columns: Whether all rows are written, with the columns of ADDED; otherwise superfluous rows are left out.
 
     Raises:
-        ParameterError: It cannot be written.
+        ParameterError: The folder cannot be written.
     """
     writing = _Writing(reading, told, with_columns=with_columns)
     partial = _partial(target)
@@ -144,10 +147,12 @@ def write_filtered(reading: Reading, told: Decided, target: Path, *, with_column
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         for place in reading.places:
+            if place.file.as_posix() in reading.without_texts:
+                continue
             try:
                 writing.write(place, partial / place.inside)
             except UnreadRowsError:
-                # Told when it was read; what came before is written.
+                # The reader reported the error; the rows before it are written.
                 continue
         _write_notes(reading.places, partial, with_columns=with_columns)
         if target.exists():
@@ -159,7 +164,7 @@ def write_filtered(reading: Reading, told: Decided, target: Path, *, with_column
 
 
 class _Writing:
-    """Files that are written anew, and how many of their documents were read and written so far."""
+    """Writer of the output files, with counts of the documents read and written."""
 
     def __init__(self, reading: Reading, told: Decided, *, with_columns: bool) -> None:
         self._reading, self._told, self._with_columns = reading, told, with_columns
@@ -173,10 +178,10 @@ class _Writing:
             self._added = {reading.columns.text: str}
 
     def write(self, place: Place, target: Path) -> None:
-        """Write a file; a text of which nothing is left is not written.
+        """Write a file; skip a text file without any remaining text.
 
         Raises:
-            UnreadRowsError: It cannot be read, or not to its end.
+            UnreadRowsError: The file cannot be read, or not to its end.
         """
         file = place.file.as_posix()
 
@@ -199,7 +204,7 @@ class _Writing:
                     form.rewrite(opened, out, self._reading.columns, decide, self._added)
 
     def _left(self, raw: bytes, file: str) -> bytes | None:
-        """Return what stays of a file that is one document, None for nothing."""
+        """Return the remaining bytes of a file that is a single document, None if nothing is left."""
         self.read += 1
         if file in self._told.superfluous:
             return None
@@ -208,19 +213,19 @@ class _Writing:
             left = self._without_pieces(text, file)
             if left is None:
                 return None
-            # What nothing is taken from stays as it is, in whatever encoding.
+            # An unchanged text keeps its bytes, whatever their encoding.
             raw = raw if left == text else left.encode()
         self.written += 1
         return raw
 
     def _without_pieces(self, text: str, document_id: str) -> str | None:
-        """Return a text without what is superfluous of it, None where nothing is left."""
+        """Return a text without its superfluous pieces, None if nothing is left."""
         if self._reading.level is Level.PASSAGE:
             return without_ranges(text, self._passages.get(document_id, ()))
         return without(text, document_id, self._told.superfluous, self._reading.level)
 
     def _values(self, row: Row, file: str) -> Mapping[str, object] | None:
-        """Return what stands in the added columns of a row, None where it is left out."""
+        """Return the values of the added columns of a row, None to leave the row out."""
         columns = self._reading.columns
         try:
             if isinstance(row.values, DocumentError):
@@ -230,14 +235,17 @@ class _Writing:
             return None
         if self._takes_pieces:
             text = self._without_pieces(document.text, document.id)
-            return None if text is None else {columns.text: text}
+            if text is None:
+                return None
+            # A row without superfluous pieces stays unchanged.
+            return {} if text == document.text else {columns.text: text}
         if not self._with_columns:
             return None if document.id in self._told.superfluous else {}
-        return self._told.found.get(document.id, {"is_principal": True})
+        return self._told.found.get(document.id, _UNIQUE)
 
 
 def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -> None:
-    """Write what Hugging Face's library wants beside a data set."""
+    """Write the metadata files that Hugging Face's library needs next to a data set."""
     seen: set[Path] = set()
     for place in places:
         if not isinstance(place.file, Path):
@@ -248,14 +256,14 @@ def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -
                 continue
             seen.add(folder)
             names = {each.name for each in folder.iterdir()}
-            # Others of these names are documents, and written like all of them.
+            # Other files with these names are documents, and rewritten like the others.
             for name in (names - without_notes(names)).intersection(_NOTES):
                 if note := _note_in(folder / name):
                     (target / inside / name).write_text(_noted(note, with_columns=with_columns), "utf-8")
 
 
 def _note_in(file: Path) -> dict[str, object]:
-    """Return what a note says, nothing where it is damaged: the rows are worth more."""
+    """Return the content of a metadata file, empty if it is damaged: the rows matter more."""
     try:
         note = json.loads(file.read_text("utf-8"))
     except ValueError:
@@ -269,7 +277,7 @@ def _noted(note: dict[str, object], *, with_columns: bool) -> str:
     if with_columns:
         kept.pop("features", None)
     if "_fingerprint" in kept:
-        # What its library has cached for all rows is not to be taken for what these give.
+        # Change the fingerprint, so that the library does not take its cache of all rows for these.
         kept["_fingerprint"] = hashlib.blake2b(f"filtered {kept['_fingerprint']}".encode(), digest_size=8).hexdigest()
     return json.dumps(kept, indent=2)
 

@@ -1,4 +1,4 @@
-"""All near-duplicates of a store, or of documents in none: their sketches are gathered, then pairs found among them."""
+"""Runs of the search for near-duplicates, over a store or over other documents: load the sketches, then find pairs."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.model import Document
 from whorl.planning.fields import value_named
 
-#: Of documents that are in no store whole sets of hashes are kept, up to so many shingles: those are compared exactly.
+#: Sketch scheme of documents outside a store: complete up to this number of shingles, so that these compare exactly.
 FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
-#: Documents that are compared while somebody waits; more of them are the command line's work.
+#: Largest number of documents compared within a request; larger stores need the command line.
 MOST_DOCUMENTS = 200_000
 #: Texts fetched from a store in one request.
 _TEXTS_AT_ONCE = 50
-#: Fields that are named where one is missing, at most.
+#: Largest number of field names listed in an error message.
 _SHOWN = 20
 
 Progress = Callable[[str, int], None]
@@ -65,34 +65,35 @@ def duplicates_among(
     on_repeated: Callable[[str], None] = lambda document_id: None,
     progress: Progress = lambda doing, count: None,
 ) -> Iterator[Duplicates]:
-    """Find the near-duplicates among documents that need be in no store.
+    """Find the near-duplicates among documents outside any store.
 
     Args:
-        documents: Read as they are needed; of several with one id the last counts.
-        question: What is to be found.
-        scheme: What words and shingles are.
-        reference: Documents that the others are compared with, and that are not compared with one another: to what is
-            found they came before, as those of an earlier run with the same folder. Not beside a folder.
-        folder: Where what is learned of them stays, so that another run goes on from there: a run that was stopped is
-            completed, and further documents are compared with all that came before. None for a temporary one.
-        dates: Seconds since 1970 when a document was made or changed, None where nobody knows.
-        date_column: The property that has these dates, where one has.
-        keep: What decides which document of a cluster is kept; its column is a property.
-        within: A property that has to be the same in documents that are compared; those that lack it are, too.
-        kind: What the documents are called, which a folder keeps to: "paragraph", where they are pieces of others.
-        common: What is common in the documents, and is told apart or ignored. It changes with every document that
-            comes: of a folder what was read counts then, and all pairs are found anew where it is ignored.
-        links_suffice: Whether only clusters are wanted: not all pairs of documents that hang together are looked for.
-        workers: Processes that read and make sketches, and threads that compare them; what is found is the same. With a
-            folder one process reads.
-        texts: Gives texts again, of documents that have theirs at hand: what versions add and lose is told in words.
-        on_repeated: Called with an id that comes again in this run.
-        progress: Called with what is being done, and how much of it is.
+        documents: Documents, read lazily; the last one of each id counts.
+        question: Options of the search.
+        scheme: Scheme of words and shingles.
+        reference: Documents that the others are compared with, and that are not compared with each other; the result
+            treats them like documents of an earlier run with the same folder. Not together with a folder.
+        folder: Folder of the persistent sketch store, from which a later run continues: it completes an interrupted
+            run, and compares further documents with all earlier ones. None for a temporary store.
+        dates: Returns a document's time of creation or change in seconds since 1970, None if unknown.
+        date_column: The property with that time, if documents have one.
+        keep: Retention policy for clusters; its column is a property.
+        within: A property that compared documents must have in common; documents without it are compared with each
+            other.
+        kind: Name of the compared units, fixed for a folder: "paragraph", for instance, if they are parts of documents.
+        common: Options of boilerplate. Common text changes with every document: in a folder all documents read so far
+            count, and if common text is ignored, all pairs are found again.
+        links_suffice: Whether clusters alone are needed, so that pairs within connected components may be skipped.
+        workers: Processes for reading and sketching, and threads for comparing; the result does not depend on it. With
+            a folder a single process reads.
+        texts: Returns the texts of the documents that still have one, to show in words what versions add and lose.
+        on_repeated: Called with each id that comes again in this run.
+        progress: Called with the current activity and its count.
 
     Raises:
         StoreError: The folder cannot be used.
-        ParameterError: The folder is of something else, or there is a reference beside it; or boilerplate is named
-            beside parts within which documents are compared.
+        ParameterError: The folder belongs to another origin, or comes together with a reference; or boilerplate comes
+            together with `within`.
     """
     if within and common and common.boilerplate:
         raise ParameterError(
@@ -131,7 +132,7 @@ def duplicates_among(
 def origin_of_files(
     scheme: Scheme, keep: Keep, *, kind: str = "document", within: str | None = None, date_column: str | None = None
 ) -> str:
-    """Return what to call documents of files, of which one state holds one sort only; arguments as of the above."""
+    """Return the origin that a sketch store records for documents of files; arguments as in `duplicates_among`."""
     return (
         f"files, under {scheme.name}"
         + (f", by {kind}s" if kind != "document" else "")
@@ -155,25 +156,24 @@ def duplicates_in(
     links_suffice: bool = False,
     progress: Progress = lambda doing, count: None,
 ) -> Iterator[Duplicates]:
-    """Find the near-duplicates in a store, from the sketches that it keeps, and its texts where these leave a doubt.
+    """Find the near-duplicates in a store, from its sketches, and from its texts if these leave a pair undecided.
 
     Args:
-        engine: Where the documents are.
-        question: What is to be found.
-        origin: What to call the store.
-        folder: As in `duplicates_among`; what is gone from the store is forgotten.
+        engine: Engine of the store.
+        question: Options of the search.
+        origin: Name of the store.
+        folder: As in `duplicates_among`; documents deleted from the store are deleted from the folder, too.
         names: Maps field names to those in the store, as in a query.
-        date_field: The field of the dates of documents, as a query names it; None where dates are of no account.
-        keep: What decides which document of a cluster is kept; its column is a field, as a query names it.
-        common: As in `duplicates_among`; all texts of the store are then read, with a folder those that it does not
-            know yet.
-        links_suffice: Whether only clusters are wanted: of a crowd that is all alike not all pairs are looked for.
+        date_field: Field with the dates of documents, named as in a query; None if dates do not matter.
+        keep: Retention policy for clusters; its column is a field, named as in a query.
+        common: As in `duplicates_among`; all texts of the store are then read, or with a folder those new to it.
+        links_suffice: Whether clusters alone are needed: a block of near-copies then needs only its spanning pairs.
         progress: As in `duplicates_among`.
 
     Raises:
-        NoSketchesError: The documents of the store have none.
+        NoSketchesError: The documents of the store have no sketches.
         StoreError: The folder cannot be used.
-        ParameterError: The folder is of something else, or the store has no such field.
+        ParameterError: The folder belongs to another origin, or the store lacks a field.
     """
     scheme = engine.sketch_scheme if common is None else FILES_SCHEME
     if scheme is None and engine.count():
@@ -197,7 +197,7 @@ def duplicates_in(
             return {document_id: each.hashes for document_id, each in zip(texts, found, strict=True)}
 
         def properties(ids: Sequence[str]) -> Mapping[str, tuple[float | None, float | None]]:
-            # Asked of the members of clusters alone, and as they are now.
+            # Read for the members of clusters only, and with their current values.
             return {
                 document_id: (
                     keep.worth(value_named(keep.column, names or {}, each.properties)) if keep.column else None,
@@ -225,14 +225,14 @@ def duplicates_in(
 
 
 def require_few(engine: Engine, where: str) -> int:
-    """Return how many documents a store has, if they can be compared while somebody waits.
+    """Return the number of documents of a store, if they are few enough to be compared within a request.
 
     Args:
-        engine: The store.
-        where: They are compared, for the message: "over HTTP".
+        engine: Engine of the store.
+        where: Kind of request, for the message: "over HTTP".
 
     Raises:
-        ParameterError: They are more than MOST_DOCUMENTS.
+        ParameterError: There are more than MOST_DOCUMENTS documents.
     """
     count = engine.count()
     if count > MOST_DOCUMENTS:
@@ -244,7 +244,7 @@ def require_few(engine: Engine, where: str) -> int:
 
 
 def _sketches_of(portion: Scanned, archive: Gathered) -> tuple[list[Entry], int]:
-    """Return what an archive does not know yet of documents by their sketches, and how many have none."""
+    """Return the entries that are new to an archive, from stored sketches, and the number of documents without one."""
     entries = [
         Entry(document_id, sketch_digest(sketch), sketch, name)
         for document_id, name, sketch in portion.documents
@@ -255,7 +255,7 @@ def _sketches_of(portion: Scanned, archive: Gathered) -> tuple[list[Entry], int]
 
 
 def _texts_of(portion: Scanned, archive: Gathered, engine: Engine) -> tuple[list[Entry], int]:
-    """Return what an archive does not know yet of documents by their whole texts, and how many have none."""
+    """Return the entries that are new to an archive, from whole texts, and the number of documents without a text."""
     names = {document_id: name for document_id, name, _ in portion.documents}
     digests = {each: digest.encode() for each, digest in engine.digests(list(names), of_texts=True).items()}
     known = [(each, digests[each], name, None, None) for each, name in names.items() if each in digests]
@@ -266,7 +266,7 @@ def _texts_of(portion: Scanned, archive: Gathered, engine: Engine) -> tuple[list
 
 
 def _read_whole(engine: Engine, ids: Sequence[str]) -> dict[str, Sketch]:
-    """Return all hashes of the texts of documents, of those that have one."""
+    """Return sketches of the whole texts of documents, for the documents that have a text."""
     found: dict[str, Sketch] = {}
     for some in batches(ids, _TEXTS_AT_ONCE):
         require_time()
@@ -277,7 +277,7 @@ def _read_whole(engine: Engine, ids: Sequence[str]) -> dict[str, Sketch]:
 
 
 def texts_of(engine: Engine) -> ReadTexts:
-    """Return what reads the texts of a store's documents; none where they are not in it."""
+    """Return a reader for the texts of a store's documents; it returns none if the store does not keep texts."""
 
     def read(ids: Sequence[str]) -> Mapping[str, str]:
         try:
@@ -289,13 +289,13 @@ def texts_of(engine: Engine) -> ReadTexts:
 
 
 def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[str, str], origin: str) -> None:
-    """Raise unless a store has some fields, before hours of work.
+    """Raise unless a store has the given fields, to fail before hours of work.
 
     Args:
-        engine: Where the documents are.
+        engine: Engine of the store.
         names: Maps field names to those in the store.
-        sought: What each field is looked at for: a date or a number.
-        origin: What to call the store.
+        sought: Kind of value needed from each field: a date or a number.
+        origin: Name of the store.
     """
     if not sought or not engine.count():
         return
@@ -312,7 +312,7 @@ def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[st
 def _archive(opened: ExitStack, folder: Path | None, origin: str, scheme: SketchScheme) -> Gathered:
     if folder is not None:
         return opened.enter_context(Archive(folder, origin, scheme))
-    # What is mapped may not be deleted everywhere before the process ends.
+    # Some systems cannot delete a mapped file before the process ends.
     temporary = tempfile.TemporaryDirectory(prefix="whorl-duplicates-", ignore_cleanup_errors=True)
     return opened.enter_context(Scratch(Path(opened.enter_context(temporary)), scheme))
 
@@ -325,15 +325,15 @@ def gather(
     on_repeated: Callable[[str], None],
     progress: Progress,
 ) -> None:
-    """Take documents for one run.
+    """Load documents into a temporary sketch store.
 
     Args:
-        scratch: Where they go.
-        documents: Read as they are needed.
-        sketching: What is made of them.
-        workers: Processes that read and make it.
-        on_repeated: Called with an id that comes again.
-        progress: Called with what is being done, and how much of it is.
+        scratch: The sketch store.
+        documents: Documents, read lazily.
+        sketching: Sketching method.
+        workers: Processes for reading and sketching.
+        on_repeated: Called with each id that comes again.
+        progress: Called with the current activity and its count.
     """
     method = start_method(documents) if workers > 1 else ""
     if method:
@@ -356,7 +356,7 @@ def _keep(
     on_repeated: Callable[[str], None],
     progress: Progress,
 ) -> None:
-    """Put documents into an archive, except those that are in it unchanged."""
+    """Put documents into a persistent sketch store, except unchanged ones."""
     ahead: Counter[str] = Counter()
     digests_ahead: deque[list[bytes]] = deque()
     is_empty = not archive.count()
@@ -367,7 +367,7 @@ def _keep(
             digests = [_digest(each, sketching) for each in some]
             same: dict[str, bool] = {}
             if not is_empty:
-                # What came before in this run and is still to be put is not known by what the archive has under its id.
+                # The archive does not know yet the documents of this run that are still to be put, so skip their ids.
                 same = archive.unchanged(
                     [
                         (each.id, digest, each.name, *sketching.valued(each))
@@ -434,11 +434,11 @@ def _found(
     firsts = first_of_equals(archived.keys, archived.sketches.sizes)
     known, is_known = archive.pairs(archived), archived.is_paired
     if read is None:
-        # Of those that were not to be compared with one another pairs are wanted all the same, as of an equal new one.
+        # Documents that were not compared with each other still need their pairs if they equal a new document.
         is_known = np.bincount(firsts, ~is_known, minlength=firsts.size)[firsts] == 0
     rest = None if common is None else rest_of(archived.sketches, firsts, common, scheme)
     if common is not None and common.is_ignored and isinstance(archive, Archive):
-        # What is common now is not what was, so no pair is what it was.
+        # Common text has changed since the last run, so its pairs no longer hold.
         known, is_known = Pairs.together([]), np.zeros_like(is_known)
     pairs = find_pairs(
         rest.sketches if rest and rest.question.is_ignored else archived.sketches,

@@ -1,4 +1,4 @@
-"""Which document of a cluster is kept: by its place, its length, its date, or any property that it has."""
+"""Retention policy: the choice of the document of a cluster to keep, by position, length, date or any property."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from datetime import UTC, datetime
 from whorl.errors import ParameterError
 from whorl.planning.dates import DateError, read_date
 
-#: What a choice goes by, and whether it needs a column, may have one (of files the date of their last change does), or
-#: has none.
+#: Policies, and whether each must, may or cannot have a column; files without a date column use their time of change.
 _COLUMNS = {"first": "none", "longest": "none", "newest": "may", "oldest": "may", "largest": "must", "smallest": "must"}
 _DATES, _DESCENDING = ("newest", "oldest"), ("oldest", "smallest")
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Which one is kept; of several alike the first.
+    """Retention policy; ties go to the first document.
 
     Args:
         by: "first", "longest" (with most distinct shingles), "newest", "oldest", "largest" or "smallest".
-        column: The column, or property, of the date or the number; "" for none.
+        column: Column, or property, of the date or number; "" for none.
 
     Raises:
-        ParameterError: There is no such choice, or it goes with a column, or without one.
+        ParameterError: The policy is unknown, lacks its column, or takes none.
     """
 
     by: str
@@ -41,10 +40,10 @@ class Keep:
 
     @classmethod
     def named(cls, words: str) -> Keep:
-        """Return a choice as people type it: `first`, `newest:modified`, `largest:quality`.
+        """Return a policy as users type it: `first`, `newest:modified`, `largest:quality`.
 
         Raises:
-            ParameterError: There is no such choice.
+            ParameterError: The policy is unknown.
         """
         by, _, column = words.partition(":")
         return cls(by, column)
@@ -54,34 +53,34 @@ class Keep:
 
     @property
     def is_by_value(self) -> bool:
-        """Whether a date or a number decides, of a column or another one."""
+        """Whether a date or a number decides, with or without a column."""
         return _COLUMNS[self.by] != "none"
 
     @property
     def is_by_date(self) -> bool:
-        """Whether it is a date that decides."""
+        """Whether a date decides."""
         return self.by in _DATES
 
     @property
     def sought(self) -> str:
-        """What is looked for in the column: a date or a number."""
+        """Kind of value needed from the column: a date or a number."""
         return "date" if self.is_by_date else "number"
 
     def worth(self, value: object) -> float | None:
-        """Return what a document with this date or number is worth, the larger the better; None if it is neither.
+        """Return the rank of a document with this date or number, the larger the better; None if the value is neither.
 
         Args:
-            value: As it stands in the column, or seconds since 1970; of several values the first counts.
+            value: Value of the column, or seconds since 1970; the first counts if there are several.
         """
         number = seconds_of(value) if self.is_by_date else _number(value)
         return -number if number is not None and self.by in _DESCENDING else number
 
 
 def seconds_of(value: object) -> float | None:
-    """Return the moment of a field's value, or of the first of several, in seconds since 1970; None if it is none.
+    """Return a field's value, or the first of several, in seconds since 1970; None if it is no date.
 
     Args:
-        value: A date as queries write it, or a number of seconds; in a list or tuple or alone.
+        value: A date as queries write it, or a number of seconds, alone or in a list or tuple.
     """
     first = value[0] if isinstance(value, list | tuple) and value else value
     if not isinstance(first, str):

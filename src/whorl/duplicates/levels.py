@@ -1,8 +1,8 @@
-"""Texts cut into what is compared: whole documents, paragraphs or lines; or passages, wherever they stand in them.
+"""Granularity of the comparison: whole documents, paragraphs or lines; or passages, wherever they occur in documents.
 
-A piece goes by its document's id, `#` and its number in it, from 1 on: `report#3` is the third paragraph of `report`.
-Pieces without a word are left out, and counted all the same, so that a number tells which one it is.
-A passage goes by the characters that it has there: `report#120-480`.
+A piece has the id of its document, `#` and its number from 1: `report#3` is the third paragraph of `report`. Pieces
+without a word are left out but counted, so that the number identifies the paragraph in the text.
+A passage has its character range instead: `report#120-480`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from whorl.model import Document, documents_of
 
 
 class Level(StrEnum):
-    """What is compared."""
+    """Granularity of the comparison."""
 
     DOCUMENT = "document"
     PARAGRAPH = "paragraph"
@@ -24,17 +24,20 @@ class Level(StrEnum):
     PASSAGE = "passage"
 
 
-#: What stands between pieces: a paragraph ends where a line is empty.
+#: Separators of pieces: a paragraph ends at an empty line.
 _BETWEEN = {
     Level.PARAGRAPH: re.compile(r"\r?\n(?:[^\S\r\n]*\r?\n)+"),
     Level.LINE: re.compile(r"\r?\n"),
 }
-#: Blanks and punctuation, in which there is no word.
+#: White space and punctuation.
 _NO_WORD = re.compile(r"[\s!-/:-@\[-`{-~\u2010-\u205e\u3001-\u301f]*")
+#: White space within a line, and the same with the following line break.
+_BLANKS, _EMPTY_LINE = re.compile(r"[^\S\r\n]*"), re.compile(r"[^\S\r\n]*(?:\r\n|[\r\n])?")
+_TWO_LETTERS = re.compile(r"\w\w")
 
 
 def pieces(text: str, level: Level) -> list[tuple[int, int, int]]:
-    r"""Return where the pieces of a text begin, where they end, and where what stands behind them ends.
+    r"""Return the start and end of each piece of a text, and the end of the separator after it.
 
     >>> pieces("one\n\ntwo\nthree\n", Level.PARAGRAPH)
     [(0, 3, 5), (5, 15, 15)]
@@ -52,7 +55,7 @@ def pieces_of(document: Document, level: Level) -> list[Document]:
     """Return the pieces of a document as documents, each with its name and its properties.
 
     Raises:
-        DocumentError: Its id is too long for pieces to have others.
+        DocumentError: The document's id is too long for the longer ids of its pieces.
     """
     if level not in _BETWEEN:
         return [document]
@@ -75,13 +78,13 @@ def piece_id(document_id: str, number: int) -> str:
 
 
 def without(text: str, document_id: str, superfluous: Collection[str], level: Level) -> str | None:
-    """Return a text without some of its pieces; None if nothing but blanks is left of one that had more.
+    """Return a text without some of its pieces; None if only white space is left of a text that had more.
 
     Args:
-        text: Of the document.
-        document_id: By which its pieces are known.
-        superfluous: Ids of pieces.
-        level: What they are.
+        text: Text of the document.
+        document_id: Id of the document, prefix of the ids of its pieces.
+        superfluous: Ids of the pieces to remove.
+        level: Granularity of the pieces.
     """
     kept = [
         text[begin:after]
@@ -95,12 +98,12 @@ def without(text: str, document_id: str, superfluous: Collection[str], level: Le
 
 
 def passage_id(document_id: str, begin: int, end: int) -> str:
-    """Return the id of the passage that a document has in a half-open range of its characters."""
+    """Return the id of the passage in a half-open character range of a document."""
     return f"{document_id}#{begin}-{end}"
 
 
 def by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
-    """Return the ranges of passages of each document, by their ids, in the order of its text."""
+    """Return the character ranges of passages by document id, in the order of the text."""
     found: dict[str, list[tuple[int, int]]] = {}
     for each in passages:
         document_id, _, told = each.rpartition("#")
@@ -112,19 +115,33 @@ def by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
 
 
 def without_ranges(text: str, ranges: Sequence[tuple[int, int]]) -> str | None:
-    r"""Return a text without some ranges and the punctuation and blanks behind each; None if no more than such is left.
+    r"""Return a text without some ranges of its characters; None if no word is left.
+
+    Everything else stays, except white space: blanks after a cut are removed if white space or nothing precedes the
+    cut, and so is the following line break at the beginning of a line. A blank separates words that a cut would join.
 
     Args:
-        text: Of the document.
-        ranges: Half-open ranges of characters, in the order of the text.
+        text: Text of the document.
+        ranges: Half-open ranges of characters, in the order of the text; they may overlap.
 
-    >>> without_ranges("one two. Three\nfour", [(4, 7)])
-    'one Three\nfour'
+    >>> without_ranges("one two three, four\n$five", [(4, 7), (15, 19)])
+    'one three, \n$five'
     """
-    kept, at = [], 0
+    left, at = "", 0
     for begin, end in ranges:
-        kept.append(text[at : max(at, begin)])
-        behind = _NO_WORD.match(text, max(at, end))
-        at = behind.end() if behind else end
-    left = "".join([*kept, text[at:]])
+        if end <= at:
+            continue
+        left += text[at : max(at, begin)]
+        at = _behind(left, text, end)
+        if _TWO_LETTERS.match(left[-1:] + text[at : at + 1]):
+            left += " "
+    left += text[at:]
     return None if ranges and _NO_WORD.fullmatch(left) else left
+
+
+def _behind(left: str, text: str, end: int) -> int:
+    """Return the end of the white space to remove after a cut, given the text that stays before it."""
+    if left and not left[-1].isspace():
+        return end
+    space = (_BLANKS if left and left[-1] not in "\r\n" else _EMPTY_LINE).match(text, end)
+    return space.end() if space else end

@@ -1,4 +1,4 @@
-"""Clusters written into the documents of a store, so that its searches can show one of each."""
+"""Cluster labels: writes clusters into the documents of a store, so that searches can show one hit per cluster."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from dataclasses import dataclass
 from whorl.arrays import batches
 from whorl.context import require_time
 from whorl.duplicates.result import Cluster
+from whorl.engine.lag import require_current_index
 from whorl.engine.protocol import Engine, Mark
 
-#: Documents changed between two words of progress.
+#: Documents written between two progress reports.
 _AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """What a run did.
+    """Summary of a run.
 
     Args:
-        clusters: Clusters that there are.
-        documents: Documents in them.
-        written: Those that did not say so yet, or said something else.
-        cleared: Documents that said they were in one, and are in none.
-        left: Documents that somebody changed or deleted meanwhile: they are as they were, until the next run.
+        clusters: Number of clusters.
+        documents: Number of documents in clusters.
+        written: Documents whose label was missing or has changed.
+        cleared: Documents whose label was removed, since they are in no cluster any more.
+        left: Documents that were changed or deleted during the run; they keep their state until the next run.
     """
 
     clusters: int
@@ -36,20 +37,21 @@ class Marked:
 def write_ids(
     engine: Engine, clusters: Iterable[Cluster], progress: Callable[[int], None] = lambda count: None
 ) -> Marked:
-    """Write into each document of a store which cluster it is in, and whether it is the principal.
+    """Write cluster labels into the documents of a store: the cluster's id, and whether the document is its principal.
 
-    Only what is not there already is changed, so a run that was stopped is completed by another one, and a run after
-    changes puts right what they made of the clusters. A document that somebody changes meanwhile is left to the next.
+    Only missing or changed labels are written, so another run completes an interrupted one and adapts the labels to
+    later changes. A document that changes during the run is left to the next run.
 
     Args:
-        engine: The store that the clusters were found in.
-        clusters: All of them, complete ones, so that each document is a duplicate of the one that stands for it.
-        progress: Called with how many documents were changed so far.
+        engine: Engine of the store in which the clusters were found.
+        clusters: All clusters, complete ones, so that each document is a duplicate of its principal.
+        progress: Called with the number of documents changed so far.
 
     Raises:
-        SchemaError: The store cannot hold them; nothing has been changed.
+        SchemaError: The store has no fields for labels; nothing was changed.
     """
     engine.marks.prepare()
+    require_current_index(engine, "what the store says of its clusters")
     wanted: dict[str, Mark] = {}
     count = 0
     for count, cluster in enumerate(clusters, start=1):  # noqa: B007 - the last one is told

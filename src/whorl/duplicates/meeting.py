@@ -1,12 +1,11 @@
-"""Which hashes documents have in common: the entries that the prefix filter chooses from.
+"""Index of the hashes that several documents share, as input of the prefix filter.
 
-Hashes are looked at in stretches, from the smallest on, and those that several documents have are kept as entries.
-A document that has met others too rarely by then to make a pair, even if it shared all hashes that are left, is
-looked at no further, and its entries go: of most documents this settles it after a quarter of their hashes. Those that
-are left count a hash no less often than they share it, and all of them count it alike, so the prefix filter finds what
-it would find with all entries.
+Hashes are read in ranges, in ascending order, and a hash of several documents becomes one entry for each. Documents
+that could not reach the threshold even if all remaining hashes matched are pruned with their entries; most are, after a
+quarter of their hashes. A hash is never counted less often than the remaining documents share it, and all of them see
+the same count, so the prefix filter returns the same pairs as with all entries.
 
-Documents are looked at in the order of the file that their hashes are in, so that little of it has to be in memory.
+Documents are read in the order of the file of hashes, so that little of it must be in memory.
 """
 
 from __future__ import annotations
@@ -28,27 +27,26 @@ from whorl.duplicates.verify import is_fast
 Hashes = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
 
-#: Hashes that are looked at in one stretch, about; what bounds the memory.
+#: Approximate number of hashes read in one range; bounds the memory.
 AT_ONCE = 1 << 22
-#: Stretches at the least and at the most, of which each takes a look at all documents that are left, and how often
-#: those without hope are left out.
+#: Smallest and largest number of ranges (each range visits all remaining documents), and the number of prunings.
 _LEAST_STRETCHES, _MOST_STRETCHES, _PRUNINGS = 8, 32, 8
-#: Entries that are put in order together, as a power of two: they stay in the processor's cache.
+#: Entries sorted together, as a power of two: they fit into the processor's cache.
 _PART_BITS = 12
 _HEAD_BITS = 16
-#: Entries that one piece of memory has room for.
+#: Entries per memory block.
 _ROOM = 1 << 19
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Members:
-    """The documents that are compared at one level, smaller ones first, equal ones by their places.
+    """The documents compared at one level, ordered by size, then by index.
 
     Attributes:
-        places: Which ones they are; this and all others are arrays of shape (members,).
-        looked: What is looked at of them.
-        is_larger: Whether they are at home at this level, and so may be the larger document of a pair.
-        first: The first member that is large enough to be the smaller document of a pair with this one.
+        places: Indices of the documents; like all others an array of shape (members,).
+        looked: Numbers of hashes to use of each document.
+        is_larger: Whether this is the document's home level, so that it may be the larger document of a pair.
+        first: The first member large enough to be the smaller document of a pair with this one.
     """
 
     places: Numbers
@@ -59,12 +57,12 @@ class Members:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entries:
-    """Hashes that members have: arrays of shape (entries,).
+    """Hashes of members, one entry per hash and member: arrays of shape (entries,).
 
     Attributes:
-        keys: The hash and the member's number in one uint64, the hash in the upper bits; ascending.
-        frequency: How many members have the hash.
-        is_offered: Whether the member is found by it as the smaller document.
+        keys: Hash and member number in one uint64, the hash in the upper bits; ascending.
+        frequency: Number of members with the hash.
+        is_offered: Whether the hash may be in the member's index prefix, as the smaller document.
     """
 
     keys: Hashes
@@ -72,17 +70,17 @@ class Entries:
     is_offered: Bools
 
     def only(self, which: Bools) -> Entries:
-        """Return some of them."""
+        """Return the selected entries."""
         return Entries(self.keys[which], self.frequency[which], self.is_offered[which])
 
 
 class Met(NamedTuple):
-    """Entries of members that may make a pair.
+    """Entries of the members that may make a pair, with their numbers per member.
 
     Attributes:
-        entries: All of them.
-        counts: How many each member has; int64 array of shape (members,), as is the next.
-        offered: How many of those are offered.
+        entries: All entries.
+        counts: Entries of each member; int64 array of shape (members,).
+        offered: Offered entries of each member; int64 array of shape (members,).
     """
 
     entries: Entries
@@ -94,14 +92,14 @@ _NO_ENTRIES = Entries(np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0,
 
 
 def meeting(sketches: Sketches, members: Members, level: int, member_bits: int, workers: int) -> Met:
-    """Return the hashes by which a smaller document may meet a larger one, of members that may make a pair.
+    """Return the entries of all hashes that a smaller document offers and a larger one has, without pruned members.
 
     Args:
-        sketches: Of all documents.
-        members: Those that are compared.
-        level: At which they are.
-        member_bits: How many bits a member's number has.
-        workers: Threads, where the compiled loops do it.
+        sketches: Sketches of all documents.
+        members: The compared documents.
+        level: Level at which they are compared.
+        member_bits: Bits of a member number.
+        workers: Threads for the compiled loops.
     """
     total = int(members.looked.counted(members.is_larger).sum())
     stretches = min(_MOST_STRETCHES, max(_LEAST_STRETCHES, -(-total // AT_ONCE)))
@@ -122,19 +120,19 @@ def meeting(sketches: Sketches, members: Members, level: int, member_bits: int, 
 
 
 class _Sweep:
-    """What is left to be looked at of members, in the order of the file.
+    """Cursor over the remaining hashes of the members, in the order of the file.
 
     Args:
         sketches: As in `meeting`.
-        members: As there.
-        level: As there.
-        member_bits: As there.
-        workers: As there.
+        members: As in `meeting`.
+        level: As in `meeting`.
+        member_bits: As in `meeting`.
+        workers: As in `meeting`.
         fast: Whether to use the compiled loops.
 
     Attributes:
-        met: How many entries each member has so far; int64 array of shape (members,), as is the next.
-        met_offered: How many of them are offered.
+        met: Entries of each member so far; int64 array of shape (members,).
+        met_offered: Offered entries of each member so far; int64 array of shape (members,).
     """
 
     def __init__(
@@ -157,10 +155,10 @@ class _Sweep:
         self._bring_together()
 
     def _last_offered(self, starts: Numbers, numbers: Numbers) -> Hashes:
-        """Return the last of the hashes that each member offers: a hash is offered if it is no larger."""
+        """Return the largest hash that each member offers; a member offers all of its hashes up to that one."""
         looked, offered = self._members.looked, self._members.looked.offered
         if offered is looked.counts:
-            # All that is looked at is offered, so nobody has to read the file.
+            # All hashes are offered, so the file need not be read.
             return np.full(offered.size, np.uint64(0xFFFFFFFFFFFFFFFF))
         last = np.zeros(offered.size, np.uint64)
         numbers = numbers[offered[numbers] > 0]
@@ -170,14 +168,14 @@ class _Sweep:
         return last
 
     def upto(self, last: np.uint64) -> list[Entries]:
-        """Return the entries of hashes up to one that were not looked at yet."""
+        """Return the entries of the unread hashes up to a given one."""
         found = self._fast(last) if self._is_fast else [self._plain(last)]
         for each in found:
             self._count(each)
         return found
 
     def leave_out(self) -> Bools:
-        """Leave out members that can make no pair any more; return which stay, as bool array of shape (members,)."""
+        """Prune members that can make no pair any more; return a mask of the remaining ones, of shape (members,)."""
         members, at, looked = self._members, self._numbers, self._members.looked
         counts, is_open = self._counts, np.zeros(self.met.size, np.bool_)
         if self._is_fast:
@@ -200,7 +198,7 @@ class _Sweep:
         return is_open
 
     def _bring_together(self) -> None:
-        """Copy what is left into memory, once there is room for it: each stretch goes through all of the file."""
+        """Copy the remaining hashes into memory once they fit: each range passes over the whole file."""
         left, most = int((self._ends - self._cursors).sum()), self._sketches.together_at_most
         if self._is_fast and self._is_in_file and left <= most:
             self._hashes, begins = self._sketches.together(self._cursors, self._ends)
@@ -235,7 +233,7 @@ class _Sweep:
         ends = np.cumsum(counts.sum(axis=0))
         total = int(ends[-1])
         entries = np.empty(total, np.uint64)
-        # In each part those of the first stretch stand first.
+        # Within each part, the entries of the first range of members come first.
         before = np.cumsum(counts, axis=0) - counts
         begins = ends + np.concatenate([before[:, 1:], before[:, :1]], axis=1)
         in_threads(partial(self._put, entries), zip(taken, begins, strict=True))
@@ -246,7 +244,7 @@ class _Sweep:
         return in_threads(partial(self._met, entries, ends, columns), even_stretches(ends[:-1], self._workers))
 
     def _taken(self, last: np.uint64, first: int, upto: int) -> tuple[list[Hashes], Numbers]:
-        """Return the entries of some members, and how many there are in front of each part."""
+        """Return the entries of a range of members, and the number of entries of each part, shifted by one part."""
         from whorl.duplicates.compiled import take
 
         counts = np.zeros((1 << max(1, AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)
@@ -285,12 +283,12 @@ class _Sweep:
         count = meeting(entries, self._bits, ends, first, upto, self._offers, is_larger, heads, *columns)
         there = slice(begin, begin + count)
         keys, frequencies, offered = columns
-        # Copies, so that the room is given back.
+        # Copy, to release the larger buffers.
         return Entries(keys[there].copy(), frequencies[there].copy(), offered[there].copy())
 
 
 def _met(keys: Hashes, members: Members, offers: Hashes, member_bits: int) -> Entries:
-    """Return those of ascending entries whose hash some member offers and a larger one has."""
+    """Return the entries, given ascending, of hashes that some member offers and a larger member has."""
     tokens = keys >> np.uint64(member_bits)
     frequency = np.diff(np.append(run_starts(tokens), keys.size))
     is_several = np.repeat(frequency > 1, frequency)
@@ -301,7 +299,7 @@ def _met(keys: Hashes, members: Members, offers: Hashes, member_bits: int) -> En
     owners = owners_of(keys, member_bits)
     is_offered = tokens <= offers[owners]
     starts = np.cumsum(frequency) - frequency
-    # The largest member comes last: it has to be one that may be the larger document, or there is no pair.
+    # The members of a hash ascend by size; a pair needs a member that may be the larger document.
     meets = (np.add.reduceat(is_offered, starts, dtype=np.int64) > 0) & (
         np.add.reduceat(members.is_larger[owners], starts, dtype=np.int64) > 0
     )
@@ -310,7 +308,7 @@ def _met(keys: Hashes, members: Members, offers: Hashes, member_bits: int) -> En
 
 
 def _joined(parts: list[npt.NDArray[Any]], of: type[np.generic]) -> npt.NDArray[Any]:
-    """Return arrays joined, and let go of each as soon as it is copied."""
+    """Return the concatenation of arrays, releasing each once it is copied."""
     joined, at = np.empty(sum(part.size for part in parts), of), 0
     parts.reverse()
     while parts:
@@ -321,5 +319,5 @@ def _joined(parts: list[npt.NDArray[Any]], of: type[np.generic]) -> npt.NDArray[
 
 
 def owners_of(keys: Hashes, member_bits: int) -> Numbers:
-    """Return the members that entries are of."""
+    """Return the member numbers of entries."""
     return (keys & np.uint64((1 << member_bits) - 1)).astype(np.int64)

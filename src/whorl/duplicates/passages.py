@@ -1,16 +1,16 @@
-"""Exact passages: runs of words that stand in several places of a collection, wherever these are in its texts.
+"""Exact passages: runs of words that occur in several places of a collection, at any position in its texts.
 
-A window is N words in a row of one text. It *repeats* another if the same words stand earlier, in another text or
-before it in the same one; earlier is what was read earlier. Windows that repeat neighbours in the order of their text
-make a passage, which is as long as it can be, and its source is where those words stood first. What repeats is so
-covered by passages, each of which lies across the one before it no further than its length asks; nothing else is.
+A window is N consecutive words of one text. It *repeats* another if the same words occur earlier: in a text read
+before, or before it in the same text. Consecutive windows that repeat consecutive windows form a passage, which is as
+long as possible; its source is the first occurrence of its words. So passages cover all repeated words and no others,
+and neighbouring passages overlap no more than their length requires.
 
-Not every window is looked at: winnowing (`fingerprint.winnow`) keeps of N words in a row at least one number, the same
-one wherever these words stand. Windows around numbers that come again are hashed, put in order of their hashes, and of
-equal ones the first is the source. In the end the words of each passage are compared with those of its source.
+Not every window is compared: winnowing (`fingerprint.winnow`) keeps at least one number of any N consecutive words, the
+same one wherever these words occur. Windows around repeated numbers are hashed and sorted by hash; the first of equal
+ones is the source. Finally, the words of each passage are compared with those of its source.
 
-What is kept of a text is in the file of a `Scratch`: the hash of each of its words, how many bytes its text has, and
-the text, by which words are known to stand where they do.
+The file of a `Scratch` holds for each text the hashes of its words, its length in bytes, and the text itself, the
+source of the positions of its words.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from whorl.fingerprint.winnow import hashes_of_runs, kept_of, mixed, word_hashes
 from whorl.fingerprint.words.tokenizer import spans
 from whorl.model import Document
 
-#: Words of a passage: the usual number, and from how many to how many.
+#: Words of a passage: default, minimum and maximum.
 WORDS, LEAST_WORDS, MOST_WORDS = 50, 2, 999
-#: Words whose runs are hashed at once, and windows that are put in order at once.
+#: Words hashed at once, and windows sorted at once.
 _WORDS_AT_ONCE, _WINDOWS_AT_ONCE = 1 << 20, 1 << 23
-#: Passages told at once.
+#: Passages yielded at once.
 _TOLD_AT_ONCE = 4096
 _OF_HALVES = np.uint64(0x9E3779B97F4A7C15)
 
@@ -67,27 +67,28 @@ def passages_among(
     on_repeated: Callable[[str], None] = lambda document_id: None,
     progress: Progress = lambda doing, count: None,
 ) -> Iterator[Passages]:
-    """Find the passages that come again in documents.
+    """Find the passages that documents repeat.
 
     Args:
-        documents: Read as they are needed; of several with one id the last counts.
-        words: Of a passage, at least; 2 to 999.
-        scheme: What words are.
-        reference: Documents that come before the others, and of which no passage is told to come again.
-        within: A property that has to be the same in documents that are compared; those that lack it are, too.
-        workers: Processes that read; what is found is the same.
-        on_repeated: Called with an id that comes again.
-        progress: Called with what is being done, and how much of it is.
+        documents: Documents, read lazily; the last one of each id counts.
+        words: Smallest number of words of a passage; 2 to 999.
+        scheme: Scheme of the words.
+        reference: Documents that come before the others, and whose own repeated passages are not reported.
+        within: A property that compared documents must have in common; documents without it are compared with each
+            other.
+        workers: Processes for reading; the result does not depend on it.
+        on_repeated: Called with each id that comes again.
+        progress: Called with the current activity and its count.
 
     Raises:
-        ParameterError: A number of words out of its range.
-        StoreError: What is put aside meanwhile cannot be written.
+        ParameterError: The number of words is out of range.
+        StoreError: A temporary file cannot be written.
     """
     if not LEAST_WORDS <= words <= MOST_WORDS:
         raise ParameterError(f"a passage has {LEAST_WORDS} to {MOST_WORDS} words, got {words}")
     reading = _Reading(scheme, within)
     with ExitStack() as opened:
-        # What is mapped may not be deleted everywhere before the process ends.
+        # Some systems cannot delete a mapped file before the process ends.
         temporary = tempfile.TemporaryDirectory(prefix="whorl-passages-", ignore_cleanup_errors=True)
         folder = Path(opened.enter_context(temporary))
         scratch = opened.enter_context(Scratch(folder, FILES_SCHEME))
@@ -102,13 +103,13 @@ def passages_among(
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What is made of documents: the hashes of their words, and their texts."""
+    """Turns documents into word hashes and texts, in the columns of sketches."""
 
     scheme: Scheme
     within: str | None
 
     def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], Sketched]]:
-        """Yield portions of documents with what is kept of them; the first few may be read ahead."""
+        """Yield batches of documents with their columns; the first few batches may be read ahead."""
         read = with_made(
             chain.from_iterable(portions),
             lambda ahead: hashed((document.text for document in ahead), self.scheme, Parts.WORDS, workers=1),
@@ -140,15 +141,15 @@ class _Reading:
 
 
 class _Stream:
-    """The words of all texts, one text after the other, each word known by its place.
+    """Words of all texts as one sequence, each word addressed by its position.
 
     Args:
         archived: The documents.
-        words: Of a window.
+        words: Words of a window.
 
     Attributes:
         window: Words of a window.
-        begins: Where each text begins, and behind them all where one more would; int64 array of shape (texts + 1,).
+        begins: Position of each text's first word, and the total number of words; int64 array of shape (texts + 1,).
         is_new: Which texts are no reference; bool array of shape (texts,).
     """
 
@@ -158,7 +159,7 @@ class _Stream:
         self.begins = np.append(0, np.cumsum(self._sketches.counts))
 
     def portions(self) -> Iterator[slice]:
-        """Yield texts with about as many words as are looked at at once."""
+        """Yield slices of texts, each with about the number of words processed at once."""
         begin = 0
         while begin < self.begins.size - 1:
             end = int(np.searchsorted(self.begins, self.begins[begin] + _WORDS_AT_ONCE, side="right")) - 1
@@ -166,7 +167,7 @@ class _Stream:
             begin = max(begin + 1, end)
 
     def words(self, texts: slice) -> tuple[_Hashes, _Bools]:
-        """Return the hashes of the words of some texts, and whether the words from each on make a window of one text.
+        """Return the word hashes of some texts, and for each word whether a window of a single text starts there.
 
         Returns:
             Arrays of shape (words,) and (words - window + 1,), or (0,) for fewer words than a window has.
@@ -176,17 +177,17 @@ class _Stream:
         return words, owners[: -self.window + 1] == owners[self.window - 1 :]
 
     def texts_of(self, places: Numbers) -> Numbers:
-        """Return which texts words are of."""
+        """Return the index of each word's text."""
         return np.searchsorted(self.begins, places, side="right") - 1
 
     def run(self, place: int, words: int) -> _Hashes:
-        """Return the hashes of some words in a row of one text."""
+        """Return the hashes of consecutive words of one text."""
         text = int(self.texts_of(np.array([place]))[0])
         begin = int(self._sketches.starts[text]) + place - int(self.begins[text])
         return self._sketches.hashes[begin : begin + words]
 
     def text(self, text: int) -> str:
-        """Return a text."""
+        """Return a text by its index."""
         begin = int(self._sketches.starts[text] + self._sketches.counts[text])
         size = int(self._sketches.hashes[begin])
         held = self._sketches.hashes[begin + 1 : begin + 1 - (-size // HASH.itemsize)]
@@ -194,10 +195,10 @@ class _Stream:
 
 
 def _sources(stream: _Stream, folder: Path, progress: Callable[[int], None]) -> Numbers:
-    """Return of each window, known by its first word, where the same words stand first: that place and 1, or else 0.
+    """Return for each window the position of its first occurrence plus 1, or 0 if the window repeats none.
 
     Returns:
-        int64 array of shape (words,), mapped from a file of which there is only what is not 0.
+        int64 array of shape (words,), mapped from a sparse file.
     """
     total = int(stream.begins[-1])
     if not total:
@@ -205,7 +206,7 @@ def _sources(stream: _Stream, folder: Path, progress: Callable[[int], None]) -> 
     sources = np.memmap(folder / "sources.i64", np.int64, "w+", shape=(total,))
     places = _shared_places(stream)
     half = (stream.window + 1) // 2
-    # All windows around a number may be the only ones around it.
+    # Upper limit: the windows around different numbers may all be different.
     most = min(total, places.size * (stream.window - half + 1))
     parts = max(1, -(-most // _WINDOWS_AT_ONCE))
     for part in range(parts):
@@ -219,7 +220,7 @@ def _sources(stream: _Stream, folder: Path, progress: Callable[[int], None]) -> 
                 continue
             words, is_window = stream.words(texts)
             runs = hashes_of_runs(words, half)
-            # Two halves, which may lie across each other, are a window.
+            # The hash of a window combines those of its two halves, which may overlap.
             of_windows = mixed(runs[: is_window.size] * _OF_HALVES + runs[stream.window - half :])
             is_met = _around(around, stream.window - half, is_window)
             is_met &= (of_windows >= bounds[0]) & (of_windows <= bounds[1])
@@ -231,7 +232,7 @@ def _sources(stream: _Stream, folder: Path, progress: Callable[[int], None]) -> 
 
 
 def _shared_places(stream: _Stream) -> Numbers:
-    """Return where the hashes stand that winnowing keeps in more than one place; ascending int64 array."""
+    """Return the positions of hashes that winnowing keeps in several places; ascending int64 array."""
     half = (stream.window + 1) // 2
     numbers, places = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
     for texts in stream.portions():
@@ -252,7 +253,7 @@ def _shared_places(stream: _Stream) -> Numbers:
 
 
 def _around(places: Numbers, before: int, is_window: _Bools) -> _Bools:
-    """Return which windows have one of some places among the first words of which they have `before` and one more."""
+    """Return the windows with one of the positions among their first `before` + 1 words."""
     steps = np.zeros(is_window.size + 1, np.int64)
     np.add.at(steps, np.maximum(0, places - before), 1)
     np.subtract.at(steps, np.minimum(is_window.size, places + 1), 1)
@@ -260,14 +261,14 @@ def _around(places: Numbers, before: int, is_window: _Bools) -> _Bools:
 
 
 def _note_sources(stream: _Stream, hashes: _Hashes, windows: Numbers, sources: Numbers) -> None:
-    """Write down the sources of windows, whose equal ones are all among these."""
+    """Record the sources of windows; equal windows must all be in one call."""
     order = np.argsort(hashes, kind="stable")
-    # Windows ascend, so the first of equal ones is the first to come.
+    # Windows ascend, so the first of equal ones is the earliest.
     starts = run_starts(hashes[order])
     firsts = np.repeat(windows[order[starts]], np.diff(np.append(starts, order.size)))
     later = windows[order]
     texts = stream.texts_of(later)
-    # A window that lies across its source does not stand somewhere else.
+    # A window that overlaps its source repeats itself, not another place.
     repeats = (later - firsts >= stream.window) | (texts != stream.texts_of(firsts))
     repeats &= stream.is_new[texts]
     sources[later[repeats]] = firsts[repeats] + 1
@@ -278,9 +279,9 @@ class _Found:
     """Passages; int64 arrays of shape (passages,), in the order of the texts.
 
     Args:
-        places: Their first words.
-        sources: The first words of what they repeat.
-        words: How many they have.
+        places: Position of each passage's first word.
+        sources: Position of the first word of each passage's source.
+        words: Number of words of each passage.
     """
 
     places: Numbers
@@ -292,7 +293,7 @@ class _Found:
 
 
 def _covering(stream: _Stream, sources: Numbers) -> _Found:
-    """Return the passages that cover all windows that repeat others."""
+    """Return the passages that cover all windows with a source."""
     found: list[tuple[int, int, int]] = []
     for texts in stream.portions():
         begin, end = stream.begins[texts.start], stream.begins[texts.stop]
@@ -311,43 +312,43 @@ def _covering(stream: _Stream, sources: Numbers) -> _Found:
             place, source = int(windows[at] + begin), int(of_windows[at])
             if np.array_equal(stream.run(place, words), stream.run(source, words)):
                 found.append((place, source, words))
-            # Windows up to where it ends are covered by it and the last of them.
+            # The passage and its last window cover all windows up to its end.
             at = max(last + 1, int(np.searchsorted(windows, windows[at] + words, side="right")) - 1)
     return _Found(*np.array(found, np.int64).reshape(-1, 3).T)
 
 
 class Passages:
-    """Passages that stand in several places, while the folder with their texts is there.
+    """Repeated passages; valid while the folder with the texts exists.
 
     Args:
-        scratch: The documents' ids and names.
+        scratch: Ids and names of the documents.
         archived: The documents.
-        stream: Their words.
+        stream: Words of the documents.
         found: The passages.
-        scheme: What words are.
+        scheme: Scheme of the words.
     """
 
     def __init__(self, scratch: Scratch, archived: Archived, stream: _Stream, found: _Found, scheme: Scheme) -> None:
         self._scratch, self._archived, self._stream, self.scheme = scratch, archived, stream, scheme
-        # Those of one source and one length stand together, in the order in which they came.
+        # Passages with one source and one length are adjacent, in the order of their positions.
         self._found = found.only(np.lexsort((found.places, found.words, found.sources)))
         self.documents = len(archived.sketches)
-        #: Documents that have fewer words than a passage.
+        #: Number of documents with fewer words than a passage.
         self.too_short = int(np.count_nonzero(archived.sketches.counts < stream.window))
 
     def pairs(self) -> Iterator[Pair]:
-        """Yield each passage that repeats another as B, with the first place of these words as A, in A's order."""
+        """Yield each repeated passage as B, with the first occurrence of its words as A, in the order of A."""
         groups = self._groups()
         for cluster in self._told(np.arange(groups.size - 1), groups):
             yield from cluster.matches[1:]
 
     def clusters(self) -> Iterator[Cluster]:
-        """Yield the places of each passage, the first of them as principal; the most frequent passages first."""
+        """Yield the occurrences of each passage as a cluster, the first as principal; most frequent passages first."""
         groups = self._groups()
         yield from self._told(np.argsort(-np.diff(groups), kind="stable"), groups)
 
     def _groups(self) -> Numbers:
-        """Return where the passages of one source and one length begin, and where all end."""
+        """Return the start of each group of passages with one source and one length, and the end of the last."""
         sources, words = self._found.sources, self._found.words
         return np.append(run_starts(sources, words), sources.size)
 
@@ -375,7 +376,7 @@ class Passages:
 
     @cached_property
     def _spans(self) -> tuple[Numbers, Numbers]:
-        """Where passages and their sources stand in their texts, in characters: int64 arrays of shape (passages, 2)."""
+        """Character ranges of passages and of their sources: two int64 arrays of shape (passages, 2)."""
         found = self._found
         firsts = np.concatenate([found.places, found.sources])
         lasts = firsts + np.tile(found.words, 2) - 1
@@ -393,6 +394,6 @@ class Passages:
 
 
 def _cluster(members: Sequence[Member]) -> Cluster:
-    """Return the places of one passage."""
+    """Return the occurrences of one passage as a cluster."""
     first = members[0]
     return Cluster(tuple(Pair.of_counts(first, each, each.size, each.size, each.size) for each in members))

@@ -1,4 +1,4 @@
-"""Several processes that read documents and make their sketches."""
+"""Worker processes that read documents and make their sketches."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from whorl.fingerprint.compiled.first_use import give_back, kernel_if_ready
 from whorl.model import Document
 from whorl.workers import begin_as_worker
 
-#: Documents whose sketches are made at once; and those that a process is given where they are not read in parts.
+#: Documents sketched at once, and documents sent to a process if they are not read in parts.
 AT_ONCE, _GIVEN = 512, 4096
-#: Parts given out for each process: one being worked on, and others waiting.
+#: Parts queued for each process: one in progress, the others waiting.
 _WAITING = 3
-#: Bytes of files from which on several processes read them.
+#: Smallest number of bytes worth reading in several processes.
 _LARGE = 32_000_000
 
 
 def worthwhile_workers(size: int) -> int:
-    """Return how many processes are worth their beginning: one for each processor, for little to read one.
+    """Return the number of processes worth starting: one per processor, or one in all for little input.
 
     Args:
         size: Bytes to read.
@@ -46,53 +46,53 @@ def worthwhile_workers(size: int) -> int:
 
 @runtime_checkable
 class Parts(Protocol):
-    """Documents that are read in parts."""
+    """Documents that can be read in parts by several processes."""
 
     @property
     def is_portable(self) -> bool:
-        """Whether a process that begins anew can read them."""
+        """Whether a spawned process can read the documents."""
 
     def __iter__(self) -> Iterator[Document]: ...
 
     def parts(self) -> Iterator[Any]:
-        """Yield the parts: documents, and `report`, which has what was noticed once they are read."""
+        """Yield the parts: iterables of documents, whose attribute `report` holds the findings once they are read."""
 
     def note(self, report: Report) -> None:
-        """Take what was noticed in a part."""
+        """Add the findings of a part."""
 
     def finish(self) -> None:
-        """Tell what is wrong with all of them."""
+        """Report the errors that concern the documents as a whole."""
 
 
 _Done: TypeAlias = tuple[list[Sketched], Report | None]
 
 
 def start_method(documents: Iterable[Document]) -> str:
-    """Return how processes begin: as copies of this one where that is safe, which takes no time; "" for not at all."""
+    """Return the start method: "fork", the fastest, where safe; else "spawn"; "" if neither works."""
     if sys.platform == "linux" and threading.active_count() == 1:
         return "fork"
-    # A new one has neither what standard input brought, nor what is in the memory of this one alone.
+    # A spawned process has neither the content of standard input nor the objects in the memory of this process.
     return "spawn" if not isinstance(documents, Parts) or documents.is_portable else ""
 
 
 def sketched_by_several(
     documents: Iterable[Document], sketching: Making, scratch: Scratch, workers: int, method: str
 ) -> Iterator[Sketched]:
-    """Yield the sketches of documents, in their order, whose hashes are in the file of `scratch` already.
+    """Yield the sketches of documents, in order, with their hashes already in the file of `scratch`.
 
     Args:
-        documents: In parts, or any.
-        sketching: What is made of them.
-        scratch: Where the hashes go.
-        workers: How many processes.
-        method: As `start_method` returns it.
+        documents: Documents, in parts or as any iterable.
+        sketching: Sketching method.
+        scratch: Store of the hashes.
+        workers: Number of processes.
+        method: Result of `start_method`.
 
     Raises:
-        StoreError: A process has ended, or cannot write.
+        StoreError: A process has died or cannot write.
     """
     fast = kernel_if_ready(sketching.scheme)
     if fast:
-        # So that copies of this process have it.
+        # Load the kernel before forking, so that the copies of this process have it.
         give_back(fast)
     parts = documents.parts() if isinstance(documents, Parts) else batches(documents, _GIVEN)
     context = multiprocessing.get_context(method)
@@ -122,7 +122,7 @@ def sketched_by_several(
 
 
 class _Own:
-    """What a process works with."""
+    """State of a worker process."""
 
     sketching: Making
     file: int
@@ -140,7 +140,7 @@ def _sketched(part: Iterable[Document]) -> _Done:
 
 
 def _put_aside(made: Sketched) -> Sketched:
-    """Write hashes where no other process writes."""
+    """Write hashes to a range of the file reserved under the shared lock."""
     with _Own.end.get_lock():
         offset = _Own.end.value
         _Own.end.value = offset + made.hashes.size

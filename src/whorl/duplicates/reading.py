@@ -1,4 +1,4 @@
-"""The documents of files that are compared, what they are worth, and what is to be told of them."""
+"""Reader of the files to compare: yields their documents and collects problems, progress and missing columns."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ from whorl.ingest.rows.columns import Columns
 from whorl.ingest.rows.row import File, Span
 from whorl.model import Document
 
-#: Columns that are named where one is missing, at most.
+#: Largest number of column names listed in an error message.
 _SHOWN = 20
 
 
 def _ignore(position: int) -> None:
-    """Report nothing."""
+    """Ignore the position."""
 
 
 class Reading:
-    """The documents of files, read once.
+    """The files of one run, read once, with the problems found in them.
 
     Args:
-        named: What to read: words as `ingest.places` takes them.
-        reference: What they are compared with, in the same words.
-        columns: Where ids and texts stand in rows.
-        keep: What decides which document of a cluster is kept.
-        date_column: The column of the dates of documents; None for those of files.
-        within: The column that has to be the same in documents that are compared; it becomes a property.
-        level: What of each document is compared.
-        lasts: Whether what is learned is kept for another run, which may need the dates of files.
-        is_rewritten: Whether rows are told apart by their ids when the files are written anew.
+        named: Files to read, named as in `ingest.places`.
+        reference: Files to compare them with, named as in `ingest.places`.
+        columns: Columns of ids and texts in rows.
+        keep: Retention policy for clusters.
+        date_column: Column with the dates of documents; None for the dates of the files.
+        within: Column that compared documents must have in common; it becomes a property.
+        level: Granularity of the comparison.
+        lasts: Whether the results are stored for later runs, which may need the dates of the files.
+        is_rewritten: Whether the files are rewritten, so that ids must identify rows.
+        follow_links: Whether to follow links that lead out of the named folders.
     """
 
     def __init__(
@@ -52,57 +53,76 @@ class Reading:
         level: Level = Level.DOCUMENT,
         lasts: bool = False,
         is_rewritten: bool = False,
+        follow_links: bool = False,
     ) -> None:
         self.problems: list[Problem] = []
-        #: Documents that were read.
+        #: Number of documents read.
         self.count = 0
         self._keep, self._lasts, self._is_rewritten = keep, lasts, is_rewritten
         self._date_column, self._within, self.level = date_column, within, level
         needed = frozenset(filter(None, (keep.column, date_column, within)))
-        self.columns = replace(columns, further=needed)
+        self.columns = replace(columns, further=needed, is_text_optional=True)
+        #: Files whose rows have no text column.
+        self.without_texts = set[str]()
         known = set[object]()
-        self._reference = list(_once(places(reference, self.problems.append), known))
-        #: What is looked through; a file that is in the reference too counts as that.
-        self.places = list(_once(places(named, self.problems.append), known))
+        self._reference = list(_once(places(reference, self.problems.append, follow_links=follow_links), known))
+        #: Files to search; a file that is also in the reference counts as reference.
+        self.places = list(_once(places(named, self.problems.append, follow_links=follow_links), known))
         self._bytes = sum(place.size for place in [*self._reference, *self.places])
         self._done = self._at = 0
 
     @property
     def share(self) -> tuple[int, int]:
-        """How many bytes are read, of how many."""
+        """Number of bytes read, and number of all bytes."""
         return min(self._done + self._at, self._bytes), self._bytes
 
     def reference(self) -> Documents:
-        """Return what the others are compared with; ids of rows are told apart from theirs by their file's name."""
+        """Return the reference documents; the ids of rows are prefixed with their file's name."""
         return Documents(self, self._reference, is_reference=True)
 
     def documents(self) -> Documents:
-        """Return the documents to look through."""
+        """Return the documents to search."""
         return Documents(self, self.places)
 
     def part(self, place: Place, span: Span | None, *, is_reference: bool) -> Part:
-        """Return what is read of a file, or of a stretch of it."""
+        """Return the reader of a file, or of a byte range of it."""
         return Part(
             place.file, span, self.columns, self._keep, self._date_column, self._within, self.level, is_reference
         )
 
     def note_bytes(self, done: int, at: int = 0) -> None:
-        """Note that so many bytes are read, and so many of the file that is being read."""
+        """Record `done` further bytes as read, and the position `at` in the current file."""
         self._done, self._at = self._done + done, at
 
     def note(self, report: Report) -> None:
-        """Take what was noticed in a part."""
+        """Add the findings of a part."""
         self.count += report.count
         self.problems += report.problems
 
-    def require_decided(self, *, has_worth: bool, has_date: bool, has_part: bool) -> None:
-        """Raise if a column decides which document is kept, or has the dates, and none has a date or a number in it.
+    def note_without_text(self, place: Place, rows: int) -> None:
+        """Record a file without any text: a problem if its rows lack the text column.
 
-        Also raise if a column has to be the same in documents that are compared, and there is no such column: all
-        would be compared with each other. One in which nothing stands is no mistake, as on a day without any.
+        Args:
+            place: The file.
+            rows: Number of its rows.
+        """
+        try:
+            names = self._columns_of(place)
+            if names:
+                self.columns.require(names)
+        except DocumentError as error:
+            self.problems.append(Problem(str(place.file), str(error), None))
+            self.without_texts.add(place.file.as_posix())
+            self.count -= rows
+
+    def require_decided(self, *, has_worth: bool, has_date: bool, has_part: bool) -> None:
+        """Raise if no document has a usable value in the column of the retention policy or in the date column.
+
+        Also raise if the column that compared documents must have in common is missing, since all documents would be
+        compared with each other. An empty column is no error: the input may be that of a day without any value.
 
         Raises:
-            ParameterError: So it is.
+            ParameterError: A column has no value, or is missing.
         """
         column, dates = self._keep.column, self._date_column
         if column and not has_worth and self.count:
@@ -121,7 +141,7 @@ class Reading:
             )
 
     def texts(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return the texts of documents again, of those that are a file each; rows are not looked for."""
+        """Return the texts of documents that are a whole file each, read again; rows are skipped."""
         found: dict[str, str] = {}
         for each in ids:
             if place := self._files.get(each):
@@ -135,7 +155,7 @@ class Reading:
 
     @property
     def dates(self) -> Callable[[Document], float | None]:
-        """What returns the dates of documents, where these may matter."""
+        """Function that returns the date of a document; `no_date` if dates cannot matter."""
         return self.date if self._needs_dates or self._lasts else no_date
 
     @property
@@ -143,10 +163,10 @@ class Reading:
         return self._keep.is_by_value and not self._keep.column
 
     def date(self, document: Document) -> float | None:
-        """Return when a file was changed, in seconds since 1970, if that may decide; None where nobody knows.
+        """Return a file's time of change in seconds since 1970, if it may matter; None if unknown.
 
         Raises:
-            ParameterError: Dates of files decide, and a row of a file has none.
+            ParameterError: The retention policy needs dates of files, and the document is a row of a file.
         """
         needed = self._needs_dates
         if not (needed or self._lasts):
@@ -164,31 +184,32 @@ class Reading:
         return f"name the column (--keep {self._keep.by}:COLUMN{self._columns()}), or --keep first or longest"
 
     def _columns(self) -> str:
-        """Return the columns there are, as advice names them."""
+        """Return the columns of the input, as part of an error message."""
         there = ", ".join(self._names()[:_SHOWN])
         return f", of {there}" if there else ""
 
     def _names(self) -> list[str]:
-        """Return the columns of the first row that there is, but for its text."""
+        """Return the columns of the first row, without those of text and id."""
         return sorted(set(next(self._headers(), [])) - {self.columns.text, self.columns.id_column})
 
     def _headers(self) -> Iterator[list[str]]:
         """Yield the columns of the first row of each file that has rows."""
+        yield from filter(None, map(self._columns_of, self.places))
+
+    def _columns_of(self, place: Place) -> list[str]:
+        """Return the columns of the first row of a file, none if it has no rows or cannot be read."""
         from whorl.ingest.rows.formats import column_names
 
-        for place in self.places:
-            try:
-                names = column_names(place.file, self.columns, file_text)
-            except (DocumentError, OSError):
-                continue
-            if names:
-                yield names
+        try:
+            return column_names(place.file, self.columns, file_text)
+        except (DocumentError, OSError):
+            return []
 
     def note_repeated(self, document_id: str) -> None:
-        """Remember to tell of an id that came again.
+        """Record a repeated id as a problem.
 
         Raises:
-            ParameterError: Rows are to be told apart by their ids.
+            ParameterError: The files are rewritten, so that ids must identify rows.
         """
         if self._is_rewritten:
             raise ParameterError(
@@ -200,14 +221,16 @@ class Reading:
 
 @dataclass(slots=True)
 class Report:
-    """What was noticed while documents were read.
+    """Findings from reading documents.
 
     Args:
-        count: Documents that were read.
-        problems: What gave none.
-        has_worth: Whether one has something in the column that decides which is kept.
-        has_date: Whether one has a date in the column of dates.
-        has_part: Whether one has something in the column that has to be the same in documents that are compared.
+        count: Number of documents read.
+        problems: Inputs that could not be read.
+        has_worth: Whether a document has a value in the column of the retention policy.
+        has_date: Whether a document has a date in the date column.
+        has_part: Whether a document has a value in the column that compared documents must have in common.
+        has_text: Whether a document has a text that is not empty.
+        file: Name of the file.
     """
 
     count: int = 0
@@ -215,23 +238,25 @@ class Report:
     has_worth: bool = False
     has_date: bool = False
     has_part: bool = False
+    has_text: bool = False
+    file: str = ""
 
 
 @dataclass(slots=True)
 class Part:
-    """A file, or a stretch of one, as a process reads it.
+    """A file, or a byte range of one, as a process reads it.
 
     Args:
         file: The file.
-        span: The stretch; None for all of it.
-        columns: Where ids and texts stand in rows.
-        keep: What decides which document of a cluster is kept.
-        date_column: The column of the dates of documents.
-        within: The column that has to be the same in documents that are compared.
-        level: What of each document is compared.
-        is_reference: Whether ids of rows are told apart from others by their file's name.
-        at_byte: Called now and then with how far the file is read.
-        report: What was noticed, once all is read.
+        span: The byte range; None for the whole file.
+        columns: Columns of ids and texts in rows.
+        keep: Retention policy for clusters.
+        date_column: Column with the dates of documents.
+        within: Column that compared documents must have in common.
+        level: Granularity of the comparison.
+        is_reference: Whether ids of rows are prefixed with their file's name.
+        at_byte: Called at intervals with the position in the file.
+        report: Findings, complete once the part is read.
     """
 
     file: File
@@ -246,8 +271,9 @@ class Part:
     report: Report = field(default_factory=Report)
 
     def __iter__(self) -> Iterator[Document]:
-        """Yield the documents, or the pieces that are compared."""
+        """Yield the documents, or their pieces at the given granularity."""
         told, file = self.report, self.file.as_posix()
+        told.file = file
         column, dates, within = self.keep.column, self.date_column, self.within
         is_whole = self.level in (Level.DOCUMENT, Level.PASSAGE)
         is_plain = is_whole and not (column or dates or within or self.is_reference)
@@ -255,6 +281,7 @@ class Part:
             self.file, told.problems.append, self.columns, span=self.span, tables_are_text=False, at_byte=self.at_byte
         ):
             told.count += 1
+            told.has_text = told.has_text or bool(document.text)
             if is_plain:
                 yield document
                 continue
@@ -276,17 +303,20 @@ class Part:
 
 
 class Documents:
-    """Documents of files, to be read one after the other, or part by part by several processes.
+    """Documents of files, readable in sequence or in parts by several processes.
 
     Args:
-        reading: What takes note of all of them.
+        reading: Collects the findings.
         of: The files.
-        is_reference: Whether these are what others are compared with.
+        is_reference: Whether these are reference documents.
     """
 
     def __init__(self, reading: Reading, of: Sequence[Place], *, is_reference: bool = False) -> None:
         self._reading, self._places, self._is_reference = reading, of, is_reference
         self._noted = Report()
+        #: Number of rows of each file without any text so far.
+        self._without_text: dict[str, int] = {}
+        self._with_text: set[str] = set()
 
     def __iter__(self) -> Iterator[Document]:
         for place in self._places:
@@ -299,11 +329,11 @@ class Documents:
 
     @property
     def is_portable(self) -> bool:
-        """Whether a process that begins anew can read them, too."""
+        """Whether a spawned process can read them, too."""
         return not any(isinstance(place.file, StandardInput) for place in self._places)
 
     def parts(self) -> Iterator[Part]:
-        """Yield what several processes may read."""
+        """Yield the parts, each a file or a byte range, for several processes."""
         for place in self._places:
             left = place.size
             for span in spans_in(place.file, self._reading.columns):
@@ -314,28 +344,36 @@ class Documents:
             self._reading.note_bytes(left)
 
     def note(self, report: Report) -> None:
-        """Take what was noticed in a part that was read."""
+        """Add the findings of a part."""
         self._reading.note(report)
         self._noted.has_worth |= report.has_worth
         self._noted.has_date |= report.has_date
         self._noted.has_part |= report.has_part
+        if report.has_text:
+            self._with_text.add(report.file)
+            self._without_text.pop(report.file, None)
+        elif report.count and report.file not in self._with_text:
+            self._without_text[report.file] = self._without_text.get(report.file, 0) + report.count
 
     def finish(self) -> None:
-        """Tell what is wrong with all of them.
+        """Record the files without text, and check that the needed columns have values.
 
         Raises:
-            ParameterError: A column decides which document is kept, or has the dates, and none has a date or a number
-                in it; or documents are compared within a column that there is not.
+            ParameterError: No document has a usable value in the column of the retention policy or in the date column,
+                or the column that compared documents must have in common is missing.
         """
+        for place in self._places:
+            if rows := self._without_text.get(place.file.as_posix()):
+                self._reading.note_without_text(place, rows)
         if not self._is_reference:
             noted = self._noted
             self._reading.require_decided(has_worth=noted.has_worth, has_date=noted.has_date, has_part=noted.has_part)
 
 
 def _once(named: Iterable[Place], known: set[object]) -> Iterator[Place]:
-    """Yield the files that are not known yet, and note them.
+    """Yield the files that are not known yet, and add them to `known`.
 
-    By another path or a link a file is no duplicate of itself, whose only copy would be listed for deletion.
+    A file named twice, by another path or a link, would be its own duplicate, and its only copy be listed for deletion.
     """
     for place in named:
         if (identity := place.identity) not in known:

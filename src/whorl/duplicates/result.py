@@ -1,4 +1,4 @@
-"""What a search for near-duplicates found: pairs and clusters, and which documents could be deleted."""
+"""Results of the search for near-duplicates: pairs, clusters, versions, and documents that can be deleted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from whorl.arrays import batches, chunks
 from whorl.duplicates.archive import Archived
-from whorl.duplicates.clusters import Components, complete_labels, grouped, labels_beside_known
+from whorl.duplicates.clusters import Components, complete_labels, grouped, labels_around_kept, labels_beside_known
 from whorl.duplicates.columns import ClusterColumns, PairColumns
 from whorl.duplicates.common import Rest
 from whorl.duplicates.keep import Keep
@@ -26,13 +26,13 @@ from whorl.fingerprint.passages import TextWords, words_of
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.statistics.metric import Shares
 
-#: Pairs, and members of clusters, of which ids, names and hashes are looked up at once: some stand side by side then.
+#: Pairs, and members of clusters, whose ids, names and hashes are looked up at once.
 _PAIRS_AT_ONCE, _MEMBERS_AT_ONCE = 1 << 15, 1 << 18
-#: Texts read at once to tell what versions add and lose.
+#: Texts read at once to find the words that versions add and lose.
 _TEXTS_AT_ONCE = 32
-#: Takes ids; returns the texts of documents, of those that have one at hand.
+#: Takes ids; returns the texts of the documents that have one.
 ReadTexts: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
-#: Takes ids; returns what documents are worth and their dates, see `Member`.
+#: Takes ids; returns the rank and the date of each document, see `Member`.
 ReadProperties: TypeAlias = Callable[[Sequence[str]], Mapping[str, tuple[float | None, float | None]]]
 
 
@@ -41,12 +41,12 @@ class Member:
     """A document.
 
     Args:
-        id: What it is known by.
-        name: What people know it by, or "".
-        size: Its distinct shingles.
-        worth: What the column that decides which is kept says of it, the larger the better; None where it says nothing.
-        date: Seconds since 1970 when it was made or changed; None where nobody knows.
-        stays: Whether it is of those that the others are compared with, and so is never superfluous.
+        id: Document id.
+        name: Name for display, or "".
+        size: Number of distinct shingles.
+        worth: Rank by the column of the retention policy, the larger the better; None if unknown.
+        date: Time of creation or change in seconds since 1970; None if unknown.
+        stays: Whether it is a reference or an earlier document, and so is never superfluous.
     """
 
     id: str
@@ -58,15 +58,15 @@ class Member:
 
 
 class Pair(NamedTuple):
-    """Two documents that are alike.
+    """Two near-duplicate documents.
 
     Args:
-        a: The one that came first.
-        b: The other.
-        shares: What they share, or where sketches are compared the likeliest shares.
-        low: The lower ends of their 95 % intervals; the shares themselves where all shingles were compared.
-        high: The upper ends.
-        rest: What they share without what is common, where that was asked for.
+        a: The earlier document, or the principal of a cluster.
+        b: The other document.
+        shares: Shares of the two texts; estimates if sketches are compared.
+        low: Lower ends of their 95 % intervals; equal to the shares if all shingles were compared.
+        high: Upper ends of the intervals.
+        rest: Shares without common text, if boilerplate is separated.
     """
 
     a: Member
@@ -78,12 +78,12 @@ class Pair(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether all shingles were compared; else these are estimates from sketches."""
+        """Whether all shingles were compared; otherwise the shares are estimates from sketches."""
         return self.low is self.high or self.low == self.high
 
     @classmethod
     def of_counts(cls, a: Member, b: Member, shared: int, least: int, largest: int, rest: Shares | None = None) -> Pair:
-        """Return a pair by how many shingles both have, and the ends of the interval of that number."""
+        """Return the pair for a number of shared shingles and the ends of its interval."""
         shares = Shares.of_counts(shared, a.size, b.size)
         if least == largest:
             return cls(a, b, shares, shares, shares, rest)
@@ -97,9 +97,9 @@ class Version:
 
     Args:
         member: The document.
-        match: The version before as A, with this one as B; None for the first.
-        added: What the text has that the one before has not; None where there is none before, or no texts.
-        lost: What the one before has that this one has not; likewise.
+        match: Pair of the previous version as A and this one as B; None for the first.
+        added: Words of this text that the previous one lacks; None without a previous version or without texts.
+        lost: Words of the previous text that this one lacks; None without a previous version or without texts.
     """
 
     member: Member
@@ -110,12 +110,12 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Documents that hang together.
+    """Documents connected by pairs.
 
     Args:
-        matches: The principal with each of them, itself too, in the order in which they came.
-        pairs: Those among the members, as far as they were looked for, where they were asked for.
-        versions: The members in the order of their versions, where that was asked for.
+        matches: Pairs of the principal with each member, including itself, in order of arrival.
+        pairs: Pairs among the members, as far as they were searched, if requested.
+        versions: Members in the order of their versions, if requested.
     """
 
     matches: tuple[Pair, ...]
@@ -124,28 +124,28 @@ class Cluster:
 
     @property
     def members(self) -> tuple[Member, ...]:
-        """The documents, in the order in which they came."""
+        """The documents, in order of arrival."""
         return tuple(match.b for match in self.matches)
 
     @property
     def principal(self) -> Member:
-        """The document that stands for all: the first, or the one that is kept."""
+        """The document that represents the cluster: the first, or the one to keep."""
         return self.matches[0].a
 
 
 class Duplicates:
-    """What was found. Documents are known by their places, in the order in which they came.
+    """Results of a run. Documents are addressed by index, in order of arrival.
 
     Args:
-        archive: What the documents are kept in, open.
-        archived: All of them.
-        pairs: The pairs among different documents.
-        firsts: For each document the first one that is equal to it.
-        is_new: Which documents were not compared before.
-        scheme: What shingles are.
-        properties: Returns the worths and dates of documents, by id, where the archive has none.
-        rest: What is left of the documents without what is common, where that is told; if that is ignored, the pairs
-            are those of the rest.
+        archive: Open sketch store with the documents.
+        archived: All documents.
+        pairs: Pairs of different documents.
+        firsts: For each document the index of the first equal one.
+        is_new: Documents not compared in an earlier run.
+        scheme: Scheme of words and shingles.
+        properties: Returns ranks and dates of documents by id, if the sketch store has none.
+        rest: Documents without their common shingles, if boilerplate is separated; if it is ignored, the pairs are
+            those of the rest.
     """
 
     def __init__(
@@ -162,43 +162,43 @@ class Duplicates:
         self._properties = properties
         self._archive, self._archived, self._pairs, self._firsts = archive, archived, pairs, firsts
         self._is_new, self.scheme, self.rest = is_new, scheme, rest
-        #: Documents of a store that have no sketch, or no text where that is compared, and so are not among these.
+        #: Documents of the store left out for lack of a sketch, or of a text where texts are compared.
         self.without_sketch = self.without_text = 0
-        #: What they are called.
+        #: Name of the compared units.
         self.kind = "document"
-        #: Gives the texts of documents, of those that have one at hand.
+        #: Reads the texts of the documents that have one.
         self.read_texts: ReadTexts = lambda ids: {}
         self.documents = len(archived.sketches)
-        #: Documents of fewer words than a shingle has: nothing can be said of them.
+        #: Number of documents with fewer words than a shingle, which cannot be compared.
         self.too_short = int(np.count_nonzero(archived.sketches.sizes == 0))
         inside = np.flatnonzero(np.bincount(firsts, minlength=1)[firsts] > 1)
-        #: Documents that come several times, those of one text together, and where each text begins among them.
+        #: Exact copies, grouped by text, and the start of each group.
         self._copies = inside[np.argsort(firsts[inside], kind="stable")]
         self._copied, begins = np.unique(firsts[self._copies], return_index=True)
         self._begins = np.append(begins, self._copies.size)
 
     def count_pairs(self) -> int:
-        """Return how many pairs there are, those of equal documents included."""
+        """Return the number of pairs, including pairs of equal documents."""
         sizes = np.bincount(self._firsts, minlength=self.documents)
         among_equal = int((sizes * (sizes - 1) // 2).sum())
         return among_equal + int((sizes[self._pairs.a] * sizes[self._pairs.b]).sum())
 
     def pairs(self, *, only_new: bool = False) -> Iterator[Pair]:
-        """Yield all pairs, each once, the most similar first, equal ones in the order of their documents.
+        """Yield all pairs, each once, by descending similarity, ties in the order of their documents.
 
         Args:
-            only_new: Leave out those of two documents that were compared before.
+            only_new: Leave out pairs of two documents compared in an earlier run.
         """
         yield from self._told(self._pairs, self._copied, only_new=only_new)
 
     @property
     def is_counted(self) -> bool:
-        """Whether all shingles of all documents are compared, and nothing else is told of pairs."""
+        """Whether all pairs are counted from all shingles, and boilerplate is not separated."""
         sketches = self._archived.sketches
         return self.rest is None and not sketches.scheme_levels(sketches.sizes).any()
 
     def pairs_in_columns(self, *, only_new: bool = False) -> Iterator[PairColumns]:
-        """Yield what `pairs` does, many at once, where all `is_counted`."""
+        """Yield the pairs of `pairs` in batches of columns, if `is_counted`."""
         for some in self._in_order(self._pairs, self._copied):
             for a, b, rows in self._expanded(some, only_new=only_new):
                 yield self._in_columns(a, b, some.shared[rows])
@@ -211,9 +211,9 @@ class Duplicates:
         return PairColumns(ids, names, self._archived.sketches.sizes[places], which[: a.size], which[a.size :], shared)
 
     def _in_order(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
-        """Yield pairs of different documents, and of those that come several times with themselves, some at a time.
+        """Yield batches of pairs of different documents, and of documents with exact copies paired with themselves.
 
-        The most similar come first, where what is common is ignored by what they share without it.
+        The most similar come first; if common text is ignored, by their similarity without it.
         """
         is_rest = self.rest is not None and self.rest.question.is_ignored
         compared = self.rest.sketches if self.rest is not None and is_rest else self._archived.sketches
@@ -224,7 +224,7 @@ class Duplicates:
             yield measured(self._archived.sketches, some.a, some.b) if is_rest else some
 
     def _told(self, pairs: Pairs, firsts: Numbers, *, only_new: bool = False) -> Iterator[Pair]:
-        """Yield pairs of documents for pairs of different ones, and those among the ones that come several times."""
+        """Yield the pairs of documents for pairs of different documents and for pairs of exact copies."""
         for some in self._in_order(pairs, firsts):
             rests = self._rests(some.a, some.b)
             shared = [*zip(*(part.tolist() for part in (some.shared, some.low, some.high)), rests, strict=True)]
@@ -234,7 +234,7 @@ class Duplicates:
                     yield Pair.of_counts(known[one], known[other], *shared[row])
 
     def _rests(self, a: Numbers, b: Numbers) -> list[Shares | None]:
-        """Return what pairs share without what is common."""
+        """Return the shares of pairs without common text."""
         if self.rest is None:
             return [None] * a.size
         found = measured(self.rest.sketches, a, b)
@@ -242,10 +242,10 @@ class Duplicates:
         return [Shares.of_counts(*each) for each in counts]
 
     def _expanded(self, pairs: Pairs, *, only_new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
-        """Yield the pairs of documents that pairs of different ones stand for, some at a time.
+        """Yield the pairs of documents that pairs of different documents represent, in batches.
 
         Yields:
-            The first documents, the second ones, and for which of the pairs each stands.
+            Indices of the first documents, of the second documents, and of the represented pairs.
         """
         counts_b = self._copies_of(pairs.b)[1]
         counts = self._copies_of(pairs.a)[1] * counts_b
@@ -262,7 +262,7 @@ class Duplicates:
             yield np.minimum(one, other), np.maximum(one, other), rows
 
     def _copy(self, places: Numbers, which: Numbers) -> Numbers:
-        """Return one of the documents that are equal to each of some, by its number among these."""
+        """Return one exact copy of each document, chosen by its number among the copies."""
         begins, counts = self._copies_of(places)
         found = places.copy()
         several = np.flatnonzero(counts > 1)
@@ -270,7 +270,7 @@ class Duplicates:
         return found
 
     def _copies_of(self, places: Numbers) -> tuple[Numbers, Numbers]:
-        """Return where those that are equal to each of some documents begin among the copies, and how many they are."""
+        """Return the start and length of each document's range in the array of exact copies."""
         at = np.searchsorted(self._copied, places)
         is_copied = np.append(self._copied, -1)[at] == places
         counts = np.diff(np.append(self._begins, self._begins[-1]))[at]
@@ -285,18 +285,23 @@ class Duplicates:
         with_pairs_up_to: int = 0,
         with_versions: bool = False,
     ) -> Iterator[Cluster]:
-        """Yield the clusters, the largest first, equal ones by their first documents.
+        """Yield the clusters, the largest first, ties by their first documents.
 
         Args:
-            complete: Whether any two members are to be a pair; else a cluster is all that pairs hold together.
-            only_new: Leave out those that no new document is in; what came before stays. In complete clusters each new
-                document that is a duplicate of one that came before is with the most similar of these, of which all
-                other members then are duplicates, and the rest are among themselves.
-            keep: Which member is kept, with which the others then are measured; None for the first, kept or not.
-            with_pairs_up_to: Members up to which clusters come with their pairs.
-            with_versions: Whether they come with the order of their versions; `with_words` adds what texts tell.
+            complete: Whether any two members must be a pair; otherwise clusters are connected components. With `keep`,
+                clusters are stars instead: documents are kept in the order of `keep`, unless they are duplicates of one
+                kept before, so that no two kept documents are a pair and all others of a cluster are duplicates of its
+                kept document.
+            only_new: Leave out clusters without a new document; earlier documents are never superfluous. In complete
+                clusters each new document that is a duplicate of an earlier one joins the most similar earlier one, so
+                that all members of its cluster are duplicates of that one; the other new documents form complete
+                clusters of their own.
+            keep: Retention policy; the other members are measured against the kept one. None to measure against the
+                first.
+            with_pairs_up_to: Largest number of members with which a cluster includes its pairs.
+            with_versions: Whether to include the order of the versions; `with_words` adds the words that changed.
         """
-        labels, groups = self._groups(complete=complete, only_new=only_new)
+        labels, groups = self._groups(complete=complete, only_new=only_new, keep=keep)
         inside = np.flatnonzero(labels[self._pairs.a] == labels[self._pairs.b])
         inside = inside[np.argsort(labels[self._pairs.a[inside]], kind="stable")]
         of_pairs = labels[self._pairs.a[inside]]
@@ -309,7 +314,7 @@ class Duplicates:
             ]
             firsts = np.repeat(heads, [group.size for group in some])
             told = measured(self._archived.sketches, firsts, places)
-            # Each shares all with itself, however much its sketch holds.
+            # A document shares all shingles with itself, even if its sketch holds only a part of them.
             shared = (np.where(firsts == places, told.sizes_a, part) for part in (told.shared, told.low, told.high))
             counts = zip(*(part.tolist() for part in shared), self._rests(firsts, places), strict=True)
             versions = self._versions(some, members) if with_versions else repeat(())
@@ -325,11 +330,11 @@ class Duplicates:
                 yield Cluster(tuple(told_pairs), tuple(pairs), ordered)
 
     def clusters_in_columns(self, *, complete: bool = False, only_new: bool = False) -> Iterator[ClusterColumns]:
-        """Yield what `clusters` does, many at once, where all `is_counted`.
+        """Yield the clusters of `clusters` in batches of columns, if `is_counted`.
 
         Args:
-            complete: As there.
-            only_new: As there.
+            complete: As in `clusters`.
+            only_new: As in `clusters`.
         """
         _, groups = self._groups(complete=complete, only_new=only_new)
         for some in chunks(groups, len, _MEMBERS_AT_ONCE):
@@ -338,9 +343,12 @@ class Duplicates:
             told = measured(self._archived.sketches, firsts, places)
             yield ClusterColumns(counts, self._in_columns(firsts, places, told.shared))
 
-    def _groups(self, *, complete: bool, only_new: bool) -> tuple[Numbers, list[Numbers]]:
-        """Return the cluster of each document, and the places of the members of each cluster that is told."""
-        labels = self._labels_beside_known() if complete and only_new else self._labels(complete=complete)
+    def _groups(self, *, complete: bool, only_new: bool, keep: Keep | None = None) -> tuple[Numbers, list[Numbers]]:
+        """Return the cluster label of each document, and the indices of the members of each reported cluster."""
+        if complete and keep is not None:
+            labels = self._labels_around_kept(keep, only_new=only_new)
+        else:
+            labels = self._labels_beside_known() if complete and only_new else self._labels(complete=complete)
         groups = grouped(labels)
         return labels, [group for group in groups if self._is_new[group].any()] if only_new else groups
 
@@ -361,7 +369,7 @@ class Duplicates:
             yield tuple(map(Version, (members[place] for place in order.tolist()), chain([None], pairs)))
 
     def _labels(self, *, complete: bool) -> Numbers:
-        """Return the cluster of each document, known by the place of its first member."""
+        """Return the cluster label of each document: the index of the cluster's first member."""
         if complete:
             return complete_labels(self.documents, self._pairs)[self._firsts]
         components = Components(self.documents)
@@ -369,16 +377,44 @@ class Duplicates:
         return components.labels()[self._firsts]
 
     def _labels_beside_known(self) -> Numbers:
-        """Return the labels of complete clusters of new documents, and of stars around those that came before."""
-        is_old = np.bincount(self._firsts, ~self._is_new, minlength=self.documents) > 0
-        return labels_beside_known(self.documents, self._pairs, is_old)[self._firsts]
+        """Return the labels of complete clusters of new documents, and of stars around earlier documents."""
+        return labels_beside_known(self.documents, self._pairs, self._is_old())[self._firsts]
 
-    def members(self, places: Sequence[int], *, only_new: bool = False) -> dict[int, Member]:
-        """Return documents by their places.
+    def _is_old(self) -> npt.NDArray[np.bool_]:
+        """Return a mask of the earlier documents and of documents equal to one."""
+        return np.bincount(self._firsts, ~self._is_new, minlength=self.documents) > 0
+
+    def _labels_around_kept(self, keep: Keep, *, only_new: bool) -> Numbers:
+        """Return the labels of stars around kept documents.
 
         Args:
-            places: Of the documents.
-            only_new: Whether those that came before stay.
+            keep: Retention policy.
+            only_new: Whether earlier documents are kept in any case.
+        """
+        stays = self._is_old() if only_new else np.zeros(self.documents, np.bool_)
+        is_paired = np.zeros(self.documents, np.bool_)
+        is_paired[self._pairs.a] = is_paired[self._pairs.b] = True
+        places = np.flatnonzero(is_paired[self._firsts])
+        losses = np.zeros(places.size)
+        if keep.by != "first":
+            for begin in range(0, places.size, _MEMBERS_AT_ONCE):
+                here = places[begin : begin + _MEMBERS_AT_ONCE].tolist()
+                members = self.members(here)
+                worths = (_worth(members[place], keep) for place in here)
+                losses[begin : begin + len(here)] = [math.inf if worth is None else -worth for worth in worths]
+        if only_new:
+            losses[~self._is_new[places]] = -math.inf
+        # The best of several equal documents counts for all of them.
+        firsts = self._firsts[places[np.argsort(losses, kind="stable")]]
+        _, begins = np.unique(firsts, return_index=True)
+        return labels_around_kept(self.documents, self._pairs, firsts[np.sort(begins)], stays)[self._firsts]
+
+    def members(self, places: Sequence[int], *, only_new: bool = False) -> dict[int, Member]:
+        """Return members by document index.
+
+        Args:
+            places: Indices of the documents.
+            only_new: Whether earlier documents are marked as never superfluous.
         """
         places = sorted(places)
         numbers = self._archived.numbers[np.array(places, np.int64)].tolist()
@@ -396,12 +432,12 @@ class Duplicates:
 
 
 def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
-    """Return a cluster whose versions tell what of their words is new and what is gone, as far as there are texts.
+    """Return a cluster with the words that each version adds and loses, as far as texts are available.
 
     Args:
-        cluster: With its versions.
-        read: Gives the texts.
-        scheme: What shingles are.
+        cluster: Cluster with its versions.
+        read: Reader of texts.
+        scheme: Scheme of words and shingles.
     """
     versions: list[Version] = []
     before: tuple[str, TextWords] | None = None
@@ -417,7 +453,7 @@ def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
             else:
                 found, lost, added = told_apart(before, after, scheme)
                 a, b = version.match.a, version.match.b
-                # What a store's documents were since they were compared is not told.
+                # Skip documents of a store that have changed since they were compared.
                 if (found.a.shingles, found.b.shingles) == (a.size, b.size):
                     match = Pair.of_counts(a, b, found.shared_shingles, found.shared_shingles, found.shared_shingles)
                     versions.append(replace(version, match=match, added=added, lost=lost))
@@ -428,14 +464,14 @@ def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
 
 
 def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Member]:
-    """Yield all members of clusters but the one of each that is to be kept, or those that stay anyway.
+    """Yield all members of clusters except the one to keep in each, and except earlier and reference documents.
 
     Args:
-        clusters: Complete ones, so that each member is a duplicate of the one that is kept.
-        keep: Which one that is.
+        clusters: Complete clusters with the same policy, so that each member is a duplicate of the kept one.
+        keep: Retention policy.
 
     Raises:
-        ParameterError: There is no such choice; or nobody knows what any member of a cluster is worth.
+        ParameterError: The policy is unknown, or no member of a cluster has a rank.
     """
     return _superfluous(clusters, Keep.named(keep) if isinstance(keep, str) else keep)
 
@@ -448,10 +484,10 @@ def _superfluous(clusters: Iterable[Cluster], keep: Keep) -> Iterator[Member]:
 
 
 def principal(members: Sequence[Member], keep: Keep) -> int:
-    """Return the place of the member that is kept: the first of those that stay anyway, if any does.
+    """Return the index of the member to keep: the first earlier or reference document, or else the best by the policy.
 
     Raises:
-        ParameterError: Nobody knows what any of them is worth.
+        ParameterError: No member has a rank.
     """
     staying = next((at for at, member in enumerate(members) if member.stays), None)
     if staying is not None or keep.by == "first":

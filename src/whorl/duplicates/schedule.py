@@ -1,7 +1,7 @@
-"""What a search for candidates looks at, whatever engine carries it out: rounds, levels, and numbers of hashes.
+"""Parameters of the prefix filter: rounds, levels and prefix lengths, shared by the local and the Spark search.
 
-`candidates` says how the search goes and why it finds what it finds; here are the numbers that it goes by. Each
-depends on a document alone, and on how large the largest sketch is: none on where or in what order documents lie.
+The module `candidates` describes the algorithm and why it finds its pairs; this module computes its numbers. Each
+depends only on a single document and on the size of the largest sketch, never on the location or order of documents.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from whorl.duplicates.sketches import Numbers, Sketches, level_beyond
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
 from whorl.fingerprint.statistics.metric import Metric
 
-#: Hashes in the sketches of the first round, at a threshold of 80 %; lower ones need more for the same certainty.
+#: Hashes per sketch in the first round, at a threshold of 80 %; lower thresholds need more for the same certainty.
 FIRST_AIM = 64
-#: Pairs that one hash may make before its documents are looked at more closely.
+#: Pairs that one hash may produce before its documents are deferred to the next round.
 MOST_PAIRS = 20_000
-#: Share of the allowance for misses that the search for candidates may use; the rest is the verification's.
+#: Share of the allowed misses that the candidate search may use; verification uses the rest.
 _OF_MISSES = Fraction(1, 5)
 _GROWTH = 4
-#: No population of shingles is larger, and a sketch of one as large is as good as drawn with replacement.
+#: Upper limit of a document's shingles; sampling from so many is as good as sampling with replacement.
 _ENDLESS = 1 << 39
 
 
 class Looked(NamedTuple):
-    """What is looked at of documents that are compared at one level; int64 arrays of shape (documents,).
+    """Numbers of hashes that the prefix filter uses of documents at one level; int64 arrays of shape (documents,).
 
     Attributes:
-        counts: Their hashes below the bound of the level.
-        offered: Hashes, the smallest ones, by which they are found as the smaller document.
-        least_offered: How many of these a larger partner shares, with the recall.
-        least_shared: How many of all of them a smaller partner shares, with the recall.
+        counts: Hashes below the bound of the level.
+        offered: Offered hashes: the smallest ones, eligible for the index prefix of the document as the smaller one.
+        least_offered: Fewest offered hashes that a larger partner shares, with the recall.
+        least_shared: Fewest hashes that a smaller partner shares, with the recall.
     """
 
     counts: Numbers
@@ -45,26 +45,26 @@ class Looked(NamedTuple):
     least_shared: Numbers
 
     def counted(self, is_larger: npt.NDArray[np.bool_]) -> Numbers:
-        """Return how many hashes of each document are looked at, the smallest ones.
+        """Return the number of hashes of each document that are used, the smallest ones.
 
         Args:
-            is_larger: Which documents may be the larger one of a pair; of others only what is offered matters.
+            is_larger: Which documents may be the larger one of a pair; the others use their offered hashes only.
         """
         return np.where(is_larger, self.counts, self.offered)
 
     def prefixes(self, is_larger: npt.NDArray[np.bool_], met: Numbers, met_offered: Numbers) -> tuple[Numbers, Numbers]:
-        """Return how many hashes that others have, too, the prefix filter lets through of each document.
+        """Return the lengths of the index prefixes and of the probe prefixes, counted in shared hashes.
 
-        Hashes that nobody else has are the rarest of all, and stand before these.
+        Hashes of one document only are the rarest of all and come first; the lengths exclude them.
 
         Args:
             is_larger: Which documents may be the larger one of a pair.
-            met: How many of the hashes that are looked at others have.
-            met_offered: How many of those that are offered.
+            met: Number of each document's hashes that other documents have, too.
+            met_offered: Number of its offered hashes that other documents have, too.
 
         Returns:
-            Of those that are offered, by which a document is found as the smaller one; and of all, by which it looks
-            for smaller ones. None or fewer are none.
+            The length of the index prefix, among the offered hashes, and of the probe prefix, among all hashes. A
+            length of 0 or less means an empty prefix.
         """
         found_by = np.where(self.offered > 0, met_offered - self.least_offered + 1, 0)
         return found_by, np.where(is_larger & (self.counts > 0), met - self.least_shared + 1, 0)
@@ -75,10 +75,10 @@ class Round:
     """One pass over documents with sketches of about `aim` hashes.
 
     Args:
-        question: What is to be found.
-        aim: Hashes that a sketch should have, about.
-        recall: With which a pair just at the threshold is to be met in this round.
-        is_last: Whether no further round can tell more.
+        question: Options of the search.
+        aim: Approximate number of hashes of a sketch.
+        recall: Probability that a pair just at the threshold is found in this round.
+        is_last: Whether no further round has more hashes.
     """
 
     question: PairQuestion
@@ -88,62 +88,62 @@ class Round:
 
     @property
     def is_jaccard(self) -> bool:
-        """Whether both documents of a pair are of about one size."""
+        """Whether both documents of a pair are of about the same size."""
         return self.question.metric is Metric.JACCARD
 
     def home_levels(self, sketches: Sketches, sizes: Numbers) -> Numbers:
-        """Return the levels at which documents of these sizes are at home: there they may be the larger one."""
-        # There is no way to tell more than the sketches do.
+        """Return the home levels of documents of these sizes: the levels at which they may be the larger document."""
+        # A level finer than the sketch's own has no further hashes.
         own = sketches.scheme_levels(sizes)
         return np.maximum(own, level_beyond(sizes, self.aim)) if self.is_jaccard else own
 
     def taking_part(self, sizes: Numbers, homes: Numbers, level: int, smallest_at_home: int) -> npt.NDArray[np.bool_]:
-        """Return which documents are compared at a level.
+        """Return a mask of the documents compared at a level.
 
         Args:
-            sizes: Of the documents; int64 array.
-            homes: The levels at which they are at home.
-            level: Where documents are compared that are at home there, with one another and with smaller ones.
-            smallest_at_home: Size of the smallest document that is at home there.
+            sizes: Sizes of the documents; int64 array.
+            homes: Home levels of the documents.
+            level: Level at which its home documents are compared with each other and with smaller documents.
+            smallest_at_home: Size of the smallest document with this home level.
         """
         least = self.question.smallest_partner(np.array([smallest_at_home]))[0]
         return np.asarray((homes == level) | ((homes < level) & (sizes >= least)))
 
     def looked(self, sketches: Sketches, places: Numbers, level: int) -> Looked:
-        """Return what is looked at of some documents at a level."""
+        """Return the numbers of hashes to use of documents at a level."""
         sizes = sketches.sizes[places]
         counts = sketches.at_level(places, np.full(places.shape, level))
         offered = counts if self.is_jaccard else np.minimum(counts, self.aim)
         least_offered = self._least_shared(sizes, offered, self.question.share_of_smaller)
-        # The smaller document may be as small as can be: one hash is all that has to be shared.
+        # The smaller document may be of any size, so one shared hash is all that containment guarantees.
         alone = np.ones_like(counts)
         least = self._least_shared(sizes, counts, self.question.threshold) if self.is_jaccard else alone
         return Looked(counts, offered, least_offered, least)
 
     def _least_shared(self, sizes: Numbers, counts: Numbers, share: Fraction) -> Numbers:
-        """Return how many hashes documents share with a partner that has a share of their shingles, with the recall."""
+        """Return the number of hashes shared with a partner that contains a share of the shingles, with the recall."""
         part, whole = share.as_integer_ratio()
         distinct = np.flatnonzero(np.bincount(counts, minlength=1))
         good = -(-part * _ENDLESS // whole)
         of_counts = np.zeros(distinct.max(initial=0) + 1, np.int64)
         of_counts[distinct] = min_should_match_for(_ENDLESS, good, distinct, self.recall)
         drawn = of_counts[counts]
-        # Where the sketch is all there is, nothing is left to chance.
+        # A complete sketch is no sample, so the count is exact.
         return np.maximum(1, np.where(counts == sizes, -(-part * sizes // whole), drawn))
 
     def can_tell_more(self, sketches: Sketches, places: Numbers, looked: Looked) -> npt.NDArray[np.bool_]:
-        """Return of which documents there are more hashes than were looked at."""
+        """Return a mask of the documents with more hashes in their sketches than this round used."""
         return np.asarray(sketches.counts[places] > (looked.counts if self.is_jaccard else looked.offered))
 
 
 def rounds(question: PairQuestion, largest: int) -> list[Round]:
-    """Return the rounds of a search, up to all hashes that there are.
+    """Return the rounds of a search, until the sketches are exhausted.
 
     Args:
-        question: What is to be found.
-        largest: Hashes of the largest sketch.
+        question: Options of the search.
+        largest: Number of hashes of the largest sketch.
     """
-    # The hashes shared at the threshold should be as many as at 80 %.
+    # Share as many hashes at the threshold as with the first aim at 80 %.
     aim = FIRST_AIM
     while aim * question.threshold < FIRST_AIM // 2 or (question.recall == 1 and aim < largest):
         aim *= 2

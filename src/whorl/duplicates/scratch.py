@@ -1,4 +1,4 @@
-"""Sketches of one run, which nobody keeps: numbers in columns, and the hashes in a file that goes away with it."""
+"""Temporary sketch store of one run: numbers in columns in memory, hashes and strings in files deleted afterwards."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _FIRST_LOOK = 1 << 14
 
 
 class Scratch:
-    """What an `Archive` is, for one run.
+    """Temporary sketch store with the interface of `Archive`.
 
-    Documents cost some tens of bytes each beside their ids; a dictionary of ids would cost several times as much.
+    A document takes some tens of bytes of memory besides its id; a dictionary of ids would take several times as much.
 
     Args:
-        path: A folder of its own.
-        scheme: What the sketches depend on.
+        path: A folder for the files of this store alone.
+        scheme: Scheme of the sketches.
     """
 
     def __init__(self, path: Path, scheme: SketchScheme) -> None:
@@ -39,7 +39,7 @@ class Scratch:
             self._file = os.open(self.hashes_path, os.O_RDWR | os.O_CREAT, 0o600)
             self._ids, self._names = _Strings(path / "ids"), _Strings(path / "names")
         self._count = self._compared = 0
-        #: Hashes in the file.
+        #: Number of hashes in the file.
         self.end = 0
         self._numbers: list[Numbers] = []
         self._values: list[npt.NDArray[np.float64]] = []
@@ -47,7 +47,7 @@ class Scratch:
         self._looked_upto, self._look_at = 0, _FIRST_LOOK
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the files."""
         os.close(self._file)
         self._ids.close()
         self._names.close()
@@ -59,9 +59,9 @@ class Scratch:
         self.close()
 
     def add(self, some: Sketched) -> list[str]:
-        """Take documents, and return the ids of which it is known by now that they came before, each once a time.
+        """Add documents, and return the repeated ids found so far, once for each repetition.
 
-        That is looked for now and then; `repeated` returns the rest.
+        The search for them is run at growing intervals; `repeated` returns the remaining ones.
         """
         offset = some.offset
         if offset is None:
@@ -71,9 +71,9 @@ class Scratch:
             self.end += some.hashes.size
         self._numbers.append(np.stack([some.sizes, some.starts + offset, some.counts, some.keys]))
         values = np.stack([some.worths, some.dates])
-        # Mostly there are none, and then they take no room.
+        # Mostly all values are NaN; then they take no memory.
         self._values.append(np.broadcast_to(np.nan, values.shape) if np.isnan(values).all() else values)
-        # Strings of this process alone have this hash.
+        # The built-in hash of strings is valid in this process only, as these columns are.
         self._identities.append(np.fromiter(map(hash, some.ids), np.int64, len(some.ids)))
         with self._failures():
             self._ids.extend(some.ids)
@@ -85,7 +85,7 @@ class Scratch:
         return self.repeated()
 
     def put(self, entries: Sequence[Entry], mark: str | None = None) -> list[str]:
-        """Take documents whose sketches are made."""
+        """Add documents with their sketches."""
         sketches = [entry.sketch for entry in entries]
         together = Sketches.of(sketches, self.scheme)
         return self.add(
@@ -103,20 +103,20 @@ class Scratch:
         )
 
     def repeated(self) -> list[str]:
-        """Return the ids of documents that came before, each once a time, of those that were not looked at yet."""
+        """Return the repeated ids since the last search for them, once for each repetition."""
         later = self._later()
         places = later[later >= self._looked_upto].tolist()
         self._looked_upto = self._count
         return self._ids.at(places)
 
     def _later(self) -> Numbers:
-        """Return the places of documents of ids that came before."""
+        """Return the indices of documents whose ids came before."""
         identities = np.concatenate([np.empty(0, np.int64), *self._identities])
         ascending = np.sort(identities)
         several = ascending[1:][ascending[1:] == ascending[:-1]]
         if not several.size:
             return np.empty(0, np.int64)
-        # Those of one hash are looked at as they are, since hashes may be equal by chance.
+        # Compare the ids themselves where hashes are equal, since equal hashes may be chance.
         is_again = several[np.minimum(np.searchsorted(several, identities), several.size - 1)] == identities
         seen: set[str] = set()
         later = []
@@ -128,40 +128,40 @@ class Scratch:
         return np.array(later, np.int64)
 
     def count(self) -> int:
-        """Return how many documents came."""
+        """Return the number of documents, repeated ids included."""
         return self._count
 
     def take_as_compared(self) -> None:
-        """Take all documents there are as compared with one another; no pairs among them are to be found."""
+        """Mark all documents so far as reference: they are not compared with each other."""
         self._compared = self._count
 
     def archived(self) -> Archived:
-        """Return all documents, of each id the last."""
+        """Return all documents, the last one of each id."""
         is_last = np.ones(self._count, np.bool_)
         if (later := self._later()).size:
             places = dict(zip(self._ids.at(later.tolist()), later.tolist(), strict=True))
-            # In the order in which they came, so the last one of each id stays in the dictionary.
+            # In order of arrival, so that the dictionary keeps the last document of each id.
             is_last[self._places_of(places.keys())] = False
             is_last[list(places.values())] = True
         numbers = np.flatnonzero(is_last)
         columns = np.concatenate([np.empty((4, 0), np.int64), *self._numbers], axis=1)
-        # What came in pieces is kept no second time.
+        # Release the pieces, which would double the memory.
         self._numbers = [columns]
         sizes, starts, counts, keys = columns if is_last.all() else columns[:, numbers]
-        # numpy maps no empty file.
+        # numpy cannot map an empty file.
         hashes = np.memmap(self.hashes_path, HASH, "r", shape=(self.end,)) if self.end else np.empty(0, np.uint64)
         is_paired = numbers < self._compared
         return Archived(numbers, Sketches(self.scheme, sizes, starts, counts, hashes), keys, is_paired, ~is_paired)
 
     def _places_of(self, ids: Collection[str]) -> Numbers:
-        """Return all places of some ids."""
+        """Return the indices of all documents with the given ids."""
         identities = np.concatenate(self._identities)
         there = np.flatnonzero(np.isin(identities, np.fromiter(map(hash, ids), np.int64, len(ids))))
         known = zip(there.tolist(), self._ids.at(there.tolist()), strict=True)
         return np.array([place for place, document_id in known if document_id in ids], np.int64)
 
     def known(self, numbers: Collection[int]) -> dict[int, Known]:
-        """Return id, name, worth and date of documents, by their numbers."""
+        """Return id, name, rank and date of documents, by their numbers."""
         if len(self._values) != 1:
             is_any = any(values.strides[-1] for values in self._values)
             joined = np.concatenate(self._values, axis=1) if is_any else np.broadcast_to(np.nan, (2, self._count))
@@ -173,32 +173,32 @@ class Scratch:
             for number, document_id, name, worth, date in zip(numbers, *columns, strict=True)
         }
 
-    # What an archive keeps for the next run.
+    # Methods of `Archive` that a temporary store does not need.
 
     def ask(self, question: str, *, links_suffice: bool = False) -> None:
-        """Keep nothing."""
+        """Do nothing: a temporary store keeps no pairs."""
 
     def begin_scan(self) -> str:
-        """Begin to read everything there is."""
+        """Begin a full scan; return "", the mark of its beginning."""
         return ""
 
     def end_scan(self) -> int:
-        """Forget nothing."""
+        """Delete nothing, return 0: a temporary store has no earlier documents."""
         return 0
 
     def unchanged(self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]) -> dict[str, bool]:
-        """Return nothing: no document was here before."""
+        """Return no documents: a temporary store has no earlier documents."""
         return {}
 
     def tell_apart(self, keys: Sequence[tuple[int, int]]) -> None:
-        """Keep nothing."""
+        """Do nothing: a temporary store keeps no keys."""
 
     def pairs(self, archived: Archived) -> Pairs:
         """Return no pairs."""
         return Pairs.together([])
 
     def keep_pairs(self, pairs: Pairs, numbers: Numbers) -> None:
-        """Keep nothing."""
+        """Do nothing: a temporary store keeps no pairs."""
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -208,12 +208,12 @@ class Scratch:
             raise StoreError(f"the folder {self.hashes_path.parent} cannot be used: {error}") from error
 
 
-#: What holds the sketches of a run.
+#: A sketch store, persistent or temporary.
 Gathered: TypeAlias = Archive | Scratch
 
 
 class _Strings:
-    """Many strings, one after the other in a file; where each ends is in memory.
+    """Strings one after the other in a file, with their ends in memory.
 
     Args:
         path: The file.
@@ -226,12 +226,12 @@ class _Strings:
         self._mapped: mmap.mmap | None = None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._let_go()
         self._file.close()
 
     def extend(self, strings: Sequence[str]) -> None:
-        """Take strings; what was mapped before is let go of."""
+        """Append strings, which ends the current mapping of the file."""
         self._let_go()
         together = "".join(strings)
         if together.isascii():
@@ -245,7 +245,7 @@ class _Strings:
         self._size += len(encoded)
 
     def at(self, places: Iterable[int]) -> list[str]:
-        """Return some of them."""
+        """Return strings by index."""
         if len(self._ends) > 1:
             self._ends = [np.concatenate(self._ends)]
         ends, several = self._ends[0], np.fromiter(places, np.int64)

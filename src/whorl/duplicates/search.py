@@ -1,4 +1,4 @@
-"""All pairs of a collection: equal documents taken together, candidates found and verified."""
+"""All pairs of a collection: merge equal documents, find candidates with the prefix filter, verify them."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from whorl.duplicates.schedule import MOST_PAIRS, Round
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.verify import Pairs, verified
 
-#: Documents of a crowd that all others are compared with, one after the other, before what is left is paired.
+#: Documents of a block that are compared with the whole block, one after the other, before the others are paired.
 _PIVOTS = 16
-#: Of a crowd that may be no family so many are compared with one before all are.
+#: Sample size of a block: a sample is compared with one document to decide whether the block is one cluster.
 _SAMPLE = 64
 
 
 def first_of_equals(keys: Numbers, sizes: Numbers) -> Numbers:
-    """Return for each document the place of the first one with an equal sketch; int64 array of shape (documents,).
+    """Return the index of the first document with an equal sketch, for each one; int64 array of shape (documents,).
 
     Args:
-        keys: Equal for documents of equal sketches; int64 array of shape (documents,).
-        sizes: Their shingles; documents without any are equal to none.
+        keys: Equal for documents with equal sketches; int64 array of shape (documents,).
+        sizes: Shingles of each document; a document without shingles equals no other.
     """
     order = np.argsort(keys, kind="stable")
     is_first = np.ones(order.size, np.bool_)
@@ -55,27 +55,26 @@ def find_pairs(
     """Return all pairs of different documents.
 
     Args:
-        sketches: Of all documents.
-        firsts: As `first_of_equals` returns them; only these are compared.
-        question: What is to be found.
-        known: Pairs that were found before.
-        is_known: Documents of which all pairs among one another are in these; bool array of shape (documents,).
-        keys: As in `first_of_equals`. Documents of one size are compared in their order, so that the order in which
-            documents came decides nothing; without keys it does.
-        links_suffice: Whether of a crowd of documents that are all alike no more pairs are wanted than hold its
-            connected components together. Time then grows with the crowd, not with its square.
-        only_links: Whether links suffice of all documents, not of crowds alone. Pairs then have to be final: nobody
-            finds by whole texts that some of them are none.
-        most: Pairs that one hash may make in a round.
-        to_look: The rounds of the search, where others have gone before; None for all.
-        workers: Threads that look for candidates and compare them, where the compiled loops do; what is found is the
-            same.
+        sketches: Sketches of all documents.
+        firsts: Result of `first_of_equals`; only these documents are compared.
+        question: Options of the search.
+        known: Pairs found by an earlier run.
+        is_known: Documents whose pairs with each other are all in `known`; bool array of shape (documents,).
+        keys: As in `first_of_equals`. Documents of one size are compared in the order of their keys, which makes the
+            result independent of the order of input; without keys it depends on that order.
+        links_suffice: Whether a block of near-copies needs only the pairs that keep its connected components together.
+            Time then grows linearly with the block, not quadratically.
+        only_links: Whether that holds for all documents, not only for blocks. Pairs must then be final: no later exact
+            verification may reject one.
+        most: Pairs that one hash may produce in a round.
+        to_look: Rounds to run, if earlier rounds ran elsewhere; None for all.
+        workers: Threads for finding and comparing candidates in the compiled loops; the result does not depend on it.
         progress: Called with the number of pairs found so far.
     """
     places = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     if keys is not None:
         places = places[np.argsort(keys[places])]
-    # Places among those compared, from here on.
+    # From here on, indices count the compared documents only.
     compared = Sketches(
         sketches.scheme, sketches.sizes[places], sketches.starts[places], sketches.counts[places], sketches.hashes
     )
@@ -121,33 +120,33 @@ def find_pairs(
 
 
 def _inverse(places: Numbers, count: int) -> Numbers:
-    """Return where in `places` each of so many places is."""
+    """Return the inverse of `places`: the position of each of `count` documents in it, -1 if absent."""
     inverse = np.full(count, -1)
     inverse[places] = np.arange(places.size)
     return inverse
 
 
 class _Links:
-    """Pairs, as many as hold connected components together."""
+    """Spanning pairs: just enough pairs to connect each component of the similarity graph."""
 
     def __init__(self, sketches: Sketches, question: PairQuestion, is_new: npt.NDArray[np.bool_]) -> None:
         self._sketches, self._question, self._is_new = sketches, question, is_new
         self._components = Components(len(sketches))
 
     def note(self, pairs: Pairs) -> None:
-        """Know pairs that were found otherwise."""
+        """Add pairs found elsewhere to the union-find."""
         self._components.join(pairs.a, pairs.b)
 
     def among(self, a: Numbers, b: Numbers, workers: int) -> Iterator[Pairs]:
-        """Yield links among candidates: of each document those with one other, with two more, with four, and so on.
+        """Yield spanning pairs among candidates: each document with one partner, then two more, then four, and so on.
 
-        What hangs together by then is compared no further, so near-copies take about as many comparisons as there are
-        of them.
+        Documents that are connected already are not compared again, so the number of comparisons is about the number of
+        near-copies.
 
         Args:
-            a: Places; equal ones stand together.
-            b: Of the documents that each may make a pair with.
-            workers: As of `find_pairs`.
+            a: Indices of documents; equal ones are adjacent.
+            b: Indices of each document's candidates.
+            workers: As in `find_pairs`.
         """
         most = 1
         while a.size:
@@ -159,7 +158,7 @@ class _Links:
             a, b, most = a[~is_next], b[~is_next], 2 * most
 
     def of(self, crowd: Numbers) -> Iterator[Pairs]:
-        """Yield links within a crowd, between its new documents and all of it."""
+        """Yield spanning pairs within a block, between its new documents and all of it."""
         yield from self._by_pivots(crowd)
         for outside, others in self._left(crowd):
             portion = max(1, AT_ONCE // 8 // max(1, others.size))
@@ -168,16 +167,16 @@ class _Links:
                 yield self._linked(np.repeat(some, others.size), np.tile(others, some.size))
 
     def of_family(self, crowd: Numbers) -> tuple[list[Pairs], bool]:
-        """Return links within a crowd, and whether they decide all of it: if most are near-copies of one another.
+        """Return spanning pairs within a block, and whether they decide the whole block.
 
-        That takes about as many comparisons as the crowd has documents. Where it is boilerplate that the crowd shares,
-        a sample tells, and more hashes have to.
+        They do if most of the block are near-copies of each other; that takes about as many comparisons as the block
+        has documents. If the block merely shares boilerplate, a sample shows it, and more hashes are needed.
         """
         found: list[Pairs] = []
         outside = self._outside(crowd[self._is_new[crowd]], crowd)
         if outside.size > _PIVOTS:
             sample = crowd[np.linspace(0, crowd.size - 1, min(_SAMPLE, crowd.size)).astype(np.int64)]
-            # One of middling size: the smallest and the largest of a family are often strangers to it.
+            # Compare with a document of medium size: the smallest and the largest of a block often are outliers.
             middle = np.full(sample.size, outside[outside.size // 2])
             found.append(self._linked(middle, sample))
             if 2 * np.count_nonzero(self._components.find(sample) == self._components.find(middle)) < sample.size:
@@ -197,17 +196,17 @@ class _Links:
             left = left[1:]
 
     def _left(self, crowd: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
-        """Return what of a crowd still has to be compared, each document of a first group with all of a second one.
+        """Return the remaining comparisons within a block as two products, each of a first and a second group.
 
-        Of two that do not hang together yet at least one is outside of what most of the crowd hangs together in. What a
-        pivot joined to others has been compared with that pivot alone, so all that are outside take part.
+        If two documents are not connected yet, at least one of them is outside the block's largest component. A
+        document joined to others by a pivot was compared with that pivot only, so all documents outside take part.
         """
         is_new = self._is_new[crowd]
         new, old = crowd[is_new], crowd[~is_new]
         return (self._outside(new, crowd), crowd), (self._outside(old, crowd), new)
 
     def _outside(self, some: Numbers, crowd: Numbers) -> Numbers:
-        """Return those of some documents that do not hang together with most of the crowd."""
+        """Return the given documents that are not in the block's largest component."""
         roots, counts = np.unique(self._components.find(crowd), return_counts=True)
         return some[self._components.find(some) != roots[counts.argmax()]] if counts.max() > 1 else some
 

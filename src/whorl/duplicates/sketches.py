@@ -1,4 +1,4 @@
-"""The sketches of many documents in flat arrays, which may lie in a file that is larger than the memory."""
+"""Sketches of many documents in flat arrays, optionally memory-mapped from a file larger than the memory."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ from whorl.errors import StoreError
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
-#: Bytes of a mapped file that may as well stay in memory; and of short documents, of which all is looked at.
+#: Bytes of a mapped file that may stay in memory, in general and if the documents are short and all read.
 MUCH, _MUCH_OF_SHORT = 1 << 26, 1 << 28
-#: Bytes of a document, on average, that make it a long one.
+#: Average bytes of a document that count as long.
 _LONG = 1 << 11
-#: Bytes of one that are mapped at a time, at the least; and into how many ranges it is divided at the most.
+#: Smallest number of bytes of a range that is mapped at a time, and largest number of ranges.
 _RANGE, _MOST_RANGES = 1 << 22, 256
-#: Bytes that are mapped with the first that is looked at of them.
+#: Bytes that the system maps around a touched page.
 _WITH_A_PAGE = 1 << 16
-#: Hashes that are copied from the file at once, at the least and at the most; and which share of all hashes between.
-#: Of pairs they are so many that several come from one page of it.
+#: Smallest and largest number of hashes copied from the file at once, and the share of all hashes in between. So many
+#: pairs are copied together that several of them lie on one page of the file.
 _LEAST_TOGETHER, _MOST_TOGETHER, _OF_ALL = 1 << 20, 1 << 24, 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sketches:
-    """Sketches, each known by its place.
+    """Sketches of documents, addressed by index.
 
     Args:
-        scheme: What all of them depend on.
+        scheme: Scheme of all the sketches.
         sizes: Distinct shingles of each document; int64 array of shape (documents,).
-        starts: Where each one's hashes begin; int64 array of shape (documents,).
-        counts: How many there are; int64 array of shape (documents,).
-        hashes: uint64 array of all hashes, those of one document together and ascending; numpy may map it from a file.
+        starts: Offset of each document's first hash; int64 array of shape (documents,).
+        counts: Number of hashes of each document; int64 array of shape (documents,).
+        hashes: Hashes of all documents, those of one document adjacent and ascending; uint64 array, possibly mapped
+            from a file.
     """
 
     scheme: SketchScheme
@@ -52,35 +53,35 @@ class Sketches:
 
     @classmethod
     def of(cls, sketches: Sequence[Sketch], scheme: SketchScheme) -> Sketches:
-        """Return sketches of one scheme, put together."""
+        """Return sketches of one scheme, concatenated."""
         sizes = np.array([sketch.size for sketch in sketches], np.int64)
         counts = np.array([sketch.hashes.size for sketch in sketches], np.int64)
         hashes = np.concatenate([np.empty(0, np.uint64), *(sketch.hashes for sketch in sketches)])
         return cls(scheme, sizes, np.cumsum(counts) - counts, counts, hashes)
 
     def sketch(self, place: int) -> Sketch:
-        """Return one of them."""
+        """Return the sketch of a document."""
         start = int(self.starts[place])
         hashes = np.asarray(self.hashes[start : start + int(self.counts[place])])
         return Sketch(self.scheme, int(self.sizes[place]), hashes)
 
     def scheme_levels(self, sizes: Numbers) -> Numbers:
-        """Return the levels of documents of these sizes, as `SketchScheme.level` has them; int64 array."""
+        """Return the levels of documents of these sizes, as `SketchScheme.level` computes them; int64 array."""
         levels, floor = level_beyond(sizes, self.scheme.k), self.scheme.floor_level
         return np.where(levels <= floor, levels, np.maximum(floor, level_beyond(sizes, self.scheme.cap)))
 
     def portions(self, a: Numbers, b: Numbers) -> Iterator[tuple[slice, npt.NDArray[np.uint64], Numbers, Numbers]]:
-        """Yield pairs of documents, in whatever order, in portions whose hashes are at hand.
+        """Yield pairs of documents, given in any order, in batches whose hashes are in memory.
 
-        Two documents of a pair are anywhere in the file, and mapping the page that one is in takes longer than
-        comparing them. So those of many pairs are copied in the order of the file.
+        The two documents of a pair are anywhere in the file, and mapping a page takes longer than comparing them, so
+        the hashes of many pairs are copied in the order of the file.
 
         Args:
-            a: Places of the first documents; int64 array of shape (pairs,).
-            b: Places of the second ones.
+            a: Indices of the first documents; int64 array of shape (pairs,).
+            b: Indices of the second documents; int64 array of shape (pairs,).
 
         Yields:
-            Which pairs, some hashes, and where among these those of the first and of the second documents begin.
+            The slice of pairs, an array of hashes, and the offsets in it of the first and of the second documents.
         """
         if not self.is_much:
             yield slice(0, a.size), self.hashes.view(np.ndarray), self.starts[a], self.starts[b]
@@ -100,18 +101,18 @@ class Sketches:
 
     @property
     def together_at_most(self) -> int:
-        """How many hashes are copied from the file at once, about."""
+        """Approximate number of hashes copied from the file at once."""
         return max(_LEAST_TOGETHER, min(_MOST_TOGETHER, self.hashes.size // _OF_ALL))
 
     def together(self, starts: Numbers, ends: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
-        """Return stretches of the file in memory.
+        """Copy ranges of the file into memory.
 
         Args:
-            starts: Where they begin, ascending; int64 array of shape (stretches,).
-            ends: Where they end.
+            starts: Offsets of the ranges, ascending; int64 array of shape (ranges,).
+            ends: Ends of the ranges; int64 array of shape (ranges,).
 
         Returns:
-            Their hashes, and where among these each stretch begins.
+            The hashes of the ranges, and the offset of each range among them.
 
         Raises:
             StoreError: The file has become shorter.
@@ -129,7 +130,7 @@ class Sketches:
         return hashes, begins[:-1]
 
     def _is_read(self, starts: Numbers) -> bool:
-        """Return whether stretches of the file stand so far apart that to read each takes less than to map it."""
+        """Return whether the ranges are so sparse in the file that reading each takes less time than mapping it."""
         if not (self.is_much and starts.size and hasattr(os, "preadv") and getattr(self.hashes, "filename", None)):
             return False
         return starts.size * _WITH_A_PAGE < int(starts[-1] - starts[0]) * self.hashes.itemsize
@@ -140,23 +141,23 @@ class Sketches:
         with open(self.hashes.filename, "rb", buffering=0) as file:  # type: ignore[attr-defined]
             number = file.fileno()
             for at, (begin, end) in zip((starts * size).tolist(), bounds, strict=True):
-                # Mostly all comes at once; not from each file system, nor of gigabytes.
+                # A read may return less than requested, on some file systems and beyond two gigabytes.
                 while begin < end:
                     if not (count := os.preadv(number, [held[begin:end]], at)):
                         raise StoreError(f"{self.hashes.filename} ends before byte {at + end - begin:,}")  # type: ignore[attr-defined]
                     begin, at = begin + count, at + count
 
     def ranges(self, starts: Numbers) -> Iterator[slice]:
-        """Yield places in the file, which ascend, in ranges: of each part of the file those in it.
+        """Yield slices of ascending offsets, one for each part of the file.
 
-        Of a file that is mapped the system keeps in memory what was looked at, and what stands around it. It is let go
-        after each range; what is looked at again is mapped again.
+        The system keeps the touched pages of a mapped file in memory, with pages around them. They are released after
+        each slice; pages touched again are mapped again.
         """
         cuts = [0]
         if self.is_much and starts.size:
             span = int(starts[-1] - starts[0]) + 1
             step = max(_RANGE, self.hashes.nbytes // _MOST_RANGES) // self.hashes.itemsize
-            # Of what stands far apart no more is mapped than comes with each page.
+            # Sparse offsets map little more than their own pages, so a slice may span more of the file.
             step = max(step, step * span // (starts.size * _WITH_A_PAGE // self.hashes.itemsize))
             cuts = np.unique(np.searchsorted(starts, np.arange(starts[0], starts[-1] + 1, step))).tolist()
         for begin, end in pairwise([*cuts, starts.size]):
@@ -171,11 +172,11 @@ class Sketches:
         return hasattr(self.hashes, "_mmap") and self.hashes.nbytes > most and hasattr(mmap, "MADV_DONTNEED")
 
     def upto(self, places: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
-        """Return how many hashes of some documents are no larger than given ones.
+        """Return the number of hashes up to a given one, for each document.
 
         Args:
-            places: Of the documents; int64 array of shape (n,).
-            last: One hash for each; uint64 array of shape (n,).
+            places: Indices of the documents; int64 array of shape (n,).
+            last: Largest hash to count, for each document; uint64 array of shape (n,).
         """
         found = np.empty(places.size, np.int64)
         starts = self.starts[places]
@@ -190,7 +191,7 @@ class Sketches:
     def _upto(self, places: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
         first = low = self.starts[places]
         high = low + self.counts[places]
-        # All of them at once, bisected.
+        # Bisect in all documents at once.
         while (is_open := low < high).any():
             middle = (low + high) >> 1
             is_within = is_open & (self.hashes[np.where(is_open, middle, 0)] <= last)
@@ -199,7 +200,7 @@ class Sketches:
         return low - first
 
     def at_level(self, places: Numbers, levels: Numbers) -> Numbers:
-        """Return how many hashes of some documents are below the bounds of levels, one for each document."""
+        """Return the number of hashes below the bound of a level, for each document with its own level."""
         counts = self.counts[places]
         above = np.flatnonzero(levels)
         if above.size:
@@ -208,15 +209,15 @@ class Sketches:
         return counts
 
     def gathered(self, places: Numbers, skipped: Numbers, counts: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
-        """Return some hashes of some documents, one document after the other.
+        """Return a range of hashes of each document, one document after the other.
 
         Args:
-            places: Of the documents; int64 array of shape (n,).
-            skipped: How many of each one's hashes, the smallest, to leave out; int64 array of shape (n,).
-            counts: How many of each to return; int64 array of shape (n,).
+            places: Indices of the documents; int64 array of shape (n,).
+            skipped: Number of the smallest hashes to skip, for each document; int64 array of shape (n,).
+            counts: Number of hashes to return, for each document; int64 array of shape (n,).
 
         Returns:
-            uint64 array of all hashes, and int64 array that has, for each of them, which of the n documents it is of.
+            uint64 array of all hashes, and int64 array with the position in `places` of each hash's document.
         """
         owners = np.repeat(np.arange(places.size), counts)
         within = np.arange(owners.size) - (np.cumsum(counts) - counts)[owners]
@@ -224,7 +225,7 @@ class Sketches:
 
 
 def level_beyond(sizes: Numbers, most: int) -> Numbers:
-    """Return ceil(log2(sizes / most)), and 0 up to `most`, in whole numbers; int64 array of the shape of `sizes`."""
+    """Return ceil(log2(sizes / most)), or 0 up to `most`, in integers; int64 array of the shape of `sizes`."""
     levels = np.zeros(sizes.shape, np.int64)
     limit = most
     while (is_beyond := sizes > limit).any():

@@ -1,4 +1,4 @@
-"""From documents to their sketches, many at a time."""
+"""Sketches from documents, in batches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
 from whorl.model import Document
 
-#: Odd, so that no bit is lost: the golden ratio's, and murmur3's last steps.
+#: Odd, so that multiplication loses no bit: the golden ratio's constant, and those of murmur3's last steps.
 _OF_SIZES, _OF_HASHES = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
 
 
@@ -29,16 +29,16 @@ class Sketched:
     """Documents and their sketches in columns.
 
     Args:
-        ids: What they are known by.
-        names: What people know them by, or "".
-        worths: What the column that decides which is kept says of them, the larger the better; float64, NaN for none.
-        dates: Seconds since 1970 when they were made or changed; the same.
-        sizes: Distinct shingles of each; int64 array of shape (documents,).
-        starts: Where the hashes of each begin among `hashes`; those of equal texts stand there once.
-        counts: How many each has.
-        keys: Equal for documents of equal sketches, and hardly ever for others; int64 array of shape (documents,).
-        hashes: Those of all sketches; uint64 array.
-        offset: Where `hashes` are in the file of hashes, if that has them already and they are empty here.
+        ids: Document ids.
+        names: Names for display, or "".
+        worths: Rank by the column of the retention policy, the larger the better; float64, NaN if unknown.
+        dates: Creation or modification time in seconds since 1970; float64, NaN if unknown.
+        sizes: Distinct shingles of each document; int64 array of shape (documents,).
+        starts: Offset of each document's hashes in `hashes`; documents with equal texts share one range.
+        counts: Number of hashes of each document.
+        keys: Equal for documents with equal sketches, almost never for others; int64 array of shape (documents,).
+        hashes: Hashes of all sketches; uint64 array.
+        offset: Offset of `hashes` in the file of hashes, if they are there already and `hashes` is empty.
     """
 
     ids: list[str]
@@ -53,7 +53,7 @@ class Sketched:
     offset: int | None = None
 
     def entries(self, scheme: SketchScheme, digests: Sequence[bytes]) -> Iterator[Entry]:
-        """Yield the documents one by one, those of equal texts with one sketch."""
+        """Yield the documents one by one; documents with equal texts share one sketch."""
         sketches: dict[tuple[int, int], Sketch] = {}
         numbers = zip(self.sizes.tolist(), self.starts.tolist(), self.counts.tolist(), strict=True)
         worths, dates = (list(map(number_or_none, column.tolist())) for column in (self.worths, self.dates))
@@ -65,27 +65,28 @@ class Sketched:
 
 
 class Making(Protocol):
-    """What is made of documents, many at a time."""
+    """Sketching method: makes sketches, or other columns, from batches of documents."""
 
     @property
     def scheme(self) -> Scheme:
-        """What words and shingles are."""
+        """Scheme of words and shingles."""
 
     def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], Sketched]]:
-        """Yield portions of documents with what is made of them; the first few may be read ahead."""
+        """Yield batches of documents with their columns; the first few batches may be read ahead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sketching:
-    """What is made of documents.
+    """Makes sketches from batches of documents.
 
     Args:
-        scheme: What words and shingles are.
-        sketch_scheme: What is kept of them.
-        dates: Seconds since 1970 when a document was made or changed, None where nobody knows.
-        date_column: The property that has these dates, where one has.
-        keep: What decides which document of a cluster is kept; its column is a property.
-        within: A property that has to be the same in documents that are compared; those that lack it are, too.
+        scheme: Scheme of words and shingles.
+        sketch_scheme: Scheme of the sketches.
+        dates: Returns a document's time of creation or change in seconds since 1970, None if unknown.
+        date_column: The property with that time, if documents have one.
+        keep: Retention policy for clusters; its column is a property.
+        within: A property that compared documents must have in common; documents without it are compared with each
+            other.
     """
 
     scheme: Scheme
@@ -96,7 +97,7 @@ class Sketching:
     within: str | None
 
     def valued(self, document: Document) -> tuple[float | None, float | None]:
-        """Return what a document is worth, and its date."""
+        """Return the rank of a document and its date."""
         keep, date = self.keep, self.date_column
         return (
             keep.worth(document.properties.get(keep.column)) if keep.column else None,
@@ -104,7 +105,7 @@ class Sketching:
         )
 
     def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], Sketched]]:
-        """Yield portions of documents with their sketches; the first few may be read ahead."""
+        """Yield batches of documents with their sketches; the first few batches may be read ahead."""
         distinct = (_distinct(some, self.within) for some in portions)
         read = with_made(distinct, lambda ahead: hashed_together((each.texts for each in ahead), self.scheme))
         for each, found in read:
@@ -129,13 +130,13 @@ class Sketching:
 
 
 class _Distinct(NamedTuple):
-    """Documents, and their distinct texts.
+    """A batch of documents and their distinct texts.
 
     Attributes:
-        documents: They themselves.
-        texts: One that several documents of one part have is there once, and so read once.
-        parts: Which part of the collection each text is in.
-        which: The text of each document, by its place in `texts`; int64 array of shape (documents,).
+        documents: The documents.
+        texts: The distinct texts of each part of the collection, so that repeated texts are processed once.
+        parts: The part of the collection of each text.
+        which: The index in `texts` of each document's text; int64 array of shape (documents,).
     """
 
     documents: Sequence[Document]
@@ -156,18 +157,18 @@ def _distinct(some: Sequence[Document], within: str | None) -> _Distinct:
 
 
 def part_of(document: Document, within: str | None) -> str:
-    """Return which part of a collection a document is in: what stands in a property, "" for all without it.
+    """Return the part of the collection that a document belongs to: the value of a property, "" without it.
 
     Args:
-        document: Any.
-        within: The property; None where a collection has no parts.
+        document: Any document.
+        within: The property; None if the collection has no parts.
     """
     value = None if within is None else document.properties.get(within)
     return "" if value is None else "\0".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def bits_of(part: str) -> np.uint64:
-    """Return the bits that are turned round in all hashes of a part, so that they differ from those of others."""
+    """Return the bits to flip in all hashes of a part, so that they differ from the hashes of other parts."""
     return np.uint64(int.from_bytes(hashlib.blake2b(part.encode(), digest_size=8).digest()) if part else 0)
 
 
@@ -177,12 +178,12 @@ def number_or_none(value: float) -> float | None:
 
 
 def no_date(document: Document) -> float | None:
-    """Know no date."""
+    """Return None for each document: dates are not needed."""
     return None
 
 
 def _apart(found: Together, parts: Sequence[str]) -> Together:
-    """Give texts hashes that those of other parts do not have: the same bits turned round in all of a part."""
+    """Make the hashes of texts in different parts differ: flip the same bits in all hashes of a part."""
     ends = np.cumsum(found.sizes)
     for part, end, size in zip(parts, ends.tolist(), found.sizes.tolist(), strict=True):
         if part:
@@ -193,7 +194,7 @@ def _apart(found: Together, parts: Sequence[str]) -> Together:
 
 
 def _kept(found: Together, scheme: SketchScheme) -> tuple[npt.NDArray[np.uint64], Numbers]:
-    """Return the hashes that sketches keep, one document after the other, and how many each keeps."""
+    """Return the hashes kept by the sketches, one document after the other, and their number for each document."""
     if found.sizes.max(initial=0) <= scheme.k:
         return found.hashes >> np.uint64(64 - scheme.bits), found.sizes
     several = np.split(found.hashes, np.cumsum(found.sizes)[:-1])
@@ -202,7 +203,7 @@ def _kept(found: Together, scheme: SketchScheme) -> tuple[npt.NDArray[np.uint64]
 
 
 def _keys(hashes: npt.NDArray[np.uint64], counts: Numbers, sizes: Numbers) -> Numbers:
-    """Return numbers of 64 bits that are the same for equal sketches, and hardly ever for others."""
+    """Return 64-bit keys, equal for equal sketches and almost never for others."""
     mixed = hashes + _OF_SIZES
     for factor in _OF_HASHES:
         mixed ^= mixed >> np.uint64(33)

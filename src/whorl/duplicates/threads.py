@@ -1,4 +1,4 @@
-"""Compiled loops in several threads: they let go of the interpreter's lock."""
+"""Compiled loops in several threads; the loops release the interpreter's lock."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import numpy as np
 from whorl.duplicates.sketches import Numbers
 
 Result = TypeVar("Result")
-#: The first item, and the one behind the last.
+#: Half-open range of items: the first index, and the index after the last.
 Stretch: TypeAlias = tuple[int, int]
-#: Less than that is not worth a thread's beginning, which takes some milliseconds where processors are busy.
+#: Smallest amount of work for a thread: starting one takes some milliseconds on busy processors.
 _LEAST = 1 << 20
 
 
 def even_stretches(totals: Numbers, most: int) -> list[Stretch]:
-    """Return stretches of items that make up all of them, each with about as much to do.
+    """Return ranges that partition the items, each with about the same amount of work.
 
     Args:
-        totals: How much there is to do up to and with each item; ascending int64 array of shape (items,).
-        most: How many stretches there are at most; of little to do there is one.
+        totals: Cumulative amount of work up to and including each item; ascending int64 array of shape (items,).
+        most: Largest number of ranges; a small amount of work stays in one range.
 
     >>> even_stretches(np.array([10, 20, 100_000, 200_000]), 2)
     [(0, 3), (3, 4)]
@@ -36,14 +36,14 @@ def even_stretches(totals: Numbers, most: int) -> list[Stretch]:
 
 
 def in_threads(work: Callable[..., Result], given: Iterable[tuple[object, ...]]) -> list[Result]:
-    """Return what is made of several things, the last in this thread and each other in one of its own.
+    """Return the results of several calls of a function, the last in this thread, the others in one thread each.
 
     Args:
-        work: Takes what is given at once.
-        given: For each thread what it takes, a stretch for instance; nothing is to be done twice.
+        work: Function to call, safe in several threads.
+        given: Arguments of each call, for instance a range of items; the ranges must not overlap.
 
     Raises:
-        Exception: What went wrong in one of them, once all have ended.
+        Exception: The error of a call, after all calls have ended.
     """
     *others, last = given
     if not others:

@@ -1,4 +1,4 @@
-"""Candidates verified: what two sketches share at the level of the larger document, and whether that makes a pair."""
+"""Verification of candidates: overlap of two sketches at the level of the larger document, and the resulting pairs."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from whorl.fingerprint.sketch.sketch import compare
 from whorl.fingerprint.statistics.estimate import CONFIDENCE, shared_shingles
 from whorl.fingerprint.statistics.hypergeometric import reaches
 
-#: The rest of the allowance for misses; see `candidates`.
+#: Share of the allowed misses that verification may use; `schedule` uses the rest.
 _OF_MISSES = Fraction(4, 5)
-#: Fewer pairs are done by numpy before numba is imported.
+#: Smallest number of pairs worth importing numba for the compiled loop.
 LARGE = 20_000
-#: Pairs that are compared before anybody is asked whether to go on: a second's work at most.
+#: Pairs compared between two checks of the deadline: a second's work at most.
 _AT_ONCE = 1 << 19
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairOverlaps:
-    """What the sketches of pairs have in common; int64 arrays of shape (pairs,).
+    """Overlaps of the sketches of pairs; int64 arrays of shape (pairs,).
 
     Args:
-        levels: The level at which two documents are compared.
-        counts_a: Hashes of the first documents below the bound of that level.
-        counts_b: Those of the second ones.
-        shared: Those of both.
+        levels: Level at which the two documents are compared.
+        counts_a: Hashes of the first document below the bound of that level.
+        counts_b: Hashes of the second document below that bound.
+        shared: Hashes of both below that bound.
     """
 
     levels: Numbers
@@ -44,18 +44,18 @@ class PairOverlaps:
     shared: Numbers
 
     def only(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> PairOverlaps:
-        """Return those of some of the pairs."""
+        """Return the overlaps of the selected pairs."""
         return PairOverlaps(self.levels[which], self.counts_a[which], self.counts_b[which], self.shared[which])
 
 
 def overlaps(sketches: Sketches, a: Numbers, b: Numbers, workers: int = 1) -> PairOverlaps:
-    """Return what pairs of documents have in common, by the fastest route that is at hand.
+    """Return the overlaps of pairs of documents, with the compiled loop where it pays off.
 
     Args:
-        sketches: Of all documents.
-        a: Places of the first documents; int64 array of shape (pairs,).
-        b: Places of the second ones.
-        workers: Threads, where the compiled loops do it.
+        sketches: Sketches of all documents.
+        a: Indices of the first documents; int64 array of shape (pairs,).
+        b: Indices of the second documents; int64 array of shape (pairs,).
+        workers: Threads for the compiled loop.
     """
     levels = sketches.scheme_levels(np.maximum(sketches.sizes[a], sketches.sizes[b]))
     counts_a, counts_b = sketches.at_level(a, levels), sketches.at_level(b, levels)
@@ -65,7 +65,7 @@ def overlaps(sketches: Sketches, a: Numbers, b: Numbers, workers: int = 1) -> Pa
 
 
 def is_fast(amount: int) -> bool:
-    """Return whether so many pairs, or hashes, are worth the compiled loops, where these are at hand."""
+    """Return whether the compiled loops are available and pay off for this number of pairs or hashes."""
     return kernel.is_available() and (amount >= LARGE or kernel.is_loaded())
 
 
@@ -88,7 +88,7 @@ def _merged(sketches: Sketches, a: Numbers, b: Numbers, counts_a: Numbers, count
 
 
 def _looked_up(sketches: Sketches, a: Numbers, b: Numbers) -> Numbers:
-    """Compare one document at a time with all that it is paired with."""
+    """Compare one document at a time with all of its partners."""
     shared = np.empty(a.size, np.int64)
     order = np.argsort(a, kind="stable")
     for group in np.split(order, np.flatnonzero(np.diff(a[order])) + 1):
@@ -104,13 +104,13 @@ class Pairs:
     """Pairs of documents; int64 arrays of shape (pairs,).
 
     Args:
-        a: Places of the first documents; of pairs that are found smaller than those of the second.
-        b: Places of the second documents.
-        sizes_a: Distinct shingles of the first.
-        sizes_b: Those of the second.
-        shared: Shingles of both, counted or, from sketches, the likeliest number.
-        low: The least number that the sketches leave possible, with 95 % confidence.
-        high: The largest; equal to the least where all shingles were compared.
+        a: Indices of the first documents; in verified pairs smaller than `b`.
+        b: Indices of the second documents.
+        sizes_a: Distinct shingles of the first documents.
+        sizes_b: Distinct shingles of the second documents.
+        shared: Shared shingles, counted or, from sketches, the likeliest number.
+        low: Lower end of the interval of `shared`, by default with 95 % confidence.
+        high: Upper end of that interval; equal to `low` if all shingles were compared.
     """
 
     a: Numbers
@@ -126,20 +126,20 @@ class Pairs:
 
     @property
     def is_exact(self) -> npt.NDArray[np.bool_]:
-        """Whether the numbers are no estimates."""
+        """Whether the numbers are counted, not estimated."""
         return np.asarray(self.low == self.high)
 
     @property
     def jaccard(self) -> npt.NDArray[np.float64]:
-        """Shared shingles of all that either has."""
+        """Jaccard similarity of each pair."""
         return np.asarray(self.shared / np.maximum(1, self.sizes_a + self.sizes_b - self.shared))
 
     def only(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Pairs:
-        """Return some of them, in the order of their places if these are given."""
+        """Return the selected pairs, in the given order if they are selected by index."""
         return Pairs(*(part[which] for part in self._parts()))
 
     def at(self, places: Numbers) -> Pairs:
-        """Return the same pairs, of documents known by other places: `places[a]` for a, and so on."""
+        """Return the same pairs with other indices: `places[a]` for a, `places[b]` for b."""
         a, b = places[self.a], places[self.b]
         is_turned = a > b
         return Pairs(
@@ -157,7 +157,7 @@ class Pairs:
 
     @classmethod
     def together(cls, several: Iterable[Pairs]) -> Pairs:
-        """Return all pairs, by the places of their documents, none twice."""
+        """Return the union of pairs, ordered by their documents."""
         columns = [each._parts() for each in several] or [(np.empty(0, np.int64),) * 7]
         joined = cls(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
         order = np.lexsort((joined.b, joined.a))
@@ -165,29 +165,29 @@ class Pairs:
 
 
 def measured(sketches: Sketches, a: Numbers, b: Numbers, confidence: float = CONFIDENCE) -> Pairs:
-    """Return what documents share, alike or not.
+    """Return the shared shingles of documents, whether they are near-duplicates or not.
 
     Args:
-        sketches: Of all documents.
-        a: Places of the first documents; int64 array of shape (pairs,).
-        b: Places of the second ones.
-        confidence: Of the least and the largest numbers, in (0, 1).
+        sketches: Sketches of all documents.
+        a: Indices of the first documents; int64 array of shape (pairs,).
+        b: Indices of the second documents; int64 array of shape (pairs,).
+        confidence: Confidence of the intervals, in (0, 1).
     """
     return _told(sketches, a, b, overlaps(sketches, a, b), confidence)
 
 
 def verified(sketches: Sketches, a: Numbers, b: Numbers, question: PairQuestion, workers: int = 1) -> Pairs:
-    """Return the candidates that are pairs indeed.
+    """Return the candidates that are pairs.
 
-    Where both sketches are complete all shingles are compared. Else a pair just at the threshold is kept with the
-    wanted recall, by the law of `judgement` for the smaller document.
+    If both sketches are complete, all shingles are compared. Otherwise a pair just at the threshold is accepted with
+    the wanted recall, by the hypergeometric law for the smaller document (see `reaches`).
 
     Args:
-        sketches: Of all documents.
-        a: Places of the first documents; int64 array of shape (candidates,).
-        b: Places of the second ones.
-        question: What is to be found.
-        workers: Threads, as of `overlaps`.
+        sketches: Sketches of all documents.
+        a: Indices of the first documents; int64 array of shape (candidates,).
+        b: Indices of the second documents; int64 array of shape (candidates,).
+        question: Options of the search.
+        workers: As in `overlaps`.
     """
     a, b = np.minimum(a, b), np.maximum(a, b)
     sizes_a, sizes_b = sketches.sizes[a], sketches.sizes[b]

@@ -1,8 +1,8 @@
-"""The versions of a document that a cluster holds: in which order they came, and what each has alone.
+"""Versions in a cluster: their order, and the words that each adds and loses.
 
-Dates say the order. Where a document has none, what contains what says it: of two documents with I shingles in common,
-a in the one and b in the other, the one holds more of the other, I / b > I / a, if and only if it has more shingles. So
-a document without a date stands before the first that has more of them.
+Dates determine the order. A document without a date is placed by containment: if two documents with a and b shingles
+share I, the first contains more of the second, I / b > I / a, if and only if it has more shingles. So a document
+without a date comes before the first document with more shingles.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from whorl.fingerprint.scheme import Scheme
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """What a text has that another has not: words that stand in no shingle of the other.
+    """Words of a text that are in no shingle of another text.
 
     Args:
-        words: How many.
-        places: Where they stand, words in a row together: half-open ranges in characters, ascending.
-        passages: The text there.
+        words: Number of words.
+        places: Character ranges of runs of these words: half-open, ascending.
+        passages: Text of each range.
     """
 
     words: int = 0
@@ -34,11 +34,11 @@ class Own:
 
 
 def in_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[int]:
-    """Return the places of documents in the order of their versions; of equals the first to come is first.
+    """Return the indices of documents in the order of their versions; ties go to the first in the input.
 
     Args:
-        dates: Of each document, in seconds since 1970; None where nobody knows.
-        sizes: Its distinct shingles.
+        dates: Date of each document in seconds since 1970; None if unknown.
+        sizes: Distinct shingles of each document.
 
     >>> in_order([2.0, 1.0, None], [10, 30, 20])
     [2, 1, 0]
@@ -54,21 +54,21 @@ def in_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[int]:
 def told_apart(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, Own, Own]:
-    """Return how two texts compare, what only the first has, and what only the second has.
+    """Return the comparison of two texts, the words of the first text alone, and the words of the second text alone.
 
     Args:
-        before: The first text, and its words.
-        after: The second.
-        scheme: Its shingle size is what counts here.
+        before: First text, and its words.
+        after: Second text, and its words.
+        scheme: Scheme with the shingle size to use.
     """
-    # Passages are those of the first text: what the second repeats and the first does not would be missing.
+    # Passages cover the first text of a comparison only, so compare in both directions.
     there = compare_words(before[1], after[1], scheme)
     back = compare_words(after[1], before[1], scheme)
     return there, _own(*before, there.passages), _own(*after, back.passages)
 
 
 def _own(text: str, words: TextWords, shared: Sequence[Passage]) -> Own:
-    """Return what of a text is in no passage that another has as well."""
+    """Return the parts of a text outside the passages that another text shares."""
     is_own = np.ones(len(words.words) + 1, np.bool_)
     is_own[-1] = False
     firsts = np.searchsorted(words.spans[:, 0], [passage.a[0] for passage in shared])

@@ -1,4 +1,4 @@
-"""What sketches leave in doubt, settled by all hashes of the documents' texts."""
+"""Exact verification: pairs that the sketches leave undecided are decided by all hashes of their texts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.verify import Pairs, measured
 from whorl.fingerprint.sketch.sketch import Sketch
 
-#: Takes ids; returns all 64-bit hashes of their texts, ascending, of those that have one.
+#: Takes ids; returns all 64-bit hashes of each text, ascending, for the documents that have one.
 ReadHashes: TypeAlias = Callable[[Sequence[str]], Mapping[str, npt.NDArray[np.uint64]]]
 
-#: Confidence of the interval that has to lie above the threshold, or texts are read: of candidates just below it there
-#: may be thousands, of which an interval of 95 % would let through too many.
+#: Confidence of the interval that must lie above the threshold to spare reading the texts: of the thousands of
+#: candidates just below the threshold, a 95 % interval would accept too many.
 _SURE = 0.9999
-#: Documents read whole at once, to settle what sketches leave open: so many, with about so many shingles together.
+#: Largest number of documents read at once for exact verification, and approximate number of their shingles.
 _READ_AT_ONCE, _SHINGLES_AT_ONCE = 64, 500_000
 
 
@@ -33,7 +33,7 @@ def told_apart(
     question: PairQuestion,
     read: ReadHashes,
 ) -> Archived:
-    """Know documents of equal sketches by all of their hashes, where the sketches alone do not make them a pair."""
+    """Give documents with equal sketches keys of all their hashes, unless their sketches alone make them a pair."""
     sketches, keys = archived.sketches, archived.keys.copy()
     is_part = sketches.scheme_levels(sketches.sizes) > 0
     kinds, counts = np.unique(keys[is_part & (sketches.sizes > 0)], return_counts=True)
@@ -58,7 +58,7 @@ def settled(
     read: ReadHashes,
     progress: Callable[[int], None],
 ) -> Pairs:
-    """Compare the texts of pairs that the sketches leave in doubt, and return what is left of them."""
+    """Verify undecided pairs on their texts, and return the remaining pairs."""
     needed = question.least_overlap(pairs.sizes_a, pairs.sizes_b)
     is_open = ~pairs.is_exact & ~(archived.is_paired[pairs.a] & archived.is_paired[pairs.b])
     at = np.flatnonzero(is_open)
@@ -85,7 +85,7 @@ def settled(
 def _read(
     archive: Gathered, archived: Archived, places: Numbers, read: ReadHashes
 ) -> dict[int, npt.NDArray[np.uint64]]:
-    """Return all hashes of some documents by their places, of those that have a text."""
+    """Return all hashes of documents by index, for the documents that have a text."""
     numbers = archived.numbers[places].tolist()
     known = archive.known(numbers)
     ids = {place: known[number][0] for place, number in zip(places.tolist(), numbers, strict=True)}
@@ -94,7 +94,7 @@ def _read(
 
 
 def _read_together(at: npt.NDArray[np.intp], pairs: Pairs) -> Iterator[npt.NDArray[np.intp]]:
-    """Yield pairs in groups whose texts are fetched at once."""
+    """Yield groups of pairs whose texts are fetched together."""
     group: list[int] = []
     there: set[int] = set()
     shingles = 0

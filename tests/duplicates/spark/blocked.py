@@ -1,4 +1,4 @@
-"""Sketches and documents as blocks, and what is in these."""
+"""Helpers that put sketches and documents into blocks, and read blocks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from whorl.duplicates.spark.gathering import Gathered
 
-#: Sketches of few hashes, so that a few hundred documents stand at many levels.
+#: Sketches of few hashes, so that a few hundred documents have many levels.
 SMALL = SketchScheme(k=256, floor_level=1, cap=512)
 
 
@@ -32,14 +32,14 @@ def numbers(chance: random.Random, count: int) -> set[int]:
 
 
 def alike_sets(chance: random.Random) -> list[set[int]]:
-    """Return sets of many sizes in families, a page frame that many share, and a crowd that is nearly all alike."""
+    """Return families of similar sets of many sizes, some with a shared page frame, and a crowd of near-copies."""
     sets = []
     frame = numbers(chance, 60)
     for _ in range(40):
         own = numbers(chance, round(2_500 ** (0.5 + 0.5 * chance.random())))
         for _ in range(chance.randrange(1, 5)):
             kept = set(chance.sample(sorted(own), round(len(own) * chance.choice([1, 0.95, 0.9, 0.8, 0.5]))))
-            # Some of them of the same sizes as others.
+            # Some have the same size.
             sets.append(kept | (frame if chance.random() < 0.4 else numbers(chance, chance.choice([0, 0, 1, 60]))))
     page = numbers(chance, 400)
     sets += [set(chance.sample(sorted(page), 380)) | numbers(chance, chance.choice([1, 3, 90])) for _ in range(60)]
@@ -47,7 +47,7 @@ def alike_sets(chance: random.Random) -> list[set[int]]:
 
 
 def members_in(rows: Any) -> set[Any]:
-    """Return id, name, size and key of each document of some blocks."""
+    """Return id, name, size and key of each document in blocks."""
     from whorl.duplicates.spark.blocks import Members, sizes_in
 
     members, times = Members.of(rows)
@@ -57,7 +57,7 @@ def members_in(rows: Any) -> set[Any]:
 
 
 def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchScheme, count: int) -> Gathered:
-    """Return sketches by their keys, divided over so many parts."""
+    """Return sketches, given by their keys, divided over `count` parts."""
     from whorl.duplicates.spark.blocks import SKETCHES
     from whorl.duplicates.spark.frames import Kept, Parts, narrowed, sent
     from whorl.duplicates.spark.gathering import Gathered
@@ -74,7 +74,7 @@ def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchS
 
 
 def framed(spark: SparkSession, documents: list[Document], partitions: int) -> DataFrame:
-    """Return documents in no order, in so many partitions."""
+    """Return documents in random order, in `partitions` partitions."""
     from whorl.duplicates.spark.documents import documents_of
 
     rows = [(each.id, each.text, each.name) for each in documents]

@@ -1,10 +1,12 @@
-"""A real Spark for the tests, in this process: two workers, small, and quiet."""
+"""A real Spark session for tests, started by this process: two workers, little memory, little output."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
 import sys
+import warnings
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REQUIRED = "WHORL_REQUIRE_SPARK"
-#: For modules that use PySpark: sockets that it leaves to the garbage collector, and what it says of other libraries.
+#: Warning filters for modules that use PySpark: unclosed sockets, and PySpark's warnings on other libraries.
 QUIET = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -23,15 +25,15 @@ QUIET = [
     pytest.mark.filterwarnings("ignore::UserWarning:pyspark"),
 ]
 MASTER = "local[2]"
-#: Few partitions, and little compiled for a handful of rows: so that a job takes a second, not ten.
+#: Few partitions and little compilation, so that a job on a handful of rows takes a second instead of ten.
 SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.memory": "1g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    # As in a job: else each of the workers loads the compiled loops for itself.
+    # As in a job; otherwise each worker loads the compiled loops by itself.
     "spark.python.daemon.module": "whorl.duplicates.spark.daemon",
-    # Spark waits 15 seconds for Python to fetch what it asked for, which a busy machine may need for more than that.
+    # By default Spark waits 15 seconds for Python to fetch results, which is too short on a busy machine.
     "spark.python.authenticate.socketTimeout": "240s",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
@@ -42,8 +44,70 @@ SETTINGS = {
 }
 
 
+class SharedSession:
+    """A session used by many tests, one after the other; replaced if it breaks.
+
+    Args:
+        new_folder: Returns a folder that a session may write to.
+    """
+
+    def __init__(self, new_folder: Callable[[], Path]) -> None:
+        self._new_folder = new_folder
+        self._session: SparkSession | None = None
+
+    def get(self) -> SparkSession:
+        """Return the session, or a new one if its process does not respond.
+
+        Raises:
+            NoSparkError: PySpark or Java is missing.
+        """
+        if self._session is not None and not _is_alive(self._session):
+            self.discard()
+        if self._session is None:
+            with warnings.catch_warnings():
+                # PySpark's imports emit warnings.
+                warnings.simplefilter("ignore")
+                self._session = started(self._new_folder())
+        return self._session
+
+    def discard(self) -> None:
+        """Kill Spark's process with all its work, and forget the session."""
+        if self._session is None:
+            return
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession, SQLContext
+
+        gateway, accumulators = SparkContext._gateway, self._session.sparkContext._accumulatorServer
+        self._session = None
+        if gateway is not None:
+            gateway.proc.kill()
+            gateway.proc.communicate()
+            gateway.shutdown()
+        if accumulators is not None:
+            accumulators.shutdown()
+        # Clear PySpark's references to the process; `SparkSession.stop` would call it.
+        SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
+        SparkSession._instantiatedSession = SparkSession._activeSession = None
+        SQLContext._instantiatedContext = None
+
+    def stop(self) -> None:
+        """Stop the session."""
+        if self._session is not None and _is_alive(self._session):
+            self._session.stop()
+        self._session = None
+
+
+def _is_alive(session: SparkSession) -> bool:
+    from py4j.protocol import Py4JError
+
+    try:
+        return not session.sparkContext._jsc.sc().isStopped()
+    except (Py4JError, AttributeError, OSError):
+        return False
+
+
 class NoSparkError(Exception):
-    """There can be no Spark here; the message says in one line what would help."""
+    """Spark cannot run here; the message is one line with the remedy."""
 
 
 def started(folder: Path) -> SparkSession:

@@ -1,4 +1,4 @@
-"""Blocks and the rows that they travel in, without a Spark."""
+"""Tests of blocks and their encoding as rows, without a Spark session."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def members_of(keys: list[int], ids: list[str], names: list[str], runs: list[int
 @pytest.mark.parametrize("count", [1, 7])
 def test_what_is_divided_is_all_there(count: int) -> None:
     """
-    Each document is where its key says, or its id if it is too short, with its sketch, its size and all else.
+    Each document reaches the part of its key, or of its id if it is too short, with its sketch, size and other columns.
     """
     from whorl.duplicates.spark.blocks import Block, Members, block_rows, numbered, sizes_in, some_of
     from whorl.duplicates.spark.frames import Parts
@@ -42,7 +42,7 @@ def test_what_is_divided_is_all_there(count: int) -> None:
     made = [sketch_of_distinct(np.array(sorted(each), np.uint64), SMALL) for each in sets]
     is_new = np.array([chance.random() < 0.5 for _ in keys])
     block = Block(np.array(keys), Sketches.of(made, SMALL), is_new)
-    # Some are equal, and some have no sketch, all of these under one key.
+    # Some documents are equal, and some have no sketch; all of the latter share one key.
     owners = [*keys, *keys[:5], 3, 3, 3, 3]
     ids = [f"d{at}" for at in range(len(owners))]
     members = members_of(owners, ids, [f"n{each}" for each in ids], list(range(len(ids))), list(range(len(ids))))
@@ -77,7 +77,7 @@ def test_what_is_divided_is_all_there(count: int) -> None:
 
 def test_equal_documents_of_one_id() -> None:
     """
-    They are one: that of the last run, with the last name of that, since the run in which its text came first.
+    Equal documents with one id merge: the last run's largest name, and the first run with that text.
     """
     from whorl.duplicates.spark.blocks import Block, Members, block_rows
     from whorl.duplicates.spark.frames import Parts
@@ -98,7 +98,7 @@ def test_equal_documents_of_one_id() -> None:
 
 def test_a_document_that_several_workers_have_read() -> None:
     """
-    Its sketch is there once, and new if it is new for one of them.
+    A document read by several workers has one sketch, which is new if it is new for one of them.
     """
     from whorl.duplicates.spark.blocks import Block, block_rows
     from whorl.duplicates.spark.frames import Parts

@@ -1,4 +1,4 @@
-"""Candidates found part by part: those of one process, candidate by candidate."""
+"""Tests that the distributed search finds the same candidates as one process."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def test_candidates_are_those_of_one_process(
     spark: SparkSession, metric: str, percent: int, crowds: bool, most: int, partitions: int
 ) -> None:
     """
-    Candidate by candidate, and crowd by crowd, also where hashes make too many pairs and are put off round by round;
-    and what is verified of them, counted or estimated from sketches, number by number.
+    Candidates and crowds equal those of one process, even if hashes make too many pairs and their documents are
+    postponed; and so do the verified pairs, counted or estimated, with all their numbers.
     """
     from whorl.duplicates.spark.candidates import find_candidates as candidates_by_parts
     from whorl.duplicates.spark.verify import verified_pairs
@@ -48,7 +48,7 @@ def test_candidates_are_those_of_one_process(
     made = {
         sketch_key(sketch): sketch for each in sets for sketch in [sketch_of(np.array(list(each), np.uint64), SMALL)]
     }
-    # In the order of their keys, as `find_pairs` compares them.
+    # Sorted by key, as in `find_pairs`.
     keys = sorted(made)
     asked = ask_pairs(metric, percent, 90)
     pairs: set[tuple[int, int]] = set()
@@ -62,7 +62,7 @@ def test_candidates_are_those_of_one_process(
                 (min(keys[a], keys[b]), max(keys[a], keys[b]))
                 for a, b in zip(some.smaller.tolist(), some.larger.tolist(), strict=True)
             }
-    # Something was put off, or set aside, just where it was to be.
+    # Documents are postponed, and crowds occur, in exactly the intended cases.
     unlimited = sum(some.smaller.size for some in find_candidates(sketches, asked) if not isinstance(some, Crowd))
     assert (len(pairs) < unlimited) == (most < 20_000)
     assert bool(groups) == crowds

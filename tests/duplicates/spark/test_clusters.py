@@ -1,4 +1,4 @@
-"""Clusters put together from rows of members, without a Spark."""
+"""Tests of clusters built from rows of members, without a Spark session."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytest.importorskip("pyspark")
 pa = pytest.importorskip("pyarrow")
 pytestmark = QUIET
 
-#: Id, size, key, root, worth, run.
+#: Id, size, key, root, value for the policy, run.
 Member = tuple[str, int, int, int, float, int]
 members = st.lists(
     st.tuples(
@@ -35,7 +35,7 @@ members = st.lists(
 
 
 def plain(rows: list[Member], keep: Keep, before: int) -> list[dict[str, Any]]:
-    """Return the clusters of members, of which those stay that came before a run, one after the other."""
+    """Return the clusters of members by plain loops; members of runs before `before` stay."""
     by_root = defaultdict(list)
     for row in rows:
         by_root[row[3]].append(row)
@@ -73,8 +73,8 @@ def plain(rows: list[Member], keep: Keep, before: int) -> list[dict[str, Any]]:
 @given(members, st.sampled_from([Keep("first"), Keep("longest"), Keep("largest", "quality")]), st.integers(0, 2))
 def test_clusters_are_those_of_plain_loops(rows: list[Member], keep: Keep, before: int) -> None:
     """
-    Members run by run, in the order of their ids as bytes; the first one, and the one that is kept, as told one by one;
-    where their cluster's part is.
+    Clusters equal those of plain loops: members sorted by run and bytes of the id, first and retained member, and the
+    part of the retained member's key.
     """
     from whorl.duplicates.spark.clusters import MEMBERS, _clustered
     from whorl.duplicates.spark.frames import Parts, arrow_schema

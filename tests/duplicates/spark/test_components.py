@@ -1,4 +1,4 @@
-"""What hangs together, against sets merged one link at a time."""
+"""Tests of connected components against sets merged one link at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = QUIET
 
 
 def united(links: list[tuple[int, int]]) -> dict[int, int]:
-    """Return the smallest node that each hangs together with: sets, merged one link at a time."""
+    """Return the smallest node of each node's component, from sets merged one link at a time."""
     groups: dict[int, set[int]] = {}
     for a, b in links:
         joined = groups.get(a, {a}) | groups.get(b, {b})
@@ -28,8 +28,8 @@ def united(links: list[tuple[int, int]]) -> dict[int, int]:
 @pytest.mark.parametrize("most", [1_000_000, 10])
 def test_components_are_those_of_plain_sets(spark: SparkSession, most: int) -> None:
     """
-    A chain of 400 nodes in no order, stars, trees, cliques and random links, of negative numbers too; put together in
-    one worker, and by stars.
+    Components are right for a shuffled chain of 400 nodes, stars, trees, cliques and random links, with negative
+    numbers, both on one worker and by large-star and small-star.
     """
     from whorl.duplicates.spark.components import components
     from whorl.duplicates.spark.frames import Kept
@@ -40,7 +40,7 @@ def test_components_are_those_of_plain_sets(spark: SparkSession, most: int) -> N
     links += [(1000, 1000 + at) for at in range(60)] + [(2000 + at // 2, 2000 + at) for at in range(1, 100)]
     links += [(3000 + a, 3000 + b) for a in range(12) for b in range(12)]
     links += [(4000 + chance.randrange(200), 4000 + chance.randrange(200)) for _ in range(90)]
-    # A link of a node with itself alone makes no group.
+    # A link of a node to itself makes no component.
     links = [(a, b) for a, b in links if a != b]
     frame = spark.createDataFrame(links, "a long, b long").repartition(5)
     rows = components(frame, Kept(), most).collect()
@@ -50,7 +50,7 @@ def test_components_are_those_of_plain_sets(spark: SparkSession, most: int) -> N
 
 def test_no_links(spark: SparkSession) -> None:
     """
-    Without links, or with such of a node to itself, nothing hangs together.
+    Without links, or with links of a node to itself only, there are no components.
     """
     from whorl.duplicates.spark.components import components
     from whorl.duplicates.spark.frames import Kept

@@ -1,4 +1,4 @@
-"""The daemon of Python workers."""
+"""Tests of the daemon of Python workers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = QUIET
 
 def test_folder_beside_archive_is_that_of_pip(tmp_path: Path) -> None:
     """
-    An archive in pip's package of PySpark has the same modules beside it; one in a folder of Spark has nothing.
+    The folder is found next to an archive in pip's package of PySpark, but not next to another archive.
     """
     from whorl.duplicates.spark.daemon import beside_archive
 
@@ -35,7 +35,7 @@ def test_folder_beside_archive_is_that_of_pip(tmp_path: Path) -> None:
 
 def test_workers_read_no_archive(spark: SparkSession) -> None:
     """
-    Of PySpark as pip installs it no module of a worker is read from the archive, or looked for there.
+    With PySpark installed by pip, a worker imports no module from the archive, and has no archive on its path.
     """
     from whorl.duplicates.spark.frames import stepped
 

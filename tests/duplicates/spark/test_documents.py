@@ -1,4 +1,4 @@
-"""Documents read by Spark, and their sketches."""
+"""Tests of the readers of documents on Spark."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_every_kind_of_file_gives_the_same_documents(spark: SparkSession, tmp_pa
 )
 def test_names_tell_what_is_read(path: str, kind: str) -> None:
     """
-    By the last ending, or the one before that of a packed file; what tells nothing is text.
+    The last suffix decides, or the one before a compression suffix; an unknown suffix means text.
     """
     pytest.importorskip("pyspark")
     from whorl.duplicates.spark.documents import _kind_of
@@ -85,7 +85,7 @@ def test_names_tell_what_is_read(path: str, kind: str) -> None:
 
 def test_rows_of_parquet_without_some_documents(spark: SparkSession, tmp_path: Path) -> None:
     """
-    All columns stay, and so do rows that are no documents; what decides which is kept comes as a number or as text.
+    All columns stay, and so do rows that are no documents; the retention column is read as a number or as text.
     """
     from whorl.duplicates.spark.documents import Columns, read, without
 

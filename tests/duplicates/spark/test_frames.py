@@ -1,4 +1,4 @@
-"""Numbers on their way to parts, as bytes."""
+"""Tests of numbers packed as bytes, parts, and materialised rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = QUIET
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=40), st.integers(1, 8))
 def test_hashes_are_as_narrow_as_their_bits(numbers: list[int], width: int) -> None:
     """
-    Every hash comes back, the lowest byte first.
+    Packing and unpacking returns each hash; packed hashes are little-endian.
     """
     from whorl.duplicates.spark.frames import narrowed, widened
 
@@ -37,7 +37,7 @@ def test_hashes_are_as_narrow_as_their_bits(numbers: list[int], width: int) -> N
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2**40), st.integers(-5, 5)), max_size=60))
 def test_columns_reach_their_parts(rows: list[tuple[int, int, int]]) -> None:
     """
-    Each part gets one row, with the numbers that go there, in the order in which they were.
+    Each part gets one row with its numbers, in their original order.
     """
     from whorl.duplicates.spark.frames import divided, joined, repeated
 
@@ -59,7 +59,7 @@ def test_columns_reach_their_parts(rows: list[tuple[int, int, int]]) -> None:
 @pytest.mark.parametrize("count", [1, 2, 7, 200])
 def test_every_part_has_a_partition(spark: SparkSession, count: int) -> None:
     """
-    Spark's own partitioning by hash sends the first part to the first partition, and so on.
+    Spark's hash partitioning sends the first part to the first partition, and so on.
     """
     from pyspark.sql import functions as f
 
@@ -74,7 +74,7 @@ def test_every_part_has_a_partition(spark: SparkSession, count: int) -> None:
 
 def test_collections_of_garbage_leave_imports_alone(spark: SparkSession) -> None:
     """
-    PySpark collects garbage after each task; what a worker imported before its first step is not gone through.
+    PySpark collects garbage after each task; modules that a worker imported before its first step are excluded.
     """
     from whorl.duplicates.spark.frames import stepped
 
@@ -90,8 +90,8 @@ def test_collections_of_garbage_leave_imports_alone(spark: SparkSession) -> None
 
 def test_plans_do_not_grow_with_what_is_kept(spark: SparkSession, tmp_path: Path) -> None:
     """
-    What is kept is worked out once, however often it is used; and no plan has in it what that came from, which would
-    double its length with each turn.
+    Materialised rows are computed once, however often they are used, and later plans do not contain their plan, which
+    would double the length with each iteration.
     """
     from whorl.duplicates.spark.frames import Kept, stepped
 

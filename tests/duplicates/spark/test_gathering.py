@@ -1,4 +1,4 @@
-"""Documents divided over blocks, without a Spark."""
+"""Tests of documents divided over blocks, without a Spark session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = QUIET
 
 def test_rows_become_sketches_or_problems() -> None:
     """
-    Each row of each batch comes out once: as a member of a block that has its sketch, or with what is wrong with it.
+    Each row appears once: as a member of a block, with a sketch if it is long enough, or with its problem.
     """
     from whorl.duplicates.spark.documents import documents_in
     from whorl.duplicates.spark.frames import Parts
@@ -39,10 +39,13 @@ def test_rows_become_sketches_or_problems() -> None:
     told = pa.Table.from_batches(_sketched(iter(batches), documents_in, SKETCHING, Parts.so_many(3), Run()))
     problems = [(row["problem_id"], row["problem"]) for row in told.to_pylist() if row["problem"]]
     key = {key for document_id, _, _, key in members_in(told) if document_id == "a"}.pop()
-    assert {row for row in members_in(told) if row[0] != "short"} == {("a", "A", 2, key), ("wide.txt", "", 2, key)}
-    assert [row[:3] for row in members_in(told) if row[0] == "short"] == [("short", "", 0)]
-    expected = [(None, "has an id and a text"), ("no text", "has both"), ("bad\tid", "control")]
-    assert len(problems) == 3
+    assert {row for row in members_in(told) if row[2]} == {("a", "A", 2, key), ("wide.txt", "", 2, key)}
+    assert {row[:3] for row in members_in(told) if row[0] in ("short", "no text")} == {
+        ("short", "", 0),
+        ("no text", "", 0),
+    }
+    expected = [(None, "has an id"), ("bad\tid", "control")]
+    assert len(problems) == 2
     for (document_id, problem), (told_id, words) in zip(problems, expected, strict=True):
         assert document_id == told_id
         assert words in problem
@@ -50,7 +53,7 @@ def test_rows_become_sketches_or_problems() -> None:
 
 def test_the_largest_document_of_an_id_counts() -> None:
     """
-    Wherever the others are, and though an equal document of another id stays.
+    The largest document of an id counts in any part, and an equal document of another id stays.
     """
     words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
     documents = [
@@ -61,7 +64,7 @@ def test_the_largest_document_of_an_id_counts() -> None:
         Document("c", " ".join(words), "first"),
         Document("c", " ".join(words), "second"),
         Document("d", "too short"),
-        # Whatever their parts are.
+        # Ids of any part.
         *(Document(f"e{at}", text) for at in range(20) for text in ("too short", " ".join(words[:6]))),
     ]
     _, kept, totals, _ = run_of([], documents, 1, unfit=[("no text", "has none"), (None, "has no id")])
@@ -75,7 +78,7 @@ def test_the_largest_document_of_an_id_counts() -> None:
 
 def test_one_that_is_new_makes_its_equals_new() -> None:
     """
-    Whatever their order: a document of the reference is compared with all others if it is equal to one that is not.
+    In any order, a reference document is compared with all others if it equals a document that is not in the reference.
     """
     from whorl.duplicates.spark.gathering import STAYS
 
@@ -90,8 +93,8 @@ def test_one_that_is_new_makes_its_equals_new() -> None:
 
 def test_a_later_run_replaces_what_has_another_text() -> None:
     """
-    What comes again with the same text is of the run in which it came first, under its new name; with another, though
-    of the same words, it is new. Only sketches of new documents are new, and keys that nobody has any more are gone.
+    A document with an unchanged text keeps its first run, and takes its new name; with another text, even of the same
+    words, it is new. Only sketches of new documents are new, and keys without documents are reported as gone.
     """
     text, other = "one two three four five six seven", "one two three four five six eight"
     first = [
@@ -133,10 +136,10 @@ def run_of(
     since: int | None = None,
     unfit: Sequence[tuple[str | None, str]] = (),
 ) -> tuple[dict[int, Any], dict[int, Any], dict[str, int], set[int]]:
-    """Return what Spark would make of some documents and blocks of earlier runs, in other parts than these.
+    """Run the steps of Spark on documents and blocks of earlier runs, divided over other parts than these.
 
     Returns:
-        All that came, by parts; what is kept of it; what was counted; and the keys that are gone.
+        All blocks by part; the blocks without replaced members; the totals; and the keys that are gone.
     """
     from whorl.duplicates.spark.frames import Parts
     from whorl.duplicates.spark.gathering import Run, _divided_anew, _gone, _identities, _judged, _kept, _sketched
@@ -169,7 +172,7 @@ def run_of(
 
 
 def runs_in(kept: dict[int, Any]) -> dict[str, tuple[str, int, bool | None]]:
-    """Return the name of each document, the run in which it came, and whether its sketch, if it has one, is new."""
+    """Return the name and run of each document, and whether its sketch is new; None without a sketch."""
     from whorl.duplicates.spark.blocks import Block, Members
 
     found = {}

@@ -1,4 +1,4 @@
-"""The job from texts to files, as people start it."""
+"""Tests of the job from texts to files, started as a command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from tests.duplicates.spark.spark_runtime import MASTER, QUIET, SETTINGS
 from tests.duplicates.spark.written import cluster_told, files_of, pair_told
-from tests.families import family_documents
+from tests.families import family_documents, true_pairs, version_documents
 from whorl.duplicates import ask_pairs, duplicates_among
 from whorl.duplicates.spark.job import Summary, run, summary_lines
 from whorl.errors import ParameterError
@@ -32,7 +32,7 @@ pytestmark = QUIET
 
 def test_the_command_tells_what_it_could_not_read(spark: SparkSession, tmp_path: Path) -> None:
     """
-    Lines that are no documents and ids that come twice are told, the rest is compared; CSV is quoted as usual.
+    Bad lines and repeated ids are reported, and the rest is compared; CSV is quoted as usual.
     """
     from whorl.duplicates.spark.job import main
 
@@ -50,9 +50,9 @@ def test_the_command_tells_what_it_could_not_read(spark: SparkSession, tmp_path:
     file.write_text("\n".join(map(json.dumps, lines)) + '\n{"id": "broken\n', encoding="utf-8")
     done = CliRunner().invoke(main, [str(file), "--pairs", "--format", "csv", "-o", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
-    assert "4 documents, 3 pairs written" in done.output
+    assert "5 documents, 3 pairs written" in done.output
     assert "1 ids came more than once" in done.output
-    assert "3 could not be read" in done.output
+    assert "2 could not be read" in done.output
     assert "control characters" in done.output
     written = {line for each in (tmp_path / "out").glob("*.csv") for line in each.read_text("utf-8").splitlines()}
     assert written == {
@@ -83,12 +83,13 @@ def test_the_usual_command_runs_on_spark(spark: SparkSession, tmp_path: Path) ->
 
 def test_what_is_left_without_duplicates(spark: SparkSession, tmp_path: Path) -> None:
     """
-    The lines that `whorl duplicates` leaves, with all that is in them; and the same documents are kept.
+    The remaining lines, complete, and the retained documents equal those of `whorl duplicates`.
     """
     from whorl.cli.main import main
 
     file = tmp_path / "rows.jsonl"
-    documents = sorted(family_documents(15, seed=6, longest=200), key=lambda each: each.id)
+    made = family_documents(15, seed=6, longest=200) + version_documents(15)
+    documents = sorted(made, key=lambda each: each.id)
     rows = [
         {"id": each.id, "text": each.text, "quality": at * 7 % 5, "more": {"at": at}}
         for at, each in enumerate(documents)
@@ -105,16 +106,44 @@ def test_what_is_left_without_duplicates(spark: SparkSession, tmp_path: Path) ->
     ]
     assert left[0] == left[1]
     assert 10 < len(left[1]) < len(rows)
+    pairs = true_pairs(made, "jaccard", 60)
+    assert not any(pair <= {json.loads(line)["id"] for line in left[1]} for pair in pairs)
     assert f"{len(left[1]):,} rows are left" in done.output
     written = [line for part in (tmp_path / "out").glob("*.json") for line in part.read_text("utf-8").splitlines()]
     assert {cluster_told(line) for line in written} == {cluster_told(line) for line in local.stdout.splitlines()}
 
 
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_rows_without_a_text(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """
+    Rows without a text stay; if no row has a text, the column is wrong, and that is an error.
+    """
+    from whorl.cli.main import main
+
+    text = "one two three four five six seven eight nine ten"
+    rows = [{"id": str(at), "text": own} for at, own in enumerate([None, text, "", text, None])]
+    file = tmp_path / f"rows.{kind}"
+    if kind == "jsonl":
+        rows.append({"id": "missing"})
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    else:
+        spark.createDataFrame([(row["id"], row["text"]) for row in rows], "id string, text string").write.parquet(
+            str(file)
+        )
+    asked = ["duplicates", "--engine", "spark", "--strict", str(file), "-o", str(tmp_path / "out"), "--filtered"]
+    done = CliRunner().invoke(main, [*asked, str(tmp_path / "left")])
+    assert done.exit_code == 0, done.output
+    left = spark.read.json(str(tmp_path / "left")) if kind == "jsonl" else spark.read.parquet(str(tmp_path / "left"))
+    assert {row.id for row in left.collect()} == {row["id"] for row in rows} - {"3"}
+    wrong = CliRunner().invoke(main, ["duplicates", "--engine", "spark", str(file), "--text-column", "body", "-o", "x"])
+    assert (wrong.exit_code, "body" in wrong.output) == (2, True)
+
+
 @pytest.mark.parametrize("asked", [["--pairs"], ["--keep", "largest:quality", "--filtered"]])
 def test_a_reference_is_compared_with_and_stays(spark: SparkSession, tmp_path: Path, asked: list[str]) -> None:
     """
-    What makes pairs with it, what is left beside it, and clusters around it, as in one process. Ids may be the same in
-    both sets, and a file that is in both is of the reference.
+    Pairs, remaining rows and clusters with a reference equal those of one process. Ids may occur in both sets, and a
+    file in both sets counts as reference.
     """
     from whorl.cli.main import main
 
@@ -152,7 +181,7 @@ def test_a_reference_is_compared_with_and_stays(spark: SparkSession, tmp_path: P
 )
 def test_mistakes_are_named(spark: SparkSession, tmp_path: Path, arguments: list[str], told: str) -> None:
     """
-    One line says what is wrong, and nothing is written.
+    A mistake is reported in one line, and no file is written.
     """
     from whorl.duplicates.spark.job import main
 
@@ -168,7 +197,7 @@ def test_mistakes_are_named(spark: SparkSession, tmp_path: Path, arguments: list
 
 def test_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The extra is named.
+    Without PySpark the error names the extra.
     """
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ParameterError, match=r"pip install 'whorl\[spark\]'"):
@@ -178,7 +207,7 @@ def test_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.process
 def test_without_java(tmp_path: Path) -> None:
     """
-    Java is named, in one line after what PySpark says itself.
+    Without Java the error names it, in one line after PySpark's own output.
     """
     pytest.importorskip("pyspark")
     command = [sys.executable, "-m", "whorl.duplicates.spark.job", "x.jsonl", "-o", str(tmp_path / "out")]
@@ -208,7 +237,7 @@ def test_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
         "-o",
         str(tmp_path / "out"),
     ]
-    # As where the environment is active: the script that Spark brings looks for its Python in the PATH.
+    # As in an active environment: Spark's script looks for Python in the PATH.
     environment = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -226,7 +255,7 @@ def test_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_what_a_job_tells() -> None:
     """
-    What was compared and written; of what was not, how much, and why, where there is any.
+    The summary has counts of compared and written rows, and counts and reasons of the others, if there are any.
     """
     done = Summary(documents=12_345, too_short=0, repeated=0, unfit=0, problems=(), written=7)
     assert summary_lines(done, "out", clusters=False) == ["12,345 documents, 7 pairs written to out"]
@@ -249,7 +278,7 @@ def test_what_a_job_tells() -> None:
 )
 def test_forms_that_spark_has_not(options: dict[str, Any], told: str) -> None:
     """
-    Told before Spark is started.
+    An unknown format is reported before Spark is started.
     """
     pytest.importorskip("pyspark")
     with pytest.raises(ParameterError, match=told):

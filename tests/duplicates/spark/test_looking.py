@@ -1,4 +1,4 @@
-"""Hashes counted and chosen block by block, against plain sets; without a Spark."""
+"""Tests of document frequencies and prefixes, block by block, against plain sets; without a Spark session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = QUIET
 
 
 def in_parts(batches: Any) -> dict[int, list[Any]]:
-    """Return rows by the part that they are sent to."""
+    """Group rows by their part."""
     found = defaultdict(list)
     for batch in batches:
         for at, part in enumerate(batch["part"].to_pylist()):
@@ -36,15 +36,15 @@ def in_parts(batches: Any) -> dict[int, list[Any]]:
 )
 def test_every_pair_meets_by_a_hash(seed: int, count: int, asked: tuple[str, int]) -> None:
     """
-    Of each pair above the threshold one document is found by a hash of which the other asks, however documents are
-    divided; of a document that shares nothing, what is not looked at at first is not sent at all.
+    For each pair above the threshold a hash indexed for the smaller document is probed by the larger one, for any
+    division into blocks; a document without shared hashes sends no hashes of the second count.
     """
     from whorl.duplicates.spark.blocks import SKETCHES, Block, sketch_row
     from whorl.duplicates.spark.frames import Parts, arrow_schema, joined, narrow_type, widened
     from whorl.duplicates.spark.looking import FREQUENCIES, IS_ASKED, IS_FOUND, Looking, frequencies_of
 
     chance, wanted = random.Random(seed), question(*asked, recall=100)
-    # Spread evenly, so that no chance leaves too few of them to those that are looked at at first.
+    # Evenly distributed, so that the first count certainly has enough of them.
     alone = {(each << 64) // 100 + chance.getrandbits(56) for each in range(100)}
     sets = [each for each in families(chance, 4, 150) if each] + [alone]
     sketches, parts = sketches_of(sets, COMPLETE), Parts.so_many(count)
@@ -93,7 +93,7 @@ def test_every_pair_meets_by_a_hash(seed: int, count: int, asked: tuple[str, int
 @given(st.lists(st.integers(0, 2**20 - 1), max_size=60), st.lists(st.integers(0, 2**20 - 1), max_size=60))
 def test_frequencies_are_those_of_a_dictionary(several: list[int], asked: list[int]) -> None:
     """
-    Of hashes that several documents have, and 0 of others, also where these begin like one of them.
+    The frequencies are right for hashes that several documents have, and 0 for others, even with an equal prefix.
     """
     from whorl.duplicates.spark.looking import _Known
 

@@ -1,4 +1,4 @@
-"""What executors are sent."""
+"""Test of the archive for executors."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ pytest.importorskip("pyarrow")
 @pytest.mark.process
 def test_what_is_packed_is_enough(tmp_path: Path) -> None:
     """
-    Beside PySpark nothing else is needed to read texts and compare them, with the compiled loops; PySpark itself, which
-    is most of an environment, stays out.
+    With PySpark added, the archive is enough to read and compare texts with the compiled loops; PySpark, the largest
+    part of an environment, is not in it.
     """
     from whorl.duplicates.spark.pack import packed_files
 
@@ -27,7 +27,7 @@ def test_what_is_packed_is_enough(tmp_path: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.symlink_to(file)
         size += file.stat().st_size
-    # What comes out compressed is a quarter of that.
+    # The compressed archive is a quarter of this size.
     assert 100_000_000 < size < 500_000_000
     (tmp_path / "spark").mkdir()
     for name in ("pyspark", "py4j"):
@@ -41,5 +41,5 @@ def test_what_is_packed_is_enough(tmp_path: Path) -> None:
         "assert text_hashes('one two three four five six', Scheme()).size == 2\n"
         "assert not [each for each in sys.modules.values() if 'site-packages' in (getattr(each, '__file__', 0) or '')]"
     )
-    # -S: nothing that is installed here is found, -I: nor what the environment names.
+    # -S hides the packages installed here, -I hides the environment variables of Python.
     subprocess.run([sys.executable, "-I", "-S", "-c", program], check=True, cwd=tmp_path)

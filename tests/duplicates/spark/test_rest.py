@@ -1,4 +1,4 @@
-"""The rest of a search, found by one worker."""
+"""Tests of the local remainder of a search."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ pytestmark = QUIET
 @pytest.mark.parametrize("links_suffice", [False, True])
 def test_one_worker_finds_the_rest(spark: SparkSession, links_suffice: bool) -> None:
     """
-    Of what is put off to further rounds the pairs are those of the search by parts, number by number; where links
-    suffice, fewer of them hold the same together.
+    The pairs that one worker finds among postponed documents equal those of the distributed search in all numbers; with
+    `links_suffice`, fewer pairs connect the same components.
     """
     from whorl.duplicates.spark.candidates import find_candidates as candidates_by_parts
     from whorl.duplicates.spark.verify import verified_pairs

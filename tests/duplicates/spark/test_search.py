@@ -1,4 +1,4 @@
-"""Duplicates on a real Spark: the same pairs and clusters as those found in one process."""
+"""Tests of duplicates on a real Spark: the same pairs and clusters as in one process."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[3]
-#: Sketches of few hashes, so that a few hundred documents stand at many levels.
+#: Sketches of few hashes, so that a few hundred documents have many levels.
 SMALL = SketchScheme(k=256, floor_level=1, cap=512)
-#: That a search for pairs and clusters takes, where no hash makes too many pairs.
+#: Maximum number of stages of a search for pairs and clusters, if no hash makes too many pairs.
 MOST_STAGES = 40
 
 pytestmark = QUIET
@@ -32,17 +32,17 @@ pytestmark = QUIET
 
 @pytest.fixture(scope="module")
 def documents() -> list[Document]:
-    """Texts in families, some equal, some too short."""
+    """Families of similar texts, some equal, some too short."""
     made = family_documents(45, seed=3, longest=1_200)
     equal = [each for each in made if len(each.text.split()) > 50][:5]
     made += [Document(f"equal/{number}/{each.id}", each.text) for each in equal for number in range(2)]
     made += [Document(f"short/{number}", "too short") for number in range(3)]
-    # The order of the ids is what Spark has for an order.
+    # Spark orders documents by id.
     return sorted(made, key=lambda each: each.id)
 
 
 def stages_of(spark: SparkSession, group: str) -> int:
-    """Return how many stages jobs have carried out; of those that were there already no task is done."""
+    """Return the number of completed stages of jobs; a skipped stage has no completed task."""
     tracker = spark.sparkContext.statusTracker()
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
     stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
@@ -66,7 +66,7 @@ def test_pairs_and_clusters_are_those_of_one_process(
     spark: SparkSession, documents: list[Document], metric: str, percent: int, partitions: int
 ) -> None:
     """
-    The same pairs with the same shares, digit by digit, and the same clusters and complete clusters.
+    Pairs with all digits of their shares, clusters and complete clusters equal those of one process.
     """
     from whorl.duplicates.spark.search import SparkDuplicates
 
@@ -107,9 +107,9 @@ def test_pairs_and_clusters_are_those_of_one_process(
 @pytest.mark.parametrize(("known", "most_at_once"), [(0, 0), (60, 0), (60, 1 << 25)])
 def test_a_crowd_makes_one_cluster_by_few_pairs(spark: SparkSession, known: int, most_at_once: int) -> None:
     """
-    Where only clusters are wanted, 90 pages that are all alike are linked by far fewer than their 4,005 pairs, also if
-    most are of a reference and so make no pairs of their own, as another crowd that is all of it; pages that have a
-    part in common with them, but are not alike, stay out.
+    If only clusters are needed, 90 near-copies are linked by far fewer than their 4,005 pairs, even if most are
+    reference documents without pairs among themselves, and another crowd has only reference documents; pages that share
+    a part with them, but are not similar, stay out.
     """
     from whorl.duplicates.spark.search import SparkDuplicates
 

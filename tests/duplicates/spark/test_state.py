@@ -1,4 +1,4 @@
-"""Day by day on Spark: what a state makes of several runs, beside what one process makes of the same days."""
+"""Tests of a state on Spark over several days, against one process on the same days."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ pytestmark = QUIET
 
 
 def days() -> Iterator[dict[str, str]]:
-    """Yield the texts of each day by their ids, which come in their order, as Spark has it."""
+    """Yield the texts of each day by id, sorted by id, which is Spark's order."""
     made = sorted(family_documents(24, seed=6, longest=200), key=lambda each: each.id)
     texts = {each.id: each.text for each in made}
     ids = list(texts)
-    # Of three texts in a row the middle one alone holds the others together.
+    # Three texts in a row, connected only by the middle one.
     row = [" ".join(f"c{at}" for at in range(begin, begin + 40)) for begin in (0, 6, 12)]
     first = {**{f"chain/{at}": text for at, text in enumerate(row)}, **{each: texts[each] for each in ids[::2]}}
     first = dict(sorted(first.items()))
     yield first
     changed = [each for each in list(first)[::4] if each in texts]
     second = {
-        # Unchanged; changed in a way that sketches do not see; of another text, that one before it has or nobody.
+        # Unchanged; changed without an effect on the sketch; with the text of another document, or with a unique text.
         **{each: texts[each] for each in list(first)[1::4] if each in texts},
         **{each: f"{texts[each]}." for each in list(first)[2::8] if each in texts},
         **{each: texts[ids[ids.index(each) - 1]] for each in changed[::2]},
         **{each: f"{texts[each]} and quite another end of it all {each}" for each in changed[1::2]},
         "chain/1": "of another text than before",
-        # New: near-copies of what is there, equal ones, and texts that are too short.
+        # New: near-copies and copies of earlier texts, and texts that are too short.
         **{each: texts[each] for each in ids[1::4]},
         **{f"copy/{each}": texts[each] for each in ids[:12:3]},
         "chain/3": row[0],
@@ -67,7 +67,7 @@ def days() -> Iterator[dict[str, str]]:
 
 
 def written(folder: Path, number: int, day: dict[str, str], *, twice: bool = False) -> str:
-    """Return a file of a day, in which the first document may come twice."""
+    """Write the file of a day; with `twice`, its first document occurs twice."""
     file = folder / f"{number}.jsonl"
     rows = (
         {"id": each, "text": text, "quality": at * 7 % 5, "name": each} for at, (each, text) in enumerate(day.items())
@@ -100,13 +100,13 @@ def ran(asked: Sequence[str], *, says: str = "", status: int = 0) -> None:
 )
 def test_days_are_those_of_one_process(spark: SparkSession, tmp_path: Path, asked: list[str]) -> None:
     """
-    Each day tells the same pairs, clusters and kept documents as one process with a state: of what is new, of what is
-    not, and of what has another text than before. So does the last day, which has nothing new and another threshold.
+    Each day has the same pairs, clusters and retained documents as one process with a state, for new, unchanged and
+    changed documents. So does the last day, with another threshold and without new documents.
     """
     told: dict[str, list[set[object]]] = {"local": [], "spark": []}
     left: dict[str, list[list[str]]] = {"local": [], "spark": []}
     for number, (day, threshold) in enumerate(zip(days(), ("60", "60", "60", "40"), strict=True), 1):
-        # Of files whose ids come twice nothing is left out by the local engine.
+        # The local engine leaves out nothing from files with repeated ids.
         file = written(tmp_path, number, day, twice="--filtered" not in asked)
         for engine in told:
             out, folder = tmp_path / f"{number} by {engine}", tmp_path / f"{number} left by {engine}"
@@ -123,28 +123,23 @@ def test_days_are_those_of_one_process(spark: SparkSession, tmp_path: Path, aske
 
 def test_a_day_without_documents_is_one_too(spark: SparkSession, tmp_path: Path) -> None:
     """
-    The first day has one row, without a text; the second goes on from there, and the third from the second.
+    The first day has one row without a text; the second day continues from it, and the third from the second.
     """
     text = "one two three four five six"
-    several: list[tuple[dict[str, str | None], int]] = [
-        ({"none": None}, 1),
-        ({"a": text}, 0),
-        ({"a": text, "b": text}, 0),
-    ]
-    for number, (day, status) in enumerate(several):
+    days: list[dict[str, str | None]] = [{"none": None}, {"a": text}, {"a": text, "b": text}]
+    for number, day in enumerate(days):
         file, out = tmp_path / f"{number}.jsonl", tmp_path / f"{number}"
         file.write_text("".join(json.dumps({"id": each, "text": of}) + "\n" for each, of in day.items()))
         ran(
             [str(file), "--engine", "spark", "--state", str(tmp_path / "seen"), "--new", "--pairs", "-o", str(out)],
-            status=status,
         )
     assert [(told["a"], told["b"]) for told in map(json.loads, lines_of(tmp_path / "2"))] == [("a", "b")]
 
 
 def test_a_crowd_that_loses_what_linked_it_stays_one(spark: SparkSession, tmp_path: Path) -> None:
     """
-    Where only clusters are wanted, few pairs are kept of pages that are all alike, each with one of a few. The next
-    day these have other texts; the rest is one cluster still.
+    If only clusters are needed, few pairs of near-copies are stored, each with one of a few hubs. On the next day the
+    hubs have other texts; the remaining pages still form one cluster.
     """
     from whorl.duplicates.spark.search import SparkDuplicates
 
@@ -190,12 +185,12 @@ def opened(spark: SparkSession, folder: Path, *, shingle: int = 5, links: bool =
 
 
 def some(spark: SparkSession, number: int) -> tuple[DataFrame, DataFrame]:
-    """Return what stands for blocks and for pairs of a run."""
+    """Return stand-ins for the blocks and pairs of a run."""
     return spark.createDataFrame([(number,)], "part int"), spark.createDataFrame([(number, number)], "a int, b int")
 
 
 def held(state: State) -> tuple[int, list[Any], list[Any]]:
-    """Return how many runs a state has seen, and what the last one left."""
+    """Return the number of runs of a state, and the content left by the last one."""
     frames = (state.blocks, state.pairs)
     blocks, pairs = ([] if frame is None else [tuple(row) for row in frame.collect()] for frame in frames)
     return state.run.number - 1, blocks, pairs
@@ -205,14 +200,14 @@ def test_a_run_that_is_killed_leaves_the_one_before_or_itself(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Whichever of the steps by which a run leaves its state is the last one that it takes; and the next run goes on.
+    A run killed at any step of writing its state leaves the previous state or its own, and the next run continues.
     """
     from whorl.duplicates.spark import state as module
 
     folder, left = tmp_path / "seen", 1000
 
     class Killed(module._Folder):
-        """Takes so many steps."""
+        """Fails after a number of steps."""
 
     def counted(name: str) -> None:
         method = getattr(module._Folder, name)
@@ -244,7 +239,7 @@ def test_a_run_that_is_killed_leaves_the_one_before_or_itself(
         after = held(opened(spark, folder))
         assert after in (known, (number, [(number,)], [(number, number)]))
         known = after
-    # From the fourth step on it is the last run; those after that take what is left of others away.
+    # From the fourth step on the run is the last one; later steps delete the files of others.
     assert known[0] > 10
     assert len(ends) > 2
     assert sum(each.name.startswith("run-") for each in folder.iterdir()) == 2
@@ -252,7 +247,7 @@ def test_a_run_that_is_killed_leaves_the_one_before_or_itself(
 
 def test_of_two_runs_at_once_one_is_told(spark: SparkSession, tmp_path: Path) -> None:
     """
-    The one that ends later leaves nothing, so that what the other one left stays.
+    The run that ends later leaves nothing, so the state of the other run stays.
     """
     folder = tmp_path / "seen"
     opened(spark, folder).keep(*some(spark, 1))
@@ -265,7 +260,7 @@ def test_of_two_runs_at_once_one_is_told(spark: SparkSession, tmp_path: Path) ->
 
 def test_pairs_answer_one_question(spark: SparkSession, tmp_path: Path) -> None:
     """
-    With another one documents are kept, and pairs are looked for anew among all of them.
+    With another question, documents are kept, and pairs are searched for again among all of them.
     """
     from whorl.duplicates.spark.gathering import Run
 
@@ -301,7 +296,7 @@ def test_a_state_of_something_else_is_refused(
     told: str,
 ) -> None:
     """
-    One line says what would work, and what is there stays as it is.
+    The error gives the remedy in one line, and the folder is unchanged.
     """
     folder = tmp_path / "seen"
     folder.mkdir()
@@ -317,7 +312,7 @@ def test_a_state_of_something_else_is_refused(
 
 def test_a_state_without_its_documents_is_told(spark: SparkSession, tmp_path: Path) -> None:
     """
-    What somebody has taken away is an error of the folder.
+    A missing part of the state is reported as an error of the folder.
     """
     folder = tmp_path / "seen"
     opened(spark, folder).keep(*some(spark, 1))
@@ -329,7 +324,7 @@ def test_a_state_without_its_documents_is_told(spark: SparkSession, tmp_path: Pa
 
 def test_a_refused_state_costs_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """
-    The command ends before a text is read: that there is no such file is not even noticed.
+    The command ends before it reads a text: it does not even notice that the file is missing.
     """
     (tmp_path / "seen").mkdir()
     (tmp_path / "seen" / "notes.txt").write_text("mine")

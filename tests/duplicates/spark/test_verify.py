@@ -1,4 +1,4 @@
-"""Candidates compared block by block, as all at once; without a Spark."""
+"""Tests of comparisons block by block against one comparison of all documents; without a Spark session."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = QUIET
 @given(st.integers(0, 2**32), st.integers(1, 7), st.booleans())
 def test_blocks_compare_what_the_whole_does(seed: int, count: int, is_measured: bool) -> None:
     """
-    However documents are divided over blocks, whichever of two travels, and however often a pair is told of.
+    The results are equal for any division into blocks, whichever sketch is sent, and with repeated pairs.
     """
     from whorl.duplicates.spark.blocks import SKETCHES, Block, sketch_row
     from whorl.duplicates.spark.frames import Parts, arrow_schema, divided

@@ -1,1 +1,1 @@
-"""The search for duplicates on Spark, in operations of its data frames: as many documents as a cluster has room for."""
+"""Duplicate search on Spark data frames, for collections larger than one machine."""

@@ -1,4 +1,4 @@
-"""Blocks: the documents of a part with their sketches, equal ones together, and the rows that they travel in."""
+"""Blocks: the documents of one part with their sketches and ids, and their encoding as Arrow rows."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 
 SKETCHES = "part int, keys binary, sizes binary, counts binary, is_new binary, hashes binary"
 MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, runs binary, digests binary"
-#: All of a block, or what is wrong with a row that is no document.
+#: Columns of a whole block; a row that is no document has only the last two.
 BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Different documents of one part.
+    """Distinct documents of one part, with their sketches.
 
     Args:
-        keys: Of the documents, ascending; int64 array.
-        sketches: Theirs, in this order.
-        is_new: Which of them are to be compared with all others, and not only with these; bool array.
+        keys: Document keys, ascending; int64 array.
+        sketches: Sketches in the order of the keys.
+        is_new: Marks the documents that are compared with all others; the rest are compared only with these. Bool
+            array.
     """
 
     keys: Numbers
@@ -37,11 +38,11 @@ class Block:
     is_new: npt.NDArray[np.bool_]
 
     def places(self, keys: Numbers) -> Numbers:
-        """Return the places of documents of the block."""
+        """Return the positions of keys in the block."""
         return np.searchsorted(self.keys, keys)
 
     def only(self, places: Numbers, new: Numbers) -> Block:
-        """Return some of them, of which those of some keys are new."""
+        """Return a block of the documents at `places`; those whose keys are in `new` are marked as new."""
         sketches, keys = self.sketches, self.keys[places]
         some = replace(
             sketches, sizes=sketches.sizes[places], starts=sketches.starts[places], counts=sketches.counts[places]
@@ -50,10 +51,10 @@ class Block:
 
     @classmethod
     def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table, scheme: SketchScheme) -> Block:
-        """Return what rows have in the columns of SKETCHES."""
+        """Decode a block from rows with the columns of SKETCHES."""
         types = f"i8 i8 i8 ? {narrow_type(scheme.bits)}"
         keys, sizes, counts, is_new, hashes = joined(rows, "keys sizes counts is_new hashes", types)
-        # A document that was read by several workers is here several times, one that is new first.
+        # Several workers may have read copies of one document; keep a new one if there is one.
         order = np.lexsort((~is_new, keys))
         order = order[run_starts(keys[order])]
         starts = np.cumsum(counts) - counts
@@ -63,16 +64,16 @@ class Block:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Members:
-    """The documents of a block as they came, equal ones each for itself.
+    """The documents of a block before copies are merged: each copy has its own id.
 
     Args:
-        keys: Of each its key; int64 array. Those that the block has no sketch of are too short to be compared.
-        identities: Numbers of 64 bits that tell ids apart; uint64 array.
-        ids: What they are known by.
-        names: What people know them by, or "".
-        worths: What the column that decides which is kept says of them, NaN for nothing; float64 array.
-        runs: In which run they came, 0 of those that the others are only compared with; uint32 array.
-        digests: Of their texts, 0 where no later run asks whether these are the same; uint64 array.
+        keys: Document keys; int64 array. Documents too short to be compared have a key, but no sketch in the block.
+        identities: 64-bit hashes of the ids; uint64 array.
+        ids: Document ids.
+        names: Display names, or "".
+        worths: Values of the column that the retention policy ranks by, NaN if a document has none; float64 array.
+        runs: Number of the run that read each document, 0 for reference documents; uint32 array.
+        digests: 64-bit digests of the texts, 0 if no later run needs them; uint64 array.
     """
 
     keys: Numbers
@@ -85,7 +86,7 @@ class Members:
 
     @classmethod
     def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table) -> tuple[Members, Numbers]:
-        """Return the members in rows, those of one id and key once, and how often each is there."""
+        """Decode the members in rows, each (id, key) once, with the number of occurrences of each."""
         batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
         names = "members identities worths runs digests"
         keys, identities, worths, runs, digests = joined(batches, names, "i8 u8 f8 u4 u8")
@@ -96,15 +97,16 @@ class Members:
         times = np.diff(np.append(starts, order.size))
         if (times == 1).all():
             return whole, times
-        # Of equal documents of one id the last name counts, so that the order does not.
+        # Copies with one id may differ in name: take the largest one of the last run, so that row order does not
+        # matter.
         groups = [group.tolist() for group in np.split(order, starts[1:])]
         chosen = np.array([max(group, key=lambda at: (runs[at], names_of[at], digests[at])) for group in groups])
-        # What its text has been all along is not new.
+        # A document whose text has not changed keeps the run that first read it.
         firsts = [runs[group][digests[group] == digests[at]].min() for group, at in zip(groups, chosen, strict=True)]
         return replace(whole.only(chosen), runs=np.array(firsts, np.uint32)), times
 
     def only(self, places: Numbers) -> Members:
-        """Return some of them."""
+        """Return the members at `places`."""
         at = places.tolist()
         return Members(
             self.keys[places],
@@ -118,12 +120,12 @@ class Members:
 
 
 def block_rows(block: Block, members: Members, parts: Parts) -> pa.RecordBatch:
-    """Return documents divided over the parts, a row for each.
+    """Divide documents over the parts, one row for each part.
 
     Args:
-        block: All that have a sketch, whichever their parts.
-        members: The documents as they came.
-        parts: Where they go.
+        block: Documents with a sketch, of any part.
+        members: All documents, copies included.
+        parts: Parts to divide them over.
     """
     sketches = block.sketches
     has_sketch = np.isin(members.keys, block.keys)
@@ -132,7 +134,7 @@ def block_rows(block: Block, members: Members, parts: Parts) -> pa.RecordBatch:
         parts.of(np.where(has_sketch, members.keys, members.identities.view(np.int64))),
     )
     chosen, order = np.argsort(homes, kind="stable"), np.argsort(parts_of, kind="stable")
-    # A part may have members of texts that are too short alone, but no sketch without a member.
+    # A part may hold only members too short for a sketch, but it holds no sketch without a member.
     present = np.unique(parts_of)
     begins, ends = (np.searchsorted(homes[chosen], present, side) for side in ("left", "right"))
     first, last = (np.searchsorted(parts_of[order], present, side) for side in ("left", "right"))
@@ -161,17 +163,17 @@ def block_rows(block: Block, members: Members, parts: Parts) -> pa.RecordBatch:
 
 
 def numbered(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
-    """Return a number for each id, or text, that hardly any other has."""
+    """Return a 64-bit BLAKE2b hash of each id or text."""
     digests = b"".join(hashlib.blake2b(each.encode(), digest_size=8).digest() for each in texts)
     return np.frombuffer(digests, np.uint64)
 
 
 def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Numbers:
-    """Return the sizes of members of a block, 0 for those without a sketch.
+    """Return the number of shingles of each member, 0 for members without a sketch.
 
     Args:
-        rows: The block, with the columns keys and sizes.
-        keys: Of the members.
+        rows: The block; needs only the columns keys and sizes.
+        keys: Keys of the members.
     """
     own, sizes = joined(rows, "keys sizes", "i8 i8")
     if not own.size:
@@ -182,7 +184,7 @@ def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Number
 
 
 def sketch_row(part: int, block: Block, places: Numbers, schema: pa.Schema) -> pa.RecordBatch:
-    """Return some documents of a block as a row for `Block.of`."""
+    """Encode some documents of a block as a row for `Block.of`."""
     sketches = block.sketches
     counts = sketches.counts[places]
     hashes, _ = sketches.gathered(places, np.zeros_like(places), counts)
@@ -198,7 +200,7 @@ def sketch_row(part: int, block: Block, places: Numbers, schema: pa.Schema) -> p
 
 
 def some_of(block: pa.Table, wanted: pa.Table, scheme: SketchScheme) -> Batches:
-    """Yield those documents of a block whose keys rows have in a column keys, as rows of SKETCHES."""
+    """Yield the documents of a block that the column keys of `wanted` names, as rows of SKETCHES."""
     (keys,) = joined(wanted, "keys", "i8")
     if keys.size:
         whole = Block.of(block, scheme)

@@ -1,18 +1,19 @@
-"""Pairs that may be alike: the search of `whorl.duplicates.candidates`, word for word, as numbers sent between parts.
+"""Candidate pairs on Spark: the prefix filter of `whorl.duplicates.candidates` on blocks that exchange numbers.
 
-A round takes four steps. Each block counts the hashes that are looked at of its documents, and sends each hash with
-its count to the hash's part. There the counts of all blocks are added up, and the hashes that several documents have
-go back. Both are done twice: for the smallest hashes of all documents, and for the rest of those documents that may
-then still make a pair, which are few. Each block then knows how rare the hashes of these are, and sends on those that
-the prefix filter lets through. At the hash's part, its documents stand in a line by size and key, in which each larger
-one meets those before it that are large enough.
+A round takes four steps. Each block counts its documents per examined hash and sends the counts to the hash's part. The
+part adds up the counts of all blocks and returns the hashes that several documents have. Both steps run twice: for the
+smallest hashes of all documents, then for the remaining hashes of the few documents that can still reach the threshold.
+Now each block knows how rare its hashes are, and sends the hashes that pass the prefix filter. The hash's part sorts
+the documents of each hash by size and key; each document is a candidate partner of every smaller one before it in this
+order that is large enough.
 
-Crowds, and what is put off to further rounds, are left to one worker, if it has room for them (`rest`): each step by
-parts has costs of its own, which are far more than those of looking at a few thousand documents.
+A crowd is the set of documents of one high-frequency hash. Crowds, and documents postponed to further rounds, go to one
+worker if they fit into its memory (`rest`): the fixed cost of a distributed step far exceeds the cost of a few thousand
+documents.
 
-What is sent to count hashes is a number for each hash of a block, however many documents have it. How many
-pairs a hash makes is known from places in the line, without a pair being made: of those that make too many the
-documents are put off to the next round, or come as crowds.
+A block sends one count per hash, no matter how many documents have the hash. The number of pairs of a hash follows from
+positions in the sorted order, without making a pair: if a hash makes too many pairs, its documents are postponed to the
+next round or returned as a crowd.
 """
 
 from __future__ import annotations
@@ -64,34 +65,34 @@ from whorl.duplicates.spark.looking import (
 from whorl.duplicates.spark.rest import MOST_AT_ONCE, Rest
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
-#: Of pairs: keys of the smaller documents, whose sketches travel, and of those they are compared with. Of crowds:
-#: which, and, as homes, the keys of its documents, as travellers those of them that are new.
+#: Rows of pairs hold the keys of the smaller documents (travellers), whose sketches are sent, and of their partners
+#: (homes). Rows of crowds hold the crowd's name, the keys of all its documents (homes) and of its new ones
+#: (travellers).
 _MET = "part int, kind long, crowd string, travellers binary, homes binary"
 _KEYS = "part int, keys binary"
 _MET_NAMES = [part.split()[0] for part in _MET.split(", ")]
 _PAIRS, _CROWD, _OPEN_CROWD = 0, 1, 2
-#: Where a hash's number stands beside a size.
+#: Shift that packs the number of a hash and a size into one integer.
 _SIZE_BITS = 32
-#: Pairs that are made at once.
+#: Maximum number of pairs in one batch.
 _AT_ONCE = 1 << 20
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]
-#: Takes crowds that more hashes could tell apart, in columns as those of `Met.crowds`; returns those that they have to,
-#: in a column crowd.
+#: Takes crowds that more hashes could separate, with the columns of `Met.crowds`; returns the crowds whose further
+#: hashes are needed, in a column crowd.
 Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """What a round gives.
+    """Result of one round.
 
     Args:
-        pairs: Columns part (that of the travellers), travellers and homes: keys of documents whose sketches travel, and
-            of those they are to be compared with.
-        crowds: Columns crowd, key and is_new: documents of one hash any two of which, one of them new, are candidates;
-            None where there are none, or one worker finds their pairs.
-        rest: What is left to one worker, after which nothing is carried out by parts; None where that goes on, or
-            nothing is left.
+        pairs: Columns part (of the travellers), travellers and homes: keys of the documents whose sketches are sent,
+            and of the documents that they are compared with.
+        crowds: Columns crowd, key and is_new. Any two documents of a crowd are candidates if one of them is new. None
+            if no crowd remains, or if one worker finds its pairs.
+        rest: Work left to one worker, which ends the distributed search; None if the search continues or is complete.
     """
 
     pairs: DataFrame
@@ -109,17 +110,16 @@ def find_candidates(
     most: int = MOST_PAIRS,
     most_at_once: int = MOST_AT_ONCE,
 ) -> Iterator[Met]:
-    """Yield the pairs that may be above a threshold, round by round; a few come more than once.
+    """Yield the pairs that may reach the threshold, round by round; a few pairs come more than once.
 
     Args:
-        documents: What is compared.
-        question: What is to be found.
-        decide: Called after the round was given, before more hashes of its crowds are looked at; None if they always
-            are.
+        documents: The documents to compare.
+        question: Metric, threshold and recall.
+        decide: Called with the crowds of a round before further hashes of them are examined; None to examine all.
         crowds: As in `whorl.duplicates.candidates.find_candidates`.
-        pivots: New documents of each crowd whose pairs with all others come with the pairs.
-        most: As there.
-        most_at_once: Hashes of crowds, and of what is put off, that are left to one worker.
+        pivots: Number of new documents of each crowd that are paired with all of its other documents.
+        most: As in `whorl.duplicates.candidates.find_candidates`.
+        most_at_once: Maximum number of hashes of crowds and postponed documents that one worker takes over.
     """
     blocks, scheme, parts = documents.sketches, documents.scheme, documents.parts
     to_look = rounds(question, documents.largest or 1)
@@ -144,7 +144,7 @@ def find_candidates(
         )
         in_bytes = blocks.agg(f.sum(f.length("hashes"))).collect()[0][0]
         if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
-            # What is a crowd here is one there.
+            # The local search recognises the same crowds again.
             yield Met(pairs, None, Rest(blocks, to_look[number + 1 :] or [one], most))
             return
         yield Met(pairs, _told(found, _CROWD) if _CROWD in kinds else None)
@@ -159,18 +159,18 @@ def find_candidates(
 
 
 def _blocks_of(keys: DataFrame, documents: Gathered) -> DataFrame:
-    """Return some documents, where their parts are, as rows of SKETCHES.
+    """Return some documents as rows of SKETCHES, each row in the partition of its part.
 
     Args:
         keys: Rows of _KEYS.
-        documents: All of them.
+        documents: The documents to choose from.
     """
     step, parts = partial(some_of, scheme=documents.scheme), documents.parts
     return documents.kept.in_place(sent(met(documents.sketches, keys, step, SKETCHES, parts), parts))
 
 
 def _aside(batches: Batches, parts: Parts) -> Batches:
-    """Yield the documents of crowds as rows of _KEYS."""
+    """Yield the documents of crowds, each document once per batch, as rows of _KEYS."""
     for batch in batches:
         (keys,) = joined([batch], "homes", "i8")
         keys = np.unique(keys)
@@ -178,7 +178,7 @@ def _aside(batches: Batches, parts: Parts) -> Batches:
 
 
 def _told(found: DataFrame, kind: int) -> DataFrame:
-    """Return the crowds of a kind, documents one by one, as `Met` has them."""
+    """Return the crowds of one kind, a row for each document, with the columns of `Met.crowds`."""
     return stepped(found.where(f.col("kind") == kind), _one_by_one, "crowd string, key long, is_new boolean")
 
 
@@ -193,10 +193,10 @@ def _one_by_one(batches: Batches) -> Batches:
 
 
 def _smallest_at_home(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict[int, int]:
-    """Return the levels at which documents are at home, each with the size of the smallest of them."""
+    """Return the size of the smallest document at home at each level."""
     levels = stepped(blocks.select("sizes"), partial(_homes, scheme=scheme, one=one), "level int, size long")
     smallest = levels.groupBy("level").agg(f.min("size").alias("size")).collect()
-    # There are no more levels than bits in a size.
+    # The number of levels is at most the number of bits in a size.
     return dict(sorted((row["level"], row["size"]) for row in smallest))
 
 
@@ -212,16 +212,16 @@ def _homes(batches: Batches, scheme: SketchScheme, one: Round) -> Batches:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Documents of each hash of a part in a line by size and key, in which they meet.
+    """Pair finder of one part: sorts the documents of each hash by size and key, and pairs them.
 
     Args:
-        scheme: What the sketches depend on.
-        parts: Of the blocks.
-        one: The round.
-        number: Which one that is.
-        gives_crowds: Whether documents of which any two are candidates come together, and not as pairs.
-        pivots: New documents of each crowd whose pairs with all others come all the same.
-        most: Pairs that a hash may make.
+        scheme: Sketch scheme.
+        parts: Parts of the blocks.
+        one: The current round.
+        number: Number of this round.
+        gives_crowds: Whether crowds are returned as crowds instead of as pairs.
+        pivots: Number of new documents of each crowd that are paired with all others.
+        most: Maximum number of pairs of one hash.
     """
 
     scheme: SketchScheme
@@ -233,7 +233,7 @@ class _Line:
     most: int
 
     def met(self, batches: Batches) -> Batches:
-        """Yield who meets whom, as rows of _MET."""
+        """Yield candidate pairs and crowds as rows of _MET."""
         names, types = "levels tokens keys sizes told", f"u1 {narrow_type(self.scheme.bits)} i8 i8 u1"
         levels, narrow, keys, sizes, told = joined(batches, names, types)
         if not levels.size:
@@ -246,7 +246,7 @@ class _Line:
         groups[run_starts(levels, tokens)[1:]] = 1
         groups = np.cumsum(groups)
         is_same = (groups[1:] == groups[:-1]) & (keys[1:] == keys[:-1])
-        # A document that has a hash twice does not meet itself.
+        # A document that has a hash twice is not paired with itself.
         first = np.maximum.accumulate(np.where(np.append(False, is_same), 0, np.arange(order.size)))
         found = np.flatnonzero(told & IS_FOUND)
         asked = np.flatnonzero(told & IS_ASKED)
@@ -281,7 +281,7 @@ class _Line:
             yield self._pairs(keys[smaller[is_open]], keys[larger[is_open]])
 
     def _with_pivots(self, crowd: Numbers, new: Numbers) -> Batches:
-        # Crowds that are nearly the same have nearly the same pivots, so that their pairs are the same, too.
+        # Nearly equal crowds choose nearly the same pivots, so their pairs coincide.
         pivots = new[np.argsort(new.view(np.uint64) * SCATTERED)[: self.pivots]]
         for pivot in pivots.tolist():
             yield self._pairs(np.full(crowd.size, pivot, np.int64), crowd)

@@ -1,7 +1,7 @@
-"""Clusters, each put together where all of its members are, and told with what they share with the one that is kept.
+"""Clusters as rows of member lists, with the overlap of each member and the retained document.
 
-A cluster is one row, with a list for each column of its members, run by run, and by their ids: so a few hundred
-thousand rows are grouped and written that would be millions.
+A cluster is one row with a list for each member column, ordered by run and id. Spark thus groups and writes a few
+hundred thousand rows instead of millions.
 """
 
 from __future__ import annotations
@@ -35,38 +35,38 @@ from whorl.duplicates.spark.frames import (
 from whorl.duplicates.spark.gathering import Gathered
 from whorl.duplicates.spark.verify import measured_pairs
 
-#: A member, and documents that have one key, as they come.
+#: Columns of a cluster member; documents with one key occur one by one.
 MEMBERS = "id string, name string, size long, key long, root long, worth double, run long, stays boolean"
 _OWN = "id array<string>, name array<string>, shingles array<long>, stays array<boolean>, is_principal array<boolean>"
 _CLUSTERS = f"part int, first long, is_unknown boolean, key array<long>, cluster string, documents long, {_OWN}"
 _SHARES = "jaccard array<double>, a_in_b array<double>, b_in_a array<double>, exact array<boolean>"
 _TOLD = f"cluster string, documents long, {_OWN}, {_SHARES}"
-#: Shares are cut to so many parts, with some slack for what is just below, as in `whorl.wire.numbers`.
+#: Shares are truncated to multiples of 1 / _PARTS; the slack absorbs rounding errors, as in `whorl.wire.numbers`.
 _PARTS, _SLACK = 1_000_000, 1e-9
 
 
 def clustered(members: DataFrame, keep: Keep, parts: Parts) -> DataFrame:
-    """Return the clusters of which not all members stay, as `with_shares` takes them.
+    """Return the clusters with at least one member that does not stay, as input for `with_shares`.
 
     Args:
-        members: Columns of MEMBERS; those of one root are a cluster.
-        keep: What decides which member is kept.
-        parts: What documents are divided over.
+        members: Columns of MEMBERS; members with one root form a cluster.
+        keep: Retention policy.
+        parts: Parts of the documents.
 
     Returns:
-        Among others the columns cluster (the id of the first member), documents (how many there are) and is_unknown
-        (whether nobody knows what any of them is worth).
+        Among others the columns cluster (id of the first member), documents (number of members) and is_unknown (whether
+        no member has a value for the retention policy).
     """
     step = partial(_clustered, keep=keep, parts=parts)
     return stepped(members.repartition(len(parts), "root"), step, _CLUSTERS)
 
 
 def with_shares(clusters: DataFrame, documents: Gathered) -> DataFrame:
-    """Return clusters with what their members share with the one that is kept.
+    """Add to each cluster the overlap of its members with the retained document.
 
     Returns:
-        Columns cluster, documents, and in lists, a value for each member, run by run, by their ids, id, name, shingles,
-        stays, is_principal, and, the kept one being A, jaccard, a_in_b, b_in_a and exact.
+        Columns cluster and documents; id, name, shingles, stays, is_principal, jaccard, a_in_b, b_in_a and exact as
+        lists with a value for each member, ordered by run and id. A is the retained document.
     """
     parts = documents.parts
     travelling = stepped(
@@ -78,12 +78,12 @@ def with_shares(clusters: DataFrame, documents: Gathered) -> DataFrame:
 
 
 def member_by_member(clusters: DataFrame) -> DataFrame:
-    """Return a row for each member of clusters that `with_shares` returned."""
+    """Expand clusters returned by `with_shares` into one row for each member."""
     return clusters.select("cluster", "documents", f.inline(_zipped(clusters)))
 
 
 def nested(clusters: DataFrame) -> DataFrame:
-    """Return a row for each cluster that `with_shares` returned, with a list of its members, without `stays`."""
+    """Return clusters returned by `with_shares` with their members as one list of structs, without `stays`."""
     return clusters.select("cluster", "documents", _zipped(clusters.drop("stays")).alias("members"))
 
 
@@ -104,7 +104,7 @@ def _clustered(batches: Batches, keep: Keep, parts: Parts) -> Batches:
     counts = np.diff(np.append(starts, roots.size))
     groups = np.repeat(np.arange(starts.size), counts)
     loss = np.where(stays, -math.inf, _loss(members, sizes, keep))
-    # Of several alike the first.
+    # Ties go to the first member.
     kept = np.lexsort((loss, groups))[starts]
     is_kept = np.zeros(roots.size, np.bool_)
     is_kept[kept] = True
@@ -128,7 +128,7 @@ def _clustered(batches: Batches, keep: Keep, parts: Parts) -> Batches:
 
 
 def _loss(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float64]:
-    """Return what tells which document is kept: the one of which it is least; infinite where nobody knows."""
+    """Return the rank of each member; the lowest is retained, and infinity means that the value is missing."""
     if keep.by == "longest":
         return -sizes.astype(np.float64)
     if keep.is_by_value:
@@ -137,26 +137,36 @@ def _loss(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float
     return np.zeros(sizes.size)
 
 
+def loss_of(keep: Keep) -> Column:
+    """Return the rank that `_clustered` uses as a Spark column, with the members that stay before all others."""
+    loss = f.lit(0.0)
+    if keep.by == "longest":
+        loss = -f.col("size").cast("double")
+    elif keep.is_by_value:
+        loss = f.coalesce(-f.nanvl("worth", f.lit(-math.inf)), f.lit(math.inf))
+    return f.when(f.col("stays"), f.lit(-math.inf)).otherwise(loss)
+
+
 def _listed(values: pa.Array | pa.ChunkedArray, lengths: Numbers) -> pa.ListArray:
-    """Return lists of so many values each."""
+    """Split values into lists of the given lengths."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     return pa.ListArray.from_arrays(pa.array(np.append(0, np.cumsum(lengths)).astype(np.int32)), values)
 
 
 def _to_compare(batches: Batches) -> Batches:
-    """Yield the members of clusters with those that are kept, whose sketches travel."""
+    """Yield the comparisons of each retained document, whose sketch is sent, with the members of its cluster."""
     for batch in batches:
         homes, lengths = _unlisted(batch["key"])
         travellers, parts = (np.repeat(whole_numbers(batch[name]), lengths) for name in ("first", "part"))
-        # Equal documents share all.
+        # Equal documents share all shingles and need no comparison.
         apart = travellers != homes
         columns = {"travellers": travellers[apart], "homes": homes[apart]}
         yield divided(parts[apart].astype(np.int32), columns)
 
 
 def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
-    """Yield clusters of one part as rows of _TOLD."""
+    """Yield the clusters of one part as rows of _TOLD."""
     if not clusters.num_rows:
         return
     clusters = clusters.combine_chunks()
@@ -168,7 +178,7 @@ def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
     shared, is_exact = sizes.copy(), is_itself.copy()
     others = np.flatnonzero(~is_itself)
     if others.size:
-        # A document is in one cluster.
+        # Each document is in one cluster, so its key identifies the comparison.
         compared, *counts = joined(shares, "keys shareds lows highs", "i8 i8 i8 i8")
         order = np.argsort(compared)
         at = order[np.searchsorted(compared[order], keys[others])]
@@ -183,7 +193,7 @@ def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
 
 
 def _unlisted(column: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[Any], Numbers]:
-    """Return the values of lists, and how many each has."""
+    """Return the values of all lists, and the length of each list."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     values = column.flatten()

@@ -1,10 +1,10 @@
-"""Connected components: what hangs together in each partition, then in one worker, or by stars where that is too much.
+"""Connected components: union-find per partition and on one worker, or large-star and small-star beyond its memory.
 
-Of what hangs together in a partition one link for each document is enough. As many as a worker has room for are put
-together in one, which takes a moment; more of them by large-star and small-star. A large-star links every node's
-larger neighbours to the smallest one that it knows, a small-star all its smaller ones and itself. Both keep together
-what hangs together; what comes out in the end are stars around the smallest node of each component. Rows are only
-ever joined by node, and a chain of n nodes takes about log2(n) rounds.
+In each partition union-find reduces the links to one per document. If the remaining links fit into one worker, it
+merges them in a moment; otherwise large-star and small-star steps alternate. A large-star links the larger neighbours
+of every node to the smallest node that it knows; a small-star links its smaller neighbours and the node itself. Both
+preserve the components, and they converge to stars around the smallest node of each component. Rows are joined only by
+node, and a chain of n nodes takes about log2(n) rounds.
 
 Source: R. Kiveris, S. Lattanzi, V. Mirrokni, V. Rastogi, S. Vassilvitskii, Connected components in MapReduce and
 beyond (SoCC 2014), the alternating algorithm.
@@ -21,22 +21,22 @@ from whorl.duplicates.clusters import Components
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.spark.frames import Batches, Kept, batch_of, cut_off, stepped, whole_numbers
 
-#: Links that one worker puts together: 16 bytes each, and some times as much while it does.
+#: Maximum number of links that one worker merges; each takes 16 bytes, several times as much during the merge.
 MOST_AT_ONCE = 1 << 25
-#: Links of a partition that are put together at once.
+#: Number of links of a partition that are merged at once.
 _PORTION = 1 << 20
 
 
 def components(links: DataFrame, kept: Kept, most: int = MOST_AT_ONCE) -> DataFrame:
-    """Return what hangs together.
+    """Return the connected components of links.
 
     Args:
-        links: Columns a and b (long), in any order and with repeats.
-        kept: Keeps what comes of them.
-        most: Links that one worker puts together.
+        links: Columns a and b (long), in any order, repeats allowed.
+        kept: Holds intermediate results.
+        most: Maximum number of links that one worker merges.
 
     Returns:
-        Columns key and root: each node of a link once, and the smallest node that it hangs together with.
+        Columns key and root: each node once, with the smallest node of its component.
     """
     edges = kept.settled(stepped(links.select("a", "b"), _forest, "node long, to long"))
     if edges.count() <= most:
@@ -50,7 +50,7 @@ def components(links: DataFrame, kept: Kept, most: int = MOST_AT_ONCE) -> DataFr
 
 
 def _forest(batches: Batches) -> Batches:
-    """Yield for each node of some links that is not the smallest one of what hangs together there, that one."""
+    """Reduce links to stars: yield each node except component minima, with the minimum of its component."""
     nodes, to = np.empty(0, np.int64), np.empty(0, np.int64)
     waiting: list[tuple[Numbers, Numbers]] = []
     for batch in batches:
@@ -73,7 +73,7 @@ def _stars(several: list[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
 
 
 def _large_star(edges: DataFrame) -> DataFrame:
-    """Link the larger neighbours of every node to the smallest of all, the node itself included."""
+    """Link the larger neighbours of every node to its smallest neighbour, or to the node if it is smaller still."""
     both = edges.unionByName(edges.select(f.col("to").alias("node"), f.col("node").alias("to")))
     smallest = both.groupBy("node").agg(f.min("to").alias("smallest"))
     smallest = smallest.select("node", f.least("node", "smallest").alias("smallest"))
@@ -82,7 +82,7 @@ def _large_star(edges: DataFrame) -> DataFrame:
 
 
 def _small_star(edges: DataFrame) -> DataFrame:
-    """Link every node and its smaller neighbours to the smallest of these; edges lead to the smaller node."""
+    """Link every node and its smaller neighbours to its smallest neighbour; edges lead to the smaller node."""
     smallest = edges.groupBy("node").agg(f.min("to").alias("smallest"))
     others = edges.join(smallest, "node").where(f.col("to") != f.col("smallest"))
     return (
@@ -93,7 +93,7 @@ def _small_star(edges: DataFrame) -> DataFrame:
 
 
 def _are_stars(edges: DataFrame) -> bool:
-    """Return whether every node leads to one other only, from which nothing leads on."""
+    """Check whether the edges are stars: each node leads to a single other node, which leads no further."""
     outgoing = edges.select("node", f.lit(1).alias("out"), f.lit(0).alias("into"))
     ends = outgoing.unionByName(edges.select(f.col("to").alias("node"), f.lit(0).alias("out"), f.lit(1).alias("into")))
     counts = ends.groupBy("node").agg(f.sum("out").alias("out"), f.max("into").alias("into"))

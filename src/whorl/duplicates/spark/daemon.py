@@ -1,11 +1,12 @@
-"""Spark's daemon, of which Python workers are copies, with the compiled loops at hand, so that they begin sooner.
+"""Replacement for Spark's worker daemon that loads the compiled loops before it forks Python workers.
 
-Spark is told of it by `spark.python.daemon.module`. Without it each worker, of which there are several for each core,
-imports numba and loads the loops by itself. What begins threads when it is imported, as pyarrow and pandas, has to
-wait until a worker is a process of its own.
+Spark starts it if `spark.python.daemon.module` names it. Without it each worker, several per core, imports numba and
+loads the loops by itself. Libraries that start threads on import, such as pyarrow and pandas, have to wait until a
+worker has been forked.
 
-PySpark itself is read from its folder where that stands beside its archive, as pip installs it. Spark puts the archive
-and a jar first, of which each worker would read the lists of files anew, for each package in them: two seconds.
+PySpark is imported from its folder if that lies next to its archive, as in pip's installation. Spark puts the archive
+and a jar first on `sys.path`, and each worker would read their lists of files again for each package in them, which
+takes two seconds.
 """
 
 from __future__ import annotations
@@ -15,20 +16,20 @@ from pathlib import Path
 
 
 def beside_archive(paths: list[str]) -> str | None:
-    """Return the folder from which PySpark is imported as it is in its archive, of the same version; None for none.
+    """Return the folder that holds an unpacked PySpark of the archive's version, None if no path has one.
 
     Args:
-        paths: Where Python looks for modules, as `sys.path`.
+        paths: Module search path, as `sys.path`.
     """
     for path in map(Path, paths):
-        # Of a folder of Spark the archive is in python/lib; pip's folder of Spark is the package itself.
+        # A Spark folder has the archive in python/lib; pip's Spark folder is the package itself.
         if path.name == "pyspark.zip" and len(path.parents) > 3 and (path.parents[2] / "__init__.py").is_file():
             return str(path.parents[3])
     return None
 
 
 def main() -> None:
-    """Become the daemon."""
+    """Set up the imports, then run PySpark's daemon."""
     if folder := beside_archive(sys.path):
         sys.path.insert(0, folder)
         import pyspark  # noqa: F401 - what is in it is looked for where it is

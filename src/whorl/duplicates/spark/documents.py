@@ -1,4 +1,4 @@
-"""Texts read by Spark, and the documents that they are."""
+"""Readers of documents for Spark: Parquet, JSON lines and text files, and the rows that remain without duplicates."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from whorl.ingest.files import file_text
 from whorl.model import Document
 from whorl.model import documents_of as documents_of_columns
 
-#: What is read, and the endings of names that tell.
+#: Input formats, each with its file name suffixes.
 KINDS = {"parquet": (".parquet",), "json": (".jsonl", ".ndjson", ".json"), "text": ()}
-#: Endings of files that Spark unpacks by itself.
+#: Suffixes of compressed files that Spark unpacks by itself.
 _PACKED = frozenset({".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy"})
-#: Columns of documents; others are properties.
+#: Columns of a document; all other columns are properties.
 _COLUMNS = ("id", "name", "text", "content")
 _BROKEN = "whorl_broken_line"
-#: How Spark begins the path of a local file, and people do not.
+#: Prefix that Spark puts before local paths.
 _LOCAL = "^file:(//)?"
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Names of columns, or of fields of JSON.
+    """Column names, or field names of JSON.
 
     Args:
-        id: What a document is known by; whole numbers do as well as text.
-        text: Its text.
-        name: What people know it by; need not be there.
-        worth: What decides which document of a cluster is kept, if a column does.
+        id: Document id; may hold integers.
+        text: Text.
+        name: Display name; may be missing.
+        worth: Value that the retention policy ranks by, None if the policy needs no column.
     """
 
     id: str = "id"
@@ -55,19 +55,19 @@ def read(
     but: frozenset[str] = frozenset(),
     is_reference: bool = False,
 ) -> DataFrame:
-    """Return documents: columns id, name, text and content, of which one is null.
+    """Read documents into the columns id, name, text and content; either text or content is null.
 
     Args:
-        session: Reads them.
-        paths: Of files and folders, in whatever Spark can read from; those of one kind are read together.
-        kind: One of KINDS: Parquet; JSON lines; or one text or HTML file for each document, known by its path. None to
-            tell each by its name, text if that does not.
-        columns: Of Parquet and JSON.
-        but: Files, as Spark names them, that are left out.
-        is_reference: Whether ids of Parquet and JSON are told apart from others by their file's path.
+        session: Spark session.
+        paths: Files and folders on any file system that Spark reads; all paths of one format are read together.
+        kind: One of KINDS: Parquet, JSON lines, or one text or HTML file per document with its path as the id. None to
+            choose by the suffix of each path, text if it is unknown.
+        columns: Columns of Parquet and JSON.
+        but: Files to leave out, as Spark names them.
+        is_reference: Whether ids of Parquet and JSON get their file's path as a prefix, to differ from other ids.
 
     Raises:
-        ParameterError: There are no paths, or a column is missing.
+        ParameterError: No paths are given, or a column is missing.
     """
     if not paths:
         raise ParameterError("name at least one file or folder to read")
@@ -86,14 +86,14 @@ def read(
 
 
 def _without_files(frame: DataFrame, but: frozenset[str]) -> DataFrame:
-    """Return the rows that are of other files."""
+    """Return the rows of all files except `but`."""
     shared = but.intersection(frame.inputFiles()) if but else ()
     return frame.where(~f.input_file_name().isin(*shared)) if shared else frame
 
 
 def _path() -> Column:
-    """Return the path of the file that a row is of, as people write it."""
-    # What is a blank in an address of the web is a plus in a path.
+    """Return the path of the file of each row, without URL encoding and without Spark's prefix for local files."""
+    # A plus is a blank in a URL, but a plus in a path.
     address = f.replace(f.input_file_name(), f.lit("+"), f.lit("%2B"))
     return f.regexp_replace(f.url_decode(address), _LOCAL, "")
 
@@ -105,7 +105,7 @@ def _kind_of(path: str) -> str:
 
 
 def documents_of(frame: DataFrame, columns: Columns = Columns()) -> DataFrame:
-    """Return the documents of any data frame, in the columns that `read` gives.
+    """Return the documents of any data frame, in the columns that `read` returns.
 
     Raises:
         ParameterError: A column is missing.
@@ -124,7 +124,7 @@ def documents_of(frame: DataFrame, columns: Columns = Columns()) -> DataFrame:
 
 
 def _comparable(frame: DataFrame, name: str) -> Column:
-    """Return a column as numbers, or as the texts of numbers and dates."""
+    """Cast a column to numbers, or to strings if it holds strings or dates."""
     kind = frame.schema[name].dataType.typeName()
     return frame[name].cast("string" if kind in ("string", "date") else "double").alias(name)
 
@@ -133,7 +133,14 @@ def _json(session: SparkSession, paths: Sequence[str], columns: Columns) -> Data
     own = [columns.worth] if columns.worth else []
     names = list(dict.fromkeys([columns.id, columns.text, columns.name, *own, _BROKEN]))
     schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in names)
-    return session.read.schema(schema).option("columnNameOfCorruptRecord", _BROKEN).json(list(paths))
+    rows = session.read.schema(schema).option("columnNameOfCorruptRecord", _BROKEN).json(list(paths))
+    if rows.where(rows[columns.text].isNotNull()).isEmpty():
+        keys = (
+            session.read.text(list(paths)).select(f.json_object_keys("value").alias("keys")).where("keys is not null")
+        )
+        if keys.where(f.array_contains("keys", columns.text)).isEmpty() and not keys.isEmpty():
+            raise ParameterError(f"there is no column {columns.text!r}; name the one of the text (--text-column)")
+    return rows
 
 
 def _files(session: SparkSession, paths: Sequence[str], but: frozenset[str]) -> DataFrame:
@@ -147,10 +154,10 @@ def _files(session: SparkSession, paths: Sequence[str], but: frozenset[str]) -> 
 
 
 def require_rows(paths: Sequence[str], kind: str | None) -> None:
-    """Raise unless files have rows of which some can be left out.
+    """Check that rows of these files can be left out.
 
     Raises:
-        ParameterError: They have none, or are of several kinds.
+        ParameterError: The files are texts, which have no rows, or of several formats.
     """
     kinds = {kind or _kind_of(path) for path in paths}
     if len(kinds) > 1 or "text" in kinds:
@@ -166,14 +173,14 @@ def without(
     *,
     but: frozenset[str] = frozenset(),
 ) -> Left:
-    """Return what is left of files without some documents: rows with all of their columns, or lines as they are.
+    """Return the rows of files without some documents: rows with all of their columns, or unchanged lines.
 
     Args:
-        session: As in `read`.
-        paths: As in `read`; all of them of one kind.
+        session: Spark session.
+        paths: As in `read`; all of one format.
         kind: As in `read`.
         columns: As in `read`.
-        ids: A column id.
+        ids: Ids to leave out, in a column id.
         but: As in `read`.
     """
     if "parquet" in {kind or _kind_of(path) for path in paths}:
@@ -188,11 +195,11 @@ def without(
 
 
 class Left(NamedTuple):
-    """What is left of files.
+    """The rows that remain without duplicates.
 
     Attributes:
-        rows: All of it.
-        form: In which Spark writes it.
+        rows: The rows.
+        form: Format that Spark writes them in.
     """
 
     rows: DataFrame
@@ -200,9 +207,9 @@ class Left(NamedTuple):
 
 
 def parts_of(*frames: DataFrame) -> Parts:
-    """Return how documents are to be divided: as many parts as all frames are read in, or the session has.
+    """Choose the number of parts: the input partitions, the session's parallelism or spark.sql.shuffle.partitions.
 
-    That is spark.sql.shuffle.partitions, if somebody has set it.
+    The largest of the three numbers counts; the last one only if it is set.
     """
     context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)
@@ -212,11 +219,11 @@ def parts_of(*frames: DataFrame) -> Parts:
 
 
 def documents_in(batch: pa.RecordBatch, note: Callable[[str | None, str], None]) -> list[Document]:
-    """Return the documents of rows, and note what is wrong with those that are none.
+    """Convert rows to documents, and report the rows that are none.
 
     Args:
-        batch: Columns as `read` returns them.
-        note: Takes an id, or None, and what is wrong.
+        batch: Columns as returned by `read`.
+        note: Receives the id of a bad row, or None, and the problem.
     """
     columns = {name: batch[name].to_numpy(zero_copy_only=False).tolist() for name in batch.schema.names}
     ids, texts, names = columns["id"], columns["text"], [name or "" for name in columns["name"]]
@@ -241,6 +248,6 @@ def _document(
 ) -> Document:
     if content is not None and document_id is not None:
         text = file_text(content, PurePath(document_id))
-    if document_id is None or text is None:
-        raise DocumentError("a document has an id and a text, and a line of JSON is an object that has both")
-    return Document(document_id, text, name, properties)
+    if document_id is None:
+        raise DocumentError("a document has an id, and a line of JSON is an object that has one")
+    return Document(document_id, text or "", name, properties)

@@ -1,8 +1,8 @@
-"""What all steps on Spark share: columns of numbers as bytes, parts that they are sent to, and rows that are kept.
+"""Arrow plumbing of all Spark steps: numbers packed as bytes, parts, cogrouped steps, and materialised rows.
 
-A row on its way to another worker is not a document or a hash but many of them: a part, and for each column the
-numbers that go there, one after the other, as bytes. To Spark these are a few rows of a few megabytes, which it only
-copies; what is in them is told apart by numpy, thousands at a time.
+A row that is sent to another worker does not hold one document or hash but many: a part, and for each column all
+numbers that go there, concatenated as bytes. Spark only copies these few rows of a few megabytes; numpy decodes
+thousands of numbers at a time.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from whorl.duplicates.sketches import Numbers
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 Step: TypeAlias = Callable[[Batches], Batches]
-#: Takes what a block has and what was sent to it.
+#: Takes a block and the rows that were sent to it.
 BlockStep: TypeAlias = Callable[[pa.Table, pa.Table], Batches]
 Columns: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
-#: Rows that a worker has in hand at once, and about how many bytes.
+#: Maximum number of rows and approximate number of bytes in one Arrow batch.
 AT_ONCE, BYTES_AT_ONCE = 2048, 1 << 24
 _BATCHES = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(AT_ONCE),
@@ -40,9 +40,9 @@ _TYPES = {
     "boolean": pa.bool_(),
 }  # fmt: skip
 _TYPES |= {f"array<{name}>": pa.list_(kind) for name, kind in _TYPES.items()}
-#: Numbers among which one is looked for that Spark sends to a given partition, for each partition.
+#: Number of candidate integers per partition, tried in the search for names that Spark's hash maps to each.
 _TRIED = 32
-#: Numbers the steps of this worker.
+#: Counts the steps of this worker process.
 _steps = count(1)
 
 
@@ -51,7 +51,7 @@ class Parts:
     """The parts that documents and hashes are divided over.
 
     Args:
-        names: What Spark is told for each part, so that it sends each to a partition of its own; int32 array.
+        names: Number of each part, chosen so that Spark sends each to a partition of its own; int32 array.
     """
 
     names: npt.NDArray[np.int32]
@@ -60,18 +60,18 @@ class Parts:
         return self.names.size
 
     def of(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
-        """Return the part of each of some numbers of 64 bits that are spread evenly."""
+        """Return the part of each 64-bit number; the numbers have to be evenly distributed."""
         found: npt.NDArray[np.int32] = self.names[numbers.view(np.uint64) % np.uint64(self.names.size)]
         return found
 
     @classmethod
     def so_many(cls, count: int) -> Parts:
-        """Return parts that Spark's partitioning by hash sends to the partitions 0, 1, 2 and so on."""
+        """Return `count` parts that Spark's hash partitioning sends to the partitions 0, 1, 2 and so on."""
         names = np.full(count, -1, np.int32)
         begin = 0
         while (names < 0).any():
             some = np.arange(begin, begin + _TRIED * count, dtype=np.int32)
-            # The first that Spark sends to a partition is the last to be written.
+            # Assign in reverse order, so that the first number found for a partition wins.
             at = _hashes_of(some).astype(np.int64) % count
             names[at[::-1]] = np.where(names[at[::-1]] < 0, some[::-1], names[at[::-1]])
             begin += some.size
@@ -79,7 +79,7 @@ class Parts:
 
 
 def _hashes_of(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return Spark's hash of each number: murmur3 of 32 bits of four bytes, with the seed 42."""
+    """Return Spark's hash of each number: 32-bit murmur3 of four bytes with seed 42."""
     with np.errstate(over="ignore"):
         mixed = _turned(numbers.view(np.uint32) * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
         found = _turned(np.uint32(42) ^ mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
@@ -94,47 +94,47 @@ def _turned(numbers: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32
 
 
 class Kept:
-    """Rows that are worked out once and kept, until all of them are let go.
+    """Materialised rows that are kept until `release`.
 
-    They are kept in the checkpoint folder, if the session has one, which outlives executors; else on the disks of the
-    executors, and what is lost with one of these is worked out again.
+    They are stored in the checkpoint folder, which outlives executors, if the session has one. Otherwise they are
+    stored on the executors' disks, and Spark recomputes the rows that are lost with an executor.
     """
 
     def __init__(self) -> None:
         self._frames: list[DataFrame] = []
 
     def settled(self, frame: DataFrame) -> DataFrame:
-        """Return the same rows, which what is made of them does not work out again.
+        """Materialise rows, so that later steps neither recompute them nor carry their plan.
 
-        Nor does it know what they came from. Spark writes out the plan of each query, with those of all rows in it that
-        are kept, again for each time that they are in it: plans made of plans would soon be too long for any driver.
+        Spark writes out the plan of each query, including the plans of all persisted rows in it, once per occurrence:
+        nested plans would soon be too long for any driver.
         """
         found = self.in_place(frame)
         if found is not frame:
             return found
         session, java = frame.sparkSession, frame._jdf
-        # Not by way of `DataFrame.rdd`, which has Python read each row.
+        # `DataFrame.rdd` would send each row through Python.
         rows = java.queryExecution().toRdd()
         return DataFrame(session._jsparkSession.internalCreateDataFrame(rows, java.schema(), False), session)
 
     def in_place(self, frame: DataFrame) -> DataFrame:
-        """Return the same rows, as `settled`; that they are where their parts are is known of them, and their plan."""
+        """Materialise rows, but keep their plan, so that Spark still knows how they are partitioned."""
         if frame.sparkSession.sparkContext.getCheckpointDir():
             return frame.checkpoint()
         self._frames.append(frame.persist(StorageLevel.DISK_ONLY))
         return frame
 
     def release(self) -> None:
-        """Let go of what is on the executors' disks."""
+        """Delete the rows on the executors' disks."""
         while self._frames:
             self._frames.pop().unpersist()
 
 
 def cut_off(frame: DataFrame) -> DataFrame:
-    """Return the same rows, worked out now, of which nobody knows any more what they came from.
+    """Materialise rows and discard their lineage.
 
-    For loops, in which that would grow with each turn: what is lost with an executor then is lost, unless the session
-    has a checkpoint folder.
+    In a loop the lineage would grow with each iteration. Rows that are lost with an executor cannot be recomputed,
+    unless the session has a checkpoint folder.
     """
     if frame.sparkSession.sparkContext.getCheckpointDir():
         return frame.checkpoint()
@@ -142,7 +142,7 @@ def cut_off(frame: DataFrame) -> DataFrame:
 
 
 def stepped(frame: DataFrame, step: Step, schema: str) -> DataFrame:
-    """Return what a function makes of rows, some hundred at a time."""
+    """Apply a function to batches of rows, some hundred rows at a time."""
     _limit_batches(frame)
     return frame.mapInArrow(partial(_carried_out, step=step), schema)
 
@@ -153,10 +153,11 @@ def _carried_out(batches: Batches, step: Step) -> Batches:
 
 
 def _leave_imports_alone() -> None:
-    """Let what a worker has imported out of the collections of garbage with which PySpark ends each task.
+    """Exclude imported modules from the garbage collections that PySpark runs after each task.
 
-    Going through all that libraries are made of takes longer than many a task. Later steps import a little more. What
-    garbage there is at that moment stays; so this is done at the first step, the second, the fourth and so on.
+    Traversing all objects of the libraries takes longer than many a task. Because later steps import a little more,
+    this is repeated at the first, second, fourth, eighth step and so on. Garbage that exists at that moment is never
+    freed.
     """
     number = next(_steps)
     if number & (number - 1) == 0:
@@ -164,19 +165,19 @@ def _leave_imports_alone() -> None:
 
 
 def sent(frame: DataFrame, parts: Parts) -> DataFrame:
-    """Return rows that are where their parts are."""
+    """Repartition rows by their column part."""
     return frame.repartition(len(parts), "part")
 
 
 def met(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: str, parts: Parts) -> DataFrame:
-    """Return what a function makes of each block and what is sent to it; blocks that nothing is sent to included.
+    """Apply a function to each block and the rows sent to it; blocks without rows are included.
 
     Args:
-        blocks: With a column part, and where their parts are.
-        rows: With a column part.
-        step: Takes the columns of a block and those of the rows of its part.
-        schema: Of what it yields.
-        parts: Of the blocks.
+        blocks: Has a column part and is partitioned by it.
+        rows: Has a column part.
+        step: Takes the columns of a block and the columns of the rows of its part.
+        schema: Schema of the result.
+        parts: Parts of the blocks.
     """
     _limit_batches(blocks)
     arrow = arrow_schema(schema)
@@ -189,13 +190,13 @@ def met(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: str, parts:
 
 
 def addressed(frame: DataFrame, parts: Parts, *, part_of: str, **columns: str) -> DataFrame:
-    """Return rows of numbers as rows for parts.
+    """Group rows of numbers by part, one row for each part.
 
     Args:
-        frame: Columns of whole numbers.
-        parts: Where they are to go.
-        part_of: The column whose numbers tell where.
-        columns: Names of columns to send; each is called as here, with an s.
+        frame: Columns of integers.
+        parts: Destinations.
+        part_of: Column whose numbers determine the part.
+        columns: Columns to send by their new names; an s is appended to each name.
     """
     step = partial(_addressed, parts=parts, part_of=part_of, columns=columns)
     schema = ", ".join(["part int", *(f"{name}s binary" for name in columns)])
@@ -214,19 +215,19 @@ def _limit_batches(frame: DataFrame) -> None:
 
 
 def arrow_schema(schema: str) -> pa.Schema:
-    """Return a schema as Arrow has it."""
+    """Convert a schema string to an Arrow schema."""
     return pa.schema([(name, _TYPES[kind]) for name, kind in (part.split() for part in schema.split(", "))])
 
 
 def divided(parts: npt.NDArray[np.int32], columns: Columns, **same: int) -> pa.RecordBatch:
-    """Return a row for each part, with the numbers that go there.
+    """Group numbers by part, one row for each part.
 
     Args:
-        parts: Where each goes; array of shape (n,).
+        parts: Part of each number; array of shape (n,).
         columns: Arrays of shape (n,).
-        same: What stands in all rows behind the part.
+        same: Constant columns, placed after the part.
     """
-    # Numbers of 16 bits are put in order by counting them, some times as fast as others.
+    # numpy sorts 16-bit integers by counting, which is several times faster.
     order = np.argsort(parts.astype(np.uint16) if parts.max(initial=0) < 1 << 16 else parts, kind="stable")
     starts = run_starts(parts[order])
     ends = np.append(starts[1:], order.size)
@@ -237,7 +238,7 @@ def divided(parts: npt.NDArray[np.int32], columns: Columns, **same: int) -> pa.R
 
 
 def cut(together: npt.NDArray[Any], starts: Numbers, ends: Numbers) -> pa.Array:
-    """Return the bytes of ranges of an array, each of which begins where the one before ends."""
+    """Return the bytes of consecutive ranges of an array as a binary column."""
     data = np.ascontiguousarray(together)
     offsets = np.append(starts, ends[-1:]).astype(np.int64) * data.itemsize
     if offsets[-1:].max(initial=0) > np.iinfo(np.int32).max:
@@ -247,12 +248,12 @@ def cut(together: npt.NDArray[Any], starts: Numbers, ends: Numbers) -> pa.Array:
 
 
 def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) -> list[npt.NDArray[Any]]:
-    """Return columns of numbers of all rows, one row after the other.
+    """Decode columns of numbers, concatenated over all rows.
 
     Args:
-        rows: As `divided` returns them.
-        names: Of the columns, with blanks between.
-        types: Of their numbers, as numpy names them, with blanks between.
+        rows: Rows as returned by `divided`.
+        names: Column names, separated by blanks.
+        types: numpy types of the columns, separated by blanks.
     """
     batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
     found = []
@@ -263,13 +264,13 @@ def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) ->
 
 
 def repeated(batches: Iterable[pa.RecordBatch], name: str, beside: str, size: int) -> Numbers:
-    """Return a column of one number a row as often as another one of these rows has numbers.
+    """Repeat each row's number once for each number in another column of the row.
 
     Args:
-        batches: Rows.
-        name: Of the column.
-        beside: Of the other one, of bytes.
-        size: Bytes of one of its numbers.
+        batches: Rows to decode.
+        name: Column with one number a row.
+        beside: Binary column whose numbers are counted.
+        size: Bytes per number in that column.
     """
     values, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
@@ -279,22 +280,22 @@ def repeated(batches: Iterable[pa.RecordBatch], name: str, beside: str, size: in
 
 
 def narrowed(hashes: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[Any]:
-    """Return hashes in as few whole bytes each as their bits take, the lowest byte first; array of this shape."""
+    """Pack each hash into the fewest whole bytes that hold its bits, the lowest byte first; array of the same shape."""
     kind = np.dtype(narrow_type(bits))
     found, whole = np.empty((hashes.size, kind.itemsize), np.uint8), _bytes_of(hashes.astype("<u8", copy=False))
-    # Byte by byte of all of them, which is some times as fast as the few bytes of one after the other.
+    # Copying byte column by byte column is several times faster than number by number.
     for at in range(kind.itemsize):
         found[:, at] = whole[:, at]
     return found.view(kind).reshape(-1)
 
 
 def narrow_type(bits: int) -> str:
-    """Return how numpy names the type of what `narrowed` returns."""
+    """Return the numpy type of the elements that `narrowed` returns."""
     return f"V{-(-bits // 8)}"
 
 
 def widened(narrow: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
-    """Return the hashes that `narrowed` was given."""
+    """Unpack the hashes that `narrowed` packed."""
     whole, found = np.zeros((narrow.size, 8), np.uint8), _bytes_of(narrow)
     for at in range(narrow.itemsize):
         whole[:, at] = found[:, at]
@@ -307,11 +308,11 @@ def _bytes_of(numbers: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 
 def batch_of(columns: Columns) -> pa.RecordBatch:
-    """Return rows of numbers."""
+    """Build an Arrow batch from arrays."""
     return pa.RecordBatch.from_pydict({name: pa.array(column) for name, column in columns.items()})
 
 
 def whole_numbers(column: pa.Array | pa.ChunkedArray) -> Numbers:
-    """Return a column of whole numbers that is nowhere null."""
+    """Convert an integer column without nulls to an array."""
     numbers: Numbers = np.asarray(column).astype(np.int64, copy=False)
     return numbers

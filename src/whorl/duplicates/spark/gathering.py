@@ -1,8 +1,8 @@
-"""What Spark reads, as blocks: a part of the documents each, with their sketches, where all that concerns them is sent.
+"""Loading of documents: reads and sketches texts, divides them into blocks, and settles ids that occur several times.
 
-A document's part follows from its key, so whoever knows a key knows where to send what. Sketches are sent once, from
-where the texts are read to their blocks; later steps send numbers to them, and sketches only of documents that are
-to be compared with one of another block.
+The key of a document determines its part, so any step that has the key can compute where to send data. Sketches are
+sent to their blocks once; later steps send numbers, and sketches only of documents that are compared with a document of
+another block.
 """
 
 from __future__ import annotations
@@ -39,11 +39,10 @@ from whorl.duplicates.spark.frames import (
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Document
 
-#: A property of documents that the others are compared with, and that are not compared with one another: they came
-#: before all runs, in that of this number.
+#: Property that marks reference documents, which are not compared with each other; they belong to run 0.
 STAYS = "whorl_stays"
 REFERENCE_RUN = 0
-#: Makes documents of the rows of a batch; tells the id and the problem of those that are none.
+#: Converts the rows of a batch to documents; calls its second argument with the id and the problem of each bad row.
 Documents: TypeAlias = Callable[[pa.RecordBatch, Callable[[str | None, str], None]], list[Document]]
 
 _IDENTITIES = "part int, largest long, identities binary, sizes binary, keys binary, runs binary"
@@ -51,19 +50,19 @@ _VERDICT = (
     "part int, documents long, too_short long, repeated long, lost long, again long, largest long, keys binary, "
     "identities binary"
 )
-#: Documents, and hashes, that are divided over the parts at once.
+#: Maximum number of documents, and of hashes, that are divided over the parts at once.
 _AT_ONCE, _HASHES_AT_ONCE = 1 << 14, 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One of several searches, each of which goes on from what the one before has learned.
+    """Position of this search in a series of searches that share a state.
 
     Args:
-        number: Which one, from 1.
-        since: The first run whose documents are to be compared with all others, not only with these; that is this one,
-            or an earlier one if what was found then answers another question.
-        lasts: Whether another one goes on from this one, and so has to know which texts are still the same.
+        number: Number of this run, from 1.
+        since: First run whose documents are compared with all others. This is the current run, or an earlier one if the
+            pairs found since then answer another question.
+        lasts: Whether a later run continues from this one, and therefore needs digests of the texts.
     """
 
     number: int = 1
@@ -73,18 +72,18 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """Documents and their sketches.
+    """Documents and their sketches, divided into blocks.
 
     Args:
-        blocks: Rows for `Block.of` and `Members.of`, where their parts are.
-        parts: Of the blocks.
-        scheme: What the sketches depend on.
-        documents: How many ids there are.
-        too_short: Documents of fewer words than a shingle has.
-        repeated: Ids that came more than once; of each the largest document counts.
-        largest: Hashes of the largest sketch.
-        gone: Keys of earlier runs that no document has any more, in a column key; None where there are none.
-        kept: What is kept of them, and of what is made of them.
+        blocks: Rows for `Block.of` and `Members.of`, partitioned by part.
+        parts: Parts of the blocks.
+        scheme: Sketch scheme.
+        documents: Number of distinct ids.
+        too_short: Number of documents with fewer words than a shingle has.
+        repeated: Number of ids that came more than once; the largest document of each id counts.
+        largest: Number of hashes in the largest sketch.
+        gone: Keys of earlier runs that no document has any more, in a column key; None if no key is gone.
+        kept: Holds the materialised rows of the search.
     """
 
     blocks: DataFrame
@@ -99,7 +98,7 @@ class Gathered:
 
     @property
     def sketches(self) -> DataFrame:
-        """The blocks without ids and all else that only `Members` has, as rows of SKETCHES."""
+        """The columns of SKETCHES, without ids and the other columns of `Members`."""
         return self.blocks.select(*arrow_schema(SKETCHES).names)
 
     @property
@@ -108,10 +107,10 @@ class Gathered:
         return self.blocks.select("part", "keys", "sizes", *arrow_schema(MEMBERS).names)
 
     def compared_again(self, keys: DataFrame) -> Gathered:
-        """Return the same documents, of which those of some keys are compared with all others.
+        """Return the same documents, with those of some keys marked as new, so that they are compared with all others.
 
         Args:
-            keys: Columns of whole numbers, of which key counts.
+            keys: Integer columns; only key is used.
         """
         rows = addressed(keys, self.parts, part_of="key", key="key")
         blocks = sent(met(self.blocks, rows, _compared_again, BLOCKS, self.parts), self.parts)
@@ -119,7 +118,7 @@ class Gathered:
 
     @property
     def unfit(self) -> DataFrame:
-        """Rows that are no documents: columns id and problem."""
+        """Rows that could not be converted to documents: columns id and problem."""
         return self.blocks.where(f.col("problem").isNotNull()).select(f.col("problem_id").alias("id"), "problem")
 
 
@@ -131,16 +130,16 @@ def gathered(
     run: Run = Run(),
     earlier: DataFrame | None = None,
 ) -> Gathered:
-    """Return the documents that are made of rows, and their sketches.
+    """Convert rows to documents and sketches, and divide them into blocks.
 
     Args:
-        frame: The rows.
-        documents: Makes documents of them.
-        sketching: What is made of these.
-        parts: How they are to be divided.
-        run: In which they come.
-        earlier: Blocks of what came in runs before, however they are divided; what is of an id that comes again is
-            replaced, unless its text is the same.
+        frame: Rows to read.
+        documents: Converts rows to documents.
+        sketching: Converts documents to sketches.
+        parts: Parts to divide them over.
+        run: The current run.
+        earlier: Blocks of earlier runs, divided over any parts. A document whose id comes again is replaced, unless its
+            text is the same.
     """
     scheme, kept = sketching.sketch_scheme, Kept()
     step = partial(_sketched, documents=documents, sketching=sketching, parts=parts, run=run)
@@ -149,7 +148,7 @@ def gathered(
         rows = rows.unionByName(
             stepped(earlier, partial(_divided_anew, scheme=scheme, parts=parts, since=run.since), BLOCKS)
         )
-    # In the order that `met` asks for, so that not each step puts them into it.
+    # Sort by part once, so that `met` need not sort in each step.
     blocks = kept.in_place(sent(rows, parts).sortWithinPartitions("part"))
     told = blocks.select("keys", "sizes", "counts", "members", "identities", "runs")
     identities = stepped(told, partial(_identities, parts=parts), _IDENTITIES)
@@ -171,7 +170,7 @@ def gathered(
 
 
 def _sketched(batches: Batches, documents: Documents, sketching: Sketching, parts: Parts, run: Run) -> Batches:
-    """Yield the documents of rows for their blocks, and what is wrong with those that are none."""
+    """Yield the sketched documents of rows by part, and the problems of rows that are no documents."""
     problems: list[dict[str, Any]] = []
     first = int(parts.names[0])
 
@@ -206,7 +205,7 @@ def _together(
     parts: Parts,
     since: int,
 ) -> pa.RecordBatch:
-    """Return documents, the runs in which they came and the digests of their texts, divided over the parts."""
+    """Divide sketched documents, with their run numbers and text digests, over the parts."""
     sketched = [made for made, *_ in several]
     runs, digests = (np.concatenate([each[at] for each in several]) for at in (1, 2))
     ids, names = ([each for made in sketched for each in getattr(made, name)] for name in ("ids", "names"))
@@ -215,7 +214,7 @@ def _together(
     )
     offsets = np.cumsum([0, *(made.hashes.size for made in sketched)])
     starts = np.concatenate([made.starts + offset for made, offset in zip(sketched, offsets, strict=False)])
-    # Equal documents have one sketch, which is new if one of them is.
+    # Equal documents share one sketch, which is new if one of them is.
     chosen = np.lexsort((runs < since, keys))
     chosen = chosen[run_starts(keys[chosen])]
     chosen = chosen[sizes[chosen] > 0]
@@ -227,7 +226,7 @@ def _together(
 
 
 def _divided_anew(batches: Batches, scheme: SketchScheme, parts: Parts, since: int) -> Batches:
-    """Yield rows of blocks divided over other parts, of which others are new now."""
+    """Yield blocks divided over other parts, with is_new recomputed from `since`."""
     for batch in batches:
         members, _ = Members.of([batch])
         block = Block.of([batch], scheme)
@@ -235,7 +234,7 @@ def _divided_anew(batches: Batches, scheme: SketchScheme, parts: Parts, since: i
 
 
 def _identities(batches: Batches, parts: Parts) -> Batches:
-    """Yield ids, each to where all documents of that id are told of."""
+    """Yield ids with size, key and run, grouped by the part of the id."""
     rows = list(batches)
     keys, identities, counts, runs = joined(rows, "members identities counts runs", "i8 u8 i8 u4")
     columns = {"identities": identities, "sizes": sizes_in(rows, keys), "keys": keys, "runs": runs}
@@ -243,10 +242,7 @@ def _identities(batches: Batches, parts: Parts) -> Batches:
 
 
 def _judged(batches: Batches, parts: Parts) -> Batches:
-    """Yield how many ids there are, and, to their blocks, documents in the place of which another one of the id counts.
-
-    That is the largest of the last run that has the id.
-    """
+    """Choose one document for each id, the largest of its last run; count ids, and name the others to their blocks."""
     rows = list(batches)
     largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
     identities, sizes, keys, runs = joined(rows, "identities sizes keys runs", "u8 i8 i8 u4")
@@ -256,7 +252,7 @@ def _judged(batches: Batches, parts: Parts) -> Batches:
     identities, sizes, keys, runs = identities[order], sizes[order], keys[order], runs[order]
     starts, of_runs = run_starts(identities), run_starts(identities, runs)
     lasts = np.append(starts[1:], order.size) - 1
-    # Equal documents of one id are one, of which nothing is lost.
+    # Equal documents with one id count as one document, which is not lost.
     is_lost = keys != np.repeat(keys[lasts], np.diff(np.append(starts, order.size)))
     told = {
         "documents": starts.size,
@@ -275,7 +271,7 @@ def _judged(batches: Batches, parts: Parts) -> Batches:
 
 
 def _kept(block: pa.Table, losers: pa.Table, scheme: SketchScheme, parts: Parts, since: int) -> Batches:
-    """Yield a block as one row, without some of its members, and without sketches that are none's any more."""
+    """Yield a block as one row, without replaced members and without sketches that no member uses any more."""
     members, _ = Members.of(block)
     gone = set(zip(*(each.tolist() for each in joined(losers, "keys identities", "i8 u8")), strict=True))
     own = zip(members.keys.tolist(), members.identities.tolist(), strict=True)
@@ -289,7 +285,7 @@ def _kept(block: pa.Table, losers: pa.Table, scheme: SketchScheme, parts: Parts,
 
 
 def _compared_again(block: pa.Table, rows: pa.Table) -> Batches:
-    """Yield a block, of which documents that rows name in a column keys are new."""
+    """Yield a block with the documents that the column keys of `rows` names marked as new."""
     (again,) = joined(rows, "keys", "i8")
     marks = [
         keys and (np.isin(np.frombuffer(keys, np.int64), again) | np.frombuffer(is_new, np.bool_)).tobytes()
@@ -300,7 +296,7 @@ def _compared_again(block: pa.Table, rows: pa.Table) -> Batches:
 
 
 def _gone(block: pa.Table, losers: pa.Table) -> Batches:
-    """Yield the keys of members that were lost, and are no other's."""
+    """Yield the keys of replaced members that no remaining member has."""
     (keys,) = joined(losers, "keys", "i8")
     (left,) = joined(block, "members", "i8")
     yield batch_of({"key": np.setdiff1d(keys, left)})

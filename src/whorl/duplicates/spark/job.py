@@ -1,4 +1,4 @@
-"""The job: texts in, files of pairs or clusters out. See `python -m whorl.duplicates.spark.job --help`."""
+"""The Spark job: reads texts and writes pairs or clusters. See `python -m whorl.duplicates.spark.job --help`."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from whorl.fingerprint.scheme import Scheme
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: What is written, and the options of Spark's writers. CSV is quoted as everybody but Spark quotes it.
+#: Output formats with the options of Spark's writers. By default Spark escapes quotes in CSV in its own way.
 FORMATS: dict[str, dict[str, str]] = {"json": {}, "csv": {"header": "true", "escape": '"'}, "parquet": {}}
-#: Rows that are no documents of which a reason is told.
+#: Maximum number of bad rows that are reported with a reason.
 _TOLD = 10
 SETTINGS = {
-    # Of a driver, which on one machine is all of Spark, little runs often enough to pay for Java's second compiler; of
-    # executors of a cluster, which run for hours, it does. What others ask of Java comes after this.
+    # The driver, which in local mode is all of Spark, runs too little code often enough to pay for Java's second
+    # compiler; executors of a cluster run for hours, so they keep it. Users' own Java options come after these.
     "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    # Tasks of a job get as even as can be, and a partition that is far larger than others is divided.
+    # Divide oversized partitions, so that tasks take about the same time.
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.skewJoin.enabled": "true",
-    # Spark writes out the plan of each query again and again; those of many rounds would fill the driver's memory.
+    # Spark writes out the plan of each query repeatedly; the plans of many rounds would fill the driver's memory.
     "spark.sql.maxPlanStringLength": "20000",
     "spark.python.daemon.module": "whorl.duplicates.spark.daemon",
 }
@@ -37,16 +37,16 @@ SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a job did.
+    """Statistics of a job.
 
     Args:
-        documents: How many were read.
+        documents: Number of documents read.
         too_short: Documents of fewer words than a shingle has, which are not compared.
-        repeated: Ids that came more than once.
-        unfit: Rows that are no documents.
-        problems: Some of these, with what is wrong with them.
+        repeated: Number of ids that came more than once.
+        unfit: Number of rows that could not be converted to documents.
+        problems: Ids and problems of some of these rows.
         written: Rows written: pairs, or documents in clusters.
-        left: Rows of the files that are left without duplicates, where these were written.
+        left: Rows of the files that remain without duplicates, None if they were not written.
     """
 
     documents: int
@@ -79,35 +79,34 @@ def run(
     scheme: Scheme = Scheme(),  # noqa: B008 - frozen
     session: SparkSession | None = None,
 ) -> Summary:
-    """Find the near-duplicates among documents that Spark reads, and write them.
+    """Find the near-duplicates among documents that Spark reads, and write them to a folder.
 
     Args:
-        paths: Files and folders, in whatever the session can read from.
-        question: What is to be found.
-        output: Folder to write to; it may not be there.
-        clusters: Whether clusters are written, else pairs; columns as in `search.SparkDuplicates`.
-        complete: Whether any two members of a cluster are to be a pair.
+        paths: Files and folders on any file system that the session reads.
+        question: Metric, threshold and recall.
+        output: Folder to write to; must not exist yet.
+        clusters: Whether to write clusters instead of pairs; columns as in `search.SparkDuplicates`.
+        complete: Whether any two members of a cluster have to be a pair.
         form: One of FORMATS; JSON is one object a line.
-        kind: One of `documents.KINDS`, or None to tell it by the names.
-        id_column: Of Parquet and JSON: the column of the ids.
-        text_column: That of the texts.
-        name_column: That of the names; need not be there.
-        checkpoints: Folder for what has to outlive the loss of an executor; None for the executors' own disks.
-        keep: What decides which document of each cluster, which then is complete, is kept; the others are compared with
-            it.
-        filtered: Folder for what is left of the files without the others; it may not be there.
-        reference: Files and folders of documents that the others are compared with, but not with one another, and that
-            stay whatever they are like; their ids begin with the path of their file.
-        state: Folder in which each run leaves what the next one goes on from, when all else is written; not beside a
-            reference.
-        only_new: Whether only what has a new document is written; goes with a state.
-        scheme: What words and shingles are.
-        session: None for one that is started, or that runs already.
+        kind: One of `documents.KINDS`, None to choose by file name.
+        id_column: Id column of Parquet and JSON.
+        text_column: Text column of Parquet and JSON.
+        name_column: Name column of Parquet and JSON; may be missing.
+        checkpoints: Folder for intermediate results that outlive an executor; None for the executors' own disks.
+        keep: Retention policy. Each cluster then consists of the retained document and its duplicates, which are
+            compared with it.
+        filtered: Folder for the rows of the files without the documents that are not retained; must not exist yet.
+        reference: Files and folders of documents that the others are compared with, but that are not compared with each
+            other and never removed; their ids begin with the path of their file.
+        state: Folder that each run updates for the next one after all else is written; excludes a reference.
+        only_new: Whether to write only pairs and clusters with a new document; needs a state.
+        scheme: Tokens and shingles.
+        session: Spark session, None to start one or to use the running one.
 
     Raises:
-        ParameterError: PySpark is missing, an argument is outside its range, a path or a column is not there, or the
-            output is already, or a state was found otherwise.
-        StoreError: The folder of the state holds something else, or cannot be used.
+        ParameterError: PySpark is missing, an argument is out of range, a path or a column does not exist, the output
+            exists already, or the state was made with other parameters.
+        StoreError: The state folder holds something else, or cannot be used.
         EngineError: Java is missing, or Spark failed.
     """
     if form not in FORMATS:
@@ -116,11 +115,12 @@ def run(
         raise ParameterError("--filtered is what clusters leave; leave --pairs away")
     if only_new and state is None:
         raise ParameterError("--new needs a --state FOLDER to compare with; give one")
-    # What is not kept has to be a duplicate of what is.
-    complete = complete or keep is not None or filtered is not None
-    kept = keep or Keep("first")
-    if kept.is_by_value and not kept.column:
-        raise ParameterError(f"--keep {kept} needs the column of the date on Spark: --keep {kept}:COLUMN")
+    if keep is None and filtered is not None:
+        keep = Keep("first")
+    # A document that is removed has to be a duplicate of the retained document itself, not of another duplicate.
+    complete = complete or keep is not None
+    if keep is not None and keep.is_by_value and not keep.column:
+        raise ParameterError(f"--keep {keep} needs the column of the date on Spark: --keep {keep}:COLUMN")
     with _failures():
         from whorl.duplicates.spark.clusters import member_by_member, nested
         from whorl.duplicates.spark.documents import KINDS, Columns, read, require_rows, without
@@ -136,10 +136,10 @@ def run(
                 _require_absent(own, target)
         if checkpoints is not None:
             own.sparkContext.setCheckpointDir(checkpoints)
-        columns = Columns(id_column, text_column, name_column, kept.column or None)
-        # Of those that stay anyway nobody asks which is the best.
+        columns = Columns(id_column, text_column, name_column, None if keep is None else keep.column or None)
+        # The policy does not rank reference documents, which always stay, so they need no value.
         known = read(own, reference, kind, replace(columns, worth=None), is_reference=True) if reference else None
-        # A file that is in both is of the reference.
+        # A file in both sets counts as reference.
         but = frozenset() if known is None else frozenset(known.inputFiles())
         texts = read(own, paths, kind, columns, but=but)
         links_suffice = clusters and not complete
@@ -148,7 +148,7 @@ def run(
             question,
             reference=known,
             scheme=scheme,
-            keep=kept,
+            keep=keep,
             links_suffice=links_suffice,
             state=state,
             only_new=only_new,
@@ -160,7 +160,7 @@ def run(
             superfluous = member_by_member(rows).where("not is_principal and not stays").select("id")
             rest = without(own, paths, kind, columns, superfluous, but=but)
             left = _write(rest.rows, rest.form, filtered)
-        # As `whorl duplicates` has it: in JSON a line for each cluster, and names of pairs in tables only.
+        # Same form as `whorl duplicates`: a line per cluster in JSON; names of pairs only in tables.
         if clusters:
             rows = nested(rows) if form == "json" else member_by_member(rows).drop("stays")
         elif form == "json":
@@ -183,13 +183,13 @@ def _session() -> SparkSession:
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     if (session.sparkContext.master or "").startswith("local"):
-        # The workers are on this machine: what is installed here is what they need, whatever python3 is.
+        # In local mode the workers need this interpreter, which `python3` on the path may not be.
         session.sparkContext.pythonExec = sys.executable
     return session
 
 
 def _require_absent(session: SparkSession, output: str) -> None:
-    """Raise now what Spark would find out when all is done."""
+    """Refuse an existing output folder now; Spark would do so only after all work."""
     context = session.sparkContext
     path = context._jvm.org.apache.hadoop.fs.Path(output)  # type: ignore[union-attr]
     if path.getFileSystem(context._jsc.hadoopConfiguration()).exists(path):
@@ -208,7 +208,7 @@ def _write(rows: DataFrame, form: str, output: str) -> int:
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Turn what PySpark raises into errors of our own."""
+    """Convert PySpark's exceptions to whorl's errors."""
     try:
         import pyarrow  # noqa: F401
         from pyspark.errors import AnalysisException, PySparkException, PySparkRuntimeError
@@ -258,8 +258,8 @@ def _first_line(error: Exception) -> str:
     "--keep",
     "keep_named",
     metavar="WHICH",
-    help="Which of each complete cluster is kept: first, longest, newest:COLUMN, oldest:COLUMN, largest:COLUMN or "
-    "smallest:COLUMN. The others are compared with it.",
+    help="Which documents are kept, each with its duplicates: first, longest, newest:COLUMN, oldest:COLUMN, "
+    "largest:COLUMN or smallest:COLUMN. No two that are kept are duplicates.",
 )
 @click.option(
     "--filtered", metavar="FOLDER", help="Where to write what is left of Parquet or JSON lines without the others."
@@ -288,15 +288,16 @@ def main(metric: str, threshold: str, recall: str, keep_named: str | None, **opt
         if options["complete"] and not options["clusters"]:
             raise ParameterError("--complete makes clusters; leave out --pairs")
         keep = None if keep_named is None else Keep.named(keep_named)
-        told = run(question=ask_pairs(metric, threshold, recall), keep=keep, **options)
+        question = ask_pairs(metric, threshold, recall)
+        told = run(question=question, keep=keep, **options)
     except WhorlError as error:
         raise click.ClickException(str(error)) from error
-    for line in summary_lines(told, options["output"], clusters=options["clusters"]):
+    for line in (*question.notes, *summary_lines(told, options["output"], clusters=options["clusters"])):
         click.echo(line, err=True)
 
 
 def summary_lines(told: Summary, output: str, *, clusters: bool) -> list[str]:
-    """Return what to tell people of a job."""
+    """Return the lines that report a job to the user."""
     rows = "documents in clusters" if clusters else "pairs"
     lines = [f"{told.documents:,} documents, {told.written:,} {rows} written to {output}"]
     if told.left is not None:

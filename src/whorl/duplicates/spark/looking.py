@@ -1,7 +1,7 @@
-"""Hashes that documents have in common, counted block by block, and those that the prefix filter chooses of them.
+"""Document frequencies of hashes, counted block by block, and the hash prefixes that the prefix filter chooses by them.
 
-What is looked at of a document follows from its sketch and the round alone (`whorl.duplicates.schedule`), so each
-block works it out again for each step, and nothing is kept for it.
+The hashes to examine follow from a document's sketch and the round alone (`whorl.duplicates.schedule`), so each block
+recomputes them in each step and stores nothing.
 """
 
 from __future__ import annotations
@@ -26,28 +26,30 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 COUNTS = "part int, source long, levels binary, tokens binary, counts binary, told binary"
 FREQUENCIES = "part int, levels binary, tokens binary, frequencies binary"
 RAREST = "part int, levels binary, tokens binary, keys binary, sizes binary, told binary"
-#: What is said of a hash on its way.
+#: Bit flags of a hash in COUNTS, and of a document's hash in RAREST.
 _IS_OFFERED, _IS_LARGER = 1, 2
 IS_FOUND, IS_ASKED, CAN_TELL_MORE, IS_NEW = 1, 2, 4, 8
-#: Where a level stands beside a hash.
+#: Shift that packs a level and a hash into one integer.
 _LEVEL_SHIFT = 58
-#: Odd, so that no bit is lost: the golden ratio's.
+#: Multiplier for mixing, from the golden ratio; it is odd, so no bit is lost.
 SCATTERED = np.uint64(0x9E3779B97F4A7C15)
-#: Of the threshold, what the hashes that are not looked at at first may come to; and what of all is worth to be first.
+#: Fraction of the threshold that the hashes left for the second count make up; and fraction of all hashes from which
+#: on the first count covers all of them.
 _OF_THRESHOLD, _MOST_AT_FIRST = Fraction(4, 5), Fraction(3, 4)
-#: Bits of a table that tells which hashes nobody else has: at most, and more than are needed to count what is in it.
+#: Bits that address the table of hash prefixes: the maximum, and the number beyond the bits of its entry count.
 _MOST_HEAD_BITS, _SPARE_BITS = 22, 3
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
 class _Entries(NamedTuple):
-    """Hashes that are looked at at one level, those of a document together and ascending.
+    """Examined hashes of one level, grouped by document and ascending.
 
     Attributes:
-        tokens: The hashes; uint64 array of shape (entries,), as are the others.
-        owners: Whose they are, by the place among the documents that are compared.
-        is_offered: Whether the document is found by it as the smaller one.
+        tokens: Hashes; uint64 array of shape (entries,), as are the others.
+        owners: Document of each hash, as its position among the compared documents.
+        is_offered: Whether the hash is in the part of the sketch that may be indexed for the document as the smaller
+            one.
     """
 
     tokens: npt.NDArray[np.uint64]
@@ -55,7 +57,7 @@ class _Entries(NamedTuple):
     is_offered: _Bools
 
     def only(self, which: _Bools) -> _Entries:
-        """Return some of them."""
+        """Return the entries that a mask selects."""
         return _Entries(self.tokens[which], self.owners[which], self.is_offered[which])
 
 
@@ -64,13 +66,13 @@ class _Level:
     """Documents of a block that are compared at one level.
 
     Args:
-        level: Which one.
-        sketches: Of the block.
-        places: Of the documents in it.
-        looked: What is looked at of these.
-        is_larger: Which of these may be the larger one of a pair.
-        counts: How many hashes of each are looked at.
-        first: How many of these at first, when all documents are looked at.
+        level: The level.
+        sketches: Sketches of the block.
+        places: Positions of the documents in the block.
+        looked: Prefix lengths of the documents.
+        is_larger: Whether each document may be the larger one of a pair.
+        counts: Number of hashes of each document to examine.
+        first: Number of these hashes in the first count, which covers all documents.
     """
 
     level: int
@@ -82,21 +84,21 @@ class _Level:
     first: Numbers
 
     def entries(self, skipped: Numbers, counts: Numbers) -> _Entries:
-        """Return so many hashes of each document, without the smallest ones, of which so many are skipped."""
+        """Return `counts` hashes of each document after its `skipped` smallest ones."""
         tokens, owners = self.sketches.gathered(self.places, skipped, counts)
         return _Entries(tokens, owners, spread(skipped, counts) < self.looked.offered[owners])
 
     def at_first(self) -> _Entries:
-        """Return those that are looked at of all documents."""
+        """Return the hashes of the first count."""
         return self.entries(np.zeros_like(self.first), self.first)
 
     def hopeful(self, known: _Known) -> _Bools:
-        """Return which documents may make a pair, if they share all that was not looked at at first.
+        """Return a mask of the documents that can reach the threshold, by sharing all hashes left for the second count.
 
-        See decision 0050: of most documents the first part of their hashes tells that they make none.
+        Decision 0050: the first part of the hashes rules out most documents.
         """
         if self.first is self.counts:
-            # All of them are looked at, and what they make is for the prefix filter to say.
+            # The first count covers all hashes, so the prefix filter alone decides.
             return np.ones(self.places.size, np.bool_)
         entries = self.at_first()
         met, met_offered = self.met(entries.only(known.frequencies(entries.tokens) > 0))
@@ -106,31 +108,31 @@ class _Level:
         return np.asarray(is_found | (self.is_larger & (met + left >= self.looked.least_shared)))
 
     def met(self, entries: _Entries) -> tuple[Numbers, Numbers]:
-        """Return how many entries each document has, and how many of those are offered."""
+        """Return the number of entries of each document, and the number of offered ones among them."""
         owners = entries.owners
         offered = np.bincount(owners[entries.is_offered], minlength=self.places.size)
         return np.bincount(owners, minlength=self.places.size), offered
 
 
 class _Known:
-    """Hashes of one level that several documents have.
+    """Document frequencies of the hashes of one level that several documents have.
 
     Args:
-        tokens: The hashes, in any order; uint64 array of shape (hashes,).
-        frequencies: How many documents have each; array of this shape.
-        bits: How many bits a hash has at this level.
+        tokens: Hashes in any order; uint64 array of shape (hashes,).
+        frequencies: Number of documents that have each hash; array of the same shape.
+        bits: Number of bits of a hash at this level.
     """
 
     def __init__(self, tokens: npt.NDArray[np.uint64], frequencies: npt.NDArray[Any], bits: int) -> None:
         order = np.argsort(tokens, kind="stable")
         self._tokens, self._frequencies = tokens[order], frequencies[order]
-        # Most hashes are those of one document: a look at their upper bits tells.
+        # A table of upper bits quickly rules out most hashes, which only one document has.
         self._shift = np.uint64(max(0, bits - min(_MOST_HEAD_BITS, tokens.size.bit_length() + _SPARE_BITS)))
         self._heads = np.zeros(1 << max(0, bits - int(self._shift)), np.bool_)
         self._heads[tokens >> self._shift] = True
 
     def frequencies(self, tokens: npt.NDArray[np.uint64]) -> Numbers:
-        """Return how many documents have each of some hashes, 0 for one."""
+        """Return the number of documents that have each hash, 0 for a hash that a single document has."""
         found = np.zeros(tokens.size, np.int64)
         may_be = np.flatnonzero(self._heads[tokens >> self._shift])
         if may_be.size:
@@ -142,13 +144,13 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """What a round looks at in each block.
+    """Frequency counting and prefix filter of one round, block by block.
 
     Args:
-        scheme: What the sketches depend on.
-        parts: Of the blocks, and of the hashes.
-        one: The round.
-        smallest: The size of the smallest document that is at home at each level.
+        scheme: Sketch scheme.
+        parts: Parts of the blocks and of the hashes.
+        one: The current round.
+        smallest: Size of the smallest document at home at each level.
     """
 
     scheme: SketchScheme
@@ -158,16 +160,17 @@ class Looking:
 
     @property
     def first(self) -> Fraction:
-        """How large a part of the hashes is looked at at first, the smallest ones: 1 for all of them."""
+        """Share of the hash range in the first count, from the smallest hash up; 1 for all hashes."""
         if not self.one.is_jaccard:
-            # One hash that is shared is enough for a pair, so that nobody is without hope.
+            # Outside Jaccard a single shared hash is enough for a pair, so a first count rules out no document.
             return Fraction(1)
-        # A document that shares none of them cannot share enough of the rest; most share a few with others.
+        # A document that shares none of these hashes cannot share enough of the rest; most documents share a few of
+        # them.
         share = 1 - self.one.question.threshold * _OF_THRESHOLD
         return share if share < _MOST_AT_FIRST else Fraction(1)
 
     def counts(self, batches: Batches) -> Batches:
-        """Yield the hashes of each block that are looked at at first, each with the number of its documents there."""
+        """Yield the document frequencies within each block of the hashes of the first count."""
         by_source: dict[int, list[pa.RecordBatch]] = {}
         for batch in batches:
             for at, part in enumerate(batch["part"].to_pylist()):
@@ -177,7 +180,7 @@ class Looking:
             yield from self._counted(source, ((level, level.at_first()) for level in levels))
 
     def counts_of_rest(self, block: pa.Table, frequencies: pa.Table) -> Batches:
-        """Yield the other hashes of a block that are looked at, of documents that may still make a pair."""
+        """Yield the frequencies of a block's remaining hashes, for documents that can still reach the threshold."""
         if not block.num_rows:
             return
         known = self._known(frequencies)
@@ -190,7 +193,7 @@ class Looking:
         yield from self._counted(block["part"][0].as_py(), rest())
 
     def prefixes(self, block: pa.Table, frequencies: pa.Table) -> Batches:
-        """Yield the hashes of a block that the prefix filter lets through."""
+        """Yield the hashes of a block that pass the prefix filter."""
         if not frequencies.num_rows:
             return
         known = self._known(frequencies)
@@ -220,7 +223,7 @@ class Looking:
             yield divided(self.parts.of(_mixed(of_levels, hashes)), rows)
 
     def _levels(self, block: Block) -> Iterator[_Level]:
-        """Yield the documents of a block, level by level."""
+        """Yield the documents of a block level by level."""
         sketches, one = block.sketches, self.one
         homes = one.home_levels(sketches, sketches.sizes)
         for level, size in self.smallest.items():
@@ -234,7 +237,7 @@ class Looking:
             yield _Level(level, sketches, places, looked, is_larger, counts, first)
 
     def _counted(self, source: int, several: Iterable[tuple[_Level, _Entries]]) -> Batches:
-        """Yield hashes of a block, each with the number of documents that it is looked at of."""
+        """Yield the distinct hashes of entries with the number of entries of each."""
         columns: list[tuple[npt.NDArray[Any], ...]] = []
         for level, entries in several:
             order = order_of(entries.tokens, self.scheme.bits)
@@ -253,7 +256,7 @@ class Looking:
             yield divided(self.parts.of(_mixed(levels, tokens)), rows, source=source)
 
     def _known(self, frequencies: pa.Table) -> Callable[[int], _Known]:
-        """Return what returns the hashes of a level that several documents have."""
+        """Return a function that maps a level to its document frequencies."""
         names, types = "levels tokens frequencies", f"u1 {narrow_type(self.scheme.bits)} i8"
         levels, narrow, counts = joined(frequencies, names, types)
         tokens = widened(narrow)
@@ -269,7 +272,7 @@ class Looking:
 
 
 def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
-    """Yield, to the blocks that have them, the hashes of a part that documents may meet by, and how many have each."""
+    """Add up the frequencies of a part's hashes, and yield each that may make a pair to the blocks that have it."""
     rows = list(batches)
     names, types = "levels tokens counts told", f"u1 {narrow_type(scheme.bits)} u4 u1"
     levels, narrow, counts, told = joined(rows, names, types)
@@ -279,12 +282,12 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     if scheme.bits > _LEVEL_SHIFT:
         order = np.lexsort((tokens, levels))
     else:
-        # Those of each block are in order already.
+        # A stable sort is fast here because the hashes of each block are sorted already.
         order = np.argsort(_together(levels, tokens), kind="stable")
     levels, tokens, told = levels[order], tokens[order], told[order]
     starts = run_starts(levels, tokens)
     several = np.add.reduceat(counts[order].astype(np.int64), starts)
-    # One of them has to offer the hash, and another one to be at home at the level, or there is no pair.
+    # A pair needs a document that offers the hash and another one at home at the level.
     meets = (several > 1) & (np.bitwise_or.reduceat(told, starts) == _IS_OFFERED | _IS_LARGER)
     lengths = np.diff(np.append(starts, order.size))
     kept = np.repeat(meets, lengths)
@@ -297,15 +300,15 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
 
 
 def _any(holds: _Bools, starts: Numbers) -> npt.NDArray[np.int64]:
-    """Return for each run whether something holds anywhere in it, 1 or 0."""
+    """Return 1 for each run with a true value, 0 for the others."""
     return np.logical_or.reduceat(holds, starts).astype(np.int64)
 
 
 def _together(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return level and hash in one number."""
+    """Pack level and hash into one number."""
     return (levels.astype(np.uint64) << np.uint64(_LEVEL_SHIFT)) | tokens
 
 
 def _mixed(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return numbers that tell the part of a hash at a level."""
+    """Mix level and hash into numbers that determine the part."""
     return tokens + levels.astype(np.uint64) * SCATTERED

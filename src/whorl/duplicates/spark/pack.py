@@ -1,8 +1,8 @@
-"""What executors need, in one archive: whorl and the libraries that it uses there, without PySpark, which they have.
+"""Archive of the libraries that executors need: whorl and its dependencies, without PySpark.
 
     python -m whorl.duplicates.spark.pack environment.tar.gz
 
-It holds what is installed here, so the machines of the cluster have to be of this kind and have this Python.
+The archive holds the packages installed here, so the cluster needs machines of this kind with this Python version.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ import click
 import whorl
 from whorl.errors import ParameterError
 
-#: What the spark extra names, and what every Spark brings itself.
+#: Packages of the spark extra, and packages that every Spark installation brings.
 _EXTRA, _THERE = ("pandas", "pyarrow"), frozenset({"pyspark", "py4j"})
-#: Folders that are for those who develop or test a library, and endings of files that no program reads.
+#: Folders for developers and tests, and suffixes of files that no program reads.
 _FOLDERS = frozenset({"__pycache__", "bin", "include", "src", "test", "tests"})
 _SUFFIXES = frozenset({".a", ".c", ".h", ".hpp", ".js", ".map", ".md", ".pxd", ".pyc", ".pyi", ".pyx"})
-#: Parts of pyarrow that nothing here calls: other machines' services, another language's plans.
+#: Unused parts of pyarrow: clients of remote services, and Gandiva's execution plans.
 _UNUSED = re.compile(r"pyarrow/(lib(arrow_|parquet_)?)?_?(flight|gandiva|s3|s3fs|azurefs|gcsfs|orc)\b")
 
 
 def packed_files() -> Iterator[tuple[Path, str]]:
-    """Yield the files of the archive, each with its path there.
+    """Yield the files of the archive, each with its path in it.
 
     Raises:
         ParameterError: A library is missing.
@@ -47,20 +47,20 @@ def packed_files() -> Iterator[tuple[Path, str]]:
 
 
 def pack(target: Path) -> int:
-    """Write the archive, and return its bytes.
+    """Write the archive, and return its size in bytes.
 
     Raises:
         ParameterError: A library is missing.
     """
     with tarfile.open(target, "w:gz", compresslevel=6) as archive:
         for file, name in packed_files():
-            # A link to a file would be one to nothing there.
+            # A symbolic link would point to nothing on the executors.
             archive.add(file.resolve(), name, recursive=False)
     return target.stat().st_size
 
 
 def _needed() -> list[Distribution]:
-    """Return the libraries that whorl needs, and those that these need."""
+    """Return the installed distributions that whorl depends on, directly or not."""
     found: dict[str, Distribution] = {}
     wanted = ["whorl", *_EXTRA]
     while wanted:
@@ -70,7 +70,7 @@ def _needed() -> list[Distribution]:
         try:
             found[name] = distribution(name)
         except PackageNotFoundError:
-            # Of those that are for other systems or versions none is installed.
+            # Dependencies for other systems or Python versions are not installed.
             if name in _EXTRA:
                 raise ParameterError(f"{name} is missing: pip install 'whorl[spark]'") from None
             continue

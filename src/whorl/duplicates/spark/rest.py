@@ -1,4 +1,4 @@
-"""The rest of a search, of so few documents that one worker finds their pairs by the functions of one process."""
+"""Local remainder of a search: documents few enough for one worker, which runs the in-process search on them."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from whorl.duplicates.spark.verify import PAIRS, told
 from whorl.duplicates.verify import Pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
-#: Hashes that one worker looks at: eight bytes each, and a few times as much while it does.
+#: Maximum number of hashes for one worker: eight bytes each, and several times as much during the search.
 MOST_AT_ONCE = 1 << 25
 
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """Documents that still have to be compared with one another.
+    """Documents left to be compared with each other.
 
     Args:
         sketches: Rows of SKETCHES.
-        to_look: The rounds that are left, or if none are, the last one, in which crowds are told.
-        most: Pairs that one hash may make in each of them.
+        to_look: The remaining rounds; if none remain, the last one, which returns crowds.
+        most: Maximum number of pairs of one hash in a round.
     """
 
     sketches: DataFrame
@@ -36,19 +36,19 @@ class Rest:
     most: int
 
     def pairs(self, scheme: SketchScheme, question: PairQuestion, *, links_suffice: bool) -> DataFrame:
-        """Return the pairs, in columns as those of `verify.verified_pairs`.
+        """Return the pairs, with the columns of `verify.verified_pairs`.
 
         Args:
-            scheme: What the sketches depend on.
-            question: What is to be found.
-            links_suffice: As of `whorl.duplicates.search.find_pairs`.
+            scheme: Sketch scheme.
+            question: Metric, threshold and recall.
+            links_suffice: As in `whorl.duplicates.search.find_pairs`.
         """
-        # Not the frame, which no worker can have.
+        # Capture the fields, not `self`: a data frame cannot be sent to a worker.
         to_look, most = self.to_look, self.most
 
         def found(batches: Batches) -> Batches:
             block = Block.of(batches, scheme)
-            # Documents of one size are compared in the order of their keys, in which those of a block are.
+            # Documents of equal size are compared in the order of their keys; a block is sorted by key.
             pairs = find_pairs(
                 block.sketches,
                 np.arange(block.keys.size),

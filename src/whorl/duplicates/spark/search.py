@@ -1,4 +1,4 @@
-"""All pairs and clusters among documents that Spark reads: the same as those of `whorl.duplicates.result`."""
+"""Duplicate pairs and clusters of a Spark data frame: the same results as `whorl.duplicates.result` on one machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from whorl.duplicates.clusters import labels_beside_known
+from whorl.duplicates.clusters import labels_around_kept, labels_beside_known
 from whorl.duplicates.gathering import FILES_SCHEME
 from whorl.duplicates.keep import Keep
 from whorl.duplicates.question import PairQuestion
@@ -17,7 +17,7 @@ from whorl.duplicates.schedule import MOST_PAIRS
 from whorl.duplicates.sketching import Sketching, no_date
 from whorl.duplicates.spark.blocks import Members, sizes_in
 from whorl.duplicates.spark.candidates import find_candidates
-from whorl.duplicates.spark.clusters import MEMBERS, clustered, member_by_member, with_shares
+from whorl.duplicates.spark.clusters import MEMBERS, clustered, loss_of, member_by_member, with_shares
 from whorl.duplicates.spark.components import components
 from whorl.duplicates.spark.documents import documents_in, parts_of
 from whorl.duplicates.spark.frames import (
@@ -39,35 +39,36 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
-#: Documents of a crowd that all others are compared with before what is left is paired; and those of it that may be
-#: left for all pairs of them to be looked at.
+#: Number of pivots of a crowd, which are compared with all its documents; also the largest number of documents that may
+#: remain unconnected afterwards for all their pairs to be compared.
 _PIVOTS = 16
 _PAIR_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 
 
 class SparkDuplicates:
-    """The near-duplicates among documents, each step carried out when it is first needed.
+    """Near-duplicates in a data frame; candidates are found at once, clusters and pairs on demand.
 
     Args:
-        documents: As `documents.read` or `documents.documents_of` return them.
-        reference: Documents that these are compared with, and that are not compared with one another; in the same
-            columns, with ids of their own. Not beside a state.
-        question: What is to be found.
-        scheme: What words and shingles are.
-        keep: What decides which document of a cluster is kept; its column is one of the documents'.
-        links_suffice: Whether only clusters are wanted, and no complete ones: of a crowd that is all alike not all
-            pairs are looked for.
-        state: Folder in which earlier runs left what they learned: the documents are compared with theirs as well, and
-            pairs and clusters are those of all. None to begin from nothing.
-        only_new: Whether only pairs and clusters are told that have a document which was not there before, or not with
-            this text; what came before stays then, as a reference does.
-        sketches: How much of each document is compared.
-        most: Pairs that one hash may make in a round, as in `whorl.duplicates.candidates.find_candidates`.
-        most_at_once: Hashes of crowds, and of what is put off to further rounds, that are left to one worker.
+        documents: Rows as returned by `documents.read` or `documents.documents_of`.
+        reference: Documents to compare these with, but not with each other; the same columns, with ids that differ from
+            those of `documents`. Excludes a state.
+        question: Metric, threshold and recall.
+        scheme: Tokens and shingles.
+        keep: Retention policy; its column is one of the documents' columns. None names the first document of each
+            cluster its principal, without building clusters around it.
+        links_suffice: Whether only clusters are needed, and they need not be complete: in a crowd of near-copies only
+            the pairs that connect it are searched for.
+        state: Folder of earlier runs: the documents are compared with theirs as well, and pairs and clusters cover all
+            of them. None for a single run.
+        only_new: Whether to return only pairs and clusters with a document that is new, or whose text is. Earlier
+            documents then stay, as a reference does.
+        sketches: Sketch scheme.
+        most: Maximum number of pairs of one hash in a round, as in `whorl.duplicates.candidates.find_candidates`.
+        most_at_once: Maximum number of hashes of crowds and postponed documents that one worker takes over.
 
     Raises:
-        StoreError: The folder of the state holds something else, or cannot be used.
-        ParameterError: What it holds was found otherwise; or there is a reference beside it.
+        StoreError: The state folder holds something else, or cannot be used.
+        ParameterError: The state was made with other parameters, or there is a reference as well.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class SparkDuplicates:
         *,
         reference: DataFrame | None = None,
         scheme: Scheme = Scheme(),  # noqa: B008 - frozen
-        keep: Keep = Keep("first"),  # noqa: B008 - frozen
+        keep: Keep | None = None,
         links_suffice: bool = False,
         state: str | None = None,
         only_new: bool = False,
@@ -87,7 +88,8 @@ class SparkDuplicates:
     ) -> None:
         if reference is not None and state is not None:
             raise ParameterError("a reference keeps no state: put it into the state by a run of its own")
-        self._question, self._keep, self._state = question, keep, None
+        self._question, self._keep, self._state = question, keep or Keep("first"), None
+        self._is_kept = keep is not None
         self._run, earlier, known = Run(), None, None
         if state is not None:
             self._state = State(
@@ -96,7 +98,7 @@ class SparkDuplicates:
                 question,
                 scheme=scheme,
                 sketches=sketches,
-                keep=keep,
+                keep=self._keep,
                 links_suffice=links_suffice,
             )
             self._run, earlier, known = self._state.run, self._state.blocks, self._state.pairs
@@ -104,7 +106,7 @@ class SparkDuplicates:
         if reference is not None:
             reference = reference.withColumn(STAYS, f.lit(True))
             documents = documents.unionByName(reference, allowMissingColumns=True)
-        sketching = Sketching(scheme, sketches, no_date, None, keep, None)
+        sketching = Sketching(scheme, sketches, no_date, None, self._keep, None)
         read = [documents] if earlier is None else [documents, earlier]
         self._documents = gathered(documents, documents_in, sketching, parts_of(*read), self._run, earlier)
         self._found: list[DataFrame] = []
@@ -126,44 +128,44 @@ class SparkDuplicates:
             if met_here.rest is not None:
                 rest = met_here.rest.pairs(self._documents.scheme, question, links_suffice=links_suffice)
                 self._found.append(self.kept(rest))
-        #: Pairs, some of them several times.
+        #: Pairs, some of them more than once.
         self._links = reduce(DataFrame.unionByName, self._found)
 
     @cached_property
     def _pairs(self) -> DataFrame:
-        """Pairs, each once."""
+        """All pairs, each once."""
         return self._links if len(self._found) == 1 else self.kept(self._links.dropDuplicates(["a", "b"]))
 
     def release(self) -> None:
-        """Let go of what is kept on the executors' disks; what is asked for after that is worked out anew."""
+        """Delete the materialised rows on the executors' disks; later results are computed again."""
         self._documents.kept.release()
 
-    # What was read.
+    # Input statistics.
 
     def counts(self) -> tuple[int, int]:
-        """Return how many documents there are, and how many of them are too short to be compared."""
+        """Return the number of documents, and the number of documents too short to be compared."""
         return self._documents.documents, self._documents.too_short
 
     @property
     def unfit(self) -> DataFrame:
-        """Rows that are no documents: columns id and problem."""
+        """Rows that could not be converted to documents: columns id and problem."""
         return self._documents.unfit
 
     @property
     def repeated(self) -> int:
-        """How many ids came more than once; of each the document of most shingles counts."""
+        """Number of ids that came more than once; the document with the most shingles counts for each of them."""
         return self._documents.repeated
 
-    # What was found.
+    # Results.
 
     def pairs(self) -> DataFrame:
-        """Return all pairs, each once and in no order, those of equal documents included.
+        """Return all pairs, each once, in no order, and including pairs of equal documents.
 
-        Those of two documents that stay are none.
+        Two documents that stay never form a pair.
 
         Returns:
-            Columns a and b (ids, a the smaller one), jaccard, a_in_b, b_in_a (fractions), exact (whether all
-            shingles were compared), a_name and b_name.
+            Columns a and b (ids, a the smaller one), jaccard, a_in_b, b_in_a (fractions), exact (whether all shingles
+            were compared), a_name and b_name.
         """
         paired = self._pairs.select(f.explode(f.array("a", "b")).alias("key")).distinct()
         members = self.kept(self._members(paired.withColumn("root", f.col("key"))))
@@ -189,27 +191,28 @@ class SparkDuplicates:
         )
 
     def clusters(self, *, complete: bool = False) -> DataFrame:
-        """Return all clusters, a row for each document that is in one.
+        """Return all clusters, one row for each member.
 
-        Documents of the reference and of earlier runs come first in them. Of those that stay, one is the one that is
-        kept where there is any, and clusters of these alone are none.
+        Documents of the reference and of earlier runs come first in a cluster. If a cluster has members that stay, one
+        of them is its principal; clusters without other members are omitted.
 
         Args:
-            complete: Whether any two members are to be a pair; else a cluster is all that pairs hold together.
+            complete: Whether any two members have to be a pair; otherwise clusters are connected components. With a
+                retention policy: whether every other member is a duplicate of the retained one, and no two retained
+                documents are a pair.
 
         Returns:
-            Columns cluster (the id of its first document), documents (how many are in it), id, name, shingles, stays
-            (whether it is of the reference, or came before where only new ones are told), is_principal (whether it is
-            the document that is kept), and of what it shares with that one, which is A, jaccard, a_in_b, b_in_a and
-            exact.
+            Columns cluster (id of the first document), documents (number of members), id, name, shingles, stays
+            (whether it is a reference document, or an earlier one with `only_new`), is_principal (whether it is the
+            retained document), and jaccard, a_in_b, b_in_a and exact, where A is the retained document.
 
         Raises:
-            ParameterError: Nobody knows what any document of a cluster is worth.
+            ParameterError: No document of a cluster has a value for the retention policy.
         """
         return member_by_member(self.clusters_in_lists(complete=complete))
 
     def clusters_in_lists(self, *, complete: bool = False) -> DataFrame:
-        """Return all clusters, a row for each of them; see `clusters`, and `clusters.with_shares` for the columns."""
+        """Return all clusters, one row for each of them; see `clusters`, and `clusters.with_shares` for the columns."""
         members = self._members(components(self._links, self._documents.kept))
         if complete:
             members = self.kept(members)
@@ -225,21 +228,21 @@ class SparkDuplicates:
         return with_shares(clusters, self._documents)
 
     def remember(self) -> None:
-        """Leave in the folder of the state what the next run goes on from; without one do nothing.
+        """Write the state for the next run; do nothing without a state.
 
-        Call it when all that is asked of this run is written: if that fails, the next run finds the same.
+        Call this after all results are written: if that fails, the next run starts from the same state as this one.
 
         Raises:
-            StoreError: Another run has done so meanwhile, or the folder cannot be written.
+            StoreError: Another run has done so since this one began, or the folder cannot be written.
         """
         if self._state is not None:
             self._state.keep(self._documents.blocks.where(f.col("problem").isNull()), self._pairs)
 
     def _members(self, roots: DataFrame) -> DataFrame:
-        """Return documents of some roots, and those of which there are several equal ones: columns of MEMBERS.
+        """Return the documents of the given keys, and all documents with copies, as rows of MEMBERS.
 
         Args:
-            roots: Columns key and root; a document that is in none is its own.
+            roots: Columns key and root; a document without a row is its own root.
         """
         documents = self._documents
         rows = addressed(roots, documents.parts, part_of="key", key="key", root="root")
@@ -247,30 +250,30 @@ class SparkDuplicates:
         return met(documents.members, rows, partial(_members_of, before=before), MEMBERS, documents.parts)
 
     def _to_travel(self, pairs: DataFrame) -> DataFrame:
-        """Return pairs of keys, in columns traveller and home, as `measured_pairs` takes them."""
+        """Group pairs, given in columns traveller and home, by part for `measured_pairs`."""
         parts = self._documents.parts
         return addressed(pairs, parts, part_of="traveller", traveller="traveller", home="home")
 
     def kept(self, frame: DataFrame) -> DataFrame:
-        """Return the same rows, which what is made of them does not work out again, until `release`."""
+        """Materialise rows until `release`, so that later steps do not recompute them."""
         return self._documents.kept.settled(frame)
 
     def _verify(self, candidates: DataFrame) -> None:
         self._found.append(self.kept(verified_pairs(candidates, self._documents, self._question)))
 
     def _link(self, crowds: DataFrame, *, is_open: bool = True) -> DataFrame:
-        """Find links of crowds, as many as hold their connected components together, where these are near-copies.
+        """Find enough links in crowds of near-copies to connect their components.
 
-        All of a crowd have been compared with a few of it, the pivots. Those that this does not link to most of the
-        crowd are compared with all of it, if they are few, or no more can be told of them: then no pair is left out
-        whose documents do not hang together already.
+        All documents of a crowd have been compared with its pivots. The documents outside the largest component found
+        so far are compared with the whole crowd if they are few, or if no further hashes exist. Every pair left out
+        thus joins documents that are connected already.
 
         Args:
-            crowds: As `candidates.Met` has them.
-            is_open: Whether more hashes could tell their documents apart.
+            crowds: Columns as in `candidates.Met`.
+            is_open: Whether further hashes could separate the documents.
 
         Returns:
-            The crowds of which more hashes have to be looked at, in a column crowd.
+            The crowds whose further hashes have to be examined, in a column crowd.
         """
         crowds = self.kept(crowds)
         known = components(reduce(DataFrame.unionByName, self._found), self._documents.kept)
@@ -290,26 +293,26 @@ class SparkDuplicates:
         return most.where(f.col("outside") > _PIVOTS).select("crowd")
 
     def _complete(self, members: DataFrame) -> DataFrame:
-        """Return the root of each key of members anew: groups in which any two documents are a pair."""
+        """Return a new root for each key: complete groups, or groups around retained documents."""
+        loss = loss_of(self._keep) if self._is_kept else f.lit(0.0)
         firsts = members.groupBy("key").agg(
-            f.min(_place()).alias("first"), f.bool_or("stays").alias("stays"), f.first("root").alias("root")
+            f.min(f.struct(loss.alias("loss"), "run", "id")).alias("first"),
+            f.bool_or("stays").alias("stays"),
+            f.first("root").alias("root"),
         )
         a, b = (
             firsts.select(
                 f.col("key").alias(side),
-                *(f.col(name).alias(f"{name.split('.')[-1]}_{side}") for name in ("first.run", "first.id", "stays")),
+                f.col("stays").alias(f"stays_{side}"),
+                *(f.col(f"first.{name}").alias(f"{name}_{side}") for name in ("loss", "run", "id")),
                 *of_a,
             )
             for side, of_a in (("a", ["root"]), ("b", []))
         )
         pairs = self._pairs.join(a, "a").join(b, "b")
-        # Whole components in each partition.
-        return stepped(pairs.repartition(len(self._documents.parts), "root"), _complete_groups, "key long, root long")
-
-
-def _place() -> Column:
-    """Return what is least of the first of several members: run by run, the reference before all, by their ids."""
-    return f.struct("run", "id")
+        # Repartitioning by root puts each component into one partition.
+        step = partial(_complete_groups, around_kept=self._is_kept)
+        return stepped(pairs.repartition(len(self._documents.parts), "root"), step, "key long, root long")
 
 
 def _shares() -> tuple[Column, ...]:
@@ -322,7 +325,7 @@ def _shares() -> tuple[Column, ...]:
 
 
 def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
-    """Yield rows of MEMBERS, of which those stay that came before a run."""
+    """Yield rows of MEMBERS; a document stays if its run came before run `before`."""
     members, _ = Members.of(block)
     keys, of_keys = joined(roots, "keys roots", "i8 i8")
     sizes = sizes_in(block, members.keys)
@@ -341,23 +344,31 @@ def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
         yield pa.RecordBatch.from_arrays(list(map(pa.array, columns)), names=[*arrow_schema(MEMBERS).names])
 
 
-def _complete_groups(batches: Batches) -> Batches:
-    """Yield the complete groups of some connected components, documents taken run by run, and by their ids."""
+def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
+    """Yield the complete groups of connected components, or the retained documents with their duplicates.
+
+    Documents are processed in the order of their ranks, then runs, then ids.
+    """
     rows = list(batches)
     if not any(batch.num_rows for batch in rows):
         return
     pairs = pa.Table.from_batches(rows).combine_chunks()
-    keys, runs, ids, stays = (
+    keys, losses, runs, ids, stays = (
         np.concatenate([np.asarray(pairs[f"{name}{side}"]) for side in ("a", "b")])
-        for name in ("", "run_", "id_", "stays_")
+        for name in ("", "loss_", "run_", "id_", "stays_")
     )
     _, at, which = np.unique(ids, return_index=True, return_inverse=True)
-    order = np.argsort(runs[at], kind="stable")
+    order = np.lexsort((runs[at], losses[at]))
     places = np.empty_like(order)
     places[order] = np.arange(order.size)
     a, b = np.split(places[which], 2)
     numbers = [whole_numbers(pairs[name]) for name in _PAIR_NAMES[2:]]
-    # By their places from here on.
+    # From here on, documents are numbered in that order.
     at = at[order]
-    labels = labels_beside_known(at.size, Pairs(a, b, *numbers).at(np.arange(at.size)), stays[at])
+    in_order = np.arange(at.size)
+    own = Pairs(a, b, *numbers).at(in_order)
+    if around_kept:
+        labels = labels_around_kept(at.size, own, in_order, stays[at])
+    else:
+        labels = labels_beside_known(at.size, own, stays[at])
     yield batch_of({"key": keys[at], "root": keys[at][labels]})

@@ -1,13 +1,13 @@
-"""What a run on Spark leaves for the next one, as `whorl.duplicates.archive` does in one process.
+"""State on Spark: the documents and pairs that one run stores for the next, as `whorl.duplicates.archive` does locally.
 
-A folder, in any file system that Spark reaches, holds of the last run that was completed, the second one for instance:
+A folder on any file system that Spark reaches describes the last completed run, for instance the second one:
 
-    run-2.json              what it asked, and the name of its folder
+    run-2.json              parameters of the run, and the name of its folder
     run-2-5f0c…/documents   blocks as Parquet: ids, names, digests of the texts, and sketches
     run-2-5f0c…/pairs       pairs of sketches, by their keys
 
-Each run writes all of it into a folder of its own, whose name no other run has, and then gives the small file its name,
-which makes this the last run. Whenever a run is killed, the last one is this or the one before, and whole.
+Each run writes into a folder with a unique name, and then renames a small JSON file, which makes this run the last one.
+A run that is killed at any time leaves either the previous state or its own, and each is complete.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 
 _FORMAT = 1
 _DONE = re.compile(r"run-(\d+)\.json")
-#: What a run has that is done, or was killed.
+#: Names that completed or killed runs leave in the folder.
 _OURS = re.compile(r"run-(\d+)(-[0-9a-f]{32}(\.json)?|\.json)")
 _DOCUMENTS, _PAIRS = "documents", "pairs"
 _FOREIGN = "{} holds something else than what was found before; name a new folder"
 
 
 class State:
-    """A folder that runs continue from one after the other.
+    """A folder that one run after the other continues from.
 
     Args:
-        session: Reads and writes it.
-        path: The folder; made where there is none.
-        question: What is asked now.
-        scheme: What words and shingles are.
-        sketches: How much of each document is compared.
-        keep: What decides which document of a cluster is kept.
-        links_suffice: Whether of the pairs only so many are looked for as hold clusters together.
+        session: Spark session.
+        path: The folder; created if it does not exist.
+        question: The current metric, threshold and recall.
+        scheme: Tokens and shingles.
+        sketches: Sketch scheme.
+        keep: Retention policy.
+        links_suffice: Whether the pairs only have to connect the clusters.
 
     Raises:
         StoreError: The folder holds something else, or cannot be used.
-        ParameterError: What it holds was found otherwise, so that nothing can be compared with it.
+        ParameterError: The state was made with other parameters, so its sketches are not comparable.
     """
 
     def __init__(
@@ -81,11 +81,11 @@ class State:
             raise StoreError(_FOREIGN.format(path))
         before = self._described(last) if last else self._told
         answers = before["question"] == self._told["question"]
-        #: Which run this is.
+        #: The current run.
         self.run = Run(last + 1, last + 1 if answers else 1, lasts=True)
-        #: Blocks of the documents that came before; None where none did.
+        #: Blocks of the documents of earlier runs; None in the first run.
         self.blocks: DataFrame | None = None
-        #: The pairs that were found of these, in the columns of `verify.PAIRS`; None where they are to be found anew.
+        #: Pairs of these documents, in the columns of `verify.PAIRS`; None if they have to be found again.
         self.pairs: DataFrame | None = None
         if last:
             folder = before["folder"]
@@ -114,14 +114,14 @@ class State:
         return told
 
     def keep(self, blocks: DataFrame, pairs: DataFrame) -> None:
-        """Write what the next run continues from, in the place of what this one continued from.
+        """Write the state for the next run, which replaces the previous state.
 
         Args:
-            blocks: All documents, those that came before included.
-            pairs: All pairs that were found of them.
+            blocks: All documents, earlier ones included.
+            pairs: All pairs of these documents.
 
         Raises:
-            StoreError: Another run was quicker, or the folder cannot be written.
+            StoreError: Another run finished first, or the folder cannot be written.
         """
         number = self.run.number
         own = f"run-{number}-{uuid4().hex}"
@@ -132,19 +132,19 @@ class State:
             raise StoreError(f"another run has written to {self._path} meanwhile; run this one again")
         for name in self._folder.names():
             found = _OURS.fullmatch(name)
-            # Those of this number are of runs that began at the same time, and will be told that they were too slow.
+            # Files of this run number belong to concurrent runs, whose rename will fail.
             if found and int(found[1]) < number:
                 self._folder.delete(name)
 
 
 def still_paired(documents: Gathered, pairs: DataFrame, *, links: bool) -> tuple[Gathered, DataFrame]:
-    """Return pairs of which both documents are still there; and the documents, of which some are compared again.
+    """Drop the pairs of removed documents, and mark documents that have to be compared again.
 
     Args:
-        documents: What is compared.
-        pairs: Of these, and of documents that are gone.
-        links: Whether these are only so many as hold clusters together: documents of clusters that one is gone from may
-            then be alike though none of the pairs says so.
+        documents: The documents to compare.
+        pairs: Pairs of these and of removed documents.
+        links: Whether the pairs only connect clusters. Then documents of a cluster that lost a member may be similar
+            without a pair, so they are compared again.
     """
     if documents.gone is None:
         return documents, pairs
@@ -160,7 +160,7 @@ def still_paired(documents: Gathered, pairs: DataFrame, *, links: bool) -> tuple
 
 
 class _Folder:
-    """A folder, by way of the file systems that Spark knows."""
+    """A folder on any of Spark's file systems."""
 
     def __init__(self, session: SparkSession, path: str) -> None:
         context = session.sparkContext
@@ -172,22 +172,22 @@ class _Folder:
             self._files.mkdirs(self._root)
 
     def within(self, *names: str) -> str:
-        """Return the path of something in it."""
+        """Return the path of an entry of the folder."""
         return "/".join([self._root.toString(), *names])
 
     def names(self) -> list[str]:
-        """Return the names of what is in it, hidden files apart."""
+        """Return the names of all entries except hidden files."""
         with self._failures():
             names = [str(each.getPath().getName()) for each in self._files.listStatus(self._root)]
         return [name for name in names if not name.startswith(".")]
 
     def parquet(self, *names: str) -> DataFrame:
-        """Return what Parquet files in a folder in it hold."""
+        """Read a folder of Parquet files."""
         with self._failures():
             return self._session.read.parquet(self.within(*names))
 
     def read(self, name: str) -> bytes:
-        """Return what is in a file."""
+        """Return the content of a file."""
         with self._failures():
             stream = self._files.open(self._paths(self._root, name))
             try:
@@ -205,14 +205,14 @@ class _Folder:
                 stream.close()
 
     def rename(self, name: str, to: str) -> bool:
-        """Give a file another name, and return True; or return False if something has it already."""
+        """Rename a file and return True, or return False if the new name exists."""
         with self._failures():
             target = self._paths(self._root, to)
-            # Not all file systems look for themselves.
+            # Some file systems do not check this themselves.
             return not self._files.exists(target) and bool(self._files.rename(self._paths(self._root, name), target))
 
     def delete(self, name: str) -> None:
-        """Delete a file, or a folder and all that is in it."""
+        """Delete a file, or a folder with its contents."""
         with self._failures():
             self._files.delete(self._paths(self._root, name), True)
 

@@ -1,7 +1,7 @@
-"""Candidates verified, and documents compared, by the functions of `whorl.duplicates.verify`, thousands at a time.
+"""Verification of candidates and measurement of pairs on Spark, by the batch functions of `whorl.duplicates.verify`.
 
-Of two documents of different blocks one travels: its block sends its sketch to the other's, once for all that are
-compared with it there.
+If two documents are in different blocks, one block sends its document's sketch to the other, once for all comparisons
+there.
 """
 
 from __future__ import annotations
@@ -26,30 +26,32 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 PAIRS = "a long, b long, size_a long, size_b long, shared long, low long, high long"
 _NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 _TRAVELLING = f"{SKETCHES}, whose binary, homes binary"
-#: Hashes that travel in one row, and bytes of sketches that are compared at once.
+#: Maximum number of hashes in one row of sent sketches, and of sketch bytes that are compared at once.
 _HASHES_AT_ONCE, _BYTES_AT_ONCE = 1 << 22, 1 << 24
 
-#: Takes sketches, the places of travellers and of those they are compared with, and the keys of all.
+#: Takes sketches, the positions of the sent documents and of their partners, and the keys of all documents.
 _Compare = Callable[[Sketches, Numbers, Numbers, Numbers], Pairs]
 
 
 def verified_pairs(candidates: DataFrame, documents: Gathered, question: PairQuestion) -> DataFrame:
-    """Return the candidates that are pairs indeed.
+    """Return the candidates that reach the threshold.
 
     Args:
-        candidates: Columns part, travellers and homes, as `candidates.Met` has them.
-        documents: What is compared.
-        question: What is to be found.
+        candidates: Columns part, travellers and homes, as in `candidates.Met`.
+        documents: The documents to compare.
+        question: Metric, threshold and recall.
 
     Returns:
-        Columns a, b, size_a, size_b, shared, low and high, as those of `whorl.duplicates.verify.Pairs`, a the smaller
-        key.
+        Columns a, b, size_a, size_b, shared, low and high, as in `whorl.duplicates.verify.Pairs`; a is the smaller key.
     """
     return _compared(candidates, documents, partial(_verified, question=question))
 
 
 def measured_pairs(pairs: DataFrame, documents: Gathered) -> DataFrame:
-    """Return what documents share, alike or not; columns as those of `verified_pairs`, a the one that travelled."""
+    """Measure the overlap of pairs, whether they reach the threshold or not; columns as in `verified_pairs`.
+
+    The sketch of document a is sent.
+    """
     return _compared(pairs, documents, _measured)
 
 
@@ -69,7 +71,7 @@ def _compared(pairs: DataFrame, documents: Gathered, compare: _Compare) -> DataF
 
 
 def _travelling(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: Parts) -> Batches:
-    """Yield the sketches of documents of a block for the blocks of those that they are compared with."""
+    """Yield the sketches of a block's documents for the blocks of the documents that they are compared with."""
     travellers, homes = joined(pairs, "travellers homes", "i8 i8")
     if not travellers.size:
         return
@@ -83,7 +85,7 @@ def _travelling(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: P
     for own, own_homes in zip(np.split(places, cuts), np.split(homes, cuts), strict=True):
         part = int(parts.of(own_homes[:1])[0])
         distinct, whose = np.unique(own, return_inverse=True)
-        # By key, as places are.
+        # Both `distinct` and the cuts follow the order of the keys.
         heavy = np.cumsum(whole.sketches.counts[distinct]) // _HASHES_AT_ONCE
         for portion in np.unique(heavy).tolist():
             some = np.flatnonzero(heavy == portion)
@@ -95,7 +97,7 @@ def _travelling(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: P
 
 
 def _at_home(block: pa.Table, travelling: pa.Table, scheme: SketchScheme, compare: _Compare) -> Batches:
-    """Yield what documents of a block share with those that came."""
+    """Compare documents of a block with sketches that were sent to it."""
     if not travelling.num_rows:
         return
     whole = Block.of(block, scheme)
@@ -107,7 +109,7 @@ def _at_home(block: pa.Table, travelling: pa.Table, scheme: SketchScheme, compar
 def _met_at_home(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme, compare: _Compare) -> pa.RecordBatch:
     whose, homes = joined(rows, "whose homes", "i8 i8")
     (keys,) = joined(rows, "keys", "i8")
-    # Places of the travellers among those of all rows, each of which a row has once.
+    # Offset the positions within each row to positions among the sent documents of all rows.
     rows_of = [len(row["keys"][0].as_buffer()) // 8 for row in rows]
     pairs_of = [len(row["homes"][0].as_buffer()) // 8 for row in rows]
     whose = whose + np.repeat(np.cumsum(rows_of) - rows_of, pairs_of)
@@ -116,7 +118,7 @@ def _met_at_home(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme,
     places = whole.places(distinct)
     counts = whole.sketches.counts[places]
     hashes, _ = whole.sketches.gathered(places, np.zeros_like(counts), counts)
-    # Places in the order of the keys, as where all documents are in one process: an estimate is not the same both ways.
+    # Order the documents by key, as in one process: an estimate is not symmetric.
     everything = np.concatenate([came.keys, distinct])
     order = np.argsort(everything, kind="stable")
     place_of = np.empty(order.size, np.int64)
@@ -133,6 +135,6 @@ def _met_at_home(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme,
 
 
 def told(pairs: Pairs) -> pa.RecordBatch:
-    """Return pairs of keys as rows of PAIRS."""
+    """Encode pairs of keys as rows of PAIRS."""
     columns = (pairs.a, pairs.b, pairs.sizes_a, pairs.sizes_b, pairs.shared, pairs.low, pairs.high)
     return batch_of(dict(zip(_NAMES, columns, strict=True)))
