@@ -1,4 +1,4 @@
-"""What new documents repeat, before and after they are stored, against plain sets of shingles."""
+"""Novelty check of new documents, before and after they are stored, compared with plain sets of shingles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ DOCUMENTS = family_documents(12, seed=8, longest=300)
 
 def test_before_and_as_they_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Before: what of the store each repeats, but not itself. Then: what came before it, in the store or in the run.
+    Before storing, each document repeats stored documents other than itself; after storing, earlier documents of the
+    store or of the run.
     """
     monkeypatch.setattr("whorl.repeats.MOST_TOLD", 100)
     expected = true_pairs(DOCUMENTS, "jaccard", 80)
@@ -50,7 +51,7 @@ def test_before_and_as_they_are_stored(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_of_a_crowd_the_most_similar_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Also where there are more pages of later copies than are told; a document of any id is found.
+    The most similar copies are reported, even if there are more pages of later copies than reported; any id works.
     """
     monkeypatch.setattr("whorl.repeats._AT_ONCE", 5)
     text = " ".join(f"w{at}" for at in range(40))
@@ -69,7 +70,7 @@ def test_of_a_crowd_the_most_similar_are_told(tmp_path: Path, monkeypatch: pytes
 
 def test_what_repeats_nothing(tmp_path: Path) -> None:
     """
-    What is too short to be compared, and what was deleted meanwhile; a part is told by another metric.
+    Documents too short to compare, or deleted in the meantime, repeat nothing; another metric reports contained parts.
     """
     text = " ".join(f"w{at}" for at in range(40))
     with open_store(tmp_path / "store") as store:

@@ -1,9 +1,9 @@
-"""What is common in a collection, such as a licence, a form or a letterhead: told apart from what two texts share.
+"""Boilerplate detection: finds text that is common in a collection, such as licences, forms and letterheads.
 
-Common is what stands in more than a given number of the collection's documents, by its own frequencies: how many
-documents keep each number of a text's passages (`fingerprint.winnow`) is looked up in the index, so it is never older
-than the index and needs nothing beside it. Words between two such passages that follow one another are common with
-them. Common are also the passages that a text has of those that the user names as boilerplate.
+Text is common if it is in more than a given number of the collection's documents. The document frequency of a text's
+passage numbers (`fingerprint.winnow`) is looked up in the index, so it is always current and needs no other data. Words
+between two adjacent common passages are common, too. Passages shared with texts that the user names as boilerplate are
+also common.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from whorl.engine.lag import require_current_index
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
 from whorl.fingerprint.hashing import join
@@ -24,23 +25,23 @@ from whorl.fingerprint.passages import CommonWords, Comparison, TextWords, compa
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.winnow import PassageScheme, kept_places
 
-#: What stands in more documents is common, where that is ignored and nothing else is said.
+#: Default limit, used if common text is ignored and no limit is given.
 DEFAULT_ABOVE = "1%"
-#: Of a share, never fewer documents than these: in a small collection a hundredth is one document.
+#: Minimum for a limit given as a share: in a small collection one percent is a single document.
 LEAST_DOCUMENTS = 10
-#: Words of the shortest passage of a boilerplate text that counts: shorter ones are anybody's.
+#: Words of the shortest passage that counts as shared with a boilerplate text: shorter ones are not characteristic.
 _LEAST_WORDS = 8
 _LINE = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)", re.ASCII)
 
 
 class CommonOptions(TypedDict, total=False):
-    """What text is common.
+    """Options for common text.
 
     Args:
-        common_above: What stands in more documents of the store is: a number of documents ("50"), or a share of all
-            ("1%", of which at least `LEAST_DOCUMENTS` are taken). None, or not given, where nothing is by that.
-        boilerplate: Texts of which it is what they have in common with others.
-        ignore_common: Whether it counts for nothing.
+        common_above: Text in more documents of the store than this is common: a number of documents ("50"), or a share
+            of all ("1%", but at least `LEAST_DOCUMENTS`). None for no such limit.
+        boilerplate: Texts whose passages are common.
+        ignore_common: Whether to ignore common text.
     """
 
     common_above: str | None
@@ -50,12 +51,12 @@ class CommonOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """How many documents have a passage.
+    """Document frequencies of passages.
 
     Args:
         engine: The collection.
-        scheme: What it keeps of passages.
-        limit: What stands in more documents is common.
+        scheme: Scheme of the index's passage numbers.
+        limit: Passages in more documents than this are common.
     """
 
     engine: Engine
@@ -64,10 +65,10 @@ class Frequencies:
     _known: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
 
     def is_common(self, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-        """Return which numbers of passages are common; bool array of the same shape."""
+        """Return a mask of the common passage numbers; bool array of the same shape."""
         distinct, inverse = np.unique(numbers, return_inverse=True)
         wanted = distinct.tolist()
-        # Texts that are compared with one another have many passages in common.
+        # Compared texts often have passages in common, so cache the counts.
         unknown = [each for each in wanted if each not in self._known]
         if unknown:
             self._known.update(zip(unknown, self.engine.passage_counts(unknown), strict=True))
@@ -78,12 +79,12 @@ class Frequencies:
 
 @dataclass(frozen=True, slots=True)
 class Commons:
-    """Tells which words of a text are common.
+    """Detects the common words of a text.
 
     Args:
-        scheme: What words and shingles are.
-        texts: The words of boilerplate.
-        frequencies: Those of the collection; None where only `texts` count.
+        scheme: Scheme for words and shingles.
+        texts: Words of the boilerplate texts.
+        frequencies: Document frequencies of the collection; None to use only `texts`.
     """
 
     scheme: Scheme
@@ -92,12 +93,12 @@ class Commons:
 
     @property
     def edge(self) -> int:
-        """By how many words at either end a common run may be longer than `words` tells."""
-        # There the smallest hash of a window may be one of what stands beside the run.
+        """Maximum number of words at either end of a common run that `words` may miss."""
+        # At the ends, the smallest hash of a window may be outside the run.
         return self.frequencies.scheme.window - 1 if self.frequencies else 0
 
     def words(self, of_text: TextWords) -> npt.NDArray[np.bool_]:
-        """Return which words of a text are common; bool array of shape (words,)."""
+        """Return a mask of the common words of a text; bool array of shape (words,)."""
         is_common = np.zeros(len(of_text.words), np.bool_)
         if self.frequencies is not None:
             kept = self.frequencies.scheme
@@ -112,33 +113,43 @@ class Commons:
 
 
 class Comparer:
-    """Compares one text, as A, with others, also without what is common where somebody has said what that is.
+    """Compares one text, as A, with others, also without common text if that is defined.
 
     Args:
-        text: Its words.
-        scheme: What words and shingles are.
-        commons: Tells what is common; None where nobody has said that.
+        text: The text's words.
+        scheme: Scheme for words and shingles.
+        commons: Detects common words; None if common text is not defined.
 
     Attributes:
-        is_common: Which of its words are; bool array of shape (words,).
+        is_common: Mask of the text's common words; bool array of shape (words,).
     """
 
     def __init__(self, text: TextWords, scheme: Scheme, commons: Commons | None) -> None:
         self._text, self._scheme, self._commons = text, scheme, commons
         self.is_common = np.zeros(len(text.words), np.bool_) if commons is None else commons.words(text)
 
-    def compare(self, other: str) -> Comparison:
-        """Return how another text, as B, compares with it."""
+    @property
+    def edge(self) -> int:
+        """See `Commons.edge`; 0 if common text is not defined."""
+        return self._commons.edge if self._commons else 0
+
+    def compare(self, other: str, min_words: int = 0) -> Comparison:
+        """Return the comparison of the text with another one, as B.
+
+        Args:
+            other: The other text.
+            min_words: As in `compare_words`.
+        """
         words, common = words_of(other, self._scheme), None
         if self._commons is not None:
             common = CommonWords(self.is_common, self._commons.words(words), self._commons.edge)
-        return compare_words(self._text, words, self._scheme, common)
+        return compare_words(self._text, words, self._scheme, common, min_words)
 
 
 def _mark_runs(
     marked: npt.NDArray[np.bool_], places: npt.NDArray[np.int64], is_frequent: npt.NDArray[np.bool_], width: int
 ) -> None:
-    """Mark the words of frequent hashes, and those between two frequent ones that are neighbours."""
+    """Mark the words of frequent hashes, and the words between two adjacent frequent ones."""
     both = is_frequent[1:] & is_frequent[:-1]
     ends = places + width
     ends[:-1] = np.where(both, np.maximum(ends[:-1], places[1:]), ends[:-1])
@@ -151,22 +162,22 @@ def _mark_runs(
 def commons(
     engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
 ) -> Commons | None:
-    """Return what tells the common words of texts; None where neither a line nor boilerplate is named.
+    """Return the detector of common words; None without a limit and boilerplate texts.
 
     Args:
         engine: The collection.
         common_above: As in `CommonOptions`.
-        boilerplate: Likewise.
-        ignore_common: Likewise.
+        boilerplate: As in `CommonOptions`.
+        ignore_common: As in `CommonOptions`.
 
     Raises:
-        ParameterError: The line is no number and no share, or the store keeps no passages; or what is common is
-            ignored, and nothing says what that is.
+        ParameterError: The limit is neither a number nor a share, the store keeps no passages, or common text is to be
+            ignored without a definition.
     """
     if common_above is None and not boilerplate:
         if ignore_common:
             raise ParameterError("ignore_common needs common_above or boilerplate to say which text is common")
-        # The engine is not asked: it may be away, and the query wrong.
+        # Do not call the engine: it may be unavailable, and the query may be invalid.
         return None
     named = named_commons(boilerplate, engine.scheme)
     if common_above is None:
@@ -180,27 +191,41 @@ def commons(
     return replace(named, frequencies=Frequencies(engine, engine.passage_scheme, limit))
 
 
+def commons_for_comparison(
+    engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = ()
+) -> Commons | None:
+    """Return `commons` for a response that cannot contain warnings.
+
+    Raises:
+        ParameterError: As `commons`.
+        StoreError: The index lacks stored documents, and the collection's frequencies are needed.
+    """
+    if common_above is not None:
+        require_current_index(engine, "what is common in the collection")
+    return commons(engine, common_above, boilerplate)
+
+
 def ignored(
     engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
 ) -> Commons | None:
-    """Return what tells the words that count for nothing; None where nothing is ignored. See `commons`."""
+    """Return the detector of words to ignore; None if nothing is ignored. See `commons`."""
     return commons(engine, common_above, boilerplate, ignore_common=True) if ignore_common else None
 
 
 def named_commons(texts: Sequence[str], scheme: Scheme) -> Commons:
-    """Return what takes for common what stands in some texts, and nothing else."""
+    """Return a detector of passages in the given texts only."""
     return Commons(scheme, tuple(words_of(text, scheme) for text in texts))
 
 
 def common_limit(above: str, documents: int) -> int:
-    """Return the number of documents that what is common stands in more of.
+    """Return the limit as a number of documents.
 
     Args:
         above: As `common_above` in `CommonOptions`.
-        documents: How many there are in all.
+        documents: Number of all documents.
 
     Raises:
-        ParameterError: It is neither a number nor a share.
+        ParameterError: The limit is neither a number nor a share.
 
     >>> common_limit("1%", 5_000), common_limit("1%", 30), common_limit("3", 30)
     (50, 10, 3)

@@ -1,4 +1,4 @@
-"""What new documents repeat: told before they are stored, or as they are."""
+"""Novelty check: finds stored documents that new documents repeat, before or while these are stored."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from whorl.engine.lag import require_current_index
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.fingerprint.statistics.metric import Metric, Percent
 from whorl.model import Document
@@ -13,19 +14,19 @@ from whorl.similar.hits import Found
 from whorl.similar.question import ask
 from whorl.store import Store
 
-#: Documents that are told of each, the most similar.
+#: Maximum number of repeated documents returned for a new one, the most similar first.
 MOST_TOLD = 10
-#: Hits looked at in one search.
+#: Hits fetched in one search.
 _AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """What a document repeats.
+    """The documents that a new one repeats.
 
     Args:
-        id: The document.
-        found: The documents that share as much with it as was asked for, the most similar first, MOST_TOLD of them.
+        id: Id of the new document.
+        found: At most MOST_TOLD documents with at least the requested share, the most similar first.
     """
 
     id: str
@@ -33,33 +34,35 @@ class Repeats:
 
 
 class RepeatSearch:
-    """Looks for what new documents repeat.
+    """Searches a store for documents that new ones repeat.
 
     Args:
-        store: Where the others are.
-        threshold: How much makes a repetition: in percent, above 0, at most 100; up to 1 a fraction.
-        metric: What that is a share of, as in `Store.similar`: "jaccard", "a_in_b" (how much of the new document is in
-            the other one) or "b_in_a" (how much of the other one is in it).
+        store: The store with the earlier documents.
+        threshold: Smallest share of a repetition in percent, above 0, at most 100; a number up to 1 is a fraction.
+        metric: Metric of the share, as in `Store.similar`: "jaccard", "a_in_b" (how much of the new document is in the
+            other one) or "b_in_a" (how much of the other one is in it).
 
     Raises:
-        ParameterError: There is no such metric, or the threshold is out of its range.
+        ParameterError: The metric is unknown, or the threshold is out of its range.
+        StoreError: The index lacks stored documents.
     """
 
     def __init__(self, store: Store, threshold: Percent, metric: Metric | str = Metric.JACCARD) -> None:
-        ask(metric, threshold, 95)
+        self.notes = ask(metric, threshold, 95).notes
+        require_current_index(store.engine, "what new documents repeat")
         self._store, self._threshold, self._metric = store, threshold, metric
 
     def of_new(self, document: Document) -> Repeats | None:
-        """Return what a document repeats that need not be in the store, None for nothing; it repeats not itself."""
+        """Return the documents that a new one repeats, or None; the new one need not be in the store."""
         found = self._found(document.text, {document.id})
         return Repeats(document.id, found) if found else None
 
     def of_stored(self, ids: Iterable[str], progress: Callable[[int], None] = lambda count: None) -> Iterator[Repeats]:
-        """Yield what documents repeat of those that were in the store before, or come before them here.
+        """Yield the documents among the given ones that repeat documents stored before them.
 
         Args:
-            ids: Documents that were stored just now, in their order; each once.
-            progress: Called with how many of them were looked at.
+            ids: Distinct ids of the documents just stored, in their order.
+            progress: Called with the number of documents checked.
         """
         later = dict.fromkeys(ids)
         for count, document_id in enumerate(list(later), start=1):
@@ -76,7 +79,7 @@ class RepeatSearch:
                     reference, source=source, metric=self._metric, threshold=self._threshold
                 )
             except (ParameterError, UnknownDocumentError):
-                # Without anything to compare, or deleted meanwhile.
+                # The document has nothing to compare, or was deleted in the meantime.
                 return
             start, found = 0, None
             while found is None or len(found) == _AT_ONCE:
