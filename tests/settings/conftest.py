@@ -1,4 +1,4 @@
-"""Settings are read where there is no file of them."""
+"""Fixture: a working directory without a settings file."""
 
 from __future__ import annotations
 

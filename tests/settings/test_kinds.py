@@ -1,4 +1,4 @@
-"""What values may be, from a variable and from a file."""
+"""Tests of the types of settings: values from a variable and from a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from whorl.settings.settings import Settings
 )
 def test_addresses(told: str, address: tuple[str, int]) -> None:
     """
-    Host and port, an IPv6 address without its brackets.
+    An address is a host and a port; an IPv6 address loses its brackets.
     """
     assert Settings.load({"WHORL_LISTEN": told}).listen == address
 
@@ -28,7 +28,7 @@ def test_addresses(told: str, address: tuple[str, int]) -> None:
 @pytest.mark.parametrize("told", ["8000", ":8000", "::1:8000", "localhost", "localhost:65536", "a:b", "http://a:80"])
 def test_no_addresses(told: str) -> None:
     """
-    What could be read in two ways is not guessed.
+    An ambiguous address is an error.
     """
     with pytest.raises(ParameterError, match="WHORL_LISTEN must be host:port, an IPv6 address in brackets"):
         Settings.load({"WHORL_LISTEN": told})
@@ -37,7 +37,7 @@ def test_no_addresses(told: str) -> None:
 @pytest.mark.parametrize("told", ["true", "Yes", "1", "on"])
 def test_flags_in_variables(told: str) -> None:
     """
-    In the words that people use.
+    A flag accepts the usual words for true and false.
     """
     assert Settings.load({"WHORL_OPEN": told}).is_open
     opposite = {"true": "false", "Yes": "no", "1": "0", "on": "off"}[told]
@@ -46,14 +46,14 @@ def test_flags_in_variables(told: str) -> None:
 
 def test_leading_zeros_change_no_number() -> None:
     """
-    However many there are.
+    Any number of leading zeros leaves a number unchanged.
     """
     assert Settings.load({"WHORL_MAX_WAITING": "0" * 30 + "25"}).max_waiting == 25
     assert Settings.load({"WHORL_MAX_WAITING": "0" * 30}).max_waiting == 0
 
 
 class Refused:
-    """Stands for a ValueError, which a setting makes a message of."""
+    """Marker of a ValueError, which becomes an error message of the setting."""
 
 
 def read(kind: Kind, told: object) -> object:
@@ -129,7 +129,7 @@ READ: list[tuple[Kind, object, object]] = [
 @pytest.mark.parametrize(("kind", "told", "value"), READ)
 def test_what_is_told_is_read_or_refused(kind: Kind, told: object, value: object) -> None:
     """
-    Nothing is guessed: what could be meant otherwise is refused.
+    An ambiguous value is refused, never guessed.
     """
     found = read(kind, told)
     assert (found, type(found)) == (value, type(value))
@@ -138,7 +138,7 @@ def test_what_is_told_is_read_or_refused(kind: Kind, told: object, value: object
 @given(st.integers(0, 10**18), st.integers(0, 10**18), st.integers(0, 10**19), st.integers(0, 30))
 def test_whole_numbers_are_those_of_their_range(one: int, other: int, number: int, zeros: int) -> None:
     """
-    From a file or from a text, however many zeros stand before it.
+    Whole numbers within the range are accepted from a file or as text, with any number of leading zeros.
     """
     kind = Whole(min(one, other), max(one, other))
     value = number if kind.least <= number <= kind.most else Refused
@@ -157,7 +157,7 @@ def test_whole_numbers_are_those_of_their_range(one: int, other: int, number: in
 )
 def test_nothing_else_is_raised(kind: Kind, told: object) -> None:
     """
-    Whatever a file holds.
+    Reading raises only ValueError, whatever value a file has.
     """
     read(kind, told)
     assert kind.allowed

@@ -1,4 +1,6 @@
-"""The environment and whorl.toml: every entry arrives, every bad one is named, no secret is shown."""
+"""Tests of settings from the environment and whorl.toml: all entries are read, errors name the entry, secrets stay
+hidden.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,14 @@ PAGE = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="
 
 
 def configured(text: str) -> Settings:
-    """Settings of a whorl.toml alone."""
+    """Return the settings of a whorl.toml, with an empty environment."""
     Path("whorl.toml").write_text(text, encoding="utf-8")
     return Settings.load({})
 
 
 def test_nothing_is_needed() -> None:
     """
-    Without a variable or a file there are a folder of one's own, a minute, whorl's field names, and no secret.
+    Defaults are a folder in the user's data directory, a minute, whorl's field names, and no secret.
     """
     settings = Settings.load({})
     assert settings.store == str(platformdirs.user_data_path("whorl") / "store")
@@ -37,7 +39,7 @@ def test_nothing_is_needed() -> None:
 
 def test_every_variable_arrives() -> None:
     """
-    Each sets what it says; only the first colon parts user and password.
+    Each variable sets its value; only the first colon separates user and password.
     """
     settings = Settings.load(
         {
@@ -59,7 +61,7 @@ def test_every_variable_arrives() -> None:
 
 def test_empty_variables_are_unset() -> None:
     """
-    `WHORL_STORE= whorl …` is as if the variable was not there.
+    An empty variable counts as unset, as in `WHORL_STORE= whorl …`.
     """
     names = ("STORE", "SOLR_AUTH", "TIMEOUT", "API_KEY", "CONFIG", "SOLR_CACHE")
     assert Settings.load({f"WHORL_{name}": "" for name in names}) == Settings.load({})
@@ -67,7 +69,7 @@ def test_empty_variables_are_unset() -> None:
 
 def test_every_entry_of_the_file_arrives() -> None:
     """
-    store, timeout and all fields of a collection.
+    The file sets store, timeout and all fields of a collection.
     """
     settings = configured(
         'store = "notes"\ntimeout = 5\n[fields]\nminhash = "H"\ncontent = "text_en"\nname = "title"\n'
@@ -79,7 +81,7 @@ def test_every_entry_of_the_file_arrives() -> None:
 
 def test_names_of_fields_in_queries() -> None:
     """
-    Any name may be given, quoted where TOML wants that.
+    A field may have any name, quoted where TOML requires it.
     """
     settings = configured('[names]\n"cm:title" = "title_t"\nSITE = "site_s"')
     assert settings.names == {"cm:title": "title_t", "SITE": "site_s"}
@@ -88,7 +90,7 @@ def test_names_of_fields_in_queries() -> None:
 
 def test_the_environment_wins() -> None:
     """
-    Over the file; what the environment does not say is the file's.
+    The environment overrides the file, entry by entry.
     """
     Path("whorl.toml").write_text('store = "of-file"\ntimeout = 5', encoding="utf-8")
     settings = Settings.load({"WHORL_STORE": "of-environment"})
@@ -97,7 +99,7 @@ def test_the_environment_wins() -> None:
 
 def test_another_file_can_be_named() -> None:
     """
-    WHORL_CONFIG is read instead of ./whorl.toml.
+    WHORL_CONFIG replaces ./whorl.toml.
     """
     Path("whorl.toml").write_text('store = "of-whorl.toml"', encoding="utf-8")
     Path("other.toml").write_text('store = "of-other"', encoding="utf-8")
@@ -107,7 +109,7 @@ def test_another_file_can_be_named() -> None:
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "1e9", "ten", "1 s", "86400"])
 def test_a_bad_timeout_is_named(seconds: str) -> None:
     """
-    The message says which variable, what it is, and what may be given.
+    The message has the variable, its value, and the allowed values.
     """
     with pytest.raises(ParameterError, match=f"WHORL_TIMEOUT must be seconds.*'{seconds}'"):
         Settings.load({"WHORL_TIMEOUT": seconds})
@@ -116,7 +118,7 @@ def test_a_bad_timeout_is_named(seconds: str) -> None:
 @pytest.mark.parametrize("auth", ["user", ":password", "user password"])
 def test_bad_credentials_are_named_and_not_shown(auth: str) -> None:
     """
-    Whatever it was, it was meant as a secret.
+    An invalid secret is an error that names the variable and hides the value.
     """
     with pytest.raises(ParameterError, match="WHORL_SOLR_AUTH must be user:password") as caught:
         Settings.load({"WHORL_SOLR_AUTH": auth})
@@ -160,7 +162,7 @@ def test_bad_credentials_are_named_and_not_shown(auth: str) -> None:
 )
 def test_a_bad_entry_is_named_with_its_file(text: str, named: str) -> None:
     """
-    The message says which file, which entry, and what is known.
+    The message has the file, the entry, and the known entries.
     """
     with pytest.raises(ParameterError, match=f"whorl.toml.*{named}"):
         configured(text)
@@ -168,7 +170,7 @@ def test_a_bad_entry_is_named_with_its_file(text: str, named: str) -> None:
 
 def test_a_file_that_is_no_text() -> None:
     """
-    Bytes that are no UTF-8 are told, not thrown.
+    A file that is not UTF-8 is an error message, not a traceback.
     """
     Path("whorl.toml").write_bytes(b"store = '\xff'")
     with pytest.raises(ParameterError, match=r"whorl.toml cannot be read.*utf-8"):
@@ -178,7 +180,7 @@ def test_a_file_that_is_no_text() -> None:
 @pytest.mark.parametrize("name", ["gone.toml", "."])
 def test_a_named_file_must_be_there(name: str) -> None:
     """
-    A missing ./whorl.toml is usual; a missing WHORL_CONFIG is a mistake.
+    A missing ./whorl.toml is allowed; a missing file of WHORL_CONFIG is an error.
     """
     with pytest.raises(ParameterError, match="WHORL_CONFIG: "):
         Settings.load({"WHORL_CONFIG": name})
@@ -186,7 +188,7 @@ def test_a_named_file_must_be_there(name: str) -> None:
 
 def test_secrets_are_never_shown() -> None:
     """
-    Neither repr nor str hold the password of either place, or the service's key.
+    Neither repr nor str contain the passwords or the service's key.
     """
     settings = Settings.load(
         {
@@ -202,7 +204,8 @@ def test_secrets_are_never_shown() -> None:
 
 def test_a_user_has_a_password() -> None:
     """
-    From the environment or the file, the environment first; one without the other, or a name with a colon, is an error.
+    User and password come from the environment or the file, the environment first; a missing one, or a name with a
+    colon, is an error.
     """
     assert Settings.load({}).login is None
     assert Settings.load({"WHORL_USER": "ann", "WHORL_PASSWORD": "a:b"}).login == ("ann", "a:b")
@@ -220,7 +223,7 @@ def test_a_user_has_a_password() -> None:
 
 def test_a_list_in_either_place() -> None:
     """
-    With commas in a variable, a list in the file, and one alone in both.
+    A list has commas in a variable and is a TOML list in the file; a single value is accepted in both.
     """
     assert Settings.load({"WHORL_API_KEY": "old, new"}).api_keys == ("old", "new")
     assert configured('api_key = ["old", "with, comma"]').api_keys == ("old", "with, comma")
@@ -229,7 +232,8 @@ def test_a_list_in_either_place() -> None:
 
 def test_a_variable_with_a_typing_error() -> None:
     """
-    An error that names the one that was meant; what is not whorl's is not looked at, and neither is an empty one.
+    A misspelt variable is an error that names the right one; variables without whorl's prefix and empty ones are
+    ignored.
     """
     with pytest.raises(ParameterError, match=r"there is no setting WHORL_MAX_ROW; did you mean WHORL_MAX_ROWS\?"):
         Settings.load({"WHORL_MAX_ROW": "5"})
@@ -240,7 +244,7 @@ def test_a_variable_with_a_typing_error() -> None:
 
 def test_the_variables_of_the_tests_are_let_be() -> None:
     """
-    What the tests' own modules read stands beside the settings, and is none.
+    Variables of the tests' own modules are ignored, although they have whorl's prefix.
     """
     sources = [path.read_text(encoding="utf-8") for path in Path(__file__).parents[1].rglob("*.py")]
     named = {name for text in sources for name in re.findall(r'^[A-Z_]+ = "(WHORL_[A-Z_]+)"', text, re.MULTILINE)}
@@ -250,7 +254,7 @@ def test_the_variables_of_the_tests_are_let_be() -> None:
 
 def test_what_kubernetes_says_is_no_mistake() -> None:
     """
-    Beside a service called whorl, and one called whorl-solr, every container has these variables.
+    Variables that Kubernetes sets for services called whorl and whorl-solr in every container are ignored.
     """
     links = {
         "WHORL_SERVICE_HOST": "10.0.0.7",
@@ -272,7 +276,8 @@ def test_what_kubernetes_says_is_no_mistake() -> None:
 @pytest.mark.parametrize("each", all_settings(), ids=lambda each: each.key)
 def test_every_setting_is_in_the_documentation(each: Setting) -> None:
     """
-    With its name in the file, its variable, its default, what it may be and what it means, as the code has them.
+    The documentation lists every setting with its name in the file, its variable, default, type and meaning, as in the
+    code.
     """
     variable = f"`{each.variable}`" if each.variable else "–"
     default = f"`{each.default}`" if re.fullmatch(r"[\w.:]+", each.default.replace(",", "")) else each.default
@@ -284,9 +289,54 @@ def test_every_setting_is_in_the_documentation(each: Setting) -> None:
 
 def test_the_documentation_has_no_other_settings() -> None:
     """
-    Nothing is described that the code does not read.
+    The documentation lists no setting that the code does not read.
     """
     keys = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
     assert sorted(keys) == sorted(each.key for each in all_settings())
     known = {each.variable for each in all_settings()} | {"WHORL_CONFIG"}
     assert set(re.findall(r"\bWHORL_[A-Z_]+", PAGE)) <= known
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ("open = true", "open"),
+        ('listen = "0.0.0.0:8000"', "listen"),
+        ('listen = "192.0.2.1:8000"', "listen"),
+        ('allowed_hosts = ["evil.example"]', "allowed_hosts"),
+        ('allowed_origins = ["https://evil.example"]', "allowed_origins"),
+        ('solr_cache = "jars"', "solr_cache"),
+        ('opensearch_cache = "jars"', "opensearch_cache"),
+        ("solr_verify = false", "solr_verify"),
+        ('opensearch_ca = "whorl.toml"', "opensearch_ca"),
+    ],
+)
+def test_file_of_the_working_directory_is_not_trusted(line: str, key: str) -> None:
+    """
+    A whorl.toml in the working directory cannot open the service or choose programs and servers; a named file can.
+    """
+    with pytest.raises(ParameterError, match=f"whorl.toml: {key} .*whorl --config"):
+        configured(line)
+    assert Settings.load({"WHORL_CONFIG": "whorl.toml"}) != Settings()
+
+
+def test_harmless_settings_of_the_working_directory() -> None:
+    """
+    Settings that expose nothing, such as listening on this machine or a closed service, are accepted in the working
+    directory.
+    """
+    settings = configured('open = false\nlisten = "127.0.0.1:9000"\nallowed_origins = []')
+    assert settings.listen == ("127.0.0.1", 9000)
+
+
+@pytest.mark.parametrize("secret", ["WHORL_SOLR_AUTH", "WHORL_OPENSEARCH_AUTH", "WHORL_OPENSEARCH_API_KEY"])
+@pytest.mark.parametrize("store", ["https://evil.example/solr/docs", "opensearch+http://evil.example/docs"])
+def test_credentials_of_the_environment_go_to_no_server_of_a_folder(secret: str, store: str) -> None:
+    """
+    The working directory's file may name a server, or the environment may have credentials, but not both.
+    """
+    assert configured(f'store = "{store}"').store == store
+    with pytest.raises(ParameterError, match=f"store names a server, which would receive {secret}"):
+        Settings.load({secret: "user:secret"})
+    assert Settings.load({secret: "user:secret", "WHORL_CONFIG": "whorl.toml"}).store == store
+    assert Settings.load({secret: "user:secret", "WHORL_STORE": "https://own.example/solr/docs"}).solr_verify

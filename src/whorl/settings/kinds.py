@@ -1,4 +1,4 @@
-"""What the values of settings may be: how they are read from a variable or a file, and how a message says it."""
+"""Value types of settings: each reads a value from a variable or a file, and describes the permitted values."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from whorl.engine.solr.schema import FieldNames
 _WHOLE = re.compile(r"[0-9]+(_[0-9]+)*")
 _FLAGS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _DAY_SECONDS = 86_400
-#: Host and port; an IPv6 address stands in brackets.
+#: Host and port; an IPv6 address is in brackets.
 _ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:/\s]+)):([0-9]{1,5})")
 
 
 class Kind(Protocol):
-    """What a value may be."""
+    """Type of a setting's value."""
 
     @property
     def allowed(self) -> str:
-        """What may be given, for a message and for the documentation: "must be …"."""
+        """Permitted values, for error messages and the documentation: "must be …"."""
 
     def read(self, given: object) -> object:
         """Return the value.
 
         Args:
-            given: Text from a variable, or whatever stands in the file.
+            given: Text from a variable, or any TOML value from the file.
 
         Raises:
-            ValueError: It cannot be used; `allowed` says what could.
+            ValueError: The value is not permitted; `allowed` describes the permitted ones.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Some text."""
+    """A text."""
 
     allowed: str
 
@@ -49,7 +49,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Several texts: in a variable with commas between them, in the file a list, or one alone."""
+    """Several texts: separated by commas in a variable, a list or a single text in the file."""
 
     what: str
 
@@ -80,7 +80,7 @@ class Whole:
 
     def read(self, given: object) -> int:
         if isinstance(given, str) and _WHOLE.fullmatch(given):
-            # Leading zeros are no reason to read fewer of the digits that count.
+            # Leading zeros must not use up the limit of 20 digits.
             given = int(given.lstrip("0_")[:20].rstrip("_") or "0")
         if not isinstance(given, int) or isinstance(given, bool) or not self.least <= given <= self.most:
             raise ValueError
@@ -89,14 +89,14 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """A time, above 0."""
+    """A duration in seconds, above 0."""
 
     @property
     def allowed(self) -> str:
         return "seconds, above 0 and below a day"
 
     def read(self, given: object) -> float:
-        # TOML's true is no number of seconds.
+        # TOML's true is not a number of seconds.
         if not isinstance(given, str | int | float) or isinstance(given, bool):
             raise ValueError
         try:
@@ -110,7 +110,7 @@ class Seconds:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """Yes or no."""
+    """A truth value."""
 
     @property
     def allowed(self) -> str:
@@ -125,7 +125,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder, which need not be there."""
+    """A folder, which need not exist."""
 
     @property
     def allowed(self) -> str:
@@ -137,7 +137,7 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that is there."""
+    """An existing file."""
 
     @property
     def allowed(self) -> str:
@@ -167,7 +167,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen."""
+    """Host and port to listen on."""
 
     @property
     def allowed(self) -> str:
@@ -182,7 +182,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A table of what a collection calls its fields."""
+    """A table with a collection's names for whorl's fields."""
 
     @property
     def allowed(self) -> str:
@@ -198,7 +198,7 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """A table from names to names."""
+    """A table from names in queries to fields of the store."""
 
     @property
     def allowed(self) -> str:

@@ -1,8 +1,8 @@
-"""Settings, from `WHORL_*` variables and a `whorl.toml`: the only reader of either, and the one list of what there is.
+"""Settings from `WHORL_*` variables and `whorl.toml`: the list of all settings, and the only code that reads them.
 
-Each setting stands once in `Settings`: `setting` gives its name in the file, of which the variable's name is made, what
-it may be, what it is where nothing is said, and what it means. docs/settings.md shows this list. The environment wins
-over the file; an empty variable is as if it were not there.
+Each setting is declared once in `Settings`: `setting` takes its name in the file, its value type, default and meaning.
+The name of the variable is derived from the name in the file. docs/settings.md shows this list. The environment
+overrides the file; an empty variable counts as unset.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, Self
 
 import platformdirs
 
+from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.solr.schema import FieldNames
 from whorl.engine.solr.transport import Link
 from whorl.errors import ParameterError, without_login
@@ -26,31 +27,38 @@ from whorl.query import ast
 from whorl.query.limits import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LENGTH, QueryLimits
 from whorl.settings.kinds import Address, Fields, File, Flag, Folder, Kind, Login, Names, Seconds, Text, Texts, Whole
 
-#: Hits on a page that no setting raises, and before it: engines sort all of these.
+#: Upper bounds for the hits on a page and before it: engines sort all of these.
 MAX_ROWS, MAX_START = 10_000, 1_000_000
-#: Who asks for no number of rows gets up to so many.
+#: Smallest permitted `max_rows`, because requests without a number of rows may return this many.
 _LEAST_MAX_ROWS = 100
-#: What every variable's name begins with, and the one that is not in the file because it names it.
+#: Prefix of all variables, and the variable that names the file.
 PREFIX, CONFIG = "WHORL_", "WHORL_CONFIG"
-#: The variables of whorl's own tests and benchmarks, which are set beside those of the settings.
+#: Hosts that other machines cannot reach.
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+#: Settings, by attribute, that are only read from a file named explicitly; see `_require_harmless`.
+_EXPOSING = ("is_open", "allowed_hosts", "allowed_origins")
+_PROGRAMS = ("solr_cache", "opensearch_cache")
+_CREDENTIALS = ("solr_auth", "opensearch_auth", "opensearch_api_key")
+_TRUST = ("solr_ca", "solr_verify", "opensearch_ca", "opensearch_verify")
+#: Variables of whorl's own tests and benchmarks, which may be set together with those of the settings.
 _OF_THE_TESTS = re.compile(r"WHORL_((TEST|REQUIRE)_[A-Z_]+|CLIENTS_CACHE|SCREENSHOTS)")
-#: What Kubernetes puts into the environment of every container where there is a service called whorl or whorl-….
+#: Variables that Kubernetes adds to every container if a service is called whorl or whorl-….
 _OF_KUBERNETES = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$")
-#: One of them has a name that people may give to a port of their own, and a value that they would not.
+#: Value that Kubernetes gives to a variable ending in _PORT, a name that could also be a mistyped setting.
 _LINK = re.compile(r"(tcp|udp|sctp)://")
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting.
+    """Declaration of one setting.
 
     Args:
-        key: Its name in whorl.toml; a table there, if it is one.
-        kind: What it may be.
-        meaning: What it does, in words.
-        default: What it is where nothing is said, in words; "" for nothing.
-        is_secret: Whether its value is never shown.
-        section: The heading that it stands under.
+        key: Name in whorl.toml; the name of a table if the value is one.
+        kind: Type of the value.
+        meaning: Description.
+        default: Description of the default; "" for none.
+        is_secret: Whether to hide the value.
+        section: Heading in the documentation.
     """
 
     key: str
@@ -62,14 +70,15 @@ class Setting:
 
     @property
     def variable(self) -> str | None:
-        """The name of its variable; None for a table."""
+        """Name of the variable; None for a table."""
         return None if isinstance(self.kind, Fields | Names) else f"{PREFIX}{self.key.upper()}"
 
     def read(self, told: object, place: str) -> Any:
         """Return the value.
 
         Raises:
-            ParameterError: It cannot be used; the message names the place and, of what is no secret, the value.
+            ParameterError: The value is not permitted; the message names the place and, unless it is a secret, the
+                value.
         """
         try:
             return self.kind.read(told)
@@ -100,17 +109,17 @@ def setting(
     is_secret: bool = False,
     made: Callable[[], object] | None = None,
 ) -> Any:
-    """Return a field of `Settings` that is a setting.
+    """Return a dataclass field of `Settings` that declares a setting.
 
     Args:
-        section: The heading that it stands under.
-        key: Its name in whorl.toml.
-        kind: What it may be.
-        default: What it is where nothing is said.
-        meaning: What it does, in words.
-        told: The default in words, where its own are none.
-        is_secret: Whether its value is never shown.
-        made: Makes the default, where it is not known before.
+        section: Heading in the documentation.
+        key: Name in whorl.toml.
+        kind: Type of the value.
+        default: The default.
+        meaning: Description.
+        told: Description of the default, if the default itself does not show it.
+        is_secret: Whether to hide the value.
+        made: Factory for a default that depends on the environment.
     """
     about = Setting(key, kind, meaning, _told(default) if told is None else told, is_secret, section)
     metadata = {"setting": about}
@@ -149,7 +158,7 @@ def _default_opensearch_cache() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What can be configured."""
+    """All settings of whorl."""
 
     store: str = setting(
         STORE, "store", Text("the URL of a Solr collection or of an index, or a folder"), "",
@@ -168,6 +177,16 @@ class Settings:
         STORE, "passages", Flag(), False,
         "whether stores on disk find every passage of 20 words, as with `whorl index --passages` "
         "([more](sources.md))",
+    )  # fmt: skip
+
+    max_properties: int = setting(
+        STORE, "max_properties", Whole(1, 100_000), PropertyLimits().per_document,
+        "properties of a document in a store on disk; a document with more is refused",
+    )  # fmt: skip
+    max_property_names: int = setting(
+        STORE, "max_property_names", Whole(1, 1_000_000), PropertyLimits().names,
+        "different names of properties in a store on disk; a document that brings more is refused. Names that no "
+        "document has any more do not count",
     )  # fmt: skip
 
     timeout_seconds: float = setting(
@@ -218,7 +237,8 @@ class Settings:
         "whether the cluster's certificate is checked; if not, anybody in between can read and change everything",
     )  # fmt: skip
     opensearch_cache: Path = setting(
-        OPENSEARCH, "opensearch_cache", Folder(), None, "where the jars of a local OpenSearch are kept",
+        OPENSEARCH, "opensearch_cache", Folder(), None,
+        "where the jars of a local OpenSearch or Elasticsearch are kept",
         told="in your cache folder", made=_default_opensearch_cache,
     )  # fmt: skip
 
@@ -274,11 +294,13 @@ class Settings:
     )  # fmt: skip
 
     max_search_bytes: int = setting(
-        REQUEST, "max_search_bytes", Whole(1, 1_000_000_000), 1_000_000, "bytes in an Alfresco search; more is 413"
-    )
+        REQUEST, "max_search_bytes", Whole(1, 1_000_000_000), 4_000_000,
+        "bytes in any other body, such as a search with its source; more is 413",
+    )  # fmt: skip
     max_text_bytes: int = setting(
         REQUEST, "max_text_bytes", Whole(1, 1_000_000_000), 64_000_000,
-        "bytes in any other body, such as a text to find similar documents for; more is 413",
+        "bytes in a body that brings a text or a file: to compare, to find similar documents or sources for, or to "
+        "read; more is 413",
     )  # fmt: skip
     max_line_bytes: int = setting(
         REQUEST, "max_line_bytes", Whole(1, 1_000_000_000), 64_000_000,
@@ -340,17 +362,22 @@ class Settings:
 
     @property
     def query_limits(self) -> QueryLimits:
-        """How large a query may be."""
+        """Size limits for queries."""
         return QueryLimits(self.max_query_length, self.max_query_depth, self.max_query_clauses)
 
     @property
     def file_limits(self) -> Limits:
-        """What reading a file may take."""
+        """Limits for reading files."""
         return Limits(self.max_file_bytes, self.file_timeout_seconds, self.file_memory_bytes, self.max_file_text)
 
     @property
+    def property_limits(self) -> PropertyLimits:
+        """How many properties a store on disk takes."""
+        return PropertyLimits(self.max_properties, self.max_property_names)
+
+    @property
     def solr_link(self) -> Link:
-        """How Solr is spoken to."""
+        """Options for connections to Solr."""
         ca = True if self.solr_ca is None else str(self.solr_ca)
         return Link(
             connect_seconds=self.connect_timeout_seconds,
@@ -369,22 +396,28 @@ class Settings:
         """Read the settings.
 
         Raises:
-            ParameterError: A name that there is not, with the one that was perhaps meant; or a value that cannot be
-                used, with its name.
+            ParameterError: An unknown name, with the most similar known one, or a value that is not permitted.
         """
         _require_known(environ)
         path, config = _config(environ.get(CONFIG))
-        values: dict[str, Any] = {}
+        from_environment, from_file = {}, {}
         for name, about in _by_attribute().items():
             if about.variable and environ.get(about.variable):
-                values[name] = about.read(environ[about.variable], about.variable)
+                from_environment[name] = about.read(environ[about.variable], about.variable)
             elif about.key in config:
-                values[name] = about.read(config[about.key], f"{path}: {about.key}")
-        return cls(**values)
+                from_file[name] = about.read(config[about.key], f"{path}: {about.key}")
+        if not environ.get(CONFIG):
+            _require_harmless(path, from_file, from_environment)
+        return cls(**from_file, **from_environment)
+
+
+def name_file(path: str) -> None:
+    """Read settings from this file from now on, also in child processes."""
+    os.environ[CONFIG] = path
 
 
 def all_settings() -> tuple[Setting, ...]:
-    """Return what there is, in the order of the documentation."""
+    """Return all settings in the order of the documentation."""
     return tuple(_by_attribute().values())
 
 
@@ -423,6 +456,29 @@ def _config(named: str | None) -> tuple[Path, dict[str, Any]]:
                 f"{path}: there is no setting {key!r}{_meant(key, known)}; known are {', '.join(sorted(known))}"
             )
     return path, config
+
+
+def _require_harmless(path: Path, from_file: Mapping[str, Any], from_environment: Mapping[str, Any]) -> None:
+    """Refuse settings that a `whorl.toml` of the working directory must not make: the folder may be untrusted.
+
+    Raises:
+        ParameterError: A setting exposes the service, names the jars to run, or decides where credentials of the
+            environment are sent.
+    """
+    about = _by_attribute()
+    refused = {name: "lets others use the service" for name in _EXPOSING if from_file.get(name)}
+    if "listen" in from_file and from_file["listen"][0] not in LOOPBACK:
+        refused["listen"] = "lets others use the service"
+    refused |= {name: "chooses the programs that whorl starts" for name in _PROGRAMS if name in from_file}
+    refused |= {name: "decides which servers are trusted" for name in _TRUST if name in from_file}
+    secrets = [about[name].variable for name in _CREDENTIALS if name in from_environment]
+    if secrets and "://" in from_file.get("store", ""):
+        refused["store"] = f"names a server, which would receive {' and '.join(map(str, secrets))}"
+    for name, reason in refused.items():
+        raise ParameterError(
+            f"{path.absolute()}: {about[name].key} {reason}, so the file has to be named: "
+            f"whorl --config {path}, or {CONFIG}={path}"
+        )
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
