@@ -1,4 +1,4 @@
-"""A comparison as JSON: sides, shares, and passages by characters and lines."""
+"""A comparison as JSON: sides, shares, and passages with their positions in characters and lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ A, B = Read("a.txt", "file", FIRST), Read("", "text", SECOND)
 
 def test_everything_that_is_known() -> None:
     """
-    Shares rounded down, places on both sides, and the texts of the passages.
+    The values have shares rounded down, positions on both sides, and the texts of the passages.
     """
     assert comparison_values(A, B, compare(FIRST, SECOND)) == {
         "a": {"name": "a.txt", "kind": "file", "words": 9, "shingles": 5, "shared_words": 6, "coverage": 0.666666},
@@ -53,7 +53,7 @@ def test_texts_stand_in_one_place(
     texts: Literal["none", "passages", "whole"], in_sides: bool, in_passages: bool
 ) -> None:
     """
-    Those of the passages or the whole ones, which the places are parts of.
+    The values contain the texts of the passages, the whole texts, or none.
     """
     found = compare(FIRST, SECOND)
     values: Any = comparison_values(A, B, found, texts=texts)
@@ -77,7 +77,7 @@ def test_texts_stand_in_one_place(
 )
 def test_texts_without_shingles(a: str, b: str, said: list[str]) -> None:
     """
-    It is said of each side, and no share is anything but 0.
+    A warning names each side without shingles, and all shares are 0.
     """
     found = compare(a, b)
     assert [warning.partition(":")[0] for warning in warnings(found)] == said
@@ -90,7 +90,7 @@ def test_texts_without_shingles(a: str, b: str, said: list[str]) -> None:
 @given(st.text(alphabet="ab\n\r\u2028😀", max_size=30), st.data())
 def test_lines_are_counted(text: str, data: st.DataObject) -> None:
     """
-    By the line feeds before the first and the last character of a range; other ends of lines are none.
+    Line numbers count the line feeds before the first and last character of a range; other line ends do not count.
     """
     if not text:
         return
@@ -105,7 +105,7 @@ def test_lines_are_counted(text: str, data: st.DataObject) -> None:
 
 def test_without_what_is_common() -> None:
     """
-    Counts, shares and places of the rest: of nine words six are common, and of five shingles three are left.
+    The values without common text: six of nine words are common, and three of five shingles remain.
     """
     of_a, of_b = words_of(FIRST), words_of(SECOND)
     marks = [np.array([place in range(first, first + 6) for place in range(size)]) for first, size in ((0, 9), (1, 10))]

@@ -1,4 +1,4 @@
-"""Lines that are written many at once, against those that are written one at a time."""
+"""Lines written in bulk, compared with those written one at a time."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from whorl.model import Document
 from whorl.wire.duplicate_lines import write_cluster_lines, write_pair_lines
 from whorl.wire.duplicates import write_clusters, write_pairs
 
-#: What JSON escapes, and what it leaves as it is.
+#: Characters that JSON escapes, and others that it leaves unchanged.
 ODD = ['"', "\\", "/", "\u2028", "\u00fc\u65e5", "\U0001f600", "", "a\tb\nc\x7f"]
 
 
 def documents(seed: int) -> list[Document]:
     """
-    Return families of near-copies, some of whose members come again, under odd ids and names.
+    Return families of near-copies, some members repeated, with odd ids and names.
     """
     chance = random.Random(seed)
     made = family_documents(60)
@@ -38,7 +38,7 @@ def documents(seed: int) -> list[Document]:
 @pytest.mark.parametrize("at_once", [7, 1 << 15])
 def test_lines_are_the_same_to_the_byte(only_new: bool, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Of pairs and clusters, equal documents among them, all or only new ones, wherever a portion ends.
+    Pairs and clusters are the same to the byte, with equal documents, all or only new ones, for any portion size.
     """
     monkeypatch.setattr(result, "_PAIRS_AT_ONCE", at_once)
     monkeypatch.setattr(result, "_MEMBERS_AT_ONCE", at_once)
@@ -62,7 +62,7 @@ def test_lines_are_the_same_to_the_byte(only_new: bool, at_once: int, monkeypatc
 
 def test_nothing_is_written_of_nothing() -> None:
     """
-    Where no documents are alike, there are neither pairs nor clusters; what is estimated is not counted.
+    Without similar documents no line is written.
     """
     with duplicates_among([Document("a", "one two three four five six")], ask_pairs("jaccard", 80, 95)) as found:
         out = io.StringIO()

@@ -1,4 +1,4 @@
-"""Pairs and clusters in every format, by hand."""
+"""Pairs and clusters in every output format, by hand."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from whorl.wire.duplicates import (
     write_pairs,
     write_pairs_parquet,
 )
+from whorl.wire.text import without_controls
 
 ONE, TWO, ODD = Member("one", "First", 30), Member("two", "", 20), Member('a,"b"\n\x1b[31m', "x\ny", 30)
 ALIKE = Pair.of_counts(ONE, TWO, 15, 15, 15)
@@ -38,7 +39,7 @@ def written(pairs: list[Pair], form: str) -> str:
 
 def test_a_pair() -> None:
     """
-    Fractions rounded down; an estimate has intervals, rounded outward.
+    Fractions are rounded down; an estimate has intervals, rounded outward.
     """
     assert pair_values(ALIKE) == {
         "a": "one", "b": "two", "jaccard": 0.428571, "a_in_b": 0.5, "b_in_a": 0.75, "exact": True,
@@ -52,16 +53,17 @@ def test_a_pair() -> None:
 @pytest.mark.parametrize("shared", [0, 1, 7, 19, 20])
 def test_a_line_is_what_the_values_of_a_pair_encode_to(shared: int) -> None:
     """
-    To the byte, whatever an id holds.
+    A line is the JSON of the pair's values to the byte, for any id.
     """
     for other in (TWO, ODD, Member("\u00fc\u65e5\u2028\\/\x7f", "", 20), Member("\ud800", "", 0)):
         for pair in (Pair.of_counts(TWO, other, shared, shared, shared), Pair.of_counts(TWO, other, shared, 0, 20)):
-            assert written([pair], "json") == json.dumps(pair_values(pair), ensure_ascii=False) + "\n"
+            line = without_controls(json.dumps(pair_values(pair), ensure_ascii=False))
+            assert written([pair], "json") == f"{line}\n"
 
 
 def test_pairs_as_rows() -> None:
     """
-    JSON a line each and CSV say the same; whatever an id holds, it is read back.
+    The JSON lines and the CSV rows have the same values, and any id is read back.
     """
     assert [json.loads(line) for line in written([ALIKE, ABOUT], "json").splitlines()] == [
         pair_values(ALIKE),
@@ -77,7 +79,7 @@ def test_pairs_as_rows() -> None:
 
 def test_pairs_for_people() -> None:
     """
-    In percent, `~` for an estimate, and nothing that a terminal acts on.
+    The table has percentages, `~` for an estimate, and no control characters.
     """
     assert written([ALIKE, ABOUT], "table").splitlines() == [
         "   jaccard    A in B    B in A  A | B",
@@ -88,7 +90,7 @@ def test_pairs_for_people() -> None:
 
 def test_clusters_in_every_format() -> None:
     """
-    Each member with what it shares with the first, and how many clusters and documents there were.
+    Each member has its shares with the first one; the counts of clusters and documents are returned.
     """
     itself = Pair.of_counts(ONE, ONE, 30, 30, 30)
     clusters = [Cluster((itself, ALIKE)), Cluster((Pair.of_counts(ODD, ODD, 30, 30, 30), ABOUT))]
@@ -132,7 +134,8 @@ def test_clusters_in_every_format() -> None:
 
 def test_versions_in_every_format() -> None:
     """
-    In their order, each with what it adds and loses; of many passages the longest, in the order of the text.
+    Versions are in order, each with its additions and losses; if there are many passages, the longest are shown in text
+    order.
     """
     later = Member("one", "First", 30, date=1.5)
     match = Pair.of_counts(TWO, later, 15, 15, 15)
@@ -172,7 +175,7 @@ def test_versions_in_every_format() -> None:
 
 def test_parquet_has_the_rows_of_csv() -> None:
     """
-    With types; of nothing found there is the heading, which is the schema.
+    Parquet has the rows of the CSV with types; without rows it still has the schema.
     """
     itself = Pair.of_counts(ONE, ONE, 30, 30, 30)
     cluster = Cluster((itself, ALIKE))
@@ -205,14 +208,14 @@ def test_parquet_has_the_rows_of_csv() -> None:
 )
 def test_nothing_found(form: str, text: str) -> None:
     """
-    A heading where there is one.
+    Without pairs only the heading is written, if the format has one.
     """
     assert written([], form) == text
 
 
 def test_what_was_left_out_is_said() -> None:
     """
-    In a sentence each, with the words that a shingle has.
+    Each reason for documents left out is one sentence, with the shingle size.
     """
     texts = ["one two", "one two three four five", "", "one two three four five"]
     documents = [Document(str(number), text) for number, text in enumerate(texts)]

@@ -1,4 +1,4 @@
-"""Shares as they leave the program: rounded down, intervals outward, the same everywhere."""
+"""Rounding of shares in all output: shares down, intervals outward."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ counts = st.integers(1, 10**6).flatmap(lambda whole: st.tuples(st.integers(0, wh
 )
 def test_percent(share: float, shown: str) -> None:
     """
-    All of it is 100 percent, and nothing else is; nothing is 0 percent, and nothing else is.
+    Only a share of 1 is 100 percent, and only a share of 0 is 0 percent.
     """
     assert percent(share) == shown
 
@@ -37,7 +37,7 @@ def test_percent(share: float, shown: str) -> None:
 @given(counts)
 def test_shares_are_rounded_down(count: tuple[int, int]) -> None:
     """
-    To six decimals and to a tenth of a percent, by exact arithmetic; the percentage of the rounded one is the same.
+    Shares are rounded down exactly, to six decimals and to a tenth of a percent; rounding twice changes nothing.
     """
     part, whole = count
     assert Fraction(str(fraction(part / whole))) == Fraction(10**6 * part // whole, 10**6)
@@ -49,7 +49,7 @@ def test_shares_are_rounded_down(count: tuple[int, int]) -> None:
 @given(st.lists(st.integers(0, 1000), min_size=3, max_size=3).map(sorted), st.integers(1000, 10**6))
 def test_intervals_hold_what_they_held(overlaps: list[int], size: int) -> None:
     """
-    Their lower ends are rounded down and their upper ends up, and they stand there only beside an estimate.
+    The lower ends of intervals are rounded down, the upper ends up; only an estimate has intervals.
     """
     low, likeliest, high = (Shares.of_counts(overlap, size, size + 7) for overlap in overlaps)
     told: Any = shares_values(likeliest, low, high, is_exact=False)

@@ -1,4 +1,4 @@
-"""A page of hits and an explanation as JSON: every key, and what stands there where nothing is known."""
+"""A page of hits and an explanation as JSON: every key, and the values for unknown numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAGE = Page(7, (Hit("a", "A", 3.0), Hit("b", "", 2.5)), ("careful",), is_total_e
 
 def test_a_page() -> None:
     """
-    Shared tokens only where they were counted.
+    Hits have shared tokens only if these were counted.
     """
     values = page_values("FINGERPRINT:a", PAGE)
     assert values == {
@@ -37,7 +37,7 @@ def test_a_page() -> None:
 
 def test_a_page_with_what_hits_share() -> None:
     """
-    A hit of which nothing is known has null for it, and so has one whose tokens tell too little.
+    A hit without measurements has null values; a hit whose tokens allow no estimate has a count only.
     """
     estimate = exact_estimate(20, 30, 10)
     measured = {"a": Measured(5, 512, estimate)}
@@ -56,7 +56,7 @@ def test_a_page_with_what_hits_share() -> None:
 
 def test_an_explanation() -> None:
     """
-    One source may stand there twice, each time with its own plan in words.
+    A source may occur twice, each time with its own plan in words.
     """
     plans = [make_plan(source_of(10), Metric.JACCARD, Fraction(percent, 100), Fraction(9, 10)) for percent in (20, 80)]
     explained = Explanation(("all of:",), tuple(("s", plan) for plan in plans), ("careful",), {"q": "*:*"})

@@ -1,4 +1,4 @@
-"""Calibrated plans in words: every line of one that can be checked by hand, and what is promised of others."""
+"""Calibrated plans in words: one checked line by line, and the promises of others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HALF = Fraction(1, 2)
 
 def test_a_plan_by_hand() -> None:
     """
-    All of ten shingles are asked for, so that nothing below the threshold passes.
+    All ten shingles are looked up, so no document below the threshold passes.
     """
     plan = make_plan(source_of(10), Metric.A_IN_B, HALF, HALF, largest_size=128)
     assert list(plan_lines(plan)) == [
@@ -48,7 +48,7 @@ def test_a_plan_by_hand() -> None:
 )
 def test_what_is_looked_for(metric: Metric, words: str) -> None:
     """
-    In the direction of the metric, the threshold as it was written.
+    The first line has the direction of the metric and the threshold as written.
     """
     plan = make_plan(source_of(1), metric, Fraction(1, 8), HALF)
     lines = list(plan_lines(plan))
@@ -58,7 +58,7 @@ def test_what_is_looked_for(metric: Metric, words: str) -> None:
 @pytest.mark.parametrize(
     ("tokens", "reached"),
     [
-        # By hand in tests/similar/test_expected.py.
+        # Calculated by hand in tests/similar/test_expected.py.
         (3, "there it holds from 60 % on"),
         (1, "there it holds from 95 % on"),
         (0, "the source is too short to be met there; 0 of 100 are found"),
@@ -66,7 +66,7 @@ def test_what_is_looked_for(metric: Metric, words: str) -> None:
 )
 def test_best_effort_says_from_where_it_holds(tokens: int, reached: str) -> None:
     """
-    For the first sizes that are not promised.
+    A best-effort plan states the sizes without a promise, and the threshold from which on the recall holds for them.
     """
     hashes = np.r_[np.arange(tokens), SCHEME.bound(1) + np.arange(20 - tokens)].astype(np.uint64)
     plan = make_plan(Sketch(SCHEME, 20, hashes), Metric.A_IN_B, HALF, Fraction(95, 100), phases=1, largest_size=100_000)
@@ -79,7 +79,7 @@ def test_best_effort_says_from_where_it_holds(tokens: int, reached: str) -> None
 
 def test_nothing_can_be_found_of_nothing() -> None:
     """
-    A text without shingles has no plan to speak of.
+    The promise of a plan without shingles says that nothing can be found.
     """
     plan = make_plan(source_of(0), Metric.JACCARD, HALF, HALF)
     assert "nothing can share content with it" in promise(plan)
@@ -88,7 +88,7 @@ def test_nothing_can_be_found_of_nothing() -> None:
 
 def test_plans_without_sketches() -> None:
     """
-    About what is promised: for all sizes, for some, or for none.
+    The promise of MinHash tokens is approximate, for all sizes, for some or for none.
     """
     plan = make_minhash_plan(at(0.0, 0.0, 0.0, 0.0), Metric.A_IN_B, HALF, HALF, source_size=4, largest_size=100)
     assert list(plan_lines(plan)) == [

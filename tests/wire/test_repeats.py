@@ -1,4 +1,4 @@
-"""What documents repeat, as JSON and for people, by hand."""
+"""The novelty check's result as JSON and as lines, by hand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REPEATS = Repeats("new\x1b", (Found(Hit("old", "Old", 75.0), exact_estimate(20, 
 
 def test_as_json() -> None:
     """
-    The shares of `similar`, the new document being A.
+    The JSON has the shares of `similar`; A is the new document.
     """
     values = repeats_values(REPEATS)
     assert values["id"] == "new\x1b"
@@ -23,7 +23,7 @@ def test_as_json() -> None:
 
 def test_for_people() -> None:
     """
-    The share that was asked for; nothing that a terminal acts on.
+    The lines have the share of the metric, and no control characters.
     """
     assert list(repeats_lines(REPEATS, Metric.A_IN_B)) == ["new\ufffd repeats", "     75.0%  old  Old"]
     assert list(repeats_lines(REPEATS, Metric.B_IN_A))[1] == "     50.0%  old  Old"

@@ -1,4 +1,4 @@
-"""The report of sources: what is in the file, and how it looks and works in a real Chromium."""
+"""The HTML report of sources: its content, and its look and behaviour in a real Chromium."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SECOND = f"zero. Five six seven eight nine ten eleven twelve {'later ' * 60}"
 
 
 def found(text: str, **contents: str) -> Attribution:
-    """Sources as they are given, whatever they cover."""
+    """Return the result with the given sources, whatever they cover."""
     sources = []
     for name, content in contents.items():
         comparison = compare(text, content, Scheme(shingle_size=3))
@@ -37,7 +37,7 @@ def found(text: str, **contents: str) -> Attribution:
         sources.append(
             TextSource(f"<i>{name}", name, words, words, 0, comparison.shares, 9, comparison.passages, content)
         )
-    return Attribution(text, 30, 3, tuple(sources), (("<b>", ""),), 9, 4, 3, 0, Promise(Fraction(95, 100), 24))
+    return Attribution(text, 30, 3, tuple(sources), (("<b>", ""),), 1, 9, 4, 3, 0, 1, Promise(Fraction(95, 100), 24))
 
 
 EXAMPLE = found(TEXT, first=FIRST, second=SECOND)
@@ -45,7 +45,7 @@ READ = Read("<u>.txt", "file", TEXT)
 
 
 class Parts(HTMLParser):
-    """The tags of a page, and the text of the element that holds the text."""
+    """The tags, links and ids of a page, and the text of its text element."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -74,26 +74,27 @@ class Parts(HTMLParser):
 
 def test_nothing_of_a_text_is_markup() -> None:
     """
-    Not in texts, names and ids; what HTML cannot hold is replaced; nothing is loaded, and there is no script.
+    Texts, names and ids are escaped; characters that HTML cannot hold are replaced; the page loads nothing and has no
+    script.
     """
     page = report(READ, EXAMPLE)
     parts = Parts(page)
     assert not {"script", "img", "i", "u", "link", "iframe"} & set(parts.tags)
-    # Nor do they turn round what stands beside them.
+    # Directional characters do not affect their surroundings.
     assert "<h1>Sources of <bdi>&lt;u&gt;.txt</bdi></h1>" in page
     assert "<bdi>first</bdi></a> <small><bdi>&lt;i&gt;first</bdi></small>" in page
     assert "http:" not in page.replace("http-equiv", "")
     assert "https:" not in page
     page.encode("utf-8")
     assert "\x00" not in page
-    # With the number of its source behind each passage.
+    # Each passage is followed by the number of its source.
     plain = re.sub(r"(?<=[^\d])[12](?=\D)", "", parts.text)
     assert plain.replace("\n", "") == module._NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", TEXT).replace("\n", "")
 
 
 def test_links_lead_somewhere() -> None:
     """
-    Each passage has a place of its own, and each link an end.
+    Each passage has a unique id, and each link a target.
     """
     parts = Parts(report(READ, EXAMPLE))
     assert len(set(parts.ids)) == len(parts.ids)
@@ -103,7 +104,7 @@ def test_links_lead_somewhere() -> None:
 
 def test_what_many_have_is_that_of_the_first() -> None:
     """
-    The second source is shown where the first has nothing: all of the text once, in order.
+    The second source is shown only where the first has nothing; the ranges contain the whole text once, in order.
     """
     ranges = list(module._painted(EXAMPLE))
     assert [start for start, *_ in ranges[1:]] == [end for _, end, _ in ranges[:-1]]
@@ -117,7 +118,7 @@ def test_what_many_have_is_that_of_the_first() -> None:
 
 def test_long_ones_are_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Passages beyond a number have no place of their own, and what is long is shown by its ends.
+    Passages beyond the limit have no id of their own, and long ones are shortened to both ends.
     """
     monkeypatch.setattr(module, "MOST_SHOWN", 1)
     monkeypatch.setattr(module, "_LONGEST", 20)
@@ -132,7 +133,7 @@ def test_long_ones_are_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_sources() -> None:
     """
-    The text alone, and that nothing was found.
+    Without sources the page has the text and a coverage of 0, but no table.
     """
     page = report(READ, replace(EXAMPLE, sources=(), also=()))
     assert "<strong>0.0%</strong> of the 30 words stand in 0 sources" in page
@@ -154,8 +155,8 @@ def seen(page: Page, selector: str) -> list[str]:
 @pytest.mark.parametrize("width", [1280, 390])
 def test_in_a_browser(browser: Browser, file: str, scheme: str, width: int) -> None:
     """
-    Without a network: a passage shows what its source has, and the text does not move; texts are dark enough, every
-    control has a name, nothing is wider than the window; and nothing of the text ran.
+    Without a network: a click on a passage shows its source, and the text does not move. Contrast is sufficient, every
+    control has a name, nothing is wider than the window, and no script of the text ran.
     """
     with browser.new_context(
         offline=True, color_scheme="dark" if scheme == "dark" else "light", viewport={"width": width, "height": 900}
@@ -177,7 +178,7 @@ def test_in_a_browser(browser: Browser, file: str, scheme: str, width: int) -> N
         page.locator("article:target .links a").first.click()
         assert page.evaluate("location.hash").startswith("#t2-")
         assert page.evaluate("window.ran") is None
-        # The marks of whorl's own page, its headings of views and of the present one, are not asked of a report.
+        # A report needs no marks of the current view, unlike whorl's own page.
         problems = [each for each in page.evaluate(PROBLEMS) if not each.startswith("where this is")]
         assert problems == []
         assert page.evaluate(CONTRAST) == []
@@ -187,7 +188,7 @@ def test_in_a_browser(browser: Browser, file: str, scheme: str, width: int) -> N
 
 def test_on_paper(browser: Browser, file: str) -> None:
     """
-    All passages are printed behind the text, without what only a screen can do.
+    The print has all passages after the text, without screen-only elements.
     """
     with browser.new_context(offline=True, color_scheme="dark") as window:
         page = window.new_page()

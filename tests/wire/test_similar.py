@@ -1,4 +1,4 @@
-"""Similar documents as JSON: the question, the promise and the hits, by hand."""
+"""Similar documents as JSON: query, promise and hits, by hand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ABOUT = Estimate(
 
 def test_what_two_documents_share() -> None:
     """
-    Shares rounded down, intervals outward and only where there are some, and what was counted.
+    Shares are rounded down, intervals outward, and only estimates have intervals; the counts are included.
     """
     assert estimate_values(exact_estimate(20, 30, 10)) == {
         "jaccard": 0.25, "a_in_b": 0.5, "b_in_a": 0.333333, "exact": True,
@@ -35,7 +35,7 @@ def test_what_two_documents_share() -> None:
 
 def test_a_page() -> None:
     """
-    Fractions for what was asked for, and each hit with its score in percent.
+    The options are fractions, and the score of each hit is a percentage.
     """
     plan = make_plan(source_of(20), Metric.A_IN_B, Fraction(1, 2), Fraction(95, 100), largest_size=1024)
     hit = scored(Hit("b", "B", 0.0), ABOUT, Metric.A_IN_B)

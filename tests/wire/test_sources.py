@@ -1,4 +1,4 @@
-"""The sources of a text as JSON and CSV, and what is told beside them."""
+"""The sources of a text as JSON and CSV, and the notes below them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ READ = Read("a.txt", "file", TEXT)
 
 
 def found() -> Attribution:
-    """Ten words, of which a document has five, and another the same."""
+    """Return a result of ten words: one document has five of them, and another the same five."""
     comparison = compare(TEXT, SOURCE)
     source = TextSource("b", "B", 5, 5, 0, comparison.shares, 1, comparison.passages, SOURCE)
-    return Attribution(TEXT, 10, 5, (source,), (("c", ""),), 5, 3, 2, 0, Promise(Fraction(95, 100), 24))
+    return Attribution(TEXT, 10, 5, (source,), (("c", ""),), 1, 5, 3, 2, 0, 1, Promise(Fraction(95, 100), 24))
 
 
 def test_everything_that_is_known() -> None:
     """
-    Totals, and each source with shares rounded down and places in both texts.
+    The values have totals, and each source with shares rounded down and positions in both texts.
     """
     assert sources_values(READ, found()) == {
         "text": {"name": "a.txt", "kind": "file", "words": 10},
@@ -72,19 +72,20 @@ def test_everything_that_is_known() -> None:
             }
         ],
         "also": [{"id": "c", "name": ""}],
+        "also_count": 1,
     }  # fmt: skip
 
 
 def test_places_alone() -> None:
     """
-    Without texts, passages have places.
+    Without texts, passages have positions only.
     """
     assert "The quick" not in str(sources_values(READ, found(), texts="none"))
 
 
 def test_csv() -> None:
     """
-    A source a row, the columns in one order, ids with commas whole.
+    CSV has a row for each source and a fixed order of columns; ids with commas and line feeds are quoted.
     """
     out = io.StringIO()
     written = found()
@@ -96,9 +97,9 @@ def test_csv() -> None:
 
 def test_what_is_told_beside() -> None:
     """
-    Warnings of the search first; documents without a text; nothing where there is nothing to tell.
+    The notes are the warnings of the search and the number of candidates without a text, if any.
     """
-    whole = replace(found(), candidates=2)
+    whole = replace(found(), candidates=2, unread=0)
     assert notes(whole) == []
     assert notes(replace(whole, candidates=3, without_text=1, warnings=("w",))) == [
         "w",
@@ -108,7 +109,7 @@ def test_what_is_told_beside() -> None:
 
 def test_the_recall_in_words() -> None:
     """
-    What is promised of which passages, or that nothing is.
+    The line states the recall and the passage length that it holds for, or that nothing is promised.
     """
     assert recall_line(found()) == (
         "at least 95 of 100 documents with a passage of 24 words are found, more of those with a longer one"
@@ -127,15 +128,15 @@ def test_the_recall_in_words() -> None:
 )
 def test_certainty_in_words(crowded: int, candidates: int, said: str) -> None:
     """
-    Where passages are kept, every document is found, and what makes an exception is named.
+    With indexed passages every document is found, and the exceptions are listed.
     """
-    certain = replace(found(), candidates=candidates, promise=Promise(Fraction(1, 2), 24, 20, crowded))
+    certain = replace(found(), unread=candidates - 2, promise=Promise(Fraction(1, 2), 24, 20, crowded))
     assert recall_line(certain) == f"every document with a passage of 20 words is found{said}"
 
 
 def test_what_is_common_in_words_and_values() -> None:
     """
-    Of ten words four are common, and three of the others stand in a source; of a source the shares without them.
+    Four of ten words are common, and three of the others are in a source; a source has its shares without common text.
     """
     common = Common(50, 4, 3, is_ignored=False)
     assert common_line(common, 10) == "4 of 10 words are common; of the 6 others 3 (50.0%) stand in sources."

@@ -1,4 +1,4 @@
-"""A comparison of two texts as JSON."""
+"""JSON values of a comparison of two texts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
+from whorl.context import timely
 from whorl.fingerprint.passages import Comparison, Passage, Rest, Size
 from whorl.wire.numbers import Fractions, SharesValues, fraction, fractions, shares_values
 from whorl.wire.text import counted
 
-#: Characters of a longest passage that are told.
+#: Maximum number of characters quoted from a longest passage.
 _SAID = 240
 
 
@@ -25,7 +26,7 @@ class CharRange(TypedDict):
 
 
 class Place(CharRange):
-    """A range of a text with the lines that it is in, from 1; its text where that was asked for."""
+    """A range of a text with its lines, counted from 1, and, if requested, its text."""
 
     first_line: int
     last_line: int
@@ -33,7 +34,7 @@ class Place(CharRange):
 
 
 class PassageValues(TypedDict):
-    """A passage that both texts have, and its place in each."""
+    """A passage in both texts, and its position in each."""
 
     words: int
     a: Place
@@ -41,13 +42,13 @@ class PassageValues(TypedDict):
 
 
 class RestShares(Fractions):
-    """What two texts share without what is common."""
+    """The shares of two texts without common text."""
 
     shared_shingles: int
 
 
 class RestSide(TypedDict):
-    """How much of a text is common, and where it stands; `shingles` are the different ones that are not."""
+    """The common text in one side; `shingles` is the number of distinct shingles outside it."""
 
     common_words: int
     shingles: int
@@ -55,14 +56,14 @@ class RestSide(TypedDict):
 
 
 class RestValues(RestShares):
-    """What two texts share without what is common, and what that is in each."""
+    """The shares of two texts without common text, and the common text in each."""
 
     a: RestSide
     b: RestSide
 
 
 class Side(TypedDict):
-    """One of two texts; `coverage` is the share of its words that the other has, too."""
+    """One of two texts; `coverage` is the share of its words that are inside shingles of the other text."""
 
     name: str
     kind: str
@@ -74,7 +75,7 @@ class Side(TypedDict):
 
 
 class ComparisonValues(SharesValues):
-    """What two texts share, counted on all of their shingles."""
+    """The comparison of two texts, counted on all of their shingles."""
 
     a: Side
     b: Side
@@ -86,14 +87,14 @@ class ComparisonValues(SharesValues):
 
 
 class Longest(TypedDict):
-    """The longest passage of two texts, and how it begins."""
+    """Size and beginning of the longest passage of two texts."""
 
     words: int
     text: str
 
 
 class LongestPassage(SharesValues):
-    """What two texts share, how many passages that is, and the longest of them."""
+    """The shares of two texts, the number of their passages, and the longest passage."""
 
     without_common: RestShares | None
     shared_shingles: int
@@ -105,12 +106,12 @@ class LongestPassage(SharesValues):
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A text to compare.
+    """A text for a comparison.
 
     Args:
-        name: As it was typed, or what people know it by; "" for a text that was given without one.
-        kind: Where it comes from.
-        text: The whole of it.
+        name: Name as typed, or title; "" for a text without a name.
+        kind: Origin of the text.
+        text: The whole text.
     """
 
     name: str
@@ -119,12 +120,12 @@ class Read:
 
     @classmethod
     def of(cls, document_id: str | None, text: str, name: str = "") -> Read:
-        """Return the text of a document, or one that was given (None); the document's id is a name, if it has none."""
+        """Return a document's text, or a given text (id None); a document without a name is named by its id."""
         return cls(name or document_id or "", "text" if document_id is None else "document", text)
 
 
 def warnings(found: Comparison) -> list[str]:
-    """Return what one should know about a comparison beside its numbers."""
+    """Return warnings about a comparison."""
     size = found.scheme.shingle_size
     return [
         f"{side} has {counted(each.words, 'word')}, fewer than the {size} of a shingle: there is nothing to count, and "
@@ -137,14 +138,13 @@ def warnings(found: Comparison) -> list[str]:
 def comparison_values(
     a: Read, b: Read, found: Comparison, *, texts: Literal["none", "passages", "whole"] = "passages"
 ) -> ComparisonValues:
-    """Return a comparison as JSON values: both sides, counts, shares, warnings, and all passages with their places.
+    """Return a comparison as JSON values: both sides, counts, shares, warnings, and passages with their positions.
 
     Args:
         a: The first text.
         b: The second text.
         found: Their comparison.
-        texts: Which texts to give beside the places: none, those of the passages on both sides, or the whole of A and
-            B, which the places are parts of.
+        texts: Texts to include with the positions: none, those of the passages on both sides, or the whole of A and B.
     """
     lines_a, lines_b, with_text = Lines(a.text), Lines(b.text), texts == "passages"
 
@@ -159,12 +159,12 @@ def comparison_values(
         **shares_values(found.shares, found.shares, found.shares, is_exact=True),
         "without_common": None if found.rest is None else _rest(found.rest),
         "warnings": warnings(found),
-        "passages": [passage(each) for each in found.passages],
+        "passages": [passage(each) for each in timely(found.passages)],
     }
 
 
 def _rest(rest: Rest) -> RestValues:
-    """Return what is left without what is common; places in characters as Python counts them."""
+    """Return the shares without common text, and its ranges in characters as Python counts them."""
 
     def side(words: int, shingles: int, places: tuple[tuple[int, int], ...]) -> RestSide:
         ranges: list[CharRange] = [{"start": start, "end": end} for start, end in places]
@@ -178,7 +178,7 @@ def _rest(rest: Rest) -> RestValues:
 
 
 def longest_passage_values(text: str, found: Comparison) -> LongestPassage:
-    """Return what two texts share as JSON values, with the beginning of their longest passage and no other.
+    """Return a comparison as JSON values with the beginning of its longest passage only.
 
     Args:
         text: The first text.
@@ -199,12 +199,12 @@ def longest_passage_values(text: str, found: Comparison) -> LongestPassage:
 def _beginning(text: str, place: tuple[int, int]) -> str:
     start, end = place
     said = " ".join(text[start : min(end, start + _SAID)].split())
-    # Not in the middle of a word, where words have blanks between them.
+    # Cut between words, if the text has blanks.
     return f"{said.rpartition(' ')[0] or said} …" if end - start > _SAID else said
 
 
 def rest_shares(rest: Rest) -> RestShares:
-    """Return what two texts share without what is common, as JSON values."""
+    """Return the shares without common text as JSON values."""
     return {**fractions(rest.shares), "shared_shingles": rest.shared_shingles}
 
 
@@ -223,7 +223,7 @@ def _side(read: Read, size: Size, with_text: bool) -> Side:
 
 
 class Lines:
-    """The lines of a text, which end with a line feed."""
+    """Index of the lines of a text; lines end with a line feed."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""JSON lines of pairs and clusters that come in columns: what `duplicates` writes of one at a time, many at once."""
+"""Fast JSON lines of pairs and clusters in columns, equal to the output of `wire.duplicates`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ import numpy.typing as npt
 
 from whorl.duplicates.columns import ClusterColumns, PairColumns
 from whorl.wire.numbers import fraction
+from whorl.wire.text import without_controls
 
-#: What `json` makes of text.
-_quoted = json.encoder.encode_basestring
+
+def _quoted(text: str) -> str:
+    return without_controls(json.encoder.encode_basestring(text))
 
 
 def write_pair_lines(several: Iterable[PairColumns], out: IO[str]) -> int:
-    """Write a line for each pair, as `write_pairs` does, and return how many they were."""
+    """Write a line for each pair, as `write_pairs` does, and return the number of pairs."""
     count = 0
     for some in several:
         ids, shares = list(map(_quoted, some.ids)), map(_fraction_texts, some.shares())
@@ -36,7 +38,7 @@ def write_pair_lines(several: Iterable[PairColumns], out: IO[str]) -> int:
 
 
 def write_cluster_lines(several: Iterable[ClusterColumns], out: IO[str]) -> tuple[int, int]:
-    """Write a line for each cluster, as `write_clusters` does; return how many they were, and how many documents."""
+    """Write a line for each cluster, as `write_clusters` does; return the numbers of clusters and documents."""
     count = documents = 0
     for some in several:
         ids, members = list(map(_quoted, some.pairs.ids)), _members(some.pairs)
@@ -51,7 +53,7 @@ def write_cluster_lines(several: Iterable[ClusterColumns], out: IO[str]) -> tupl
 
 
 def _members(pairs: PairColumns) -> list[str]:
-    """Return the JSON of each second document of pairs, as a member of a cluster whose principal is the first."""
+    """Return the JSON of each pair's second document, as a member of a cluster whose principal is the first."""
     ids, names, sizes = list(map(_quoted, pairs.ids)), list(map(_quoted, pairs.names)), pairs.sizes.tolist()
     return [
         f'{{"id": {ids[b]}, "name": {names[b]}, "shingles": {sizes[b]}, "is_principal": {"true" if a == b else "false"}'
@@ -63,7 +65,7 @@ def _members(pairs: PairColumns) -> list[str]:
 
 
 def _fraction_texts(shares: npt.NDArray[np.float64]) -> list[str]:
-    """Return shares as JSON has them; most are the same as others."""
+    """Return shares as JSON numbers; equal shares are converted once, because most are equal."""
     several = shares.tolist()
     texts = {share: repr(fraction(share)) for share in set(several)}
     return [texts[share] for share in several]

@@ -1,4 +1,4 @@
-"""Duplicates as JSON lines, CSV, Parquet or a table for people: pairs and clusters, written one at a time."""
+"""Near-duplicates as JSON lines, CSV, Parquet or a table: writers for pairs and clusters, one at a time."""
 
 from __future__ import annotations
 
@@ -19,43 +19,41 @@ from whorl.duplicates.versions import Own
 from whorl.fingerprint.statistics.metric import Shares
 from whorl.wire.comparison import CharRange
 from whorl.wire.numbers import Fractions, SharesValues, fraction, fractions, percent, shares_values
-from whorl.wire.text import cell, counted, printable, titled
+from whorl.wire.text import cell, counted, printable, titled, without_controls
 
 FORMATS = ("json", "csv", "table")
 _as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
-#: What that makes of text.
-_quoted = json.encoder.encode_basestring
-#: Rows that Parquet keeps in one group.
+#: Rows of a Parquet row group.
 _GROUP = 1 << 16
 _SHARES = (*Shares.NAMES, "exact")
 _PAIR_COLUMNS = ("a", "b", *_SHARES, "a_name", "b_name")
 _CLUSTER_COLUMNS = ("cluster", "documents", "id", "name", "shingles", "is_principal", *_SHARES)
-#: Behind the others, where it is told what is common.
+#: Columns added after the others if common text is treated separately.
 _REST_COLUMNS = tuple(f"{name}_without_common" for name in Shares.NAMES)
 
 
-#: Passages of a version that are told, the longest, and how much of each.
+#: Maximum number of a version's passages in JSON, the longest first, and of characters of each.
 _PASSAGES, _CHARACTERS = 10, 300
-#: Of these for people, and how wide.
+#: Maximum number of a version's passages in a table, and of characters of each.
 _SHOWN, _WIDTH = 3, 100
 _VERSION_COLUMNS = ("version", "date", "adds", "loses", "adds_words", "loses_words")
 
 
 class PairShares(SharesValues):
-    """What two documents share; `without_common` is there where common text is told apart."""
+    """The shares of two documents; `without_common` is present if common text is treated separately."""
 
     without_common: NotRequired[Fractions]
 
 
 class PairValues(PairShares):
-    """Two documents by their ids."""
+    """Two documents by their ids, with their shares."""
 
     a: str
     b: str
 
 
 class MemberValues(PairShares):
-    """A document of a cluster, as B with the principal as A; `shingles` are its different ones."""
+    """A document of a cluster, as B with the principal as A; `shingles` is its number of distinct shingles."""
 
     id: str
     name: str
@@ -64,13 +62,13 @@ class MemberValues(PairShares):
 
 
 class OwnPassage(CharRange):
-    """A passage that one version has alone, and how it begins."""
+    """A passage that only one of two versions has, with its beginning."""
 
     text: str
 
 
 class OwnValues(TypedDict):
-    """What one of two versions has alone; words and passages are null where its text is not stored."""
+    """The part that only one of two versions has; words and passages are null if its text is not stored."""
 
     share: float
     words: int | None
@@ -78,7 +76,7 @@ class OwnValues(TypedDict):
 
 
 class ChangeValues(PairShares):
-    """What a version, as B, adds to the one before, as A, and loses of it."""
+    """The changes of a version, as B, from the previous one, as A."""
 
     before: str
     adds: OwnValues
@@ -86,7 +84,7 @@ class ChangeValues(PairShares):
 
 
 class VersionValues(TypedDict):
-    """A version of a document; `change` is null for the first."""
+    """A version of a document; `change` is null for the first version."""
 
     id: str
     name: str
@@ -96,7 +94,7 @@ class VersionValues(TypedDict):
 
 
 class ClusterValues(TypedDict):
-    """Documents that belong together; `cluster` is the id of the first, `versions` are there where asked for."""
+    """A cluster; `cluster` is the id of its first document, `versions` is present if requested."""
 
     cluster: str
     documents: int
@@ -110,9 +108,9 @@ def pair_values(pair: Pair) -> PairValues:
 
 
 def cluster_values(cluster: Cluster) -> ClusterValues:
-    """Return a cluster as JSON values: its first document's id, how many it has, each as B with the principal as A.
+    """Return a cluster as JSON values: its first document's id, its size, and each member as B with the principal as A.
 
-    Its versions are there where it has them: each with what it adds and loses against the one before.
+    With versions, each has its additions and losses compared with the previous one.
     """
     values: ClusterValues = {
         "cluster": _name(cluster),
@@ -152,7 +150,7 @@ def _version_values(version: Version, cluster: Cluster) -> VersionValues:
 
 
 def _own_values(share: float, own: Own | None) -> OwnValues:
-    """Return what one version has alone as JSON values; without texts nobody knows its words."""
+    """Return the part that only one version has as JSON values; its words are unknown without texts."""
     if own is None:
         return {"share": fraction(share), "words": None, "passages": None}
     return {
@@ -165,12 +163,12 @@ def _own_values(share: float, own: Own | None) -> OwnValues:
 
 
 def _longest(own: Own, most: int) -> list[tuple[tuple[int, int], str]]:
-    """Return the longest passages with their places, in the order of the text."""
+    """Return the longest passages with their positions, in the order of the text."""
     return sorted(sorted(zip(own.places, own.passages, strict=True), key=lambda each: -len(each[1]))[:most])
 
 
 def _date(member: Member) -> str | None:
-    """Return the moment of a document, in UTC to the second."""
+    """Return the date of a document, in UTC to the second."""
     if member.date is None:
         return None
     try:
@@ -180,7 +178,7 @@ def _date(member: Member) -> str | None:
 
 
 def common_line(rest: Rest) -> str:
-    """Say in one line what was taken for common, and how much of the documents that is."""
+    """Return a line with the definition of common text and its share of the documents."""
     where = [] if rest.above is None else [f"in more than {counted(rest.above, 'different document')}"]
     where += ["in what was named as boilerplate"] if rest.question.boilerplate else []
     line = f"{counted(rest.shingles, 'shingle')} {' or '.join(where)}, {percent(rest.share)} of all text, are common"
@@ -190,14 +188,14 @@ def common_line(rest: Rest) -> str:
 
 
 def marked_line(done: Marked) -> str:
-    """Say what was written into a store."""
+    """Return a line with the numbers of cluster labels written into a store."""
     told = f"{counted(done.documents, 'document')} of {counted(done.clusters, 'cluster')} say so in the store"
     left = f"; {done.left:,} changed meanwhile: run the same command again" if done.left else ""
     return f"{told}: {done.written:,} changed, {done.cleared:,} that are in none any more cleared{left}"
 
 
 def left_out(found: Duplicates) -> list[str]:
-    """Say which documents were not compared."""
+    """Return lines with the numbers of documents that were not compared, and the reasons."""
     lacks = (
         (found.too_short, f"of fewer than {found.scheme.shingle_size} {found.scheme.unit}"),
         (found.without_sketch, "without a sketch"),
@@ -207,18 +205,18 @@ def left_out(found: Duplicates) -> list[str]:
 
 
 def not_compared_line(number: int, kind: str, lack: str) -> str:
-    """Say what was not compared, and for lack of what."""
+    """Return a line with the number of documents that were not compared, and the reason."""
     return f"{counted(number, kind)} {lack} {'was' if number == 1 else 'were'} not compared"
 
 
 def write_pairs(pairs: Iterable[Pair], form: str, out: IO[str], *, with_rest: bool = False) -> int:
-    """Write pairs, and return how many they were.
+    """Write pairs, and return their number.
 
     Args:
-        pairs: Taken one by one.
+        pairs: Pairs, read one by one.
         form: One of FORMATS.
-        out: Where to.
-        with_rest: Whether they tell what they share without what is common.
+        out: The file.
+        with_rest: Whether to write the shares without common text, too.
     """
     count, width = 0, 20 if with_rest else 10
     rows = csv.writer(out, lineterminator="\n")
@@ -247,14 +245,14 @@ def write_clusters(
     with_versions: bool = False,
     with_rest: bool = False,
 ) -> tuple[int, int]:
-    """Write clusters, and return how many they were, and how many documents are in them.
+    """Write clusters, and return the numbers of clusters and of documents in them.
 
     Args:
-        clusters: Taken one by one.
+        clusters: Clusters, read one by one.
         form: One of FORMATS.
-        out: Where to.
-        marks_principal: Whether a table says which one is kept; the other formats always do.
-        with_versions: Whether clusters have their versions, in whose order the documents then come.
+        out: The file.
+        marks_principal: Whether a table marks the document to keep; the other formats always do.
+        with_versions: Whether clusters have versions; documents are then in the order of their versions.
         with_rest: As in `write_pairs`.
     """
     count = documents = 0
@@ -282,14 +280,14 @@ def write_clusters(
 
 
 def write_pairs_parquet(pairs: Iterable[Pair], out: IO[bytes], *, with_rest: bool = False) -> int:
-    """Write pairs as Parquet, and return how many they were."""
+    """Write pairs as Parquet, and return their number."""
     return _write_parquet(_columns(_PAIR_COLUMNS, with_rest=with_rest), map(_pair_row, pairs), out)
 
 
 def write_clusters_parquet(
     clusters: Iterable[Cluster], out: IO[bytes], *, with_versions: bool = False, with_rest: bool = False
 ) -> tuple[int, int]:
-    """Write clusters as Parquet, a row for each document, and return how many they were, and how many documents."""
+    """Write clusters as Parquet, one row per document, and return the numbers of clusters and documents."""
     count = 0
 
     def rows() -> Iterator[list[object]]:
@@ -325,12 +323,12 @@ def _write_parquet(columns: tuple[str, ...], rows: Iterable[list[object]], out: 
 
 
 def _pair_row(pair: Pair) -> list[object]:
-    """Return a pair in _PAIR_COLUMNS."""
+    """Return a pair as a row of _PAIR_COLUMNS."""
     return [pair.a.id, pair.b.id, *_cells(pair), pair.a.name, pair.b.name, *_without_common_cells(pair)]
 
 
 def _cluster_rows(cluster: Cluster) -> Iterator[list[object]]:
-    """Yield the documents of a cluster in _CLUSTER_COLUMNS; of versions in their order, with their columns."""
+    """Yield the documents of a cluster as rows of _CLUSTER_COLUMNS, in the order of their versions if it has some."""
     name, size = _name(cluster), len(cluster.matches)
     matches = {match.b.id: match for match in cluster.matches}
     versions = {each.member.id: _version_cells(at, each) for at, each in enumerate(cluster.versions, start=1)}
@@ -341,7 +339,7 @@ def _cluster_rows(cluster: Cluster) -> Iterator[list[object]]:
 
 
 def _version_cells(number: int, version: Version) -> list[object]:
-    """Return a version in _VERSION_COLUMNS."""
+    """Return a version as cells of _VERSION_COLUMNS."""
     match = version.match
     shares = [None, None] if match is None else [1 - match.shares.b_in_a, 1 - match.shares.a_in_b]
     words = [None if own is None else own.words for own in (version.added, version.lost)]
@@ -349,7 +347,7 @@ def _version_cells(number: int, version: Version) -> list[object]:
 
 
 def _version_lines(cluster: Cluster) -> Iterator[str]:
-    """Yield the versions of a cluster for people: what each adds (+) and loses (-) against the one before."""
+    """Yield the lines of a cluster's versions for a table, with the additions (+) and losses (-) of each."""
     for number, version in enumerate(cluster.versions, start=1):
         member, match = version.member, version.match
         date, kept = _date(member), "  (principal)" if member == cluster.principal else ""
@@ -371,7 +369,7 @@ def _version_lines(cluster: Cluster) -> Iterator[str]:
 
 
 def _name(cluster: Cluster) -> str:
-    """Return what a cluster is called: the id of its first document, which is the same in every format and engine."""
+    """Return a cluster's name: the id of its first document, which is the same in every format and engine."""
     return cluster.matches[0].b.id
 
 
@@ -380,7 +378,7 @@ def _csv(row: list[object]) -> list[object]:
 
 
 def _shares(pair: Pair) -> PairShares:
-    """Return what two documents share, and without what is common, where that is told."""
+    """Return the shares of two documents, with those without common text if known."""
     told = shares_values(pair.shares, pair.low, pair.high, is_exact=pair.is_exact)
     if pair.rest is None:
         return {**told}  # type: ignore[typeddict-item]  # without_common is no part of it
@@ -388,7 +386,7 @@ def _shares(pair: Pair) -> PairShares:
 
 
 def _cells(pair: Pair) -> list[object]:
-    """Return the shares as the cells of a row; the ends of intervals have no room there."""
+    """Return the shares as the cells of a row, without intervals."""
     return [*fractions(pair.shares).values(), pair.is_exact]
 
 
@@ -401,13 +399,13 @@ def _without_common_cells(pair: Pair) -> list[object]:
 
 
 def _percent(pair: Pair, name: str) -> str:
-    """Return a share in percent, and in brackets that without what is common; `~` marks an estimate."""
+    """Return a share in percent, followed by the share without common text in brackets; `~` marks an estimate."""
     rest = f" ({percent(getattr(pair.rest, name))})" if pair.rest else ""
     return f"{percent(getattr(pair.shares, name), is_exact=pair.is_exact)}{rest}"
 
 
 def _pair_line(pair: Pair) -> str:
-    """Return the line of a pair; of one that is exact, as most are, without a detour by way of its values."""
+    """Return the line of a pair; most pairs are exact and are formatted directly, for speed."""
     if pair.rest is not None or not pair.is_exact:
         return _line(pair_values(pair))
     shares = pair.shares
@@ -417,5 +415,9 @@ def _pair_line(pair: Pair) -> str:
     )
 
 
+def _quoted(text: str) -> str:
+    return without_controls(json.encoder.encode_basestring(text))
+
+
 def _line(values: PairValues | ClusterValues) -> str:
-    return _as_json(values) + "\n"
+    return without_controls(_as_json(values)) + "\n"

@@ -1,8 +1,8 @@
-"""Shares as JSON, CSV and people have them.
+"""Rounding and formatting of shares and intervals for JSON, CSV and people.
 
-A share is rounded down, wherever it leaves the program: to six decimals in JSON and CSV, to a tenth of a percent for
-people. So only all of something is 1 or 100.0%, and 22 of 187 is 0.117647 and 11.7% everywhere. An interval is rounded
-outward, its lower end down and its upper end up, so that it still holds what it held.
+All output rounds shares down: to six decimals in JSON and CSV, to a tenth of a percent for people. So only complete
+overlap is shown as 1 or 100.0%, and 22 of 187 is 0.117647 and 11.7% everywhere. An interval is rounded outward, its
+lower bound down and its upper bound up, so that it never shrinks.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing_extensions import TypedDict
 
 from whorl.fingerprint.statistics.metric import Shares
 
-#: Six decimals.
+#: Factor for six decimals.
 _PARTS = 1_000_000
-#: More than the error of a float that stands for a share of a few decimals.
+#: More than the rounding error of a float that represents a share with few decimals.
 _SLACK = 1e-9
 
 
 class Fractions(TypedDict):
-    """The shares of A and B, in [0, 1]: A is the source or the first text, B the hit or the second."""
+    """The shares of A and B, in [0, 1]: A is the source or the first text, B the hit or the second text."""
 
     jaccard: float
     a_in_b: float
@@ -29,7 +29,7 @@ class Fractions(TypedDict):
 
 
 class Intervals(TypedDict):
-    """The lower and the upper end of the interval that holds each share with 95 % certainty."""
+    """The lower and upper bound of each share's 95 % interval."""
 
     jaccard: list[float]
     a_in_b: list[float]
@@ -37,14 +37,14 @@ class Intervals(TypedDict):
 
 
 class SharesValues(Fractions):
-    """The shares, with intervals where they are estimates."""
+    """The shares, with intervals if they are estimates."""
 
     exact: bool
     intervals: NotRequired[Intervals]
 
 
 def fraction(share: float) -> float:
-    """Return a share in [0, 1] as JSON and CSV have it.
+    """Return a share in [0, 1] rounded down to six decimals, for JSON and CSV.
 
     >>> fraction(2 / 3), fraction(0.3)
     (0.666666, 0.3)
@@ -53,7 +53,7 @@ def fraction(share: float) -> float:
 
 
 def percent(share: float, *, is_exact: bool = True) -> str:
-    """Return a share in [0, 1] in percent as people read it; `~` marks an estimate.
+    """Return a share in [0, 1] in percent for people; `~` marks an estimate.
 
     >>> percent(22 / 187), percent(9999 / 10000), percent(1 / 5000)
     ('11.7%', '99.9%', '<0.1%')
@@ -73,7 +73,7 @@ def percent_interval(low: float, high: float) -> str:
 
 
 def fractions(shares: Shares) -> Fractions:
-    """Return shares by their names as JSON and CSV have them."""
+    """Return rounded shares by their names, for JSON and CSV."""
     return {
         "jaccard": fraction(shares.jaccard),
         "a_in_b": fraction(shares.a_in_b),
@@ -82,13 +82,13 @@ def fractions(shares: Shares) -> Fractions:
 
 
 def shares_values(shares: Shares, low: Shares, high: Shares, *, is_exact: bool) -> SharesValues:
-    """Return what two documents share as JSON values: the same keys wherever two are compared.
+    """Return the shares of two documents as JSON values, with the same keys for all comparisons.
 
     Args:
-        shares: The shares, or the likeliest ones.
-        low: The lower ends of their intervals.
-        high: The upper ends.
-        is_exact: Whether all shingles were compared; only if not, there are `intervals`.
+        shares: The shares, or their estimates.
+        low: Lower bounds of their intervals.
+        high: Upper bounds of their intervals.
+        is_exact: Whether all shingles were compared; otherwise `intervals` is added.
     """
     values: SharesValues = {**fractions(shares), "exact": is_exact}  # type: ignore[typeddict-item]  # no intervals
     if not is_exact:

@@ -1,4 +1,4 @@
-"""A page of hits, and what a query does, as JSON: for the command line and the service."""
+"""JSON values of a page of hits, of an explained query, and of snippets, for the command line and the service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from whorl.wire.similar import EstimateValues, estimate_values
 
 
 class HitValues(TypedDict):
-    """A hit; `copies` and `cluster` are there where of each cluster the best hit comes alone."""
+    """A hit; `copies` and `cluster` are present if clusters are collapsed to their best hit."""
 
     id: str
     name: str
@@ -28,13 +28,13 @@ class HitValues(TypedDict):
 
 
 class MeasuredHit(HitValues):
-    """A hit, and what it shares with the only source of the query; null where there is none, or several."""
+    """A hit, and its overlap with the query's only source; null without a source, or with several."""
 
     measured: EstimateValues | None
 
 
 class Told(TypedDict):
-    """What is told of all hits; `matches` is there where `total` counts clusters."""
+    """Totals of a search; `matches` is present if `total` counts clusters."""
 
     total: int
     matches: NotRequired[int]
@@ -58,14 +58,14 @@ class MeasuredPage(Told):
 
 
 class FingerprintPlan(TypedDict):
-    """How the documents of a calibrated FINGERPRINT are found."""
+    """Search plan of a calibrated FINGERPRINT."""
 
     source: str
     plan: list[str]
 
 
 class ExplanationValues(TypedDict):
-    """What a query does, in words, and what is sent to the engine."""
+    """The plan of a query in words, and the engine's request."""
 
     query: str
     plan: list[str]
@@ -75,7 +75,7 @@ class ExplanationValues(TypedDict):
 
 
 class SnippetValues(TypedDict):
-    """The part of a text that shows why a query finds it, and where in it the words stand."""
+    """The part of a text with most words of a query, and the positions of these words in it."""
 
     text: str
     places: list[CharRange]
@@ -84,27 +84,27 @@ class SnippetValues(TypedDict):
 
 
 def page_values(query: str, page: Page) -> PageValues:
-    """Return a page as JSON values; hits have `shared_tokens` where these were counted, `copies` where collapsed."""
+    """Return a page as JSON values, with `shared_tokens` and `copies` of hits if these were counted."""
     return {"query": query, **_told(page), "hits": [_hit(hit) for hit in page.hits]}
 
 
 def measured_page_values(
     query: str, page: Page, sources: tuple[str, ...], measured: Mapping[str, Measured]
 ) -> MeasuredPage:
-    """Return a page as JSON values, with the sources of the query and what each hit shares with the only one.
+    """Return a page as JSON values, with the sources of the query and each hit's overlap with a single source.
 
     Args:
-        query: Its text.
-        page: Its hits.
-        sources: What its FINGERPRINTs name.
-        measured: What hits share with the source, by id; others have null for it.
+        query: Text of the query.
+        page: The page of hits.
+        sources: References of the query's FINGERPRINTs.
+        measured: Overlap of hits with the source, by id; null in all other hits.
     """
     hits = [_measured(hit, measured.get(hit.id)) for hit in page.hits]
     return {"query": query, "sources": list(sources), **_told(page), "hits": hits}
 
 
 def explanation_values(query: str, explained: Explanation) -> ExplanationValues:
-    """Return what a query does as JSON values; `fingerprints` has how calibrated ones find their documents."""
+    """Return an explained query as JSON values; `fingerprints` has the plans of calibrated FINGERPRINTs."""
     return {
         "query": query,
         "plan": list(explained.plan),
@@ -115,7 +115,7 @@ def explanation_values(query: str, explained: Explanation) -> ExplanationValues:
 
 
 def snippet_values(shown: Snippet) -> SnippetValues:
-    """Return the part of a text that shows why a query finds it as JSON values."""
+    """Return a snippet as JSON values."""
     return {
         "text": shown.text,
         "places": [{"start": start, "end": end} for start, end in shown.places],
@@ -125,7 +125,7 @@ def snippet_values(shown: Snippet) -> SnippetValues:
 
 
 def _told(page: Page) -> Told:
-    """Return what is told of all hits."""
+    """Return the totals of a search."""
     told: Told = {"total": page.total, "total_is_exact": page.is_total_exact, "warnings": list(page.warnings)}
     if page.matches is not None:
         told["matches"] = page.matches

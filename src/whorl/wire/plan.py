@@ -1,4 +1,4 @@
-"""A calibrated plan in words: what it looks for, and what can be relied on."""
+"""Descriptions of a calibrated search plan: its look-ups, and the recall it guarantees."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _few(number: float) -> str:
 
 
 def promise(plan: SimilarPlan) -> str:
-    """Say in one line what can be relied on."""
+    """Return a line with the guaranteed recall."""
     if isinstance(plan, RestPlan):
         return _promise_of_rest(plan)
     if isinstance(plan, MinHashPlan):

@@ -1,4 +1,4 @@
-"""What new documents repeat, as JSON and for people."""
+"""Results of the novelty check, as JSON and for people: new documents and the stored ones they repeat."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from whorl.wire.text import printable, titled
 
 
 class Repeated(EstimateValues):
-    """A document of the store that a new one repeats, as B."""
+    """A stored document repeated by a new one, as B."""
 
     id: str
     name: str
 
 
 class RepeatsValues(TypedDict):
-    """A new document, and what it repeats."""
+    """A new document, and the documents it repeats."""
 
     id: str
     hits: list[Repeated]
 
 
 def repeats_values(repeats: Repeats) -> RepeatsValues:
-    """Return what a document repeats as JSON values; A is the document."""
+    """Return the documents that a new one repeats as JSON values; A is the new document."""
     return {
         "id": repeats.id,
         "hits": [
@@ -38,7 +38,7 @@ def repeats_values(repeats: Repeats) -> RepeatsValues:
 
 
 def repeats_lines(repeats: Repeats, metric: Metric) -> Iterator[str]:
-    """Yield what a document repeats, line by line, each with its share by a metric; `~` marks an estimate."""
+    """Yield a line for each document that a new one repeats, with its share by a metric; `~` marks an estimate."""
     yield f"{printable(repeats.id)} repeats"
     for each in repeats.found:
         share = percent(each.estimate.shares.by(metric), is_exact=each.estimate.is_exact)

@@ -1,7 +1,7 @@
-"""The sources of a text as a page of its own: one HTML file without scripts, which needs no network and prints well.
+"""HTML report of a text's sources: one file without scripts and external resources, also for printing.
 
-The text stands whole, coloured by the source that each of its passages was first found in. A passage is a link to what
-the source has, shown beside it: `:target` in `report.css` does that.
+The report shows the whole text, with each passage in the colour of the first source that contains it. A passage is a
+link to its counterpart in the source, shown next to the text by `:target` in `report.css`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from whorl.wire.numbers import percent
 from whorl.wire.sources import common_line, excluded_line, notes, recall_line
 from whorl.wire.text import counted
 
-#: Passages of a source that are shown beside the text, the longest; characters of each, and of what stands around it.
+#: Maximum number of passages shown per source, the longest first; maximum characters of each, and of its context.
 MOST_SHOWN, _LONGEST, _AROUND = 200, 3_000, 160
-#: Colours, after which they come again; the number beside each passage tells sources apart.
+#: Number of colours, which are then reused; the number next to each passage identifies the source.
 _COLOURS = 8
-#: What HTML cannot hold, and halves of surrogate pairs, which UTF-8 cannot.
+#: Characters not permitted in HTML, and lone surrogates, not permitted in UTF-8.
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -104,7 +104,7 @@ def _legend(found: Attribution) -> Iterator[str]:
 
 
 def _marked(found: Attribution) -> Iterator[str]:
-    """Yield the text, what stands in passages as links to these."""
+    """Yield the text, with passages as links to their counterparts."""
     content, seen = found.content, set[tuple[int, int]]()
     for start, end, place in _painted(found):
         part = _text(content[start:end])
@@ -122,9 +122,9 @@ def _marked(found: Attribution) -> Iterator[str]:
 
 
 def _painted(found: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
-    """Yield the ranges of the text in order, each with the numbers of the source and the passage that it is shown as.
+    """Yield the ranges of the text in order, each with the numbers of the source and the passage shown for it.
 
-    What stands in several passages is that of the first source; of its own, the longest.
+    If passages overlap, the first source and its longest passage count.
     """
     places = [
         (number, at, passage.a)
@@ -138,7 +138,7 @@ def _painted(found: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | N
         part = owners[first:last]
         part[part < 0] = at
     starts = np.flatnonzero(np.diff(owners, prepend=-2))
-    # Of a text without a character nothing begins.
+    # An empty text has no ranges.
     ends = np.append(starts[1:], [len(owners)] * bool(starts.size)).astype(int)
     for first, last in zip(starts.tolist(), ends.tolist(), strict=True):
         owner = int(owners[first])
@@ -146,7 +146,7 @@ def _painted(found: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | N
 
 
 def _passages(read: Read, found: Attribution) -> Iterator[str]:
-    """Yield the passages of each source, those of the text beside those of the source."""
+    """Yield the passages of each source, with the text's version next to the source's version."""
     lines = Lines(read.text)
     painted = {place for *_, place in _painted(found)}
     for number, source in enumerate(found.sources, start=1):
@@ -165,7 +165,7 @@ def _passages(read: Read, found: Attribution) -> Iterator[str]:
 
 
 def _quoted(source: TextSource, passage: Passage) -> str:
-    """Return a passage as the source has it, with what stands around it."""
+    """Return a passage as quoted from the source, with its context."""
     content, (start, end) = source.content, passage.b
     before, after = content[max(0, start - _AROUND) : start], content[end : end + _AROUND]
     return (
@@ -191,10 +191,10 @@ def _colour(number: int) -> str:
 
 
 def _name(text: str) -> str:
-    """Return a name, which may run from right to left and leaves the order of what stands beside it alone."""
+    """Return an isolated name: right-to-left text in it does not affect the surrounding order."""
     return f"<bdi>{_text(text)}</bdi>"
 
 
 def _text(text: str) -> str:
-    """Return a text as HTML shows it: nothing in it is markup."""
+    """Escape a text for HTML."""
     return escape(_NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text))

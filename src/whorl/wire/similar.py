@@ -1,4 +1,4 @@
-"""A calibrated search as JSON: the page of its hits, and what a hit shares with the source."""
+"""JSON values of a calibrated search: the page of hits with their shares."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whorl.wire.numbers import SharesValues, shares_values
 
 
 class EstimateValues(SharesValues):
-    """What a hit shares, and what was counted: hashes of the sketches, and all different shingles of the hit."""
+    """The shares of a hit, and their counts: shared hashes of the sketches, and all distinct shingles of the hit."""
 
     shared_hashes: int
     source_hashes: int
@@ -22,7 +22,7 @@ class EstimateValues(SharesValues):
 
 
 class SimilarHit(EstimateValues):
-    """A hit of a calibrated search; `without_common` is there where common text is told apart."""
+    """A hit of a calibrated search; `without_common` is present if common text is treated separately."""
 
     id: str
     name: str
@@ -31,7 +31,7 @@ class SimilarHit(EstimateValues):
 
 
 class SimilarValues(TypedDict):
-    """One page of a calibrated search; `promised` says whether the recall is."""
+    """One page of a calibrated search; `promised` says whether the recall is guaranteed."""
 
     metric: str
     threshold: float
@@ -47,7 +47,7 @@ class SimilarValues(TypedDict):
 
 
 def similar_values(page: Similar) -> SimilarValues:
-    """Return a page as JSON values; shares are fractions, and where they are estimates, `intervals` has their ends."""
+    """Return a page as JSON values; shares are fractions, and estimates have `intervals`."""
     plan = page.plan
     return {
         "metric": plan.metric.value,
@@ -72,13 +72,13 @@ def _hit(found: Found, *, tells_common: bool) -> SimilarHit:
         **estimate_values(found.estimate),  # type: ignore[typeddict-item]  # without_common is no part of it
     }
     if tells_common:
-        # Its text may not have been read.
+        # The hit's text may not have been read.
         values["without_common"] = None if found.rest is None else rest_shares(found.rest)
     return values
 
 
 def estimate_values(estimate: Estimate) -> EstimateValues:
-    """Return an estimate as JSON values: the shares, and what was counted."""
+    """Return an estimate as JSON values: the shares and their counts."""
     return {
         **shares_values(estimate.shares, estimate.low, estimate.high, is_exact=estimate.is_exact),
         "shared_hashes": estimate.shared_hashes,

@@ -1,4 +1,4 @@
-"""The sources of a text as JSON, as CSV, and what one should know about them in words."""
+"""Sources of a text as JSON and CSV, with notes and totals in words."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from whorl.wire.comparison import Lines, PassageValues, Read, RestShares, rest_s
 from whorl.wire.numbers import SharesValues, fraction, fractions, percent, shares_values
 from whorl.wire.text import cell, counted
 
-#: The columns of CSV, a source a row; shares are fractions.
+#: The columns of CSV, one row per source; shares are fractions.
 COLUMNS = ("id", "name", "words", "coverage", "new_words", "only_words", *Shares.NAMES, "shingles", "passages")
 
 
 class SourceNumbers(TypedDict):
-    """A source: how many words of the text it has, how many it adds to those before it, how many it has alone."""
+    """A source, with the numbers of the text's words that it covers, adds to earlier sources, and covers alone."""
 
     id: str
     name: str
@@ -37,7 +37,7 @@ class SourceValues(SourceNumbers, SharesValues):
 
 
 class TextValues(TypedDict):
-    """The text that is asked about."""
+    """The searched text."""
 
     name: str
     kind: str
@@ -45,7 +45,7 @@ class TextValues(TypedDict):
 
 
 class CommonValues(TypedDict):
-    """How many words of the text are common, and how many of the others stand in sources."""
+    """Numbers of the text's common words, and of the other words in total and in sources."""
 
     above: int | None
     ignored: bool
@@ -62,7 +62,7 @@ class Named(TypedDict):
 
 
 class SourcesValues(TypedDict):
-    """The sources of a text, and how surely all are among them."""
+    """The sources of a text, and the recall of the search."""
 
     text: TextValues
     covered_words: int
@@ -82,6 +82,7 @@ class SourcesValues(TypedDict):
     warnings: list[str]
     sources: list[SourceValues]
     also: list[Named]
+    also_count: int
 
 
 def sources_values(read: Read, found: Attribution, *, texts: Literal["none", "passages"] = "passages") -> SourcesValues:
@@ -90,7 +91,7 @@ def sources_values(read: Read, found: Attribution, *, texts: Literal["none", "pa
     Args:
         read: The text, which is A in shares and passages; a source is B.
         found: Its sources.
-        texts: Whether passages have their texts beside their places.
+        texts: Whether to include the texts of passages, not only their positions.
     """
     lines, with_text = Lines(read.text), texts == "passages"
 
@@ -130,6 +131,7 @@ def sources_values(read: Read, found: Attribution, *, texts: Literal["none", "pa
         "warnings": notes(found),
         "sources": [source(each) for each in found.sources],
         "also": [{"id": document_id, "name": name} for document_id, name in found.also],
+        "also_count": found.also_count,
     }
 
 
@@ -144,7 +146,7 @@ def _common(common: Common, words: int) -> CommonValues:
 
 
 def common_line(common: Common, words: int) -> str:
-    """Say in one line how many words of a text are common, and how many of the others stand in sources."""
+    """Return a line with the numbers of a text's common words, and of the other words in sources."""
     line = f"{common.words:,} of {counted(words, 'word')} are common"
     if common.is_ignored:
         return f"{line} and left out."
@@ -154,13 +156,13 @@ def common_line(common: Common, words: int) -> str:
 
 
 def excluded_line(found: Attribution) -> str:
-    """Say in one line how many words of a text its sources need not account for."""
+    """Return a line with the number of words excluded from the search for sources."""
     of_all = f"{found.excluded_words:,} of {counted(found.words, 'word')}"
     return f"{of_all} stand in quotations or references and are left out."
 
 
 def write_sources(found: Attribution, out: IO[str]) -> None:
-    """Write the sources as CSV, one a row."""
+    """Write the sources as CSV, one row each."""
     rows = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     rows.writeheader()
     for each in found.sources:
@@ -170,7 +172,7 @@ def write_sources(found: Attribution, out: IO[str]) -> None:
 
 
 def notes(found: Attribution) -> list[str]:
-    """Return what one should know about the sources beside their numbers."""
+    """Return notes about the sources for the user."""
     lines = list(found.warnings)
     if found.without_text:
         lines.append(f"not compared, for want of a stored text: {counted(found.without_text, 'candidate')}")
@@ -183,7 +185,7 @@ def notes(found: Attribution) -> list[str]:
 
 
 def recall_line(found: Attribution) -> str:
-    """Say in one line how surely a document with a passage is among the sources or beside them."""
+    """Return a line with the recall for documents with a passage of the text."""
     promise = found.promise
     if promise.certain_words is not None:
         line = f"every document with a passage of {counted(promise.certain_words, 'word')} is found"
