@@ -1,4 +1,4 @@
-"""Pages of collapsed hits are asked for in few requests, however deep; what they hold is in tests/conformance."""
+"""Pages of collapsed hits take few requests, however deep; tests/conformance checks their contents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whorl.planning.build import BoundPlan, MatchAll
 
 
 class Counting:
-    """An engine with 5,000 hits, of which every ten are a cluster; it counts what it is asked."""
+    """An engine with 5,000 hits in clusters of ten; it counts the searches."""
 
     def __init__(self, size: int = 10) -> None:
         self.size, self.asked, self.marks = size, 0, self
@@ -36,7 +36,7 @@ class Counting:
 
 def test_a_deep_page_takes_few_requests() -> None:
     """
-    Rows 490 to 500 of 500, for which all hits have to be passed; and a first page looks at few.
+    Rows 490 to 500 of 500, for which all hits have to be passed, take at most six requests; a first page takes one.
     """
     engine: Any = Counting()
     page = collapsed_page(engine, BoundPlan(MatchAll()), start=490, rows=20)
@@ -50,7 +50,7 @@ def test_a_deep_page_takes_few_requests() -> None:
 
 def test_without_clusters_there_is_nothing_to_collapse() -> None:
     """
-    That is told with what would work; it is not a page of everything.
+    Without clusters, collapsing is an error that names the remedy, not a page of everything.
     """
     engine: Any = Counting(size=0)
     with pytest.raises(ParameterError, match="--write-ids"):

@@ -1,4 +1,4 @@
-"""Facets by the names of fields: types put together, fields that are not there, queries that choose what is counted."""
+"""Facets by field name: values of several types, missing fields, and the queries of the buckets."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def buckets(store: Store, question: FieldValues) -> list[tuple[str | None, int]]
 
 def test_values_of_several_types(store: Store) -> None:
     """
-    Equal numbers are one value; texts come behind them, and those without any value last.
+    Equal numbers of different types are one value; texts follow the numbers, documents without a value come last.
     """
     assert buckets(store, FieldValues("n")) == [("10", 2), ("-1", 1), ("2.5", 1), ("many", 1)]
     in_order = FieldValues("n", is_by_value=True, with_missing=True)
@@ -46,14 +46,14 @@ def test_values_of_several_types(store: Store) -> None:
     assert buckets(store, FieldValues("n", least=2)) == [("10", 2)]
     assert buckets(store, FieldValues("k", beginning="a")) == [("a b", 2)]
     assert buckets(store, FieldValues("n", beginning="1")) == []
-    # Without its namespace, as Alfresco takes it.
+    # Field names work without their namespace, as in Alfresco.
     assert buckets(store, FieldValues("creator")) == [("ann", 1)]
 
 
 @pytest.mark.parametrize("field", ["n", "k", "day", "open", "cm:creator", "name", "id"])
 def test_a_bucket_says_what_chooses_its_documents(store: Store, field: str) -> None:
     """
-    As a filter, its query finds as many as were counted.
+    A bucket's query, used as a filter, finds as many documents as the bucket counts.
     """
     (told,) = faceted(store.prepare("*"), [FieldValues(field, with_missing=field != "id")]).answers
     assert isinstance(told, tuple)
@@ -64,7 +64,7 @@ def test_a_bucket_says_what_chooses_its_documents(store: Store, field: str) -> N
 
 def test_within_each_other(store: Store) -> None:
     """
-    Each value is told of its own documents alone.
+    Nested facets of a value count only its own documents.
     """
     inner = (FieldValues("n"), FieldNumbers("n"), FilterCount("n:10"))
     (told,) = faceted(store.prepare("*"), [FieldValues("k", within=inner)]).answers
@@ -79,7 +79,7 @@ def test_within_each_other(store: Store) -> None:
 
 def test_statistics(store: Store) -> None:
     """
-    Of numbers of both types; texts are missing, as is what says nothing.
+    Statistics cover numbers of both types; texts and empty values count as missing.
     """
     (told,) = faceted(store.prepare("*"), [FieldNumbers("n")]).answers
     assert isinstance(told, FieldStatistics)
@@ -90,7 +90,7 @@ def test_statistics(store: Store) -> None:
 
 def test_a_field_that_is_not_there(store: Store) -> None:
     """
-    Nothing is counted and that is told; what cannot be counted or read is an error.
+    Facets of an unknown field are empty, with a warning; a field or query that cannot be counted or parsed is an error.
     """
     asked: list[Question] = [FieldValues("gone"), FieldNumbers("gone"), FilterCount("gone:x"), FilterCount("n:10")]
     found = faceted(store.prepare("*"), asked)
@@ -108,7 +108,7 @@ def test_a_field_that_is_not_there(store: Store) -> None:
 
 def test_filters_that_are_left_out(store: Store) -> None:
     """
-    By their numbers; the query itself always chooses.
+    Facets can leave out filters by their numbers; the query itself always applies.
     """
     prepared = store.prepare("n:[* TO *]", filters=["n:10", "k:b"])
     assert faceted(prepared, [FilterCount("*")]).answers == (2,)

@@ -1,4 +1,4 @@
-"""Words marked in texts: those that a query looks for and no others, in fragments that are parts of the text."""
+"""Highlighting marks exactly the words that a query looks for, in fragments of the text."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def marked(store: Store, query: str, field: str = "TEXT", text: str = "", **mark
 )
 def test_what_is_marked(store: Store, query: str, expected: str) -> None:
     """
-    Words, rows of words, patterns and near words, whichever field they are looked for in; not what is left out.
+    Words, phrases, patterns and fuzzy words are marked, whatever field the query names; excluded words are not.
     """
     (text,) = marked(store, query, size=0)
     assert text.replace("<", "").replace(">", "") == FOX
@@ -56,7 +56,7 @@ def test_what_is_marked(store: Store, query: str, expected: str) -> None:
 
 def test_fields(store: Store) -> None:
     """
-    A name, and a property with several values; a field that is not there has nothing and is told.
+    A name and a property with several values are highlighted; an unknown field yields nothing and a warning.
     """
     assert marked(store, "fox", "cm:name") == ["About a <fox>"]
     assert marked(store, "fox", "cm:title", size=0) == ["One <fox>\ntwo foxes"]
@@ -66,7 +66,7 @@ def test_fields(store: Store) -> None:
 
 def test_phrases(store: Store) -> None:
     """
-    Its words are marked in a row, or wherever they stand.
+    The words of a phrase are marked only in a row, or anywhere if phrases are switched off.
     """
     (in_a_row,) = marked(store, '"brown fox"', size=0)
     assert in_a_row.count("<") == 2
@@ -76,7 +76,7 @@ def test_phrases(store: Store) -> None:
 
 def test_fragments(store: Store) -> None:
     """
-    Those with most of the words, so many at most, in the order of the text; next to each other they are one if wanted.
+    At most `snippets` fragments with the most words are shown, in text order; adjacent ones are joined on request.
     """
     assert marked(store, "fox", size=20) == ["brown <fox> jumps"]
     assert marked(store, "fox", size=20, snippets=2) == ["brown <fox> jumps", "as a <fox>, jumps"]
@@ -93,7 +93,7 @@ def test_fragments(store: Store) -> None:
 )
 def test_fragments_are_parts_of_the_text(text: str, size: int, snippets: int, joins: bool) -> None:
     """
-    Whatever the text: without its marks each is in it, marks stand around the words wanted, and no word is cut.
+    For any text, a fragment without its marks is part of the text, the marks enclose wanted words, and no word is cut.
     """
     plan: ResolvedPlan = Bool(should=(Words("fox"), InOrder((("d", Joker.ANY),)), Near("quik", 1)), min_should_match=1)
     marking = Marking("[", "]", snippets, size, joins)

@@ -1,4 +1,4 @@
-"""Documents in the order of their ids, on every engine through `tests/conformance`; here what ids may look like."""
+"""Listing documents in the order of their ids: unusual ids; `tests/conformance` checks the order on every engine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def test_behind_any_id(store: Store) -> None:
     """
-    What stands in an id is no syntax, and the order is that of code points.
+    Characters of an id are not query syntax, and the order is that of code points.
     """
     for at, each in enumerate(IDS):
         hits = store.search("*", filters=[behind(each)], rows=100).hits
@@ -49,10 +49,13 @@ def test_behind_any_id(store: Store) -> None:
 
 def test_what_matches_is_deleted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    All of it however many portions that takes, and nothing else; a query that matches everything has to mean it.
+    delete_matching deletes all matches, in any number of portions, and nothing else; a query that matches everything
+    needs `everything`.
     """
     monkeypatch.setattr("whorl.listing._AT_ONCE", 2)
     store.index([Document(f"old-{at}", "old words", properties={"stage": "old"}) for at in range(7)])
+    # A store forgets a field that no document has.
+    store.index([Document(IDS[0], "words of 0", properties={"stage": "new"})])
     assert (store.count(), store.count("stage:old")) == (len(IDS) + 7, 7)
     assert store.delete_matching("stage:old") == 7
     assert store.delete_matching("stage:old") == 0
@@ -65,7 +68,7 @@ def test_what_matches_is_deleted(store: Store, monkeypatch: pytest.MonkeyPatch) 
 
 def test_documents_that_come_meanwhile_do_not_keep_it_busy(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Each id is met once: what is stored again behind the place that was reached is left for the next time.
+    Each id is visited once: documents stored again during the deletion are left for the next call.
     """
     monkeypatch.setattr("whorl.listing._AT_ONCE", 2)
     delete, numbers = store.engine.delete, itertools.count()

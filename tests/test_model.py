@@ -1,4 +1,4 @@
-"""Documents as they may be stored: what is refused, what is made of values, and when two are the same."""
+"""Documents: which are refused, how values are converted, and when two documents are equal."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ documents = st.builds(Document, st.sampled_from("ab"), st.text(max_size=3), st.t
         ({"id": "x" * 1001}, "an id has 1 to 1000 characters, got 1001: 'xxx"),
         ({"id": "a\nb"}, "an id holds no control characters and no lone surrogates, got 'a\\nb'"),
         ({"id": "\x7f"}, "an id holds no control characters"),
+        ({"id": "a\x9b31m"}, "an id holds no control characters"),
         ({"id": "\ud800"}, "an id holds no control characters and no lone surrogates, got '\\ud800'"),
         ({"id": 5}, "id must be text, got 5"),
         ({"text": None}, "text must be text, got None"),
@@ -61,7 +62,7 @@ def test_what_cannot_be_stored(parts: dict[str, Any], told: str) -> None:
 
 def test_messages_are_short() -> None:
     """
-    Whatever was to be stored.
+    Error messages are short, even for large values.
     """
     for parts in ({"text": ["x" * 9999]}, {"id": "x\n" * 500}, {"properties": {"k": ["x", object(), ("y" * 9999,)]}}):
         with pytest.raises(DocumentError) as caught:
@@ -71,14 +72,14 @@ def test_messages_are_short() -> None:
 
 def test_the_longest_id_is_one() -> None:
     """
-    In characters, whatever these take as bytes.
+    The length of an id counts characters, not bytes.
     """
     assert Document("😀" * MAX_ID_LENGTH, "").id == "😀" * MAX_ID_LENGTH
 
 
 def test_what_no_store_holds_is_replaced() -> None:
     """
-    Lone surrogates in texts, names and values; two halves are the character that they make, and null is no value.
+    Lone surrogates in texts, names and values are replaced; two halves become their character, and null is no value.
     """
     given: dict[str, Any] = {"k": "\ud83d", "l": ["\ud83d\ude00", None, 1, True], "none": []}
     made = Document("a", "x\ud800", "\udfffy", given)
@@ -88,7 +89,7 @@ def test_what_no_store_holds_is_replaced() -> None:
 
 def test_values_in_three_ways() -> None:
     """
-    As they are, as text, and each once with its type; a date and a long text keep to theirs.
+    Values are available unchanged, as text, and once each with their type; dates and long texts keep their own type.
     """
     made = Document(
         "a", "", "The name", {"n": [1, 1, 1.0, True], "when": "2021-05-03", "t": ["x", "x"], "f": -0.0, "0": []}
@@ -112,7 +113,7 @@ def test_values_in_three_ways() -> None:
 @given(documents, documents)
 def test_equal_digests_are_equal_documents(one: Document, other: Document) -> None:
     """
-    Nothing that is stored can change without its digest: 1, 1.0, true and "1" are four values.
+    The digest changes with every stored part: 1, 1.0, true and "1" are four values.
     """
 
     def stored(document: Document) -> str:
@@ -128,7 +129,7 @@ def test_equal_digests_are_equal_documents(one: Document, other: Document) -> No
 
 def test_the_order_of_properties_is_none() -> None:
     """
-    Only that of a property's values is one; one alone is a list of one.
+    The order of properties does not matter, that of a property's values does; a single value equals a list of one.
     """
     assert Document("a", "", "", {"x": 1, "y": 2}).digest == Document("a", "", "", {"y": [2], "x": 1}).digest
     assert Document("a", "", "", {"x": [1, 2]}).digest != Document("a", "", "", {"x": [2, 1]}).digest
@@ -140,7 +141,7 @@ ODD = st.text(max_size=3) | st.sampled_from(["a" * 1001, "\ud800", "a\nb", 5, No
 @given(st.lists(st.tuples(ODD, ODD, ODD, properties | st.just({"k": None})), min_size=1, max_size=3), st.booleans())
 def test_documents_made_together(rows: list[tuple[Any, ...]], with_properties: bool) -> None:
     """
-    They are those that are made one by one; where one of them is refused there are none.
+    documents_of makes the same documents as single construction, and none if one of them is refused.
     """
     ids, texts, called, own = (list(column) for column in zip(*rows, strict=True))
     own = own if with_properties else []

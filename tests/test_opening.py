@@ -1,4 +1,4 @@
-"""Stores by their names: what is opened, and what is refused before anything is made or asked."""
+"""Opening stores by name: which store a name opens, and which names are refused without side effects."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_what_is_no_store_is_not_made_a_folder(store: str, folder: Path) -> None:
     """
-    A mistyped URL is refused with an example, and nothing is created under its name.
+    A mistyped URL is refused with an example, and no folder of that name is created.
     """
     with pytest.raises(ParameterError, match="http://localhost:8983/solr/NAME"):
         open_store(store, Settings.load({}))
@@ -49,7 +49,8 @@ def test_what_is_no_store_is_not_made_a_folder(store: str, folder: Path) -> None
 @pytest.mark.parametrize("mark", "/#?@")
 def test_a_password_with_a_mark_in_it_is_not_shown(mark: str) -> None:
     """
-    Unquoted, it makes the URL unreadable; the message says how to write it, without repeating it.
+    A password with an unquoted special character makes the URL unreadable; the message says how to quote it and does
+    not repeat it.
     """
     with pytest.raises(ParameterError) as caught:
         open_store(f"http://admin:s3{mark}cret@@localhost:8983/solr/whorl/@", Settings.load({}))
@@ -59,7 +60,7 @@ def test_a_password_with_a_mark_in_it_is_not_shown(mark: str) -> None:
 
 def test_urls_are_known_in_capitals() -> None:
     """
-    HTTP:// is a URL as http:// is.
+    The scheme of a URL is case-insensitive.
     """
     with open_store("HTTP://user:s3cret@localhost:8983/solr/whorl/", Settings.load({})) as store:
         assert store.engine._client.url == "http://localhost:8983/solr/whorl"  # type: ignore[attr-defined]
@@ -67,7 +68,7 @@ def test_urls_are_known_in_capitals() -> None:
 
 def test_an_index_by_its_url() -> None:
     """
-    With either server's name before it; the settings say who asks, and how the index calls its parts.
+    opensearch+ and elasticsearch+ URLs open an index; the settings provide login, retries and timeout.
     """
     settings = Settings.load({"WHORL_OPENSEARCH_AUTH": "ann:pass", "WHORL_SOLR_RETRIES": "7", "WHORL_TIMEOUT": "9"})
     for scheme in ("opensearch", "elasticsearch"):
@@ -88,7 +89,8 @@ def test_an_index_by_its_url() -> None:
 
 def test_a_plain_url_is_asked(other_url: str) -> None:
     """
-    Who answers there decides, and where nobody does now, the name: Solr's have a path before it.
+    The server that answers at a plain URL decides its kind; if none answers, the form does: Solr's URLs have a path
+    before the name.
     """
     plain = other_url.removeprefix("opensearch+")
     with open_store(plain, Settings.load({})) as store:
@@ -104,7 +106,7 @@ def test_a_plain_url_is_asked(other_url: str) -> None:
 
 def test_without_the_client_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The message says what to install.
+    The error names the extra to install.
     """
     monkeypatch.setitem(sys.modules, "opensearchpy", None)
     monkeypatch.delitem(sys.modules, "whorl.engine.opensearch.client", raising=False)
@@ -114,7 +116,7 @@ def test_without_the_client_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_folder_of_nobody() -> None:
     """
-    ~name of an unknown user is an error of ours.
+    ~name of an unknown user is a StoreError.
     """
     with pytest.raises(StoreError, match="~no-such-user/store cannot be used as a store"):
         open_store("~no-such-user/store", Settings.load({}))
@@ -122,7 +124,7 @@ def test_a_folder_of_nobody() -> None:
 
 def test_asking_does_not_make_a_store(folder: Path) -> None:
     """
-    With create=False a folder that is not there stays so, and the message says how one is made.
+    With create=False a missing folder is not created, and the message says how to make a store.
     """
     with pytest.raises(StoreError, match="there is no store at typo; make one by indexing: whorl index --store typo"):
         open_store("typo", Settings.load({}), create=False)
@@ -131,7 +133,7 @@ def test_asking_does_not_make_a_store(folder: Path) -> None:
 
 def test_a_store_of_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A path, a text, the settings' own store or a ~ name the same folder; without a name the settings decide.
+    A path, a string, the settings' store and a ~ name open the same folder; without a name the settings decide.
     """
     monkeypatch.setenv("HOME", str(folder))
     settings = Settings.load({"WHORL_STORE": "kept"})
@@ -144,7 +146,7 @@ def test_a_store_of_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_what_the_settings_say_arrives(folder: Path) -> None:
     """
-    Names of fields, limits of queries and of rows.
+    Field names and the limits of clauses and rows from the settings reach the store.
     """
     (folder / "whorl.toml").write_text('[names]\nSITE = "kind"\n', encoding="utf-8")
     settings = Settings.load({"WHORL_MAX_ROWS": "100", "WHORL_MAX_QUERY_CLAUSES": "1"})

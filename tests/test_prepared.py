@@ -1,4 +1,4 @@
-"""A query made ready once: what its engine is asked, and how often; filters, pages, counts and explanations."""
+"""Prepared queries: which engine calls they make, and how often; filters, pages, counts and explanations."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ from whorl.planning.fields import Fields
 from whorl.prepared import Filter, PreparedQuery
 from whorl.similar import by_sketch
 
-#: As long as its sketch is complete, so that every number is that of plain sets.
+#: Short enough for a complete sketch, so that all numbers are exact.
 WORDS = 60
 COPIES = 12
 
 
 def copies() -> Iterator[Document]:
-    """Yield a text, and copies of which the k-th has its first k words replaced: 56 - k of 56 + k shingles in both."""
+    """Yield a text and its copies; the k-th copy has its first k words replaced, so both share 56 - k of 56 + k
+    shingles.
+    """
     words = [f"w{at}" for at in range(WORDS)]
     yield Document("whole", " ".join(words), "", {"kind": "whole"})
     for number in range(1, COPIES + 1):
@@ -37,7 +39,7 @@ def copies() -> Iterator[Document]:
 
 
 def counted(prepared: PreparedQuery, chosen: Filter) -> tuple[int, tuple[str, ...]]:
-    """Return how many of the documents that match a further filter lets through, and what to know about it."""
+    """Return the number of matches that pass a further filter, and the warnings."""
     bound = prepared.counting.filtered(chosen)
     (count,) = prepared.counting.facets([Matching(bound.root)])
     assert isinstance(count, int)
@@ -45,13 +47,13 @@ def counted(prepared: PreparedQuery, chosen: Filter) -> tuple[int, tuple[str, ..
 
 
 class Watched(EmbeddedEngine):
-    """An engine that notes what it is asked for."""
+    """An engine that records its calls."""
 
     asked: list[str]
 
-    def fields(self) -> Fields:
+    def fields(self, *, latest: bool = False) -> Fields:
         self.asked.append("fields")
-        return super().fields()
+        return super().fields(latest=latest)
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
         self.asked.append(f"resolve {' '.join(sorted(references))}")
@@ -104,7 +106,7 @@ def store(engine: Watched) -> Store:
 
 def test_one_filter_is_a_filter(store: Store) -> None:
     """
-    A text alone is one filter, not as many as it has letters.
+    A string is one filter, not one per letter.
     """
     for given in ("y17", ["y17"], [["y17"]]):
         assert [hit.id for hit in store.search("*", filters=given).hits] == ["other"]
@@ -112,7 +114,7 @@ def test_one_filter_is_a_filter(store: Store) -> None:
 
 def test_filters_do_not_hide_what_is_shared(store: Store) -> None:
     """
-    The shared tokens are those of the query's own source, whatever its filters name.
+    Shared tokens are those with the query's own source, whatever its filters name.
     """
     page = store.search("FINGERPRINT:whole", filters=["FINGERPRINT:'copy 01'"], with_shared=True)
     alone = store.search("FINGERPRINT:whole", with_shared=True)
@@ -122,7 +124,7 @@ def test_filters_do_not_hide_what_is_shared(store: Store) -> None:
 
 def test_not_every_candidate_of_a_fingerprint(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A page says that there may be more hits than its total, and what the search for candidates had to say.
+    A page says that its total is a lower bound, and passes on the warnings of the search for candidates.
     """
     whole = store.search("FINGERPRINT:whole_20", calibrated=True)
     assert (whole.is_total_exact, whole.total) == (True, COPIES + 1)
@@ -137,8 +139,8 @@ def test_not_every_candidate_of_a_fingerprint(store: Store, monkeypatch: pytest.
 
 def test_explaining_searches_nothing(store: Store, engine: Watched) -> None:
     """
-    The plan of a calibrated FINGERPRINT and the request for its candidates are told without looking for any; a search
-    of the same prepared query, and of a count beside it, looks for them once.
+    Explaining a calibrated FINGERPRINT shows its plan and its candidate request without a candidate search; a search
+    and a count of the same prepared query search candidates once.
     """
     prepared = store.prepare("FINGERPRINT:whole_20 AND kind:copy", calibrated=True)
     explained = prepared.explain()
@@ -155,7 +157,7 @@ def test_explaining_searches_nothing(store: Store, engine: Watched) -> None:
 
 def test_every_fingerprint_is_explained(store: Store) -> None:
     """
-    Two that name one source are two, each with its own threshold and its own request.
+    Two FINGERPRINTs with the same source are explained separately, each with its own threshold and request.
     """
     explained = store.explain("FINGERPRINT:whole_80 OR FINGERPRINT:whole_20 AND kind:copy", calibrated=True)
     assert [(source, float(plan.threshold)) for source, plan in explained.fingerprints] == [
@@ -169,7 +171,7 @@ def test_every_fingerprint_is_explained(store: Store) -> None:
 
 def test_a_source_that_nobody_asks_for(store: Store) -> None:
     """
-    Whatever FINGERPRINT means, a text given beside the query and not used in it is told.
+    A text given with the query but not used in it causes a warning, calibrated or not.
     """
     for calibrated in (False, True):
         prepared = store.prepare("FINGERPRINT:whole_20", source="some words", calibrated=calibrated)
@@ -179,7 +181,7 @@ def test_a_source_that_nobody_asks_for(store: Store) -> None:
 
 def test_what_is_fetched_is_kept(store: Store, engine: Watched) -> None:
     """
-    Two FINGERPRINTs of one source, a search, a count and an explanation: the source is fetched once.
+    Two FINGERPRINTs of one source, a search, a count and an explanation fetch the source once.
     """
     prepared = store.prepare("FINGERPRINT:whole_20 OR FINGERPRINT:whole_90_50")
     assert prepared.search().total == COPIES + 1
@@ -190,7 +192,7 @@ def test_what_is_fetched_is_kept(store: Store, engine: Watched) -> None:
 
 def test_fields_are_asked_for_where_a_clause_has_one(store: Store, engine: Watched) -> None:
     """
-    A FINGERPRINT alone needs none of what a collection says of its fields.
+    A query of a FINGERPRINT alone does not read the collection's fields.
     """
     store.prepare("FINGERPRINT:whole OR *")
     assert "fields" not in engine.asked
@@ -200,7 +202,7 @@ def test_fields_are_asked_for_where_a_clause_has_one(store: Store, engine: Watch
 
 def test_counts_are_of_what_the_query_finds(store: Store) -> None:
     """
-    A further filter, or several of which any may match, and what there is to know about it.
+    Counts take a further filter, or a list of alternatives, and return its warnings.
     """
     prepared = store.prepare("kind:copy", filters=["number:[3 TO 9]"])
     assert prepared.search(rows=0).total == 7
@@ -217,7 +219,7 @@ def test_counts_are_of_what_the_query_finds(store: Store) -> None:
 
 def test_hits_are_measured_against_one_source(store: Store) -> None:
     """
-    Of several sources, or of none, nothing is said; a filter's source is none of the query's.
+    Hits are not measured for several sources or none; the source of a filter does not count.
     """
     assert store.prepare("FINGERPRINT:whole OR FINGERPRINT:other").measured(["copy 01"]) == {}
     assert store.prepare("kind:copy").measured(["copy 01"]) == {}
@@ -239,7 +241,7 @@ def test_hits_are_measured_against_one_source(store: Store) -> None:
 )
 def test_pages_that_cannot_be(store: Store, start: int, rows: int, told: str) -> None:
     """
-    The number is named before anything is searched.
+    A page outside the limits is refused before any search.
     """
     with pytest.raises(ParameterError, match=told):
         store.search("*", start=start, rows=rows)
@@ -248,7 +250,7 @@ def test_pages_that_cannot_be(store: Store, start: int, rows: int, told: str) ->
 
 def test_orders_by_the_values_of_a_field(store: Store) -> None:
     """
-    By the name that a query may use; a field of words has no order, and one that is not there has none.
+    Fields for sorting may have the names that queries use; a field of words or an unknown field is refused.
     """
     by_number = [Order("cm:number", is_ascending=True), Order(None)]
     assert [hit.id for hit in store.search("kind:copy", order=by_number, rows=2).hits] == ["copy 01", "copy 02"]
@@ -260,7 +262,7 @@ def test_orders_by_the_values_of_a_field(store: Store) -> None:
 
 def test_calibrated_hits_score_their_percentage(store: Store) -> None:
     """
-    Whole percents times the boost, the source its 100; without numbers the threshold is 20 percent.
+    The score is the whole percentage times the boost, 100 for the source; the default threshold is 20 percent.
     """
     page = store.search("FINGERPRINT:whole^2", calibrated=True, rows=3)
     assert [(hit.id, hit.score) for hit in page.hits] == [("whole", 200.0), ("copy 01", 192.0), ("copy 02", 186.0)]
@@ -274,14 +276,14 @@ def test_calibrated_hits_score_their_percentage(store: Store) -> None:
 )
 def test_one_percent_of_a_calibrated_fingerprint_is_one_percent(store: Store, query: str, total: int) -> None:
     """
-    What the query has as a fraction is not read as one again.
+    A threshold given as a fraction is not converted twice.
     """
     assert store.search(f"FINGERPRINT:{query}", calibrated=True).total == total
 
 
 def test_a_similar_search_is_made_ready_once(store: Store, engine: Watched) -> None:
     """
-    Its filter is read and its source fetched, then its plan is told; each page looks for candidates and nothing else.
+    Preparing parses the filter, fetches the source and plans; each page then only searches candidates.
     """
     prepared = store.prepare_similar("whole", threshold=20, only="kind:copy")
     ready = ["fields", "resolve whole"]
@@ -299,14 +301,15 @@ def test_a_similar_search_is_made_ready_once(store: Store, engine: Watched) -> N
 @pytest.mark.slow
 def test_no_hit_is_told_to_share_less_than_was_asked_for(tmp_path: Path) -> None:
     """
-    What was counted to find a hit is told of it: an estimate from sketches may lie below the threshold.
+    A hit's share is at least the threshold: the exact count that found it is reported, since an estimate from sketches
+    may lie below.
     """
     source = [f"s{at}" for at in range(6_000)]
 
     def documents() -> Iterator[Document]:
         yield Document("source", " ".join(source))
         for number in range(30):
-            # Some 5.2 to 5.5 % of both together.
+            # The documents have about 5.2 to 5.5 % of the union in common.
             yield Document(
                 f"d{number}", " ".join([*source[: 600 + number], *(f"d{number}x{at}" for at in range(5_400))])
             )

@@ -1,4 +1,4 @@
-"""Where the words of a query stand: the part of a text with most of them, told to the letter."""
+"""Snippets: the part of a text with most of the query's words, with their exact positions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def marked(text: str, *clauses: Words | InOrder | Near) -> list[str] | None:
 
 def test_the_part_with_most_of_the_words() -> None:
     """
-    Not the first that has any; with a few words before it, and cut at both ends between words.
+    The snippet is the part with most of the words, not the first one with any; it has some context before it and is cut
+    between words.
     """
     text = f"The roof. {FILLER} The Landlord, mends the roof! {FILLER}"
     found = snippet(text, [Words("roof"), Words("landlord")], DEFAULT_PROFILE)
@@ -35,7 +36,7 @@ def test_the_part_with_most_of_the_words() -> None:
 
 def test_what_is_meant() -> None:
     """
-    Phrases as a whole, patterns, words that are spelled nearly so; and nothing where a text has none of them.
+    Phrases, patterns and fuzzy words are found; a text with none of the words has no snippet.
     """
     assert marked("a leaking roof, the roof leaks", Words("roof leaks")) == ["roof", "leaks"]
     assert marked("the roof of it leaks", Words("roof leaks", slop=3)) == ["roof", "leaks"]
@@ -48,7 +49,7 @@ def test_what_is_meant() -> None:
 
 def test_places_behind_wide_characters() -> None:
     """
-    They count code points.
+    Positions count code points.
     """
     assert marked("😀😀 the roof 😀", Words("roof")) == ["roof"]
 
@@ -64,7 +65,7 @@ def test_places_behind_wide_characters() -> None:
 )
 def test_edits(word: str, edits: int, near: list[str], far: list[str]) -> None:
     """
-    Insertions, deletions, changes and swaps of neighbours, each one edit.
+    Insertions, deletions, substitutions and transpositions of neighbours are one edit each.
     """
     for other in [*near, *far]:
         assert is_near(word, other, edits) is is_near(other, word, edits) is (other in near)

@@ -1,4 +1,4 @@
-"""Misspelt words and those that they were meant to be."""
+"""Spelling suggestions for misspelt words."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 )
 def test_words_that_no_document_has(store: Store, typed: str, meant: str | None) -> None:
     """
-    The nearest word of a name or a text; of equally near ones that of most documents. What is known or far stays.
+    The suggestion is the nearest word of a name or text, among equally near ones that of most documents; known words
+    and words without a near one stay.
     """
     assert corrected(store.engine, typed) == meant

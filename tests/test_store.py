@@ -1,4 +1,4 @@
-"""The facade: what a store says whatever its engine."""
+"""The store facade: errors and results that do not depend on the engine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 )
 def test_an_unknown_document_is_one_error(store: Store, ask: Callable[[Store], object]) -> None:
     """
-    Whatever needs a document that is not there says so in the same way; one without a text is there.
+    Every method raises the same error for an unknown document; a document without a text is known.
     """
     with pytest.raises(UnknownDocumentError, match="the store has no document 'gone'"):
         ask(store)
@@ -50,7 +50,7 @@ def test_an_unknown_document_is_one_error(store: Store, ask: Callable[[Store], o
 @pytest.mark.parametrize("ask", ["index", "prepare", "search", "explain", "similar", "sources"])
 def test_a_misspelt_argument_is_an_error(store: Store, ask: str) -> None:
     """
-    Python's own: nothing that was meant to choose or to limit is passed over.
+    A misspelt argument is a TypeError, never ignored.
     """
     first: Any = [] if ask == "index" else "a"
     with pytest.raises(TypeError, match="treshold"):
@@ -59,7 +59,7 @@ def test_a_misspelt_argument_is_an_error(store: Store, ask: str) -> None:
 
 def test_common_text_that_is_not_ignored_is_not_looked_up(store: Store) -> None:
     """
-    Scores of a search do not depend on it, so a store that keeps no passages can be asked all the same.
+    Scores do not depend on common text unless it is ignored, so a store without passages accepts `common_above`.
     """
     assert store.search("one", common_above="1%") == store.search("one")
     with pytest.raises(ParameterError, match="this store keeps none"):
@@ -68,11 +68,11 @@ def test_common_text_that_is_not_ignored_is_not_looked_up(store: Store) -> None:
 
 def test_two_documents_compared(store: Store) -> None:
     """
-    References and texts given beside, under the store's scheme; what is not there is named.
+    References and given texts are compared under the store's scheme; an unknown one is named.
     """
     store.index([Document("node", OTHER, properties={"DBID": 4242})])
     found = store.compare("a", "4242")
-    # Three shingles each, of which the first two are the same.
+    # Both texts have three shingles; the first two are equal.
     assert (found.shared_shingles, found.shares.jaccard, found.scheme) == (2, 2 / 4, store.engine.scheme)
     assert store.compare("a", "source", source=OTHER) == found
     assert store.compare("mine", "yours", source={"mine": ONE, "yours": OTHER}) == found
@@ -83,7 +83,8 @@ def test_two_documents_compared(store: Store) -> None:
 
 def test_sources_of_a_document_and_of_a_text(store: Store) -> None:
     """
-    A document is none of its own, whatever reference names it; a query leaves others out, and what it warns of is told.
+    A document is not its own source, whatever reference names it; a query excludes others, and its warnings are
+    reported.
     """
     store.index([Document("node", OTHER, properties={"DBID": 4242})])
     assert [each.id for each in store.sources("4242", min_words=5).sources] == ["b"]
@@ -97,7 +98,7 @@ def test_sources_of_a_document_and_of_a_text(store: Store) -> None:
 
 def test_a_collection_without_texts(solr_standalone_url: str) -> None:
     """
-    It says which field is not there, and how to name another.
+    The error names the missing field and how to configure another one.
     """
     engine = SolrEngine(SolrClient(solr_standalone_url, timeout_seconds=60), FieldNames(content="MINHASH"))
     with (

@@ -1,46 +1,46 @@
-"""Find the documents that share content with a document. docs/python.md shows how to use all of this.
+"""Find the documents that share content with a document. docs/python.md shows how to use the API.
 
 A store:
 
 open_store      a Solr collection by URL, or a folder on disk, as a Store
 Store           index, search, similar, sources, compare, explain, delete, signature
-Settings        what variables and whorl.toml say; FieldNames, what a Solr collection calls its fields
-Conventions     how to read what queries leave open: Operator, QueryLimits
-PreparedQuery   a query that is read once, as its Reading says, to search, count, measure and explain; PreparedSimilar
-                does the same for a similar search
-Explanation     what a query does
+Settings        settings from variables and whorl.toml; FieldNames, the names of a Solr collection's fields
+Conventions     defaults for reading queries, with Operator and QueryLimits
+PreparedQuery   a query parsed once, with the options in Reading, to search, count, measure and explain;
+                PreparedSimilar, the same for a similar search
+Explanation     the plan and the request of a query
 
 Inputs and results:
 
-Document        a text with an id, a name and properties; Stored, what is stored of it; Indexed, how many were stored,
-                with IndexOptions
-Hit, Page       the results of a search, sorted by Order, which knows the Kind of a field's values
+Document        a text with an id, a name and properties; Stored, its stored fields; Indexed, numbers of documents
+                stored, with IndexOptions
+Hit, Page       the results of a search, sorted by Order; Kind, the type of a field's values
 Found, Similar  the results of a search for similar documents with SimilarOptions; SketchPlan, Branch,
-                RestPlan and MinHashPlan, how it searched
+                RestPlan and MinHashPlan, its search plans
 Attribution     the documents that account for a text, each a TextSource, found with a Promise and
-                SourcesOptions; CommonOptions, which text is common
-Measured        what a hit shares with a query's source; Snippet, where the query's words are in it
-Comparison      two texts compared exactly, with each Passage that both have, the Size of both, and
-                the Rest without what is Common
+                SourcesOptions; CommonOptions, options for common text
+Measured        a hit's overlap with a query's source; Snippet, a part of its text with the query's words
+Comparison      two texts compared exactly, with each shared Passage, the Size of both, and the Rest without
+                Common text
 Metric, Shares  the three shares by name, and their values; Estimate, with their intervals
 Signature       a document's MinHash fingerprint, under a Scheme, in a Spelling
-Sketch          what calibrated search compares, under a SketchScheme
+Sketch          a sample of a document's shingles for calibrated search, under a SketchScheme
 
 Duplicates:
 
 duplicates_in, duplicates_among   the duplicates in a store, or among documents without a store, as Duplicates
-ask_pairs       the question; ask_common, which text is common
-superfluous     the members of clusters that could be deleted; Keep, which one stays
+ask_pairs       options of the search; ask_common, options for common text
+superfluous     the members of clusters that can be deleted; Keep, the retention policy
 Pair, Cluster, Member             the results; Version, a member in the order of versions, with its Own text,
                 in words with_words; PairColumns, ClusterColumns, many results at once
-write_ids       writes clusters into a store; Marked, how many documents
-RepeatSearch    what new documents repeat, as Repeats
+write_ids       writes cluster labels into a store; Marked, numbers of documents labelled
+RepeatSearch    novelty check: the documents that new ones repeat, as Repeats
 
 Without a store:
 
 compare         two texts compared exactly
-parse, unparse  the query language, text to tree and back
-simhash         a text as one 64-bit code; codes of near-duplicates differ in few bits; simhashes, of many texts
+parse, unparse  the query language, text to tree and back; quote, for user input in queries
+simhash         a text as one 64-bit code; codes of near-duplicates differ in few bits; simhashes, codes of many texts
 
 Errors: WhorlError is the base of all. QueryError (QuerySyntaxError, UnsupportedQueryError, FieldError with
 UnknownFieldError) has a Span; ParameterError (UnknownDocumentError, CodeRangeError, CodeTypeError), DocumentError,
@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from whorl.prepared import Explanation, PreparedQuery, PreparedSimilar, Reading
     from whorl.query.ast import Operator
     from whorl.query.limits import QueryLimits
+    from whorl.query.literals import quote
     from whorl.query.parser import parse, unparse
     from whorl.repeats import Repeats, RepeatSearch
     from whorl.settings.settings import Settings
@@ -201,6 +202,7 @@ __all__ = [
     "duplicates_in",
     "open_store",
     "parse",
+    "quote",
     "simhash",
     "simhashes",
     "superfluous",
@@ -235,6 +237,7 @@ _NAMES = {
     "prepared": "Explanation PreparedQuery PreparedSimilar Reading",
     "query.ast": "Operator",
     "query.limits": "QueryLimits",
+    "query.literals": "quote",
     "query.parser": "parse unparse",
     "repeats": "Repeats RepeatSearch",
     "settings.settings": "Settings",
@@ -250,7 +253,7 @@ _NAMES = {
     "opening": "open_store",
     "store": "Store",
 }
-#: Where a name is imported from when it is first asked for: a command that needs few of them starts sooner.
+#: Home module of each name; names are imported on first use, so that commands start faster.
 _HOMES = {name: f"whorl.{home}" for home, names in _NAMES.items() for name in names.split()}
 
 

@@ -1,7 +1,7 @@
-"""Hits collapsed: of each cluster of near-duplicates that was written into the store, the best hit alone.
+"""Collapsed search results: only the best hit of each labelled cluster of near-duplicates.
 
-The clusters are those of `whorl duplicates --write-ids`. Hits are taken in their order; one whose cluster has been seen
-is passed over. How many rows there are in all follows from how many hits each cluster has, which the engine counts.
+Cluster labels are written by `whorl duplicates --write-ids`. Hits are read in order, and hits of a cluster seen before
+are skipped. The total follows from the number of hits per cluster, counted by the engine.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from whorl.errors import ParameterError
 from whorl.model import Hit, Order, Page
 from whorl.planning.build import BoundPlan
 
-#: Hits looked at in one request, at least and at most.
+#: Minimum and maximum number of hits fetched in one request.
 _FEWEST, _MOST = 50, 1000
 
 
@@ -23,14 +23,14 @@ def collapsed_page(engine: Engine, plan: BoundPlan, *, start: int, rows: int, or
     """Return one page of a plan's hits, one for each cluster.
 
     Args:
-        engine: What runs it.
-        plan: What is searched.
-        start: Rows to leave out before the page.
-        rows: Rows on it.
-        order: What hits are sorted by, instead of their scores.
+        engine: The engine.
+        plan: The plan of the query.
+        start: Rows to skip.
+        rows: Rows on the page.
+        order: Sort keys; empty to sort by score.
 
     Raises:
-        ParameterError: No document of the store says which cluster it is in.
+        ParameterError: No document of the store has a cluster label.
     """
     counts = engine.marks.counts(plan)
     if not counts and not any(engine.marks.everything()):

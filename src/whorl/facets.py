@@ -1,7 +1,7 @@
-"""Hits counted by the names of their fields: what an engine counts by place and type, put together for each field.
+"""Facets by field name: counts hits by the values, numbers or filters of fields, merging all types of a field.
 
-A field may keep values of several types. Their counts come in one list, numbers of both types as one. A field that the
-store does not have counts nothing, and that is told: a page that shows facets is shown all the same.
+A field may have values of several types. Their counts are merged into one list, with equal integers and floats as one
+value. An unknown field gives empty counts and a warning instead of an error, so that a page with facets still works.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _NUMBERS = (Kind.INTEGER, Kind.FLOAT)
 
 @dataclass(frozen=True, slots=True)
 class FilterCount:
-    """How many hits a filter lets through."""
+    """Number of hits that match a filter."""
 
     filter: Filter
 
 
 @dataclass(frozen=True, slots=True)
 class FieldValues:
-    """The values of a field, each with how many hits have it.
+    """Counts of a field's values.
 
     Args:
-        field: Its name, as in a query.
-        most: How many values, at least 1.
-        skip: Values to leave out before them.
-        least: Hits that a value has, at least 1.
-        is_by_value: Whether the smallest value comes first, and not the most frequent one.
-        beginning: What they begin with; of texts only.
-        with_missing: Whether the hits without a value are counted, too, and told last.
-        within: Questions about the hits with each value.
+        field: Name of the field in queries.
+        most: Maximum number of values, at least 1.
+        skip: Values to skip.
+        least: Minimum number of hits of a value, at least 1.
+        is_by_value: Whether to sort by value, ascending, instead of by count.
+        beginning: Prefix of the values; text only.
+        with_missing: Whether to add the count of the hits without a value, at the end.
+        within: Nested questions about the hits with each value.
     """
 
     field: str
@@ -57,7 +57,7 @@ class FieldValues:
 
 @dataclass(frozen=True, slots=True)
 class FieldNumbers:
-    """The statistics of a field of numbers."""
+    """Statistics of a numeric field."""
 
     field: str
 
@@ -67,13 +67,13 @@ Question: TypeAlias = FilterCount | FieldValues | FieldNumbers
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A value, how many hits have it, and what was asked about these.
+    """A value, the number of hits with it, and the answers to nested questions.
 
     Args:
-        text: The value as a query writes it; None for the hits without any.
-        query: What chooses the documents with it.
-        count: How many hits have it.
-        within: The answers to what was asked within each.
+        text: The value in the query language; None for the hits without a value.
+        query: Query for the documents with the value.
+        count: Number of hits with the value.
+        within: Answers to the nested questions.
     """
 
     text: str | None
@@ -84,45 +84,46 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class FieldStatistics:
-    """The statistics of a field, and how many hits have no number in it."""
+    """Statistics of a field, and the number of hits without a number in it."""
 
     numbers: Statistics
     missing: int
 
 
-#: What a question is answered with, in the order of the three.
+#: Answer to a question, in the order of the types of `Question`.
 Answer: TypeAlias = int | tuple[Bucket, ...] | FieldStatistics
 _Read: TypeAlias = Callable[[Iterator[Counted]], Answer]
 
 
 @dataclass(frozen=True, slots=True)
 class Faceted:
-    """The answers to some questions, and what the user should know beside them."""
+    """Answers to several questions, and warnings for the user."""
 
     answers: tuple[Answer, ...]
     warnings: tuple[str, ...]
 
 
 def faceted(prepared: PreparedQuery, questions: Sequence[Question], without: Collection[int] = ()) -> Faceted:
-    """Return what is counted among all hits of a query.
+    """Return facets of all hits of a query.
 
     Args:
         prepared: The query.
-        questions: What is asked; an answer for each comes back, from one request to the engine.
-        without: Filters of the query, by their numbers, that a hit need not pass to be counted.
+        questions: The questions; all are answered by one request to the engine.
+        without: Filters of the query, by number, to ignore when counting.
 
     Raises:
-        ParameterError: A field holds words, which are not counted, or no numbers.
-        QueryError: A filter cannot be run; but one of a field that the store does not have lets nothing through.
+        ParameterError: A field holds words, which cannot be counted, or no numbers.
+        QueryError: A filter cannot be run, unless it only refers to an unknown field: such a filter matches nothing.
     """
     asking = _Asking(prepared)
     reads = [asking.asked(each) for each in questions]
+    warnings = (*asking.warnings, *prepared.counting.lag_warnings())
     told = iter(prepared.counting.facets(asking.facets, without))
-    return Faceted(tuple(read(told) for read in reads), tuple(dict.fromkeys(asking.warnings)))
+    return Faceted(tuple(read(told) for read in reads), tuple(dict.fromkeys(warnings)))
 
 
 class _Asking:
-    """Makes questions about places of questions about fields, and remembers how their answers are put together."""
+    """Translates questions about fields into the engine's facets, and merges the engine's answers."""
 
     def __init__(self, prepared: PreparedQuery) -> None:
         self._prepared = prepared
@@ -130,7 +131,7 @@ class _Asking:
         self.warnings: list[str] = []
 
     def asked(self, question: Question) -> _Read:
-        """Ask for what a question needs, and return what reads its answer, questions being read in their order."""
+        """Add a question's facets, and return the function that reads its answer; call these functions in order."""
         match question:
             case FilterCount(filter=chosen):
                 return self._filter(chosen)
@@ -157,7 +158,8 @@ class _Asking:
         reads = [inner.asked(each) for each in question.within]
         self.warnings += inner.warnings
         most, within = question.skip + question.most, tuple(inner.facets)
-        # A number that is whole in one document and not in another has the documents of both.
+        # A number may be an integer in one document and a float in another, and only their sum has to reach the
+        # minimum.
         least = 1 if places.keys() >= {*_NUMBERS} else question.least
         self.facets += [
             Values(kind, place, most, least, question.is_by_value, question.beginning, within)
@@ -201,7 +203,7 @@ class _Asking:
         return read
 
     def _places(self, field: str) -> dict[Kind, str]:
-        """Return where a field keeps whole values."""
+        """Return the types of a field's whole values, with the engine's field for each."""
         places = self._prepared.reader.places(field)
         if places is None:
             self.warnings.append(f"the store has no field {field!r}, so no hit is counted by it")
@@ -213,7 +215,7 @@ class _Asking:
 
 
 def value_query(field: str, kind: Kind, value: Value) -> str:
-    """Return the query for the documents that have a value in a field."""
+    """Return the query for the documents with a value in a field."""
     text = _text(kind, value)
     match kind:
         case Kind.KEYWORD:
@@ -225,7 +227,7 @@ def value_query(field: str, kind: Kind, value: Value) -> str:
 
 
 def range_query(field: str, low: ast.Bound | None, high: ast.Bound | None) -> str:
-    """Return the query for the documents that have a value of a range in a field; an end that is None is open."""
+    """Return the query for the documents with a value in a range; a bound that is None is open."""
     return unparse(ast.Range(low, high, field))
 
 
@@ -250,13 +252,13 @@ def _count(told: Iterator[Counted]) -> int:
 
 
 def _together(told: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list[tuple[Kind, ValueCount]]:
-    """Return the values of all types, equal numbers as one; what was asked within it is that of the first."""
+    """Return the values of all types, with equal numbers merged; nested answers are those of the first."""
     found: dict[tuple[bool, Value], tuple[Kind, ValueCount]] = {}
     for kind, counts in told:
         for each in counts:
             key = (True, each.value) if kind in _NUMBERS else (False, f"{kind.name} {each.value}")
             if key in found:
-                # The whole number is the shorter text.
+                # The integer is the shorter text.
                 first, other = found[key]
                 value = other.value if first is Kind.INTEGER else each.value
                 found[key] = Kind.INTEGER, ValueCount(value, other.count + each.count, other.within)

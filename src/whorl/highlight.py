@@ -1,7 +1,7 @@
-"""Where the words of a query stand in its hits: the fragments of a text with most of them, the words marked.
+"""Highlighting: the fragments of a field's text with most words of a query, with these words marked.
 
-Texts are split into words here as they were when they were indexed, so that what is marked is what was found, whatever
-engine found it and whatever it could mark itself.
+Texts are tokenised here in the same way as for indexing, so that the marked words are those found, on every engine and
+independently of the engine's own highlighting.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from whorl.fingerprint.words.tokenizer import tokens_and_spans
 from whorl.model import Stored
 from whorl.planning.build import ResolvedPlan
 from whorl.planning.clauses import Words
-from whorl.planning.fields import value_named
+from whorl.planning.fields import split_name, value_named
 from whorl.prepared import PreparedQuery
 from whorl.snippets import runs, word_clauses
 
 _Range: TypeAlias = tuple[int, int]
-#: Hits whose texts are read at once.
+#: Number of hits whose texts are fetched at a time.
 _TEXTS_AT_ONCE = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Marking:
-    """How words are marked in a field.
+    """Highlighting options of a field.
 
     Args:
-        prefix: Before a word.
-        postfix: Behind it.
-        snippets: Fragments of a text, at most.
-        size: Characters of one, about; 0 for the whole text.
-        joins: Whether fragments that lie next to each other become one.
-        longest: Characters of a text that are looked at.
-        has_phrases: Whether the words of a phrase are marked where they stand in a row, and not elsewhere.
+        prefix: Text before a marked word.
+        postfix: Text after a marked word.
+        snippets: Maximum number of fragments per text.
+        size: Approximate length of a fragment in characters; 0 for the whole text.
+        joins: Whether to join adjacent fragments.
+        longest: Maximum number of characters read per text.
+        has_phrases: Whether to mark the words of a phrase only where they are adjacent.
     """
 
     prefix: str = "<em>"
@@ -53,11 +53,11 @@ class Marking:
 
 @dataclass(frozen=True, slots=True)
 class Highlights:
-    """What is marked in hits.
+    """Highlighted fragments of hits.
 
     Args:
-        by_id: Of each hit, the fields with something marked, each with its fragments.
-        warnings: What the user should know beside them.
+        by_id: The fields with marked words, each with its fragments, by hit.
+        warnings: Warnings for the user.
     """
 
     by_id: Mapping[str, Sequence[tuple[str, Sequence[str]]]]
@@ -71,20 +71,25 @@ def highlights(
     fields: Mapping[str, Marking],
     names: Mapping[str, str],
 ) -> Highlights:
-    """Return where the words of a query stand in some of its hits.
+    """Return the highlighted fragments of hits.
 
-    Words are marked in every field that is named, whichever they were looked for in.
+    Words are marked in every named field, even if the query searches them in another field.
 
     Args:
-        engine: What has the texts.
-        prepared: The query; what its filters look for is not marked.
-        documents: The hits, by their ids.
-        fields: Those in which words are marked, by their names in a query, in the order of the answer.
+        engine: The engine with the texts.
+        prepared: The query; words of its filters are not marked.
+        documents: The hits by id.
+        fields: Options by field name, in the order of the result.
         names: Maps field names used in queries to field names in the store.
     """
     warnings = list[str]()
     markers = {
-        field: Marker(prepared.resolved, engine.scheme.profile, has_phrases=marking.has_phrases)
+        field: Marker(
+            prepared.resolved,
+            engine.scheme.profile,
+            has_phrases=marking.has_phrases,
+            splits=not set(engine.fields().split).isdisjoint((prepared.reader.places(field) or {}).values()),
+        )
         for field, marking in fields.items()
     }
     found = dict[str, list[tuple[str, Sequence[str]]]]()
@@ -107,7 +112,7 @@ def _reader(
     names: Mapping[str, str],
     warnings: list[str],
 ) -> Callable[[str], str]:
-    """Return what gives the text of a field by the id of a document."""
+    """Return a function from a document's id to the text of a field."""
     places = prepared.reader.places(field)
     if places is None:
         warnings.append(f"the store has no field {field!r}, so nothing is marked in it")
@@ -125,28 +130,29 @@ def _reader(
 
 
 class Marker:
-    """Marks the words that a query looks for, without those that it leaves out.
+    """Marks the words that a query searches, except excluded ones.
 
     Args:
-        plan: What it looks for.
-        profile: How texts are split into words.
-        has_phrases: Whether the words of a phrase are marked in a row only.
+        plan: The query's plan.
+        profile: Profile for splitting words.
+        has_phrases: Whether to mark the words of a phrase only where they are adjacent.
+        splits: Whether the words of the texts are separated at `_` and `.` too.
     """
 
-    def __init__(self, plan: ResolvedPlan, profile: str, *, has_phrases: bool = True) -> None:
-        self._profile = profile
+    def __init__(self, plan: ResolvedPlan, profile: str, *, has_phrases: bool = True, splits: bool = False) -> None:
+        self._profile, self._splits = profile, splits
         self._clauses = word_clauses(plan)
         if not has_phrases:
-            # With room between them, each word of a phrase is found by itself.
+            # With a slop, each word of a phrase is found separately.
             apart = (replace(each, slop=1) if isinstance(each, Words) else each for each in self._clauses)
             self._clauses = tuple(apart)
 
     def snippets(self, text: str, marking: Marking) -> list[str]:
-        """Return the fragments of a text with most of the words, in the order of the text; none without any."""
+        """Return the fragments of a text with the most marked words, in the order of the text."""
         text = text[: marking.longest]
         if not self._clauses or not text:
             return []
-        words, spans = tokens_and_spans(text, self._profile)
+        words, spans = tokens_and_spans(split_name(text) if self._splits else text, self._profile)
         places: list[_Range] = [(start, end) for start, end in spans.tolist()]
         found = (run for clause in self._clauses for run in runs(words, clause, self._profile))
         marks = [places[at] for at in sorted({at for run in found for at in range(*run)})]
@@ -158,7 +164,7 @@ class Marker:
 def _fragments(
     length: int, words: Sequence[_Range], marks: Sequence[_Range], marking: Marking
 ) -> list[tuple[_Range, list[_Range]]]:
-    """Return the fragments of a text in which marks are, each with its own; they begin and end with whole words."""
+    """Return the fragments of a text around marked words, each with its marks; fragments consist of whole words."""
     if not marking.size:
         return [((0, length), list(marks))] if marks else []
     starts, ends = [start for start, _ in words], [end for _, end in words]
@@ -172,7 +178,7 @@ def _fragments(
         margin = max(marking.size - (end - start), 0) // 2
         earliest = max(start - margin, last_end)
         latest = max(earliest + marking.size, end)
-        # The first word that begins there, and the last that ends before.
+        # The first word that starts in the fragment, and the last word that ends in it.
         first = bisect_left(starts, earliest)
         fragment = (min(starts[first], start), max(ends[bisect_right(ends, latest) - 1], end))
         if marking.joins and fragments and bisect_left(starts, last_end) == first:

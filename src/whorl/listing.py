@@ -1,6 +1,6 @@
-"""Documents in the order of their ids: those behind one, and all that a query matches, a portion at a time.
+"""Listing by id: pages after an id, and counting, deleting or iterating all documents that a query matches.
 
-Nothing is sorted for it: what filters choose has one score, and of one score the smaller id comes first.
+Listing needs no sorting: hits of a filter have equal scores, and the smaller id comes first among equal scores.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whorl.context import require_time
+from whorl.engine.lag import require_current_index
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
 from whorl.model import Hit
@@ -16,12 +17,12 @@ from whorl.prepared import QueryReader
 from whorl.query import ast
 from whorl.query.unparse import unparse
 
-#: Documents of a portion.
+#: Documents fetched at a time.
 _AT_ONCE = 1_000
 
 
 def behind(document_id: str) -> str:
-    """Return the query that matches the documents whose ids come after one, which need not be there.
+    """Return the query for the documents whose ids come after the given one, which need not exist.
 
     >>> behind("lease")
     'id:<lease TO *]'
@@ -30,15 +31,20 @@ def behind(document_id: str) -> str:
 
 
 def count_matching(engine: Engine, reader: QueryReader, query: str) -> int:
-    """Return how many documents a query matches."""
+    """Return the number of documents that a query matches.
+
+    Raises:
+        StoreError: The index lacks stored documents.
+    """
+    require_current_index(engine, "the number of documents")
     return engine.search(reader.bound_filter(query), start=0, rows=0).total
 
 
 def delete_matching(engine: Engine, reader: QueryReader, query: str, *, everything: bool) -> int:
-    """Delete what a query matches, and return how many documents these were.
+    """Delete the documents that a query matches, and return their number.
 
     Raises:
-        ParameterError: These are all there are, though not everything is meant.
+        ParameterError: The query matches all documents, and `everything` is not set.
     """
     matches = count_matching(engine, reader, query)
     if matches and not everything and matches >= engine.count():
@@ -49,12 +55,12 @@ def delete_matching(engine: Engine, reader: QueryReader, query: str, *, everythi
 
 
 def matching(engine: Engine, reader: QueryReader, query: str) -> Iterator[tuple[Hit, ...]]:
-    """Yield the documents that a query matches in the order of their ids, each once whatever changes meanwhile.
+    """Yield the documents that a query matches in the order of their ids, each once even if the store changes.
 
     Args:
-        engine: What has them.
-        reader: Reads the query.
-        query: In the query language; its FINGERPRINTs name documents of the store.
+        engine: The engine with the documents.
+        reader: Parses the query.
+        query: A query in the query language; its FINGERPRINTs refer to documents of the store.
     """
     asked = reader.bound_filter(query)
     plan = asked

@@ -1,4 +1,4 @@
-"""What goes into a store and what comes out of a search: documents, hits, pages."""
+"""Data model of stores and searches: documents, hits, sort keys, pages."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from whorl.planning.values import typed
 
 PropertyValue: TypeAlias = str | int | float | bool
 
-#: Names that the stores use for themselves; `text` is the key that documents bring their content under.
+#: Names reserved by the stores; `text` is the key of a document's content in input files.
 RESERVED_FIELDS = frozenset(
     {
         *("id", "name", "text", "TEXT", "content", "MINHASH", "_version_", "_root_", "_childDocuments_"),
         *("whorl_digest", "whorl_scheme", "whorl_size", "whorl_sample", "whorl_sketch", "whorl_passages"),
     }
 )
-#: What a document says of the cluster that it is in, where that was written into it: the cluster's id, and whether it
-#: is the principal. It was found out about the document, and is no part of what that brings.
+#: Properties for a document's cluster label: the cluster's id, and whether the document is the principal. The labels
+#: are results of a search for duplicates, not part of the original document.
 CLUSTER, IS_PRINCIPAL = "whorl_cluster", "whorl_is_principal"
-#: A longer id would not fit a term of either engine in every script.
+#: A longer id would exceed the term length limit of an engine in some scripts.
 MAX_ID_LENGTH = 1000
-_CONTROL = re.compile("[\0-\x1f\x7f]")
+_CONTROL = re.compile("[\0-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True)
 class Document:
-    """A text under an id, with a name to show and properties to search by.
+    """A text with an id, a name for display and properties for searches.
 
     Args:
         id: Not empty, at most 1,000 characters, no control characters.
-        text: The content; lone surrogates become U+FFFD, as they would in any UTF-8 store.
-        name: What people know the document by.
-        properties: Further fields; a value is text, a number, a truth value or a list of those.
+        text: The content; lone surrogates become U+FFFD, as in any UTF-8 store.
+        name: Title of the document.
+        properties: Further fields; a value is text, a number, a truth value or a list of these.
 
     Raises:
-        DocumentError: An id, a field name or a value that cannot be stored as it is.
+        DocumentError: An id, a field name or a value cannot be stored.
     """
 
     id: str
@@ -73,13 +73,13 @@ class Document:
 
     @cached_property
     def digest(self) -> str:
-        """Return a digest of everything that the document brings: equal digests need no second indexing."""
+        """Return a digest of the document without cluster labels; an equal digest means an unchanged document."""
         own = {name: values for name, values in self.properties.items() if name not in (CLUSTER, IS_PRINCIPAL)}
         parts = json.dumps([self.id, self.name, own, self.text], sort_keys=True)
         return hashlib.blake2b(parts.encode(), digest_size=16).hexdigest()
 
     def wholes(self) -> list[tuple[str, Kind, Value]]:
-        """Return the name and the properties' values, none twice, each with its field and its type."""
+        """Return the distinct values of the name and the properties, each with its field and type."""
         named = [("name", Kind.KEYWORD, self.name)] if self.name else []
         return list(
             dict.fromkeys(
@@ -114,16 +114,16 @@ def documents_of(
     names: Sequence[Any],
     properties: Sequence[Mapping[str, object]],
 ) -> list[Document] | None:
-    """Return several documents, which takes a fraction of the time that each takes by itself.
+    """Return several documents, many times faster than creating them one by one.
 
     Args:
-        ids: What `Document` takes, one for each; and so on.
-        texts: The same.
-        names: The same.
-        properties: The same, or none at all.
+        ids: Ids, as for `Document`.
+        texts: Texts, as for `Document`.
+        names: Names, as for `Document`.
+        properties: Properties, as for `Document`, one for each document, or empty.
 
     Returns:
-        None if one of them might be refused: then only `Document` says why.
+        None if one of them may be invalid: `Document` then gives the reason.
     """
     if set(map(type, chain(ids, texts, names))) != {str}:
         return None
@@ -144,7 +144,7 @@ def documents_of(
     columns = ids, _well_formed(texts), _well_formed(names), of_each or repeat(None)
     for document_id, text, name, own in zip(*columns, strict=False):
         document = object.__new__(Document)
-        # What `__post_init__` looks for was looked for in all of them.
+        # The checks of `__post_init__` were done for all documents at once.
         values = {"id": document_id, "text": text, "name": name, "properties": own or {}}
         object.__setattr__(document, "__dict__", values)
         made.append(document)
@@ -181,12 +181,12 @@ class Hit:
     """A document that matches a query.
 
     Args:
-        id: The document's id in its store.
-        name: What people know it by, or "".
-        score: The matching tokens (or bands), see `whorl.planning.build`.
-        shared_tokens: Tokens shared with the query's only source, repeats counted, where that was asked for.
-        copies: Further hits of its cluster that it stands for, where hits are collapsed.
-        cluster: The cluster that they are in; None for a document in none.
+        id: Id of the document in its store.
+        name: Title of the document, or "".
+        score: Number of matching tokens (or bands), see `whorl.planning.build`.
+        shared_tokens: Tokens shared with the query's only source, counting repeats; None if not requested.
+        copies: Number of hits of the same cluster that it stands for, if hits are collapsed.
+        cluster: Id of its cluster, if hits are collapsed; None for a document without a cluster.
     """
 
     id: str
@@ -199,12 +199,13 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One key to sort hits by; of several values the smallest counts ascending, the largest descending, none last.
+    """Sort key for hits; of several values the smallest counts ascending, the largest descending; none sorts last.
 
     Args:
-        field: Its name, None for the score.
-        is_ascending: Whether the smallest comes first.
-        places: Where the engine keeps the values, which a store finds out: of a document, the first that it has count.
+        field: Name of the field, None for the score.
+        is_ascending: Whether to sort ascending.
+        places: Types and engine fields of the values, filled in by the store; each document is sorted by the first that
+            it has.
     """
 
     field: str | None
@@ -213,19 +214,19 @@ class Order:
 
     @property
     def is_by_id(self) -> bool:
-        """Whether it goes by the ids of documents."""
+        """Whether it sorts by the ids of documents."""
         return self.places == ((Kind.KEYWORD, "id"),)
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What is stored of a document beside its text.
+    """The stored fields of a document, without its text.
 
     Args:
-        id: The document's id.
-        name: What people know it by, or "".
-        properties: The values of its further fields, as the engine gives them back: a Solr's schema may make texts of
-            numbers.
+        id: Id of the document.
+        name: Title of the document, or "".
+        properties: Values of its further fields, as returned by the engine: a Solr's schema may convert numbers to
+            texts.
     """
 
     id: str
@@ -238,13 +239,13 @@ class Page:
     """One page of hits: best score first, equal scores in the order of their ids (by code point).
 
     Args:
-        total: Documents that match; where hits are collapsed, those that stand for themselves or for a cluster.
-        hits: Those on this page.
-        warnings: What the user should know beside them.
-        source_tokens: The tokens of the query's only source, where the hits' shared tokens were counted.
-        is_total_exact: False where there may be more hits than the total says, since not every candidate of a
-            FINGERPRINT was verified.
-        matches: Where hits are collapsed, documents that match in all.
+        total: Number of matching documents; of collapsed hits if hits are collapsed.
+        hits: The hits on this page.
+        warnings: Warnings for the user.
+        source_tokens: Number of tokens of the query's only source, if the hits' shared tokens were counted.
+        is_total_exact: False if there may be more hits than `total`, because not every candidate of a FINGERPRINT was
+            verified.
+        matches: Number of matching documents before collapsing; None if hits are not collapsed.
     """
 
     total: int
@@ -257,7 +258,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What an indexing run did so far: documents stored, and documents that were there already, unchanged."""
+    """Progress of an indexing run: documents stored, and documents skipped because they were unchanged."""
 
     stored: int = 0
     unchanged: int = 0

@@ -1,4 +1,4 @@
-"""A store by its name: the engine that the name means, under the settings."""
+"""Opening of a store by name: `open_store` chooses and configures the engine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from whorl.engine.opensearch.fields import SourceNames
 
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
-#: A plain URL that may be one of an index; those of Solr have a path before the name.
+#: A plain URL that may belong to an index; URLs of Solr have a path before the name.
 _MAYBE_INDEX = re.compile(r"(?i:https?)://[^/]+/(?!solr/?$)[^/?#]+/?")
 
 
@@ -39,8 +39,8 @@ def open_store(
             configured store: WHORL_STORE, whorl.toml, or a folder in the user's data directory.
         settings: Field names, time limits and credentials; None reads them from the environment.
         create: Whether to create a folder that does not exist; if False, that is an error.
-        passages: Whether the store finds passages with certainty from now on. A folder that did not do so is indexed
-            again, and an index that does not exist is created with it; others must have been set up for it.
+        passages: Whether the store finds passages with certainty from now on. A folder without passages is indexed
+            again, and a new index is created with them; other stores must have been set up for it.
         without_minhash: Whether a folder keeps no MINHASH tokens from now on: a fifth less space, if you never use
             FINGERPRINT. Existing tokens are removed.
 
@@ -92,12 +92,18 @@ def open_store(
             raise StoreError(f"{name} cannot be used as a store: {error}") from error
         is_wanted = passages or (create and settings.passages)
         scheme = PassageScheme() if is_wanted else None
-        engine = EmbeddedEngine(folder, create=create, passages=scheme, without_minhash=without_minhash)
+        engine = EmbeddedEngine(
+            folder,
+            create=create,
+            passages=scheme,
+            without_minhash=without_minhash,
+            property_limits=settings.property_limits,
+        )
     return Store(engine, settings.names, limits=settings.query_limits, max_rows=settings.max_rows)
 
 
 def _is_of_a_cluster(name: str, settings: Settings) -> bool:
-    """Ask whether OpenSearch or Elasticsearch answers at a plain URL; assume so if nobody answers."""
+    """Check whether OpenSearch or Elasticsearch answers at a plain URL; True if no server answers."""
     if not _MAYBE_INDEX.fullmatch(name):
         return False
     try:
@@ -110,7 +116,7 @@ def _is_of_a_cluster(name: str, settings: Settings) -> bool:
 
 
 def index_client(url: str, settings: Settings) -> IndexClient:
-    """Return the way to an index of OpenSearch or Elasticsearch.
+    """Return a client for an index of OpenSearch or Elasticsearch.
 
     Raises:
         ParameterError: The URL is not one of an index, or the client's package is not installed.
@@ -136,7 +142,7 @@ def index_client(url: str, settings: Settings) -> IndexClient:
 
 
 def source_names(settings: Settings) -> SourceNames:
-    """Return what the user says an index calls the parts of a document."""
+    """Return the configured names of an index's fields for the parts of a document."""
     from whorl.engine.opensearch.fields import SourceNames
 
     fields = settings.fields

@@ -1,4 +1,4 @@
-"""A query made ready once: read, its fields resolved, its sources fetched; then searched, counted, measured, explained.
+"""Prepared queries: parsed, resolved and bound once; then searched, counted, measured and explained.
 
 str → Ast → Plan → ResolvedPlan → BoundPlan → Page
 """
@@ -16,12 +16,13 @@ from whorl.boilerplate import CommonOptions, Commons
 from whorl.collapse import collapsed_page
 from whorl.context import require_time, trace
 from whorl.engine.facets import Counted, Facet
+from whorl.engine.lag import lag_warnings
 from whorl.engine.protocol import Engine
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError
 from whorl.fingerprint.minhash.signature import shared_tokens
 from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.model import Order, Page
-from whorl.planning.bind import bind
+from whorl.planning.bind import bind, unknown_document
 from whorl.planning.build import (
     Bool,
     BoundLeaf,
@@ -36,13 +37,16 @@ from whorl.planning.build import (
     kinds,
     leaves,
     mapped,
+    possible_ids,
     references,
+    with_ids,
 )
 from whorl.planning.clauses import Kind
 from whorl.planning.describe import describe
 from whorl.planning.fields import Places
 from whorl.planning.options import Conventions
 from whorl.planning.resolve import resolve
+from whorl.query.literals import write_quoted
 from whorl.settings.settings import MAX_START
 from whorl.similar.hits import Similar, SimilarPlan, Verified
 from whorl.similar.measured import Measured, measure
@@ -52,16 +56,16 @@ from whorl.similar.search import SimilarSearch, choose, find_similar, look_ups, 
 from whorl.similar.sources import Sources
 from whorl.snippets import Snippet, snippet, word_clauses
 
-#: The types of values that a field is sorted by, the first that it has; some numbers are whole, some are not.
+#: Preferred types for sorting by a field, the best first; integers and floats are sorted together.
 _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
-#: Texts fetched in one request to show where words stand.
+#: Number of texts fetched in one request for snippets.
 _TEXTS_AT_ONCE = 25
-#: A query that chooses, or several of which any is to match.
+#: A filter query, or several alternatives.
 Filter: TypeAlias = str | Sequence[str]
 
 
 class Reading(CommonOptions, total=False):
-    """How a query is read, as the arguments of `Store.prepare` say it."""
+    """Options for reading a query: the arguments of `Store.prepare`."""
 
     source: str | Mapping[str, str] | None
     calibrated: bool
@@ -72,15 +76,14 @@ class Reading(CommonOptions, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a query does; nothing was searched for it.
+    """Explanation of a query, which is not run.
 
     Args:
-        plan: In words and numbers, line by line.
-        fingerprints: The calibrated FINGERPRINTs in the order of the query, each its source and how it finds its
-            documents; one source may have several.
-        warnings: What the user should know.
-        request: What the engine is asked, as JSON values; where FINGERPRINTs are calibrated, what it is asked for their
-            candidates.
+        plan: Description in words and numbers, line by line.
+        fingerprints: Source and search plan of each calibrated FINGERPRINT, in the order of the query; a source may
+            occur several times.
+        warnings: Warnings for the user.
+        request: The engine's request as JSON values; with calibrated FINGERPRINTs, the requests for their candidates.
     """
 
     plan: tuple[str, ...]
@@ -90,85 +93,116 @@ class Explanation:
 
 
 class QueryReader:
-    """Reads queries as one store does: under its conventions, with its fields, all at one moment.
+    """Parses and resolves queries of one store, with the same conventions, fields and current time.
 
     Args:
-        engine: What has the fields.
+        engine: The engine with the fields.
         names: Maps field names used in queries to field names in the store.
-        conventions: What the queries leave unsaid.
-        max_rows: Hits on a page, at most.
+        conventions: Defaults of the queries.
+        max_rows: Maximum number of hits on a page.
+        texts: Names of the texts given with the queries.
     """
 
-    def __init__(self, engine: Engine, names: Mapping[str, str], conventions: Conventions, max_rows: int) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        names: Mapping[str, str],
+        conventions: Conventions,
+        max_rows: int,
+        texts: Collection[str] = (),
+    ) -> None:
         self._engine, self._names, self._conventions = engine, names, conventions
-        self._max_rows, self._now = max_rows, datetime.now(UTC)
+        self._max_rows, self._texts, self._now = max_rows, texts, datetime.now(UTC)
 
     def query(self, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
-        """Return the plan of a query, and what the user should know about it."""
+        """Return the plan of a query, and warnings for the user."""
         return self._resolved(self._conventions.plan(text), text)
 
     def filter(self, chosen: Filter) -> tuple[ResolvedPlan, tuple[str, ...]]:
-        """Return the plan of a filter, and what the user should know about it."""
+        """Return the plan of a filter, and warnings for the user."""
         texts = [chosen] if isinstance(chosen, str) else chosen
         plans = [self._resolved(self._conventions.filter(text), text) for text in texts]
         warnings = tuple(warning for _, some in plans for warning in some)
         return Bool(should=tuple(plan for plan, _ in plans), min_should_match=1), warnings
 
     def bound_filter(self, chosen: Filter) -> BoundPlan:
-        """Return a filter as the engine runs it; its FINGERPRINTs name documents of the store."""
+        """Return a filter as a plan for the engine; its FINGERPRINTs refer to documents of the store."""
         plan, warnings = self.filter(chosen)
         bound = bind(plan, Sources(self._engine).signatures(references(plan)))
         return replace(bound, warnings=(*bound.warnings, *warnings))
 
     def places(self, field: str) -> Places | None:
-        """Return the places of the field that a name in a query means, None where the store has no such field."""
-        return self._engine.fields().named(self._conventions.named(field), self._names)
+        """Return the types and engine fields of a name in a query, or None if the store has no such field."""
+        named = self._conventions.named(field)
+        places = self._engine.fields().named(named, self._names)
+        return places or self._engine.fields(latest=True).named(named, self._names)
 
     def sortable(self, key: Order) -> Order:
-        """Return a key by what the engine calls its field, and by the type of its values.
+        """Return a sort key with the engine's fields and types of its values.
 
         Raises:
-            ParameterError: There is no such field to sort by.
+            ParameterError: The store has no such field, or it cannot be sorted.
         """
         if key.field is None:
             return key
         places = self.places(key.field)
         if places is None:
             raise ParameterError(f"the store has no field {key.field!r} to sort by")
-        # Whoever has given some documents dates or numbers wants these in order.
+        # If some documents have dates or numbers in the field, sort by these.
         kinds = next((some for some in _SORTED_BY if not places.keys().isdisjoint(some)), None)
         if kinds is None:
             raise ParameterError(f"field {key.field!r} holds words, which have no order; sort by one with whole values")
         return replace(key, places=tuple((kind, places[kind]) for kind in kinds if kind in places))
 
     def content_places(self) -> Collection[str]:
-        """Return what the engine calls the field of the documents' texts."""
+        """Return the engine's names of the field with the documents' texts."""
         return set((self._engine.fields().named("TEXT", self._names) or {}).values())
 
     def require_page(self, start: int, rows: int) -> None:
-        """Raise ParameterError unless there can be a page of so many rows at such a place."""
+        """Raise ParameterError if the page is out of range."""
         if not 0 <= start <= MAX_START:
             raise ParameterError(f"start must be 0 to {MAX_START:,}, got {start}")
         if not 0 <= rows <= self._max_rows:
             raise ParameterError(f"rows must be 0 to {self._max_rows:,}, got {rows}")
 
     def _resolved(self, plan: Plan, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
-        # Fingerprints alone ask no field, and the engine need not say what it has.
-        fields = self._engine.fields() if any(isinstance(leaf, FieldClause) for leaf in leaves(plan)) else None
-        return resolve(plan, fields, text, self._now, self._names, self._conventions.empty_fields)
+        resolved, warnings = self._with_fields(plan, text)
+        possible = possible_ids(resolved)
+        if not possible:
+            return resolved, warnings
+        existing = {*possible.intersection(self._texts), *self._engine.resolve(possible.difference(self._texts))}
+        taken = dict.fromkeys(
+            f"{write_quoted(leaf.whole, special='')} is the id of a document, and so means all of it; the document "
+            f"{leaf.reference!r} with an overlap is FINGERPRINT:{write_quoted(leaf.reference, special='')}"
+            f"{leaf.whole.removeprefix(leaf.reference)}"
+            for leaf in leaves(resolved)
+            if isinstance(leaf, FingerprintClause) and leaf.whole is not None and leaf.whole in existing
+        )
+        return with_ids(resolved, existing), (*warnings, *taken)
+
+    def _with_fields(self, plan: Plan, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
+        # A query with FINGERPRINTs only does not need the engine's list of fields.
+        empty = self._conventions.empty_fields
+        if not any(isinstance(leaf, FieldClause) for leaf in leaves(plan)):
+            return resolve(plan, None, text, self._now, self._names, empty)
+        try:
+            return resolve(plan, self._engine.fields(), text, self._now, self._names, empty)
+        except UnknownFieldError:
+            # Another process may just have indexed the first document with the field.
+            return resolve(plan, self._engine.fields(latest=True), text, self._now, self._names, empty)
 
 
 class PreparedQuery:
-    """A query whose text is read and whose sources are fetched; `Store.prepare` makes one.
+    """A parsed query with its sources fetched; created by `Store.prepare`.
 
     Args:
-        reader: Reads it, and the filters.
-        sources: The documents and texts that its FINGERPRINTs name.
-        query: Its text.
-        filters: Queries that choose and score nothing; or one.
-        metric: What the overlap of a FINGERPRINT is a share of, if it means what `Store.similar` finds; None if it
-            means the tokens and bands that Alfresco and Solr count.
-        ignored: Tells what counts for nothing in what it finds; None where everything counts.
+        reader: Parses the query and the filters.
+        sources: The documents and texts that its FINGERPRINTs refer to.
+        query: Text of the query.
+        filters: Queries that select without scoring, or one such query.
+        metric: Metric of calibrated FINGERPRINTs, which find the same documents as `Store.similar`; None for
+            FINGERPRINTs by the tokens and bands of Alfresco and Solr.
+        ignored: Detects the words to ignore in calibrated FINGERPRINTs; None to ignore nothing.
     """
 
     def __init__(
@@ -200,27 +234,27 @@ class PreparedQuery:
 
     @property
     def references(self) -> tuple[str, ...]:
-        """The documents and texts that the FINGERPRINTs of the query name, each once; without those of filters."""
+        """References of the query's FINGERPRINTs, each once, without those of filters."""
         return self._references
 
     @property
     def resolved(self) -> ResolvedPlan:
-        """What the query looks for, without its filters; no FINGERPRINT has its tokens yet."""
+        """The plan of the query without its filters, before binding."""
         return self._asked
 
     @property
     def reader(self) -> QueryReader:
-        """What has read the query."""
+        """Parser of the query."""
         return self._reader
 
     @property
     def counting(self) -> Counting:
-        """What counts among all documents that match."""
+        """Counter of facets among all matching documents."""
         return Counting(self._engine, self._reader, self._bind, self._plan_without)
 
     @cached_property
     def bound(self) -> BoundPlan:
-        """The plan that the engine runs; for it the candidates of calibrated FINGERPRINTs are looked for."""
+        """The plan for the engine; computing it searches the candidates of calibrated FINGERPRINTs."""
         bound = self._bind(self._plan)
         return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *self._warnings))))
 
@@ -236,33 +270,33 @@ class PreparedQuery:
         """Return one page of the documents that match.
 
         Args:
-            start: Hits to leave out before the page.
+            start: Hits to skip.
             rows: Hits on the page.
-            order: What the hits are sorted by, instead of their scores.
+            order: Sort keys; empty to sort by score.
             with_shared: Also count the tokens that each hit shares with the source, if the query has just one.
-            collapsed: Whether of each cluster that was written into the store the best hit comes alone.
+            collapsed: Whether to return only the best hit of each labelled cluster.
 
         Raises:
-            ParameterError: There is no such page, or no such field to sort by; or no document says which cluster it is
-                in.
+            ParameterError: The page is out of range, a sort field does not exist, or no document has a cluster label.
         """
         self._reader.require_page(start, rows)
         keys = [self._reader.sortable(key) for key in order]
+        lag = lag_warnings(self._engine)
         if collapsed:
             page = collapsed_page(self._engine, self.bound, start=start, rows=rows, order=keys)
         else:
             page = self._engine.search(self.bound, start=start, rows=rows, order=keys)
         trace().answered(kinds(self.bound.root), self._length, page.total)
-        if not self._is_whole:
-            page = replace(page, is_total_exact=False)
+        if lag or not self._is_whole:
+            page = replace(page, is_total_exact=False, warnings=(*page.warnings, *lag))
         return self._with_shared(page) if with_shared and page.hits and self._metric is None else page
 
     def measured(self, ids: Collection[str]) -> Mapping[str, Measured]:
-        """Return what hits share with the query's source, by id; nothing unless it has just one."""
+        """Return the hits' overlap with the query's source, by id; empty unless the query has exactly one source."""
         if len(self._references) != 1:
             return {}
         measured = measure(self._sources, self._references[0], ids)
-        # What was counted to find a hit is told of it, not an estimate that may lie below the threshold.
+        # Return the exact counts made to verify a hit, rather than an estimate, which may be below the threshold.
         exact = {
             found.hit.id: found.estimate
             for (reference, _), verified in self._verified.items()
@@ -273,9 +307,9 @@ class PreparedQuery:
         return {each: replace(told, estimate=exact.get(each, told.estimate)) for each, told in measured.items()}
 
     def snippets(self, ids: Collection[str]) -> Iterator[tuple[str, Snippet]]:
-        """Yield hits that have words of the query in their texts, and where these stand.
+        """Yield the hits whose texts contain words of the query, each with a snippet.
 
-        Hits without a stored text are left out, and so are the last ones where all together are too long.
+        Hits without a stored text are left out, and so are the last hits if the texts exceed a total length.
         """
         clauses = word_clauses(self._plan, self._reader.content_places())
         characters, profile = 0, self._engine.scheme.profile
@@ -289,7 +323,7 @@ class PreparedQuery:
                     yield document_id, shown
 
     def explain(self, *, start: int = 0, rows: int = 10) -> Explanation:
-        """Return what a search would do."""
+        """Return the explanation of a search."""
         if self._metric is None or not any(isinstance(leaf, FingerprintClause) for leaf in leaves(self._plan)):
             bound = self.bound
             request = self._engine.explain(bound, start=start, rows=rows)
@@ -347,14 +381,16 @@ class PreparedQuery:
         return choose(search, verified, clause.weight)
 
     def _search_of(self, clause: FingerprintClause) -> SimilarSearch | str:
-        """Return the search that a calibrated FINGERPRINT stands for, or why there is none."""
+        """Return the search of a calibrated FINGERPRINT, or the reason why it finds nothing."""
         overlap, probability = clause.overlap or DEFAULT_THRESHOLD, clause.probability or DEFAULT_RECALL
-        # Fractions already, of which a hundredfold up to 1 would be read as another fraction.
+        # These are fractions already; a percentage up to 1 would be read as a fraction.
         question = Question(metric_named(self._metric or Metric.JACCARD, METRICS), overlap, probability)
         key = (clause.reference, question)
         if key not in self._searches:
             try:
                 self._searches[key] = _search_for(self._sources, clause.reference, question, self._ignored)
+            except UnknownDocumentError as error:
+                self._searches[key] = unknown_document(error.reference)
             except ParameterError as error:
                 self._searches[key] = str(error)
         return self._searches[key]
@@ -374,13 +410,12 @@ class PreparedQuery:
 
 
 class Counting:
-    """Counts among the documents that a prepared query matches; `whorl.facets` asks it by the names of fields.
+    """Counts facets among the documents that a prepared query matches; `whorl.facets` uses it by field names.
 
     Args:
-        engine: What has the documents.
-        reader: Reads further filters.
-        bind: Fetches what the FINGERPRINTs of a plan name.
-        plan: Returns the plan of the query without some of its filters, by their numbers.
+        reader: Parses further filters.
+        bind: Binds the FINGERPRINTs of a plan to their sources.
+        plan: Returns the plan of the query without the filters of the given numbers.
     """
 
     def __init__(
@@ -393,32 +428,36 @@ class Counting:
         self._engine, self._reader, self._bind, self._plan = engine, reader, bind, plan
 
     def filtered(self, chosen: Filter) -> BoundPlan:
-        """Return a further filter as the engine runs it, with what to know about it."""
+        """Return a further filter as a plan for the engine, with its warnings."""
         plan, warnings = self._reader.filter(chosen)
         bound = self._bind(plan)
         return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *warnings))))
 
+    def lag_warnings(self) -> tuple[str, ...]:
+        """Return a warning if the index lacks stored documents."""
+        return lag_warnings(self._engine)
+
     def facets(self, asked: Sequence[Facet], without: Collection[int] = ()) -> tuple[Counted, ...]:
-        """Return what is counted among all documents that match.
+        """Return facets of all documents that match.
 
         Args:
-            asked: The questions; an answer for each comes back.
-            without: Filters, by their numbers, that a document need not match to be counted.
+            asked: The facets; the answers have the same order.
+            without: Filters, by number, to ignore when counting.
         """
         return self._engine.facets(self._plan(without), asked) if asked else ()
 
 
 class PreparedSimilar:
-    """A calibrated search whose source is fetched and whose filter is read; `Store.prepare_similar` makes one.
+    """A calibrated search with its source fetched and its filter parsed; created by `Store.prepare_similar`.
 
     Args:
-        reader: Reads the filter.
-        sources: What knows the source.
-        reference: The source: a document, or the name of a text given beside.
-        question: What is to be found.
-        only: A query: others than the documents that it matches are no hits; None for no such filter.
-        commons: Tells what is common; None where nobody has said what that is.
-        ignore_common: Whether what is common counts for nothing.
+        reader: Parses the filter.
+        sources: Resolves the source.
+        reference: The source: a document, or the name of a given text.
+        question: Options of the search.
+        only: Query for the documents that may be hits; None for all.
+        commons: Detects common words; None if common text is not defined.
+        ignore_common: Whether to ignore common text.
     """
 
     def __init__(
@@ -439,24 +478,26 @@ class PreparedSimilar:
 
     @property
     def plan(self) -> SimilarPlan:
-        """How candidates are found, and what is promised."""
+        """The search plan, with its guaranteed recall."""
         return self._search.plan
 
     def search(self, *, start: int = 0, rows: int = 10, exact: bool = False) -> Similar:
         """Return one page of hits.
 
         Args:
-            start: Hits to leave out before the page, 0 to 1,000,000.
+            start: Hits to skip, 0 to 1,000,000.
             rows: Hits on the page, 0 to 10,000.
-            exact: Whether the texts of the hits on the page are compared whole; else their numbers are estimates from
-                sketches, with intervals. Where it was told what is common, the texts are compared without that in any
-                case.
+            exact: Whether to compare the whole texts of the hits on the page; otherwise shares are estimates from
+                sketches, with intervals. Shares without common text are always counted on texts.
 
         Raises:
-            ParameterError: There is no such page.
+            ParameterError: The page is out of range.
         """
         self._reader.require_page(start, rows)
+        lag = lag_warnings(self._engine)
         page = find_similar(self._search, self._filter, start=start, rows=rows, exact=exact)
+        if lag:
+            page = replace(page, is_total_exact=False, warnings=(*page.warnings, *lag))
         trace().answered(f"similar by {page.plan.metric.value}", self._length, page.total)
         if self._commons is None:
             return page
@@ -468,7 +509,7 @@ class PreparedSimilar:
         return replace(page, found=found, warnings=(*page.warnings, *left.warnings))
 
     def request(self) -> Mapping[str, object]:
-        """Return what the engine is asked for candidates, as JSON values; nothing is searched."""
+        """Return the engine's request for candidates as JSON values, without running it."""
         return self._engine.explain(look_ups(self._search, self._filter.root), start=0, rows=self._search.at_once)
 
 

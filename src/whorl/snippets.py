@@ -1,4 +1,4 @@
-"""Where in a text the words of a query stand: the part of it that has most of them, and their places in it."""
+"""Snippets: the part of a text with most words of a query, and the positions of these words in it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from whorl.planning.clauses import InOrder, Near, Words
 from whorl.planning.patterns import distance
 from whorl.query.ast import Joker, Pattern
 
-#: Words of a snippet.
+#: Length of a snippet in words.
 _SHOWN = 40
-#: Words of it that stand before the first one that is meant.
+#: Words of context before the first matching word.
 _BEFORE = 8
 
-#: What asks for words of a text.
+#: Clauses that search words of a text.
 WordClause: TypeAlias = Words | InOrder | Near
 _IsMeant: TypeAlias = Callable[[str], bool]
 
@@ -29,9 +29,9 @@ class Snippet:
 
     Args:
         text: The part.
-        places: Of the words in it that are meant: half-open ranges of its characters, ascending.
-        is_cut_before: Whether the text has more before it.
-        is_cut_behind: Whether it has more behind it.
+        places: Ranges of the matching words in the part: half-open, in characters, ascending.
+        is_cut_before: Whether the text continues before the part.
+        is_cut_behind: Whether the text continues after the part.
     """
 
     text: str
@@ -41,7 +41,7 @@ class Snippet:
 
 
 def word_clauses(plan: ResolvedPlan, fields: Collection[str] | None = None) -> tuple[WordClause, ...]:
-    """Return the clauses of a plan that ask for words of some fields (None: of any), or of the default ones."""
+    """Return the clauses of a plan that search words in the given fields (None: in any field) or the default ones."""
     return tuple(dict.fromkeys(_clauses(plan, fields)))
 
 
@@ -58,20 +58,20 @@ def _is_in(field: str | None, fields: Collection[str] | None) -> bool:
 
 
 def _names_words(clause: WordClause) -> bool:
-    # A * alone asks for any word, and so shows none.
+    # A lone * matches any word, so it highlights none.
     return not isinstance(clause, InOrder) or any(pattern != (Joker.ANY,) for pattern in clause.words)
 
 
 def snippet(text: str, clauses: Sequence[WordClause], profile: str) -> Snippet | None:
-    """Return the part of a text that has words of most of the clauses, of equal ones the first.
+    """Return the part of a text with words of most of the clauses; the first of equally good parts.
 
     Args:
         text: The text.
-        clauses: What is looked for.
-        profile: How texts are split into words.
+        clauses: The clauses of the query.
+        profile: Profile for splitting words.
 
     Returns:
-        None where it has none of them.
+        The snippet, or None if the text has no matching word.
     """
     words, spans = tokens_and_spans(text, profile)
     found = sorted((*run, at) for at, clause in enumerate(clauses) for run in runs(words, clause, profile))
@@ -83,7 +83,7 @@ def snippet(text: str, clauses: Sequence[WordClause], profile: str) -> Snippet |
         if (told := (len(set(near)), len(near))) > most:
             best, most = place, told
     first = max(0, found[best][0] - _BEFORE)
-    # A phrase of more words than are shown is shown as far as it goes.
+    # A phrase longer than the snippet is cut.
     last = min(len(words), first + _SHOWN)
     begin, stop = int(spans[first, 0]), int(spans[last - 1, 1])
     meant = {at for start, end, _ in found for at in range(max(start, first), min(end, last))}
@@ -92,7 +92,7 @@ def snippet(text: str, clauses: Sequence[WordClause], profile: str) -> Snippet |
 
 
 def runs(words: Sequence[str], clause: WordClause, profile: str) -> Iterator[tuple[int, int]]:
-    """Yield where the words of a clause stand: half-open ranges of words."""
+    """Yield the matches of a clause as half-open ranges of words."""
     match clause:
         case Words(text=text, slop=slop):
             meant: list[_IsMeant] = [word.__eq__ for word in tokens(text, profile) if word]
@@ -101,7 +101,7 @@ def runs(words: Sequence[str], clause: WordClause, profile: str) -> Iterator[tup
         case Near(word=word, edits=edits):
             meant, slop = [lambda other: is_near(word, other, edits)], 0
     if slop:
-        # Where others may stand among them, each is shown by itself.
+        # With a slop, other words may be between the matching words, so each of these is a separate range.
         yield from ((at, at + 1) for at, word in enumerate(words) if any(is_meant(word) for is_meant in meant))
         return
     for at in range(len(words) - len(meant) + 1 if meant else 0):
@@ -117,7 +117,7 @@ def _expression(pattern: Pattern) -> _IsMeant:
 
 
 def is_near(word: str, other: str, edits: int) -> bool:
-    """Return whether at most so many insertions, deletions, changes or swaps of neighbours make one word of another.
+    """Check whether two words are within `edits` insertions, deletions, substitutions or transpositions of neighbours.
 
     >>> is_near("lease", "laese", 1), is_near("lease", "leaks", 1)
     (True, False)

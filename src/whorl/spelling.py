@@ -1,4 +1,4 @@
-"""What a text was probably meant to be: words that no document has, replaced by the nearest that documents have."""
+"""Spelling suggestions: replaces words that are in no document by the nearest words in documents."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ from whorl.errors import SchemaError
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.planning.build import BoundPlan
 from whorl.planning.clauses import Near, Words
+from whorl.planning.fields import split_name
 from whorl.planning.patterns import MOST_EDITS, distance
 
-#: Words of a text that are looked at; documents in which a nearer one is looked for, and characters of each.
+#: Maximum number of words of the text to check, of documents searched for nearer words, and of characters of each.
 _MOST_WORDS, _MOST_DOCUMENTS, _MOST_CHARACTERS = 20, 10, 100_000
-#: Words with fewer letters are near to too many others; those of few letters may be one edit away.
+#: Minimum length of a word to check, as shorter words have too many neighbours; words below the second length may
+#: differ by one edit only.
 _SHORTEST, _FEW_LETTERS = 3, 5
 _OPERATORS = frozenset({"AND", "OR", "NOT", "TO"})
 
 
 def corrected(engine: Engine, text: str) -> str | None:
-    """Return a text with its unknown words replaced by known ones, None where there is nothing to replace.
+    """Return a text with its unknown words replaced by known ones, or None if no word is replaced.
 
-    A word is known if a document has it in its name or text. Of those within two edits, one for a short word, the
-    nearest stands for an unknown one, and of equally near ones that of most of the documents looked at.
+    A word is known if a document has it in its name or text. An unknown word is replaced by the nearest known one
+    within two edits (one for a short word), and among equally near ones by the most frequent in the documents read.
 
     Args:
-        engine: What has the documents.
-        text: What a user typed.
+        engine: The engine with the documents.
+        text: The user's text.
     """
     profile = engine.scheme.profile
     words, spans = tokens_and_spans(text, profile)
@@ -53,7 +55,11 @@ def _nearest(engine: Engine, word: str, profile: str) -> str | None:
         texts = {}
     counts = Counter[str]()
     for hit in found:
-        there = {*tokens(hit.name, profile), *tokens(texts.get(hit.id, "")[:_MOST_CHARACTERS], profile)}
+        there = {
+            *tokens(hit.name, profile),
+            *tokens(split_name(hit.name), profile),
+            *tokens(texts.get(hit.id, "")[:_MOST_CHARACTERS], profile),
+        }
         counts.update(each for each in there if abs(len(each) - len(word)) <= edits)
     near = [(edited, -count, each) for each, count in counts.items() if (edited := distance(each, word)) <= edits]
     return min(near)[2] if near else None

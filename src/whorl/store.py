@@ -1,4 +1,4 @@
-"""A store of documents and what you can ask it: the interface that Python users and the command line share."""
+"""Facade of a store: all operations on documents, for Python programs and for the other front ends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Self, Unpack
 
-from whorl.boilerplate import CommonOptions, Comparer, commons, ignored
+from whorl.boilerplate import CommonOptions, Comparer, commons, commons_for_comparison, ignored
+from whorl.engine.lag import lag_warnings
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature import Signature
@@ -27,15 +28,15 @@ from whorl.sources.result import Attribution
 
 
 class Store:
-    """Documents behind an engine: add them, find those that share content, delete them.
+    """Documents in an engine: add them, find documents that share content, delete them.
 
     Use `open_store` to get one. A store is a context manager that closes its engine.
 
     Args:
-        engine: What holds the documents.
+        engine: The engine with the documents.
         names: Maps field names used in queries to field names in the store.
-        limits: How large a query may be.
-        max_rows: Hits on a page, at most.
+        limits: Size limits for queries.
+        max_rows: Maximum number of hits on a page.
     """
 
     def __init__(
@@ -51,14 +52,14 @@ class Store:
         self._limits, self._max_rows = limits, max_rows
 
     def index(self, documents: Iterable[Document], **options: Unpack[IndexOptions]) -> Indexed:
-        """Store documents, replacing those with the same id and skipping those that have not changed.
+        """Store documents, replacing those with the same id and skipping unchanged ones.
 
         Args:
-            documents: Any number, read as they are needed.
-            options: How to store them.
+            documents: Any number, read as needed.
+            options: Options for storing them.
 
         Returns:
-            What was done; everything in it is searchable.
+            Numbers of documents stored and skipped; all of them are searchable.
         """
         return index_documents(self.engine, documents, **options)
 
@@ -73,29 +74,30 @@ class Store:
         filters: Iterable[Filter] = (),
         **common: Unpack[CommonOptions],
     ) -> PreparedQuery:
-        """Read a query once, to search with it, to count, to measure what hits share with its source, or to explain it.
+        """Parse a query once, to search with it, to count, to measure hits' overlap with its source, or to explain it.
 
         Args:
             query: In the query language, see docs/afts.md.
-            source: A text that need not be in the store, which the query calls `FINGERPRINT:source`; or several, by
-                the names that the query uses for them. Such a name hides a document with the same id.
-            calibrated: What FINGERPRINT means: the tokens and bands that Alfresco and Solr count, or the documents
-                that `similar` finds, by their percentage; the overlap is then 20 by default, the probability 95.
-            metric: What the overlap of a calibrated FINGERPRINT is a share of, as in `similar`.
-            conventions: How to read what the query and the filters leave open.
-            filters: Queries that select without scoring, or one; if one of them is a group, any in it may match.
-            common: Which text is common and, in a calibrated FINGERPRINT, may be ignored.
+            source: A text that need not be in the store and that the query refers to as `FINGERPRINT:source`; or
+                several, by the names used in the query. Such a name hides a document with the same id.
+            calibrated: Meaning of FINGERPRINT: the tokens and bands of Alfresco and Solr, or the documents that
+                `similar` finds, scored by percentage; the overlap is then 20 by default, the probability 95.
+            metric: Metric of calibrated FINGERPRINTs, as in `similar`.
+            conventions: Defaults for the query and the filters.
+            filters: Queries that select without scoring, or one; a group in it contains alternatives.
+            common: Options for common text, which a calibrated FINGERPRINT may ignore.
 
         Raises:
-            QueryError: The query cannot be run; the message shows the place.
-            ParameterError: There is no such metric; or common text is to be ignored, and nothing says what that is or
-                the FINGERPRINTs are not calibrated.
+            QueryError: The query cannot be run; the message shows the position.
+            ParameterError: The metric is unknown; or common text is to be ignored, but is not defined or the
+                FINGERPRINTs are not calibrated.
         """
         chosen = metric_named(metric, METRICS)
         left_out = ignored(self.engine, **common)
         if left_out and not calibrated:
             raise ParameterError("ignore_common means nothing for tokens and bands; ask for calibrated FINGERPRINTs")
-        reader, sources = self._reader(conventions), Sources(self.engine, source)
+        sources = Sources(self.engine, source)
+        reader = self._reader(conventions, sources.texts)
         return PreparedQuery(reader, sources, query, filters, chosen if calibrated else None, left_out)
 
     def search(
@@ -121,14 +123,14 @@ class Store:
             reading: The other arguments of `prepare`.
 
         Raises:
-            QueryError: The query cannot be run; the message shows the place.
-            ParameterError: There is no such field to sort by.
+            QueryError: The query cannot be run; the message shows the position.
+            ParameterError: A sort field does not exist.
         """
         prepared = self.prepare(query, **reading)
         return prepared.search(start=start, rows=rows, order=order, with_shared=with_shared, collapsed=collapsed)
 
     def explain(self, query: str, *, start: int = 0, rows: int = 10, **reading: Unpack[Reading]) -> Explanation:
-        """Return what `search` would do with the same arguments, without searching."""
+        """Return the explanation of a `search` with the same arguments, without searching."""
         return self.prepare(query, **reading).explain(start=start, rows=rows)
 
     def prepare_similar(
@@ -147,18 +149,18 @@ class Store:
         Args:
             reference: A document of the store, which is not among its own hits; or the name of the text in `source`.
             source: A text that need not be in the store.
-            metric: What the threshold is a share of: "jaccard" (of both together), "a_in_b" (how much of the source is
-                in the hit) or "b_in_a" (how much of the hit is in the source).
+            metric: Metric of the threshold: "jaccard" (share of both together), "a_in_b" (share of the source in the
+                hit) or "b_in_a" (share of the hit in the source).
             threshold: A percentage above 0, at most 100; a number up to 1 is a fraction, as in FINGERPRINT.
-            recall: How many of a hundred documents just at the threshold to find; given like a threshold.
-            only: A query in the query language: only documents that it matches are hits.
-            common: Which text is common: the shares without it are returned too, counted on the hits' texts. If it is
-                ignored, only these shares count for the threshold, order and number of hits.
+            recall: Percentage of the documents just at the threshold to find; given like a threshold.
+            only: A query: only documents that it matches are hits.
+            common: Options for common text: the shares without it are returned too, counted on the hits' texts. If it
+                is ignored, only these shares count for the threshold, order and number of hits.
 
         Raises:
             UnknownDocumentError: The store has no such document.
-            ParameterError: A number is out of its range; or common text is to be ignored, and nothing says what that
-                is, or it cannot be told here.
+            ParameterError: A number is out of its range; or common text is to be ignored, but is not defined or cannot
+                be detected in this store.
             QueryError: The query of `only` cannot be run.
         """
         question = ask(metric, threshold, recall)
@@ -177,7 +179,7 @@ class Store:
     ) -> Similar:
         """Return one page of the documents that share content with a source, verified and measured.
 
-        Args are those of `prepare_similar`, and of the `search` of what it returns.
+        Arguments are those of `prepare_similar`, and of `PreparedSimilar.search`.
         """
         return self.prepare_similar(reference, **options).search(start=start, rows=rows, exact=exact)
 
@@ -191,7 +193,7 @@ class Store:
     ) -> Attribution:
         """Return the documents that account for a text: a small set that covers most of it, with their passages.
 
-        Candidates are found with a recall that the answer states; everything else is exact, counted on whole texts.
+        The result states the recall of its search for candidates; all other numbers are exact, counted on whole texts.
 
         Args:
             reference: A document of the store, which is not its own source; or the name of the text in `source`.
@@ -207,42 +209,52 @@ class Store:
         left_out = None if except_for is None else self._reader().bound_filter(except_for)
         own_id = None if source is not None else self.engine.resolve([reference]).get(reference)
         text = source if source is not None else self.texts([reference])[reference]
-        return sources_of(self.engine, text, own_id, left_out, **options)
+        lag = lag_warnings(self.engine)
+        found = sources_of(self.engine, text, own_id, left_out, **options)
+        if not lag:
+            return found
+        promise = replace(found.promise, words=None, certain_words=None)
+        return replace(found, promise=promise, warnings=(*found.warnings, *lag))
 
-    def _reader(self, conventions: Conventions = Conventions()) -> QueryReader:  # noqa: B008 - frozen
-        return QueryReader(self.engine, self.names, replace(conventions, limits=self._limits), self._max_rows)
+    def _reader(
+        self,
+        conventions: Conventions = Conventions(),  # noqa: B008 - frozen
+        texts: Collection[str] = (),
+    ) -> QueryReader:
+        conventions = replace(conventions, limits=self._limits)
+        return QueryReader(self.engine, self.names, conventions, self._max_rows, texts)
 
     def delete(self, ids: Collection[str]) -> int:
         """Delete documents; return how many of the ids existed."""
         return self.engine.delete([ids] if isinstance(ids, str) else ids)
 
     def delete_matching(self, query: str, *, everything: bool = False) -> int:
-        """Delete the documents that a query matches; return how many there were.
+        """Delete the documents that a query matches; return their number.
 
         Args:
             query: In the query language; its FINGERPRINTs name documents of the store.
             everything: Whether the query may match all documents.
 
         Raises:
-            QueryError: The query cannot be run; the message shows the place.
-            ParameterError: It matches all documents, and `everything` is not set.
+            QueryError: The query cannot be run; the message shows the position.
+            ParameterError: The query matches all documents, and `everything` is not set.
         """
         return delete_matching(self.engine, self._reader(), query, everything=everything)
 
     def signature(self, reference: str) -> Signature | None:
-        """Return the signature of the document that a reference names, or None if there is none."""
+        """Return the signature of a document by reference, or None if it has none."""
         return Sources(self.engine).signatures({reference: True}).get(reference)
 
     def text(self, reference: str) -> str | None:
-        """Return the stored text of the document that a reference names, or None if there is none."""
+        """Return the stored text of a document by reference, or None if it has none."""
         return stored_texts(self.engine, [reference]).get(reference)
 
     def texts(self, references: Iterable[str]) -> Mapping[str, str]:
-        """Return the stored texts of the documents that references name, each by its reference.
+        """Return the stored texts of documents, by reference.
 
         Raises:
             UnknownDocumentError: The store has no document of that name.
-            ParameterError: It has one, without a text.
+            ParameterError: A document has no stored text.
         """
         return Sources(self.engine).whole_texts(references)
 
@@ -259,35 +271,35 @@ class Store:
 
         Args:
             a: A reference to a document, or the name of a text in `source`.
-            b: Likewise.
+            b: As for `a`.
             source: A text that need not be in the store, called `source`, or several by name, as in `search`.
-            common_above: As in `CommonOptions`: if any text is common, the shares of the rest are returned too.
-            boilerplate: Likewise.
+            common_above: As in `CommonOptions`: with common text, the shares without it are returned too.
+            boilerplate: As in `CommonOptions`.
 
         Raises:
             UnknownDocumentError: The store has no document of that name.
-            ParameterError: It has one, without a text.
+            ParameterError: A document has no stored text.
         """
         texts, scheme = Sources(self.engine, source).whole_texts([a, b]), self.engine.scheme
-        told = commons(self.engine, common_above, boilerplate)
+        told = commons_for_comparison(self.engine, common_above, boilerplate)
         return Comparer(words_of(texts[a], scheme), scheme, told).compare(texts[b])
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
-        """Return everything stored of documents except their texts, by id, for those that exist."""
+        """Return the stored fields of documents except their texts, by id; unknown ids are left out."""
         return self.engine.documents(ids)
 
     def count(self, query: str | None = None) -> int:
-        """Return how many documents the store holds, or how many of them a query matches.
+        """Return the number of documents in the store, or of the documents that a query matches.
 
         Raises:
-            QueryError: The query cannot be run; the message shows the place.
+            QueryError: The query cannot be run; the message shows the position.
         """
         if query is None:
             return self.engine.count()
         return count_matching(self.engine, self._reader(), query)
 
     def close(self) -> None:
-        """Release what the store holds open."""
+        """Release the engine's resources."""
         self.engine.close()
 
     def __enter__(self) -> Self:
