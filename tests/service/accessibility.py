@@ -1,12 +1,12 @@
-"""What the tests look for in a page so that everybody can use it: what axe-core checks, and some more by hand."""
+"""Accessibility checks of a page: the rules of axe-core, and own checks of names, headings, contrast and landmarks."""
 
 from __future__ import annotations
 
 from tests.service.alfresco_clients import node_environment
 
-#: It needs no other package.
+#: axe-core needs no other package.
 AXE_CORE = ("axe-core@4.14.1",)
-#: Returns what axe-core complains of, one line each; all of its rules but those that it calls experimental.
+#: Returns the violations that axe-core reports, one line each; runs all rules except the experimental ones.
 COMPLAINTS = """async () => {
     const { violations } = await axe.run(document, { resultTypes: ["violations"] });
     return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target}: ${node.failureSummary}`));
@@ -14,16 +14,16 @@ COMPLAINTS = """async () => {
 
 
 def axe_core() -> str:
-    """Return the script of axe-core, which makes `axe`.
+    """Return the script of axe-core, which defines `axe`.
 
     Raises:
-        NoClientError: There is no Node, or the registry does not answer.
+        NoClientError: Node is missing, or the registry does not answer.
     """
     _, folder = node_environment("axe-core", AXE_CORE)
     return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
 
 
-#: Returns what is wrong with names, references, headings and landmarks, one line each.
+#: Returns the errors in names, references, headings and landmarks, one line each.
 PROBLEMS = """() => {
     const told = [], all = (selector) => [...document.querySelectorAll(selector)];
     const say = (what, at) => told.push(`${what}: ${at.outerHTML.slice(0, 120)}`);
@@ -62,8 +62,8 @@ PROBLEMS = """() => {
     return told;
 }"""
 
-#: Returns the texts whose contrast with their ground is too low, by the formula of WCAG 2.1; controls that are
-#: disabled are exempt there.
+#: Returns the texts with too low a contrast to their background, by the formula of WCAG 2.1; disabled controls are
+#: exempt there.
 CONTRAST = """() => {
     const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
     function rgba(colour) {

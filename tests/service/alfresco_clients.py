@@ -1,6 +1,6 @@
-"""Real clients of Alfresco's REST API, each installed from its registry into an environment of its own, once.
+"""Environments with real clients of Alfresco's REST API, each installed once from its registry.
 
-Environments are kept between runs under the user's cache folder, by the digest of what is in them.
+The user's cache folder keeps the environments between runs, named by a digest of their requirements.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path
 import platformdirs
 
 REQUIRED = "WHORL_REQUIRE_CLIENTS"
-#: Where the environments are kept, if not in the user's cache folder.
+#: Folder of the environments; the default is in the user's cache folder.
 CACHE = "WHORL_CLIENTS_CACHE"
-#: With all that they build on, so that an environment is the same wherever it is made.
+#: Requirements with all their dependencies, so that an environment is the same on every machine.
 JS_API = ("@alfresco/js-api@10.0.0", "eventemitter3@5.0.1", "tslib@2.8.1")
 ALFRESCO_REST_CLIENT = (
     "alfresco-rest-client==1.0.4",
@@ -67,18 +67,18 @@ _INSTALLING_SECONDS = 600.0
 
 
 class NoClientError(Exception):
-    """A client cannot be had here; the message says in one line why."""
+    """A client is not available here; the message gives the reason in one line."""
 
 
 def node_environment(name: str = "js-api", pins: Sequence[str] = JS_API) -> tuple[str, Path]:
     """Return Node, and a folder whose `node_modules` hold packages of npm.
 
     Args:
-        name: What the folder is called.
-        pins: The packages with their versions, and all that they need.
+        name: Name of the folder.
+        pins: The packages with their versions, including all dependencies.
 
     Raises:
-        NoClientError: There is no Node, or the registry does not answer.
+        NoClientError: Node is missing, or the registry does not answer.
     """
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None or npm is None:
@@ -95,14 +95,15 @@ def node_environment(name: str = "js-api", pins: Sequence[str] = JS_API) -> tupl
 
 
 def python_environment(name: str, pins: Sequence[str]) -> Path:
-    """Return the Python of an environment that holds these packages alone.
+    """Return the Python interpreter of an environment that holds only these packages.
 
     Raises:
         NoClientError: The registry does not answer.
     """
 
     def install(folder: Path) -> None:
-        # Named afterwards: a virtual environment is started by paths that a move would break, its python is not.
+        # The folder is renamed afterwards: scripts of a virtual environment contain absolute paths, but its python
+        # still works.
         _run([sys.executable, "-m", "venv", str(folder)])
         pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         _run([*pip, "--no-deps", "--only-binary", ":all:", *pins])
@@ -111,7 +112,7 @@ def python_environment(name: str, pins: Sequence[str]) -> Path:
 
 
 def _environment(name: str, pins: Sequence[str], install: Callable[[Path], None]) -> Path:
-    """Return the folder of an environment, made if it is not there; never one that was left half made."""
+    """Return the folder of an environment; create it if it is missing, and never return an incomplete one."""
     cache = Path(os.environ.get(CACHE) or platformdirs.user_cache_path("whorl") / "clients")
     digest = hashlib.blake2b("\n".join(pins).encode(), digest_size=6).hexdigest()
     folder = cache / f"{name}-{digest}"
@@ -124,7 +125,7 @@ def _environment(name: str, pins: Sequence[str], install: Callable[[Path], None]
         try:
             making.rename(folder)
         except OSError:
-            # Another run was quicker.
+            # Another test run created it first.
             if not folder.is_dir():
                 raise
     finally:

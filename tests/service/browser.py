@@ -1,4 +1,4 @@
-"""A real Chromium for the tests of the page: the one of the system, since it is the one that people have."""
+"""The system's Chromium for tests of the page, because users have this browser."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 REQUIRED = "WHORL_REQUIRE_BROWSER"
-#: A folder for the screenshots of a run, if they are to be kept.
+#: Environment variable with the folder of a run's screenshots, if they are kept.
 SCREENSHOTS = "WHORL_SCREENSHOTS"
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 class NoBrowserError(Exception):
-    """There is no browser to drive here; the message says in one line why."""
+    """No usable browser is available here; the message gives the reason in one line."""
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def chromium() -> Iterator[Browser]:
     """Yield a started Chromium.
 
     Raises:
-        NoBrowserError: There is none, nothing to drive it with, or it does not start.
+        NoBrowserError: Chromium or Playwright is missing, or Chromium does not start.
     """
     path = next(filter(None, map(shutil.which, _NAMES)), None)
     if path is None:
@@ -36,7 +36,7 @@ def chromium() -> Iterator[Browser]:
     except ModuleNotFoundError:
         raise NoBrowserError("Chromium is driven by Playwright, and it is not here: pip install playwright") from None
     with sync_playwright() as playwright:
-        # As root, and in many containers, Chromium cannot build its sandbox; all that it opens is our own.
+        # Chromium cannot create its sandbox as root and in many containers; it opens only our own pages.
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         try:
             browser = playwright.chromium.launch(executable_path=path, args=arguments)

@@ -1,4 +1,4 @@
-"""Stores of real documents behind the service: the contracts of the examples, with what Alfresco knows of its nodes."""
+"""Fixtures: stores of the example contracts, with properties of Alfresco nodes, and services over them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whorl import Store, open_store
 pytest.importorskip("fastapi")
 
 with warnings.catch_warnings():
-    # Its newest releases would rather have httpx2.
+    # The newest releases of the test client prefer httpx2.
     warnings.simplefilter("ignore")
     from starlette.testclient import TestClient
 
@@ -32,7 +32,7 @@ def embedded_contracts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sto
 
 @pytest.fixture(scope="session")
 def solr_contracts_url(solr_standalone_url: str) -> Iterator[str]:
-    """URL of a core with the documents, beside those of other tests."""
+    """URL of a core with the documents, separate from the cores of other tests."""
     base_url, name = solr_standalone_url.rpartition("/")[0], f"whorl_service_{uuid.uuid4().hex[:8]}"
     url = solr_runtime.make_collection(base_url, name)
     with open_store(url) as store:
@@ -71,7 +71,7 @@ def opensearch_contracts(opensearch_contracts_url: str) -> Iterator[Store]:
     ],
 )
 def contracts(request: pytest.FixtureRequest) -> Store:
-    """Every test that takes this runs on every engine."""
+    """Run a test on every engine."""
     store = request.getfixturevalue(f"{request.param}_contracts")
     assert isinstance(store, Store)
     return store
@@ -79,21 +79,21 @@ def contracts(request: pytest.FixtureRequest) -> Store:
 
 @pytest.fixture(scope="module")
 def service(contracts: Store) -> Iterator[TestClient]:
-    """The service over the documents, open to all."""
+    """Client of a service over the documents, without credentials."""
     with TestClient(create_app(contracts), raise_server_exceptions=False) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def embedded_service(embedded_contracts: Store) -> Iterator[TestClient]:
-    """The same on one engine, for what no engine has a part in."""
+    """Client of a service over the documents on the embedded engine, for tests that do not depend on the engine."""
     with TestClient(create_app(embedded_contracts), raise_server_exceptions=False) as made:
         yield made
 
 
 @pytest.fixture
 def away() -> Iterator[TestClient]:
-    """A service whose Solr is not there."""
+    """Client of a service whose Solr is unreachable."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://admin:s3cret@127.0.0.1:{closed.getsockname()[1]}/solr/whorl"

@@ -1,7 +1,7 @@
-"""Schemathesis against a service of its own: every check over every operation, in all of its phases.
+"""Schemathesis against a service: every check over every operation, in all phases.
 
-Each finding is a request that the description allows and the service does not answer as described, or the other way
-round. `python -m tests.service.contract EXAMPLES` tells those of a longer run and ends with 1 if there are any.
+Each finding is a valid request that the service does not answer as described, or an invalid request that it accepts.
+`python -m tests.service.contract EXAMPLES` lists the findings of a longer run, and exits with 1 if there are any.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 with warnings.catch_warnings():
-    # Of the libraries that it builds on.
+    # Ignore warnings from Schemathesis' dependencies.
     warnings.simplefilter("ignore")
     import schemathesis
     from schemathesis.config import HealthCheck
@@ -32,14 +32,14 @@ from whorl.service.credentials import Credentials
 from whorl.service.paths import DOCUMENTS, SEARCH, TICKETS
 
 _USER, _PASSWORD = "ann", "secret"
-#: A request here may break rules between its parts, which a schema cannot say: labels given twice, an end before its
-#: start, two parameters of which only one can be meant, a query that matches everything. Its 400 names them.
+#: Operations whose valid requests may still break rules between their parts, which a schema cannot express: labels
+#: given twice, an end before its start, two exclusive parameters, a query that matches everything. The 400 names them.
 _JUDGED = {SEARCH, DOCUMENTS, "/api/v1/search", "/api/v1/explain", "/api/v1/delete"}
 _WORDS = st.text("abcdefghij ", min_size=1, max_size=12).filter(str.strip)
 
 
 def _formats() -> None:
-    """Say how texts look that the description names by a format: those of the query language, of files, of lines."""
+    """Register generators for the description's formats: query syntax, files, lines."""
     queries = st.sampled_from(["lease", '"Mill Lane"', "pages:[1 TO *]", "FINGERPRINT:lease_20", "cm:title:l*", "*"])
     lines = st.lists(st.fixed_dictionaries({"id": st.text("abc", min_size=1), "text": _WORDS}), min_size=1, max_size=3)
     schemathesis.openapi.format("afts", queries)
@@ -49,12 +49,12 @@ def _formats() -> None:
 
 @schemathesis.serializer("application/x-ndjson")
 def as_lines(context: Any, value: Any) -> bytes:
-    """A body of lines is sent as it is."""
+    """Send a body of lines unchanged."""
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
 
 
 def _tickets(client: TestClient) -> type:
-    """Return what logs in for each request, since some of them log out."""
+    """Return an authentication that logs in for each request, since some requests log out."""
 
     class Tickets:
         def get(self, case: Any, context: Any) -> str:
@@ -68,12 +68,12 @@ def _tickets(client: TestClient) -> type:
 
 
 def findings(examples: int, seed: int = 1, *, has_edges: bool = True) -> Iterator[str]:
-    """Yield what the checks find, each once; nothing where the service answers as it is described.
+    """Yield each finding of the checks once; no finding means that the service answers as described.
 
     Args:
-        examples: Requests of each operation and phase, at most.
-        seed: Of those that are made by chance.
-        has_edges: Whether the edges of each part are tried, too; these are as many as there are.
+        examples: Maximum number of requests of each operation and phase.
+        seed: Seed of the random requests.
+        has_edges: Whether to also test the edge cases of each part, without a limit on their number.
     """
     _formats()
     with tempfile.TemporaryDirectory() as folder, open_store(Path(folder) / "store", passages=True) as store:
@@ -83,7 +83,7 @@ def findings(examples: int, seed: int = 1, *, has_edges: bool = True) -> Iterato
         schema.auth(refresh_interval=None)(_tickets(TestClient(app)))
         schema.config.generation.update(max_examples=examples)
         schema.config.seed = seed
-        # How long an example takes depends on what else the machine does.
+        # The duration of an example depends on the load of the machine.
         schema.config.suppress_health_check = [HealthCheck.too_slow]
         schema.config.phases.coverage.enabled = has_edges
         seen = set[tuple[str, ...]]()

@@ -1,4 +1,4 @@
-"""The documents behind the service: the contracts of the examples, with what Alfresco knows of its nodes."""
+"""Documents of the service tests: the example contracts, with properties of Alfresco nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NODE = "aaaabbbb-cccc-4ddd-8eee-ffff00001111"
 
 
 def documents() -> list[Document]:
-    """A lease with all that a node has, its renewal with some of it, and two documents with nothing but a text."""
+    """A lease with all properties of a node, its renewal with some, and two documents with nothing but a text."""
     text = {path.stem: path.read_text(encoding="utf-8") for path in CONTRACTS.iterdir()}
     lease: dict[str, Any] = {
         "DBID": "1234",
@@ -43,7 +43,7 @@ def documents() -> list[Document]:
 
 
 def asked(client: TestClient, path: str, **body: Any) -> Any:
-    """Post to a route of whorl's own, and return what it answers."""
+    """Post to one of whorl's own routes, and return the answer."""
     answer = client.post(f"/api/v1/{path}", json=body)
     assert answer.status_code == 200, answer.text
     return answer.json()

@@ -1,10 +1,10 @@
-"""Hundreds of thousands of requests, nearly right and wrong, to every route of the service.
+"""Fuzz test of the service: hundreds of thousands of nearly valid and invalid requests to every route.
 
     python -m tests.service.fuzz_requests [RESULTS]          or: make fuzz
 
-A request that is right is changed: a part of its JSON or of its address, its bytes, its headers, its method. Each is
-answered with what it asked for or with a mistake of the client's that is told in the shape of its route; nothing is a
-5xx or an exception, and what comes as JSON is JSON to the letter. Any other outcome ends the run and shows the request.
+A valid request is mutated: a part of its JSON or of its address, its bytes, its headers, its method. Each answer must
+be a success or a client error in the shape of its route, never a 5xx or an exception; JSON answers must be strict JSON.
+Any other outcome ends the run and prints the request.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from whorl import Document, Store, open_store
 from whorl.engine.protocol import Mark
 from whorl.service.app import create_app
 
-#: Some of them no client would send; of the others there are more than 100,000.
+#: Number of requests; more than 100,000 of them are requests that a client can send.
 COUNT = 101_000
-#: Processor time of one request, in milliseconds, at most: those of two texts and a few documents.
+#: Maximum processor time of one request (two texts and a few documents), in milliseconds.
 MOST = 2_000.0
-#: After so many the store is filled anew, because documents come and go.
+#: Number of requests between new stores, because requests add and delete documents.
 _FILLED_EVERY = 2_000
 _ALFRESCO = "/alfresco/api/-default-/public"
 
@@ -46,11 +46,10 @@ class Sent:
     """A request.
 
     Args:
-        method: GET, POST, …
-        path: With placeholders filled.
-        parameters: Of the address.
-        body: JSON, or bytes.
-        headers: Beside the type of the body.
+        path: Path with placeholders filled.
+        parameters: Parameters of the address.
+        body: JSON value, or bytes.
+        headers: Headers besides the content type.
     """
 
     method: str
@@ -131,7 +130,7 @@ _FACETS = {
     "spellcheck": {"query": "rnet"},
 }
 _TYPE, _LINES_TYPE = "content-type", ("content-type", "application/x-ndjson")
-#: Requests that are right, of every route; a test holds this to the description of the service.
+#: Valid requests of every route; a test compares them with the service's description.
 RIGHT = (
     Sent("GET", "/api/v1/search", (("q", "FINGERPRINT:lease_50"), ("plan", "stock"), ("rows", "3"))),
     Sent("POST", "/api/v1/search", body=_QUERY),
@@ -179,7 +178,7 @@ _HEADERS = (
     ("content-length", "5"), ("content-length", "-1"), ("range", "bytes=0-1"), ("if-none-match", "*"),
     ("host", "["), ("x-forwarded-for", "a, b"), ("sec-fetch-site", "cross-site"), ("accept-encoding", "br;q=x"),
 )  # fmt: skip
-#: The accidents, and which requests each can happen to.
+#: Valid requests to mutate, by kind of mutation.
 _FOR = {
     "as it is": RIGHT,
     "a part of the JSON": [each for each in RIGHT if each.body is not None],
@@ -193,7 +192,7 @@ _KINDS = tuple(_FOR)
 
 
 def changed(kind: str, chance: random.Random) -> Sent:
-    """Return a right request with one kind of accident."""
+    """Return a valid request with one mutation of this kind."""
     sent = chance.choice(_FOR[kind])
     match kind:
         case "a part of the JSON":
@@ -228,14 +227,14 @@ _OTHERS = tuple(each.content() for each in RIGHT)
 
 
 class Tally:
-    """What came out, by kind of accident."""
+    """Statuses and slowest times by kind of mutation."""
 
     def __init__(self) -> None:
         self.statuses: dict[str, Counter[int]] = {kind: Counter() for kind in _KINDS}
         self.slowest: dict[str, float] = dict.fromkeys(_KINDS, 0.0)
 
     async def take(self, client: httpx.AsyncClient, kind: str, sent: Sent) -> None:
-        """Send one request and look at its answer."""
+        """Send one request and check its answer."""
         content = sent.content()
         headers = [(b"content-type", b"application/json")] if sent.body is not None else []
         headers += [(name.encode(), value.encode("latin-1", "replace")) for name, value in sent.headers]
@@ -256,7 +255,7 @@ class Tally:
 
 
 def require_answer(sent: Sent, answer: httpx.Response) -> None:
-    """Raise unless an answer is one that a client can make something of."""
+    """Raise unless the answer is a success or a client error in the shape of its route."""
     assert answer.status_code < 500, f"{answer.status_code} {answer.text[:500]}"
     kind = answer.headers.get("content-type", "")
     assert "Traceback" not in answer.text
@@ -266,7 +265,7 @@ def require_answer(sent: Sent, answer: httpx.Response) -> None:
         assert kind.startswith("application/json"), kind
         told = json.loads(answer.content)
         if "lines" in told:
-            # Of documents, each line that is refused is told.
+            # Answers to documents list the error of each refused line.
             assert told["refused"] >= len(told["errors"]) > 0, told
             return
         told = told["error"]
@@ -281,7 +280,7 @@ def _no_number(name: str) -> None:
 
 
 def filled(folder: Path) -> Store:
-    """Return a store with the documents that requests speak of."""
+    """Return a store with the documents that the requests name."""
     store = open_store(folder, passages=True)
     store.index([*documents(), Document("new", "one two three four five six seven")])
     store.engine.marks.prepare()
@@ -309,12 +308,12 @@ async def _run(count: int, seed: int) -> Tally:
 
 
 def run(count: int = COUNT, seed: int = 20_26) -> Tally:
-    """Send so many requests."""
+    """Send `count` requests."""
     return asyncio.run(_run(count, seed))
 
 
 def report(tally: Tally) -> Iterator[str]:
-    """Yield the lines of the record."""
+    """Yield the lines of the results file."""
     total = sum(sum(each.values()) for each in tally.statuses.values())
     yield f"{total:,} requests to {len({(each.method, each.path) for each in RIGHT})} routes: no 5xx, no exception"
     yield ""
@@ -324,7 +323,7 @@ def report(tally: Tally) -> Iterator[str]:
 
 
 def main(place: Path) -> None:
-    """Run, write the record, and fail where one request took too long."""
+    """Run, write the results, and exit with an error if a request took too long."""
     tally = run()
     write_record(place, report(tally))
     slowest = max(tally.slowest.values())

@@ -1,4 +1,4 @@
-"""A service with limits, and a store that answers when it is let."""
+"""Services with limits, and stores whose searches block until a test releases them."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def limited(
 
 
 def sent(documents: Iterable[dict[str, Any]]) -> bytes:
-    """Documents as lines of JSON."""
+    """Return documents as lines of JSON."""
     return b"".join(json.dumps(each).encode() + b"\n" for each in documents)
 
 
 class Answer(Protocol):
-    """What is read of an answer: the test client has those of httpx, or of httpx2 where that is installed."""
+    """The used part of a response: the test client returns those of httpx, or of httpx2 if that is installed."""
 
     @property
     def status_code(self) -> int: ...
@@ -50,7 +50,7 @@ class Answer(Protocol):
 
 
 def refused(answer: Answer, status: int) -> str:
-    """The message of an answer with this status, which whorl's own error has as well."""
+    """Check the status of an error in whorl's shape, and return its message."""
     told = answer.json()["error"]
     assert answer.status_code == told["statusCode"] == status
     assert ("Retry-After" in answer.headers) == (status in (429, 503))
@@ -58,7 +58,9 @@ def refused(answer: Answer, status: int) -> str:
 
 
 class Held(Store):
-    """A store that answers when it is let; it counts those that wait in it, and notes what time they had."""
+    """A store whose searches wait for `released`; it counts the waiting searches, and records the time that each has
+    left.
+    """
 
     def __init__(self, store: Store) -> None:
         super().__init__(store.engine)
@@ -77,13 +79,13 @@ class Held(Store):
         return super().prepare(query, **arguments)
 
     def arrived(self, count: int) -> None:
-        """Wait until so many have come."""
+        """Wait until this many searches have begun."""
         for _ in range(count):
             assert self.inside.acquire(timeout=PATIENCE_SECONDS)
 
 
 class Endless(Store):
-    """A store whose searches for `endless` go on until they are stopped."""
+    """A store whose search for `endless` runs until it is stopped."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store.engine)

@@ -1,4 +1,4 @@
-"""A `whorl serve` of its own: a real process on a free port, whose log is read as it is written."""
+"""A `whorl serve` process on a free port, whose log is read while it is written."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ class Served:
     """A running service.
 
     Args:
-        process: Its process.
-        log: Its lines, in order; None at the end.
+        log: Queue of the log's lines, with None at the end.
     """
 
     def __init__(self, process: subprocess.Popen[str], log: queue.Queue[dict[str, Any] | None]) -> None:
@@ -40,7 +39,7 @@ class Served:
         self.url = f"http://127.0.0.1:{self.port}"
 
     def logged(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Wait for a line of the log."""
+        """Wait for a line of the log that meets a condition, and return it."""
         while True:
             line = self._log.get(timeout=DEADLINE_SECONDS)
             assert line is not None, f"the service has ended: {self.lines}"
@@ -49,7 +48,7 @@ class Served:
                 return line
 
     def events(self) -> list[str]:
-        """End the service, and return what its log tells of until then, of lines that nobody has waited for."""
+        """End the service, and return the events of all log lines that were not waited for."""
         self.process.terminate()
         left = iter(partial(self._log.get, timeout=DEADLINE_SECONDS), None)
         return [str(line["event"]) for line in left if line is not None]
@@ -59,14 +58,14 @@ class Served:
         return socket.create_connection(("127.0.0.1", self.port), timeout=DEADLINE_SECONDS)
 
     def threads(self) -> int:
-        """Return how many threads the process has."""
+        """Return the number of threads of the process."""
         status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
         return int(re.search(r"Threads:\s+(\d+)", status)[1])  # type: ignore[index]
 
 
 @contextlib.contextmanager
 def serving(store: str | Path, **settings: object) -> Iterator[Served]:
-    """Start a service; settings are named as their variables, without WHORL_."""
+    """Start a service; settings are named like their variables, without WHORL_."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("WHORL_")}
     environment |= {f"WHORL_{name.upper()}": str(value) for name, value in settings.items()}
     process = subprocess.Popen(
@@ -97,10 +96,10 @@ def serving(store: str | Path, **settings: object) -> Iterator[Served]:
 
 
 @contextlib.contextmanager
-def listening(app: ASGIApp) -> Iterator[str]:
-    """Serve an application from this process, on a real socket; yields its address."""
+def listening(app: ASGIApp, http: str = "h11") -> Iterator[str]:
+    """Serve an application from this process on a real socket, with one of uvicorn's parsers; yield its address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None))
+        server = uvicorn.Server(uvicorn.Config(app, http=http, log_config=None))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
@@ -112,7 +111,7 @@ def listening(app: ASGIApp) -> Iterator[str]:
 
 @contextlib.contextmanager
 def sending(url: str, begun: bytes) -> Iterator[socket.socket]:
-    """Open a raw connection to a service, and send what a request begins with."""
+    """Open a raw connection to a service, and send the first part of a request."""
     address = urlsplit(url)
     with socket.create_connection((address.hostname, address.port), timeout=DEADLINE_SECONDS) as connection:
         connection.sendall(begun)
@@ -120,7 +119,7 @@ def sending(url: str, begun: bytes) -> Iterator[socket.socket]:
 
 
 class Hung:
-    """A listener that takes connections and requests and never answers, as a Solr does that hangs."""
+    """A listener that accepts connections and requests and never answers, like a Solr that hangs."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
@@ -133,7 +132,7 @@ class Hung:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Wakes the thread up, which closing would not.
+        # Unlike closing, a shutdown wakes the accepting thread.
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._thread.join()
@@ -143,7 +142,7 @@ class Hung:
 
     @property
     def connections(self) -> int:
-        """How many there have been."""
+        """Number of connections so far."""
         return len(self._held)
 
     def _take(self) -> None:

@@ -1,4 +1,4 @@
-"""The service put together: what is described, and what is not there. Each route's tests stand under its own name."""
+"""Tests of the whole service: its description and its unknown paths. Tests of each route are in routes/."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whorl.settings.settings import Settings
 
 def test_the_description_is_served(embedded_service: TestClient) -> None:
     """
-    /openapi.json names the routes, and their bounds.
+    /openapi.json has the routes and their bounds.
     """
     described = embedded_service.get("/openapi.json").json()
     assert {"/api/v1/search", "/healthz", "/readyz"} <= set(described["paths"])
@@ -25,7 +25,7 @@ def test_the_description_is_served(embedded_service: TestClient) -> None:
 @pytest.mark.parametrize("path", ["/docs", "/redoc", "/api/v1/search/", "/healthz/", "/static/x"])
 def test_nothing_else_is_there(embedded_service: TestClient, path: str) -> None:
     """
-    No page whose scripts come from elsewhere, and no redirect that would drop a body.
+    The service has no documentation page with foreign scripts, and no redirect that would drop a body.
     """
     answer = embedded_service.get(path, follow_redirects=False)
     assert (answer.status_code, answer.json()["error"]["message"]) == (404, f"there is nothing at {path}")
@@ -33,9 +33,9 @@ def test_nothing_else_is_there(embedded_service: TestClient, path: str) -> None:
 
 def test_who_is_not_known_is_told_before_anything_is_read(embedded_contracts: Store) -> None:
     """
-    401 for a body that is too large and of the wrong kind; 413 for who is known.
+    Without credentials, a body that is too large and of the wrong type is a 401; with them, it is a 413.
     """
-    app = create_app(embedded_contracts, Credentials(api_keys=("key",)), Settings(max_text_bytes=10))
+    app = create_app(embedded_contracts, Credentials(api_keys=("key",)), Settings(max_search_bytes=10))
     service = TestClient(app)
     for headers, status in (({}, 401), ({"Authorization": "Bearer key"}, 413)):
         answer = service.post("/api/v1/search", json={"query": "x" * 1000}, headers=headers)

@@ -1,4 +1,4 @@
-"""Clients that people have, as they are, against `whorl serve` over a real Solr with real documents."""
+"""Tests with unmodified clients of Alfresco against `whorl serve` over a real Solr with real documents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.service.contracts import NODE
 from tests.service.served import serving
 
 CLIENTS = Path(__file__).parent / "clients"
-#: With characters that browsers and other clients encode in different ways.
+#: A password with characters that browsers and other clients encode differently.
 USER, PASSWORD = "ann", "p\u00e4ss:w\u00f6rd"
 _DEADLINE_SECONDS = 240.0
 
@@ -35,21 +35,21 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def served(solr_contracts_url: str) -> Iterator[str]:
-    """The address of a `whorl serve` that knows a user."""
+    """Address of a `whorl serve` with a user."""
     with serving(solr_contracts_url, user=USER, password=PASSWORD) as running:
         yield running.url
         assert "defect" not in running.events()
 
 
 def unavailable(error: NoClientError) -> BaseException:
-    """Return what to raise where a client cannot be had: a skip, or a failure where it is required."""
+    """Return the exception for an unavailable client: a skip, or a failure if the client is required."""
     if os.environ.get(REQUIRED) == "1":
         return pytest.fail.Exception(f"{error} ({REQUIRED}=1 asks for it)", pytrace=False)
     return pytest.skip.Exception(str(error))
 
 
 def seen(command: Sequence[str | Path], url: str, **environment: str) -> Any:
-    """Run a client's script and return what it saw."""
+    """Run a client's script, and return its output."""
     run = subprocess.run(
         [*map(str, command), url, USER, PASSWORD],
         env={**os.environ, **environment},
@@ -70,7 +70,7 @@ def python(name: str, pins: Sequence[str]) -> Path:
 
 
 def counts(facet: Any) -> dict[str, int]:
-    """Return what each bucket of a facet counts, by its label."""
+    """Return the count of each bucket of a facet, by label."""
     return {
         bucket["label"]: int(metric["value"]["count"])
         for bucket in facet["buckets"]
@@ -81,7 +81,7 @@ def counts(facet: Any) -> dict[str, int]:
 
 def test_js_api(served: str) -> None:
     """
-    Logs in, searches with what its own applications send, is told of a mistake, logs out and is out.
+    The client logs in, sends the searches of Alfresco's applications, gets an error for a wrong one, and logs out.
     """
     try:
         node, folder = node_environment()
@@ -95,7 +95,7 @@ def test_js_api(served: str) -> None:
     assert [each["entry"]["name"] for each in listed["entries"]] == ["lease.txt", "renewal.txt"]
     lease = listed["entries"][0]["entry"]
     assert lease["id"] == NODE
-    assert lease["createdAt"] == "2017-04-10T10:52:30.868Z"  # a Date of its own by now
+    assert lease["createdAt"] == "2017-04-10T10:52:30.868Z"  # The client returns a Date.
     assert lease["properties"]["cm:title"] == "The lease"
     assert lease["search"]["fingerprint"]["sharedTokens"] == lease["search"]["score"] == 512
     assert saw["neighbours"] == {"person": USER, "node": "lease.txt", "repository": "whorl"}
@@ -120,7 +120,7 @@ def test_js_api(served: str) -> None:
 
 def test_alfresco_rest_client(served: str) -> None:
     """
-    By password and by ticket: nodes, raw scores, facet queries, and mistakes as its own errors.
+    By password and by ticket, the client gets nodes, scores and facet queries, and raises its own errors.
     """
     saw = seen([python("alfresco-rest-client", ALFRESCO_REST_CLIENT), CLIENTS / "rest_client.py"], served)
     assert saw["BasicAuth"]["nodes"] == saw["TicketAuth"]["nodes"]
@@ -140,7 +140,7 @@ def test_alfresco_rest_client(served: str) -> None:
 
 def test_python_alfresco_api(served: str) -> None:
     """
-    Its generated models find every key that they want, by password and by ticket.
+    By password and by ticket, the generated models find every key that they require.
     """
     saw = seen([python("python-alfresco-api", PYTHON_ALFRESCO_API), CLIENTS / "generated.py"], served)
     assert saw["SimpleAuthUtil"] == saw["TicketAuthUtil"]

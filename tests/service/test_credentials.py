@@ -1,4 +1,4 @@
-"""Who may ask: keys, users and tickets, without a service around them."""
+"""Tests of keys, users and tickets, without a service."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Clock:
 
 def test_tickets_end_when_they_are_not_used() -> None:
     """
-    Each use makes one good for another hour.
+    A ticket expires an hour after its last use.
     """
     clock = Clock()
     access = Access(Credentials(user=(USER, PASSWORD)), clock)
@@ -50,7 +50,7 @@ def test_tickets_end_when_they_are_not_used() -> None:
 
 def test_tickets_are_bounded() -> None:
     """
-    However many log in, the oldest tickets make room.
+    The number of tickets is limited: a new ticket replaces the oldest.
     """
     access = Access(Credentials(user=(USER, PASSWORD)))
     tickets = [access.log_in(USER, PASSWORD) or "" for _ in range(MOST_TICKETS + 2)]
@@ -63,7 +63,7 @@ def test_tickets_are_bounded() -> None:
 @pytest.mark.parametrize("made", [{"api_keys": ("good", "k\udcff")}, {"user": ("ann", "p\udcff")}])
 def test_a_secret_that_is_no_text(made: dict[str, Any]) -> None:
     """
-    Bytes of a variable that are no UTF-8 are told at the start, and not shown.
+    A secret that is not UTF-8 is an error at start, and the message does not show it.
     """
     with pytest.raises(ParameterError, match="UTF-8") as told:
         Credentials(**made)
@@ -72,7 +72,7 @@ def test_a_secret_that_is_no_text(made: dict[str, Any]) -> None:
 
 def test_no_secret_is_shown() -> None:
     """
-    Not where credentials are printed.
+    Printed credentials contain no secret.
     """
     shown = repr(Credentials(("key",), (USER, PASSWORD)))
     assert "api_keys=1" in shown
@@ -83,7 +83,8 @@ def test_no_secret_is_shown() -> None:
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
 def test_a_user_in_either_encoding(encoding: str) -> None:
     """
-    Browsers send Latin-1, others UTF-8; a colon in the password is a part of it.
+    Names and passwords are accepted in Latin-1, as browsers send them, and in UTF-8; a colon may be part of the
+    password.
     """
     access = Access(Credentials(user=(USER, PASSWORD)))
     given = base64.b64encode(f"{USER}:{PASSWORD}".encode(encoding)).decode()
@@ -96,7 +97,7 @@ def test_a_user_in_either_encoding(encoding: str) -> None:
 @given(st.text(alphabet="ab:\u00e4", max_size=4), st.text(alphabet="ab:\u00e4", max_size=4))
 def test_only_the_user_is_admitted(user: str, password: str) -> None:
     """
-    Any other pair is refused, whatever is right once both are joined; to log in, the name ends where it ends.
+    Every other pair is refused; a header is compared as one string, a log-in by name and password separately.
     """
     access = Access(Credentials(user=("a", "b:a")))
     assert access.admits(basic(f"{user}:{password}"), "") is (f"{user}:{password}" == "a:b:a")
@@ -105,7 +106,8 @@ def test_only_the_user_is_admitted(user: str, password: str) -> None:
 
 def test_keys_of_any_characters() -> None:
     """
-    A header is bytes that come as Latin-1; several keys are each good, and no part or list of them is.
+    A key may have any characters, although headers arrive as Latin-1; each of several keys works, and no part or list
+    of them does.
     """
     access = Access(Credentials(api_keys=("hörse", "日本")))
     for key in ("hörse", "日本"):
@@ -132,14 +134,15 @@ def test_keys_of_any_characters() -> None:
 )
 def test_where_a_ticket_stands(authorization: str, query: str, ticket: str | None) -> None:
     """
-    In each form that Alfresco's clients have; a header of another kind is not made good by the address.
+    A ticket is found in each form of Alfresco's clients; a header of another kind is not replaced by a ticket in the
+    address.
     """
     assert ticket_in(authorization, query) == ticket
 
 
 def test_a_ticket_is_ended() -> None:
     """
-    It is good until then, once; another's is not touched.
+    A ticket can be ended once, and other tickets stay valid.
     """
     access = Access(Credentials(user=(USER, PASSWORD)))
     one, other = access.log_in(USER, PASSWORD), access.log_in(USER, PASSWORD)
@@ -152,7 +155,7 @@ def test_a_ticket_is_ended() -> None:
 
 def test_an_open_service_admits_anybody() -> None:
     """
-    Whatever is sent, and a ticket for whoever insists on one.
+    An open service accepts any credentials, and gives a ticket to a client that asks for one.
     """
     access = Access(Credentials())
     assert access.admits("Basic ???", "")
@@ -176,7 +179,7 @@ def test_an_open_service_admits_anybody() -> None:
 )
 def test_who_may_reach_an_open_service(credentials: Credentials, host: str, is_refused: bool) -> None:
     """
-    This machine alone, unless somebody is asked who they are.
+    A service without credentials may listen on this machine only.
     """
     if is_refused:
         with pytest.raises(ParameterError, match="could search and delete; set WHORL_USER"):

@@ -1,4 +1,4 @@
-"""The OpenAPI description: it names every route, and whatever fits it gets an answer that is no failure of ours."""
+"""Tests of the OpenAPI description: it has every route, and valid requests never fail."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ ROUTES = {
 @pytest.mark.slow
 def test_the_service_answers_as_described() -> None:
     """
-    Schemathesis finds nothing by any of its checks: examples, requests made by chance, and rows of them that build on
-    each other. `make contract` runs it for longer, and with the edges of each part.
+    Schemathesis finds no error with its examples, random requests and sequences of requests. `make contract` runs for
+    longer, with the edge cases of each part.
     """
     assert list(findings(3, has_edges=False)) == []
 
 
 @pytest.fixture(scope="module")
 def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, dict[str, Any]]]:
-    """A service that knows a user, over documents of its own, and its description."""
+    """Client of a service with a user, over its own documents, and its description."""
     with open_store(tmp_path_factory.mktemp("described") / "store", passages=True) as store:
         store.index(documents())
         app = create_app(store, Credentials(user=("ann", "secret")))
@@ -80,13 +80,13 @@ def example(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Any:
 
 def test_examples_work(described: tuple[TestClient, dict[str, Any]]) -> None:
     """
-    Every operation has what it needs as an example, and what it then answers has the shape that is described.
+    Every operation has an example of each required part, and the answer has the described shape.
     """
     client, told = described
     schemas = told["components"]["schemas"]
     ticket = client.post(TICKETS, json={"userId": "ann", "password": "secret"}).json()["entry"]["id"]
     job = ""
-    # What a request deletes, none asks for after it.
+    # Deletions come last, since other requests need the documents.
     operations = sorted(
         ROUTES, key=lambda each: (each[0] == "delete", each[1].endswith("-me-"), each[0] == "get", each)
     )
@@ -116,7 +116,7 @@ def test_examples_work(described: tuple[TestClient, dict[str, Any]]) -> None:
 
 def test_failures_are_described(embedded_contracts: Store) -> None:
     """
-    Each operation has the statuses with which it may fail, in the shape of its side; a key is asked for by name.
+    Each operation lists its error statuses, in the shape of its side, and names its security schemes.
     """
     told = create_app(embedded_contracts, Credentials(("key",))).openapi()
     for path, methods in told["paths"].items():
@@ -136,7 +136,7 @@ def test_failures_are_described(embedded_contracts: Store) -> None:
 
 def test_the_routes_are_described(embedded_contracts: Store) -> None:
     """
-    All of them, with what they take; mistakes have the status that they really get.
+    All routes are described with their parameters, and errors with their real status.
     """
     told = create_app(embedded_contracts).openapi()
     assert {(method, path) for path, methods in told["paths"].items() for method in methods} == ROUTES
@@ -150,11 +150,11 @@ def test_the_routes_are_described(embedded_contracts: Store) -> None:
 
 
 def parts(model: type[BaseModel]) -> Iterator[str]:
-    """Yield the names of all parts of a request, those of its parts included."""
+    """Yield the names of all parts of a request, nested ones included."""
     for name, field in model.model_fields.items():
         yield field.alias or name
         for inner in (field.annotation, *get_args(field.annotation)):
-            # Pivots hold pivots.
+            # Pivots are recursive.
             if isinstance(inner, type) and issubclass(inner, BaseModel) and inner is not model:
                 yield from parts(inner)
 
@@ -162,7 +162,7 @@ def parts(model: type[BaseModel]) -> Iterator[str]:
 @pytest.mark.parametrize("name", sorted(set(parts(SearchRequest))))
 def test_every_part_of_a_search_is_documented(name: str) -> None:
     """
-    In docs/alfresco.md, whether it works or is refused.
+    docs/alfresco.md mentions every part of a search, supported or not.
     """
     page = (Path(__file__).parents[2] / "docs" / "alfresco.md").read_text(encoding="utf-8")
     assert f"`{name}`" in page

@@ -1,4 +1,4 @@
-"""Failures as answers: each error has a status, and one of two shapes."""
+"""Tests of errors as answers: each has a status and one of two shapes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from tests.service.limited import PATIENCE_SECONDS, limited, refused
 from tests.service.served import Hung
 from whorl import Store, open_store, parse
+from whorl.context import new_request
 from whorl.errors import (
     DocumentError,
     EngineError,
@@ -25,7 +26,7 @@ from whorl.errors import (
     WhorlError,
 )
 from whorl.service.app import create_app
-from whorl.service.errors import failure, failure_of, status_of
+from whorl.service.errors import Json, failure, failure_of, status_of
 from whorl.service.middleware import admission
 from whorl.service.paths import SEARCH
 
@@ -33,7 +34,7 @@ from whorl.service.paths import SEARCH
 @pytest.mark.slow
 def test_an_engine_that_is_away(away: TestClient) -> None:
     """
-    503 says when to come back and which address is silent, without its password; whoever needs no key is told less.
+    A 503 has Retry-After and the engine's address without its password; routes without credentials hide the address.
     """
     for path, said in (
         ("/readyz", "the store does not answer"),
@@ -48,7 +49,7 @@ def test_an_engine_that_is_away(away: TestClient) -> None:
 
 def test_a_mistake_is_one_although_the_engine_is_away(away: TestClient) -> None:
     """
-    A query that cannot be read is the user's to mend.
+    An invalid query is a 400 even if the engine is unreachable.
     """
     assert away.get("/api/v1/search", params={"q": "("}).status_code == 400
 
@@ -56,7 +57,7 @@ def test_a_mistake_is_one_although_the_engine_is_away(away: TestClient) -> None:
 @pytest.mark.process
 def test_an_engine_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    503 says that it did not answer in time, where that is not told too late itself.
+    A 503 says that the engine did not answer in time, within the grace period.
     """
     monkeypatch.setattr(admission, "_GRACE_SECONDS", PATIENCE_SECONDS)
     with Hung() as hung, open_store(hung.url) as store, limited(store, request_timeout_seconds=0.2) as service:
@@ -65,7 +66,7 @@ def test_an_engine_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Failing(Store):
-    """A store that fails in one way."""
+    """A store that raises one error."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -79,7 +80,7 @@ class Failing(Store):
 )
 def test_other_failures(error: Exception, status: int) -> None:
     """
-    A collection that lacks what is needed is a conflict that no retry solves; a defect of ours shows nothing of itself.
+    A missing requirement of the collection is a 409 without Retry-After; a defect reveals no details.
     """
     answer = TestClient(create_app(Failing(error)), raise_server_exceptions=False).get("/readyz")
     assert answer.status_code == status
@@ -96,7 +97,7 @@ def kinds(kind: type[WhorlError] = WhorlError) -> Iterator[type[WhorlError]]:
 
 def test_every_error_has_a_status() -> None:
     """
-    What the user can mend is 400, what is not there 404, what passes 503; a collection that lacks something is 409.
+    User errors are 400, missing items 404, temporary failures 503, and missing requirements of a collection 409.
     """
     own = {
         QueryError: 400, ParameterError: 400, UnknownDocumentError: 404, DocumentError: 400, SchemeMismatchError: 500,
@@ -112,7 +113,7 @@ def test_every_error_has_a_status() -> None:
 @pytest.mark.parametrize("path", ["/api/v1/search", SEARCH])
 def test_when_to_come_back(path: str, status: int, is_told: bool) -> None:
     """
-    Where the same may succeed in a moment, in either shape; further headers stay.
+    Temporary failures have Retry-After in both shapes; further headers stay.
     """
     answer = failure(path, status, "m", headers={"X-Other": "1"})
     assert ("Retry-After" in answer.headers) is is_told
@@ -121,7 +122,8 @@ def test_when_to_come_back(path: str, status: int, is_told: bool) -> None:
 
 def test_two_shapes() -> None:
     """
-    whorl's own has the parts of the error, Alfresco's has its keys and a message on one line with the place in words.
+    whorl's own shape has the parts of the error; Alfresco's has its keys and a message on one line with the position in
+    words.
     """
     with pytest.raises(QueryError) as raised:
         parse("FINGERPRINT:a_140")
@@ -139,7 +141,7 @@ def test_two_shapes() -> None:
 
 def test_half_a_surrogate_pair_is_told() -> None:
     """
-    A request may hold one, which no answer in UTF-8 can; it comes back as an escape.
+    A lone surrogate from a request is returned as an escape, because UTF-8 cannot encode it.
     """
     body = bytes(failure("/api/v1/search", 400, "no '\ud800'").body)
     assert body.isascii()
@@ -148,7 +150,7 @@ def test_half_a_surrogate_pair_is_told() -> None:
 
 def test_mistakes_in_a_request_are_named_by_its_parts(embedded_service: TestClient) -> None:
     """
-    Ten of them in one line, the others counted; the place in JSON that is none.
+    An error names the first ten invalid parts in one line and counts the others; invalid JSON has a position.
     """
     wrong = {f"x{number}": 1 for number in range(13)}
     told = embedded_service.post("/api/v1/compare", json={"a": {"id": "a"}, "b": {"id": "b"}, **wrong}).json()["error"]
@@ -170,7 +172,25 @@ def test_mistakes_in_a_request_are_named_by_its_parts(embedded_service: TestClie
 )
 def test_what_is_not_there(embedded_service: TestClient, method: str, path: str, status: int, message: str) -> None:
     """
-    The address and the method are named.
+    The message names the path or the method.
     """
     answer = embedded_service.request(method, path)
     assert answer.json() == {"error": {"statusCode": status, "message": message}}
+
+
+def test_long_lists_are_encoded_in_portions() -> None:
+    """
+    Long lists are encoded in portions to the same JSON, also for text that is not UTF-8; between portions the work can
+    be stopped.
+    """
+    many: list[object] = [{"at": at, "text": f"é{at}", "none": None} for at in range(2_500)]
+    for content in (many, {"a": 1, "b": {"c": many, "d": [], "e": {}}}, {"a": [*many, "\ud800"]}, {}, [], 1.5, None):
+        assert json.loads(bytes(Json(content).body)) == content
+    compact = json.dumps({"b": many}, ensure_ascii=False, separators=(",", ":"))
+    assert bytes(Json({"b": many}).body).decode() == compact
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        Json([*many, float("nan")])
+    with new_request() as request:
+        request.cancel()
+        with pytest.raises(StoppedError):
+            Json({"b": many})

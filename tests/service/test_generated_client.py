@@ -1,4 +1,6 @@
-"""A client that openapi-python-client makes of the description: it has every operation, and reads every answer."""
+"""Tests of a client that openapi-python-client generates from the description: it has every operation, and reads every
+answer.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ pytestmark = [pytest.mark.clients, pytest.mark.process]
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The address of a service that asks for a key, with documents of its own, and its description."""
+    """Address of a service with a key and its own documents, and its description."""
     with open_store(tmp_path_factory.mktemp("generated") / "store") as store:
         store.index(documents())
         app = create_app(store, Credentials(("key",)))
@@ -38,7 +40,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict
 
 @pytest.fixture(scope="module")
 def client(served: tuple[str, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of the client, which can be imported; it is made as docs/http.md says."""
+    """Folder of the importable client, generated as in docs/http.md."""
     folder = tmp_path_factory.mktemp("client")
     (folder / "openapi.json").write_text(json.dumps(served[1]), encoding="utf-8")
     told = re.search(r"```yaml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
@@ -60,7 +62,7 @@ def client(served: tuple[str, dict[str, Any]], tmp_path_factory: pytest.TempPath
 
 def test_every_operation_is_there(client: Path, served: tuple[str, dict[str, Any]]) -> None:
     """
-    Under the name that the description has for it.
+    Every operation has the name of the description.
     """
     described = {about["operationId"] for methods in served[1]["paths"].values() for about in methods.values()}
     assert {path.stem for path in client.glob("api/*/*.py")} - {"__init__"} == described
@@ -72,7 +74,7 @@ def module(name: str) -> Any:
 
 def test_it_is_used(client: Path, served: tuple[str, dict[str, Any]]) -> None:
     """
-    Documents in, listed, compared, found and out again; answers and failures are objects of their types.
+    The client adds, lists, compares, finds and deletes documents; answers and failures are objects of their types.
     """
     models, File = module("models"), module("types").File  # noqa: N806 - a class
     session = module("client").AuthenticatedClient

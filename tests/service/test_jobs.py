@@ -1,4 +1,4 @@
-"""Jobs: one after the other, watched, given up, bounded, and ended."""
+"""Tests of jobs: sequential, watched, cancelled, limited, and closed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def jobs(clock: Clock) -> Iterator[Jobs[str]]:
 
 
 class Gate:
-    """Work that says that it has begun, and ends when it is let."""
+    """Work that signals its start, and ends when a test releases it."""
 
     def __init__(self) -> None:
         self.begun, self.released = threading.Event(), threading.Event()
@@ -59,7 +59,7 @@ def ended(job: Job[str]) -> Job[str]:
 
 def test_one_after_the_other(jobs: Jobs[str]) -> None:
     """
-    The second begins when the first has ended; each says how far it is, and what it found.
+    The second job starts when the first has ended; each reports its progress and its result.
     """
     one, other = Gate(), Gate()
     first, second = jobs.start(one.work), jobs.start(other.work)
@@ -76,7 +76,7 @@ def test_one_after_the_other(jobs: Jobs[str]) -> None:
 
 def test_no_more_wait_than_are_allowed(jobs: Jobs[str]) -> None:
     """
-    429 with the number; one that is cancelled makes room.
+    A job over the queue's limit is a 429 with the number; a cancelled job frees its place.
     """
     gate = Gate()
     started = [jobs.start(gate.work) for _ in range(MOST_WAITING)]
@@ -90,7 +90,7 @@ def test_no_more_wait_than_are_allowed(jobs: Jobs[str]) -> None:
 
 def test_a_job_that_there_is_not(jobs: Jobs[str]) -> None:
     """
-    404, with no more of its name than one can read.
+    An unknown job is a 404, whose message shortens a long name.
     """
     for ask in (jobs.of, jobs.cancel):
         with pytest.raises(HTTPException) as refused:
@@ -101,7 +101,7 @@ def test_a_job_that_there_is_not(jobs: Jobs[str]) -> None:
 
 def test_a_cancelled_job_ends_at_its_next_report(jobs: Jobs[str]) -> None:
     """
-    It is forgotten at once; one that has not begun never does.
+    A cancelled job is forgotten at once, and ends at its next report; a queued one never starts.
     """
     one, other = Gate(), Gate()
     first, second = jobs.start(one.work), jobs.start(other.work)
@@ -119,7 +119,7 @@ def test_a_cancelled_job_ends_at_its_next_report(jobs: Jobs[str]) -> None:
 
 def test_a_job_that_nobody_watches_is_given_up(jobs: Jobs[str], clock: Clock) -> None:
     """
-    Each question keeps it going for as long again; without any it ends by itself at its next report.
+    Each status request extends the life of a job; without any, it ends at its next report.
     """
     gate = Gate()
     job = jobs.start(gate.work)
@@ -136,7 +136,7 @@ def test_a_job_that_nobody_watches_is_given_up(jobs: Jobs[str], clock: Clock) ->
 
 def test_what_was_found_is_kept_for_a_while(jobs: Jobs[str], clock: Clock) -> None:
     """
-    Only the last few asked about, and each until nobody asked for long.
+    Only the last few requested results are kept, each until it was not requested for a long time.
     """
     done = []
     for _ in range(MOST_KEPT + 2):
@@ -160,7 +160,8 @@ def test_a_job_that_fails(
     jobs: Jobs[str], caplog: pytest.LogCaptureFixture, error: Exception, events: list[str]
 ) -> None:
     """
-    Its error is kept for who asks; the log has its class alone, and where it was if it is none of whorl's own.
+    The error of a failed job is kept; the log has only its class, and its place in the code if it is not whorl's own
+    error.
     """
 
     def work(_: Report) -> str:
@@ -178,7 +179,7 @@ def test_a_job_that_fails(
 
 def test_closing_ends_all_of_them(jobs: Jobs[str]) -> None:
     """
-    It waits for the one that runs, which ends where it asks whether it may go on; another can be started after it.
+    Closing waits for the running job, which ends at its next check for cancellation; another job can start afterwards.
     """
     begun = threading.Event()
 

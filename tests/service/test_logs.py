@@ -1,4 +1,4 @@
-"""Lines of the log: JSON, with what was done and no words from outside."""
+"""Tests of log lines: JSON with events and fields, without text from outside."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from whorl.service.logs import JsonLines, described
 
 
 def line(event: str, error: BaseException | None = None, **more: Any) -> dict[str, Any]:
-    """What is written of a record, which is one line."""
+    """Return the single line that is written for a record."""
     exc_info = None if error is None else (type(error), error, error.__traceback__)
     record = logging.LogRecord("whorl.service", logging.WARNING, __file__, 1, event, (), exc_info)
     record.created = 86_400.0625
@@ -25,7 +25,7 @@ def line(event: str, error: BaseException | None = None, **more: Any) -> dict[st
 
 def test_a_record_is_one_line() -> None:
     """
-    Its time in UTC to the millisecond, its level, its event and its fields.
+    A record is one line with its time in UTC to the millisecond, level, event and fields.
     """
     assert line("two\nlines", fields={"status": 200, "id": "é"}) == {
         "time": "1970-01-02T00:00:00.062+00:00",
@@ -42,7 +42,8 @@ def fails(secret: str) -> None:
 
 def test_an_error_is_its_class_and_its_places() -> None:
     """
-    Innermost last; neither its words nor those of the error before it are written.
+    An error is logged by its class and its places in the code, innermost last, without its message or that of its
+    cause.
     """
     try:
         try:
@@ -63,7 +64,7 @@ def test_an_error_is_its_class_and_its_places() -> None:
 
 def test_an_event_without_an_error_has_none() -> None:
     """
-    Also where the record was made outside an `except`, with exc_info on.
+    A record without an active error has no error, also with exc_info outside an `except`.
     """
     record = logging.LogRecord("whorl.service", logging.INFO, __file__, 1, "x", (), sys.exc_info())
     assert json.loads(JsonLines().format(record)).keys() == {"time", "level", "event"}

@@ -1,4 +1,4 @@
-"""Memory that is free in the C library goes back to the system, and threads share what they take it from."""
+"""Tests of the C library's memory: free memory is returned to the system, and threads share arenas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ pytestmark = [
         sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="the C library is not glibc"
     ),
 ]
-#: Takes 100 MB in blocks of 1,000 bytes, frees 99 of 100 of them, and says what memory it has before and after.
+#: A program that allocates 100 MB in blocks of 1,000 bytes, frees 99 of 100, and prints its memory before and after
+#: `give_back`.
 PROGRAM = """
 import ctypes, re
 from whorl.service.memory import give_back
@@ -36,7 +37,8 @@ print(before, own())
 """
 
 
-#: Says how many arenas there are once eight threads at a time have taken memory, after what is said before.
+#: A program that prints the number of arenas after eight threads at a time have allocated memory; a first line can be
+#: added.
 ARENAS = """
 import ctypes, tempfile, threading
 
@@ -64,7 +66,7 @@ with tempfile.NamedTemporaryFile() as told:
 @pytest.mark.parametrize(("before", "most"), [("", 8 + 1), ("limit_arenas()", 2)])
 def test_threads_share_arenas(before: str, most: int) -> None:
     """
-    By itself the C library gives each of a few threads one of its own; told otherwise, two serve all.
+    By default, the C library gives each of a few threads an arena; with the limit, all share two.
     """
     program = f"from whorl.service.memory import limit_arenas\n{before}\n{ARENAS}"
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
@@ -73,7 +75,7 @@ def test_threads_share_arenas(before: str, most: int) -> None:
 
 def test_pages_that_are_free_are_given_back() -> None:
     """
-    A hundredth of the blocks stays, each on two pages at most: of 100 MB, 8 at most.
+    The hundredth of the blocks that stays takes at most two pages each: at most 8 of 100 MB.
     """
     told = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True).stdout
     before, after = map(float, told.split())

@@ -1,4 +1,4 @@
-"""What is counted of requests, as Prometheus reads it."""
+"""Tests of the metrics, parsed by Prometheus' own client."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from whorl.service.middleware.admission import Load
 
 
 def values(metrics: Metrics) -> dict[tuple[str, ...], float]:
-    """All values, by name and labels."""
+    """Return all values, by name and labels."""
     families = text_string_to_metric_families(metrics.text().decode())
     return {(each.name, *each.labels.values()): each.value for family in families for each in family.samples}
 
 
 def test_requests_are_counted_by_route_and_status() -> None:
     """
-    Their times too, in buckets that hold all that took no longer.
+    Requests are counted by route and status; duration buckets are cumulative.
     """
     metrics = Metrics(Load())
     for status, seconds in ((200, 0.004), (200, 0.3), (503, 61.0)):
@@ -32,7 +32,7 @@ def test_requests_are_counted_by_route_and_status() -> None:
 
 def test_what_was_done_for_them_is_added_up() -> None:
     """
-    Solr's time is that of requests that asked it; errors are counted by their class.
+    Work is added up: engine time counts only requests that reached the engine, and errors are counted by class.
     """
     metrics = Metrics(Load())
     trace = Trace(verified=7, stored=3, engine_requests=4, engine_retries=1, engine_seconds=0.75, error="QueryError")
@@ -49,7 +49,7 @@ def test_what_was_done_for_them_is_added_up() -> None:
 
 def test_load_is_that_of_the_moment() -> None:
     """
-    What is asked for it says what is so when it is asked; two services do not share their counters.
+    Gauges have the value at the time of the scrape; two services do not share counters.
     """
     load = Load()
     metrics, other = Metrics(load), Metrics(Load())

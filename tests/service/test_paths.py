@@ -1,4 +1,4 @@
-"""What kind of request stands behind an address."""
+"""Tests of the kinds of request, by path."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from whorl.service.paths import DOCUMENTS, SEARCH, TICKETS, is_log_in, is_of_the
 )
 def test_paths(path: str, alfresco: bool, of_the_store: bool) -> None:
     """
-    By whole parts of the path, from its beginning.
+    Paths are compared by whole parts, from the beginning.
     """
     assert (speaks_as_alfresco(path), is_of_the_store(path)) == (alfresco, of_the_store)
 
 
 def test_routes_that_need_no_key(embedded_contracts: Store) -> None:
     """
-    Of those that are described health alone; whatever else is added stands below a path that is asked for one.
+    Among the described routes only health needs no key; a new route is below a path that needs one.
     """
     described = create_app(embedded_contracts).openapi()["paths"]
     assert len(described) > 10
@@ -44,7 +44,7 @@ def test_routes_that_need_no_key(embedded_contracts: Store) -> None:
 
 def test_a_log_in_and_an_upload_are_posts() -> None:
     """
-    Of exactly their paths.
+    Log-ins and uploads are POST requests to exactly their paths.
     """
     for path, kind in ((TICKETS, is_log_in), (DOCUMENTS, is_upload)):
         assert kind({"method": "POST", "path": path})

@@ -1,4 +1,4 @@
-"""`whorl serve` as a process: it ends what it has begun, and a Solr that hangs does not make it hang."""
+"""Tests of `whorl serve` as a process: it finishes accepted work, and survives a Solr that hangs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def line(document_id: str) -> str:
 
 
 def answered(connection: socket.socket) -> str:
-    """Everything that comes until the end of the connection, or of the answer."""
+    """Return all bytes until the end of the connection or of the answer."""
     received = b""
     while not received.endswith(b"}") and (part := connection.recv(65_536)):
         received += part
@@ -54,20 +54,20 @@ def answered(connection: socket.socket) -> str:
 
 
 def asked(served: Served, headers: dict[str, str]) -> int:
-    """The status of a search with these headers."""
+    """Return the status of a search with these headers."""
     return requests.get(f"{served.url}/api/v1/search?q=*", headers=headers, timeout=DEADLINE_SECONDS).status_code
 
 
 def stopping(served: Served) -> None:
-    """Tell the service to stop, and wait until it does."""
+    """Send the service a stop signal, and wait until it stops accepting."""
     served.process.send_signal(signal.SIGTERM)
-    # It says so before it closes its listener, and that it waits after that.
+    # The service logs the stop before it closes its listener, and that it waits afterwards.
     served.logged(lambda line: "Waiting" in str(line["event"]))
 
 
 def test_a_store_that_is_not_there_is_made(tmp_path: Path) -> None:
     """
-    A service may be the first to use a folder, and is then sent its documents.
+    A service creates a missing store folder, and then accepts documents.
     """
     with serving(tmp_path / "new" / "store") as served:
         headers = {"Content-Type": "application/x-ndjson"}
@@ -79,11 +79,11 @@ def test_a_store_that_is_not_there_is_made(tmp_path: Path) -> None:
 
 def test_what_was_accepted_is_finished(folder: Path) -> None:
     """
-    Documents of which a part has come are taken to their end and answered, while nobody new is let in.
+    An upload that has begun is finished and answered during a stop, while new connections are refused.
     """
     with serving(folder) as served, served.connection() as connection:
         connection.sendall(HEAD.encode() + chunk(line("first")))
-        # Others are answered beside it.
+        # Other requests are answered at the same time.
         assert requests.get(f"{served.url}/api/v1/search?q=*", timeout=DEADLINE_SECONDS).json()["total"] == 1
         stopping(served)
         with pytest.raises(ConnectionError):
@@ -99,7 +99,7 @@ def test_what_was_accepted_is_finished(folder: Path) -> None:
 
 def test_it_does_not_wait_for_ever(folder: Path) -> None:
     """
-    A client that sends nothing more is given the time of the settings, then told 503; what it sent before is sound.
+    A stop ends a stalled upload after the configured time with a 503, and the store is intact.
     """
     with serving(folder, shutdown_timeout=1) as served, served.connection() as connection:
         connection.sendall(HEAD.encode() + chunk(line("first")))
@@ -115,13 +115,13 @@ def test_it_does_not_wait_for_ever(folder: Path) -> None:
 
 def test_a_client_that_falls_silent(folder: Path) -> None:
     """
-    408 after the time of the settings, on either kind of body; the service goes on.
+    A silent client is a 408 after the configured time, on both kinds of body; the service continues.
     """
     similar = (
         "POST /api/v1/similar HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         'Content-Length: 2000\r\n\r\n{"text": '
     )
-    # So much comes at once, for longer than it may be silent, that its pace is no reason.
+    # Send enough bytes at once that the pause ends the body before its pace does.
     much = " " * 1_000
     with serving(folder, body_timeout=0.3) as served:
         for begun in (HEAD.encode() + chunk(line("first") + much), (similar + much).encode()):
@@ -135,20 +135,21 @@ def test_a_client_that_falls_silent(folder: Path) -> None:
 
 def test_who_logs_in_slowly_keeps_nobody_from_searching(folder: Path) -> None:
     """
-    Anybody may try to log in, so those who do take no place of those who may search.
+    Slow log-ins take no place of authenticated searches, since any client may try to log in.
     """
     begun = f"POST {TICKETS} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n"
     own: dict[str, object] = {"api_key": "key", "max_concurrent": 1, "max_waiting": 0, "max_per_client": 1}
     with serving(folder, **own) as served, served.connection() as connection:
         connection.sendall(begun.encode() + b"Expect: 100-continue\r\n\r\n")
-        # It is told to go on when its body is waited for.
+        # The service answers 100 when it waits for the body.
         assert connection.recv(100).startswith(b"HTTP/1.1 100 ")
         assert asked(served, {"Authorization": "Bearer key"}) == 200
 
 
 def test_a_solr_that_hangs() -> None:
     """
-    Every request is told so in time, no more threads and connections than there is room for wait, and health goes on.
+    Every request gets a timely error, the waiting threads and connections stay within the limits, and health still
+    answers.
     """
     with (
         Hung() as hung,
@@ -156,7 +157,7 @@ def test_a_solr_that_hangs() -> None:
         ExitStack() as clients,
     ):
         asking = [clients.enter_context(served.connection()) for _ in range(61)]
-        # All of them are there before it looks at the first, so they come at the same time, however fast it is.
+        # Send all requests while the process is paused, so that they arrive at the same time on any machine.
         served.process.send_signal(signal.SIGSTOP)
         for number, connection in enumerate(asking):
             path = f"/api/v1/search?q=FINGERPRINT:{number}" if number else "/readyz"
@@ -171,15 +172,16 @@ def test_a_solr_that_hangs() -> None:
             assert "\r\nretry-after: 5\r\n" in answer.lower()
             assert told["statusCode"] == 503
         assert [told["message"] for told in refused].count("20 requests are waiting already; try again") == 60 - 4 - 20
-        # Four at a time; those that take over from them are few, since their time is up with the others'.
+        # Four work at a time; few requests take over from them, since their time is up at the same moment.
         assert hung.connections <= 4 + 20 + 1
-        # The four, those for /readyz and for the page, and the one that runs the loop.
+        # The four workers, the threads for /readyz and for the page, and the thread of the event loop.
         assert served.threads() <= 4 + 2 + 8 + 4
 
 
 def test_a_solr_that_is_gone() -> None:
     """
-    503 at once for what needs it, which is tried as often as the settings say; 400 for what is wrong anyway.
+    A request that needs an unreachable Solr is a 503 at once, after the configured retries; an invalid request is still
+    a 400.
     """
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
@@ -204,7 +206,7 @@ def test_a_solr_that_is_gone() -> None:
 
 def test_other_names_are_refused(folder: Path) -> None:
     """
-    A page whose name was made to point here is not answered, unless a key is asked for anyway.
+    A foreign host name that resolves to this machine is refused, unless the service has a key.
     """
     attack = {"Host": "attacker.example"}
     with serving(folder) as served:
@@ -216,7 +218,7 @@ def test_other_names_are_refused(folder: Path) -> None:
 @pytest.mark.slow
 def test_clients_that_ask_for_much_and_hang_up(tmp_path: Path) -> None:
     """
-    32 queries of 7 KB of patterns, hung up on at once, keep nobody from an answer, and none of the memory.
+    32 queries of 7 KB of patterns whose clients hang up at once neither delay other requests nor exhaust the memory.
     """
     letters = "abcdefghijklmnopqrstuvwxyz"
     words = [a + b + c + d for a in letters[:8] for b in letters for c in letters[:6] for d in letters]
@@ -243,7 +245,7 @@ def test_clients_that_ask_for_much_and_hang_up(tmp_path: Path) -> None:
 )
 def test_threads_share_two_arenas(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    However many threads take memory, the C library keeps what they free in two places.
+    All threads share two arenas of the C library, however many allocate memory.
     """
     monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
     with serving(folder) as served, ThreadPoolExecutor(16) as clients:

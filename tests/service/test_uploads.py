@@ -1,4 +1,4 @@
-"""Bodies of documents: cut into lines, stored part by part, and reported by line."""
+"""Tests of bodies of documents: cut into lines, stored in parts, and reported by line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from whorl.settings.settings import Settings
 
 
 class WatchedEngine:
-    """An engine whose batches are seen, and which may fail, or refuse a document."""
+    """An engine that records its batches, and can fail or refuse a document."""
 
     def __init__(self, engine: Engine, fails_at: int | None = None, refuses: str | None = None) -> None:
         self.engine, self.fails_at, self.refuses = engine, fails_at, refuses
@@ -55,7 +55,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 @pytest.mark.slow
 def test_no_more_is_read_than_is_stored(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    When a part is stored, no more than it and what came with its end have been taken from the client.
+    When a part is stored, the service has read this part and at most one further chunk from the client.
     """
     taken = [0]
     behind: list[int] = []
@@ -83,7 +83,7 @@ def test_no_more_is_read_than_is_stored(store: Store, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(uploads, "PART_LINES", 256)
     report = run(take)
-    # All that was taken was given back.
+    # All memory has been released.
     memory.take(10_000)
     assert report.stored == store.count() == 2000
     assert len(behind) == 8
@@ -92,7 +92,7 @@ def test_no_more_is_read_than_is_stored(store: Store, monkeypatch: pytest.Monkey
 
 def test_a_store_that_fails_on_the_way(store: Store) -> None:
     """
-    503, with what was stored until then, which is there.
+    A failure during an upload is a 503 with the number of documents stored before, and these are in the store.
     """
     service = TestClient(
         create_app(Store(cast(Engine, WatchedEngine(store.engine, fails_at=2)))), raise_server_exceptions=False
@@ -110,7 +110,7 @@ def test_a_store_that_fails_on_the_way(store: Store) -> None:
 
 def test_what_the_engine_refuses_is_told_by_its_line(store: Store) -> None:
     """
-    As a line that cannot be read is.
+    A document refused by the engine is reported by its line, like an unreadable line.
     """
     service = TestClient(create_app(Store(cast(Engine, WatchedEngine(store.engine, refuses="d3")))))
     told = service.post(
@@ -122,7 +122,7 @@ def test_what_the_engine_refuses_is_told_by_its_line(store: Store) -> None:
 
 def test_mistakes_are_bounded(store: Store) -> None:
     """
-    All are counted, the first thousand are told.
+    All errors are counted, and the first thousand are listed.
     """
     told = TestClient(create_app(store)).post("/api/v1/documents", content=b"x\n" * 3000, headers=LINES).json()
     assert told["refused"] == 3000
@@ -132,7 +132,7 @@ def test_mistakes_are_bounded(store: Store) -> None:
 @pytest.mark.slow
 def test_two_clients_at_once(store: Store) -> None:
     """
-    Both are stored whole.
+    Two simultaneous uploads are both stored completely.
     """
     service = TestClient(create_app(store))
     answers: list[dict[str, Any]] = []
@@ -151,7 +151,7 @@ def test_two_clients_at_once(store: Store) -> None:
 
 
 def lines(parts: Iterable[bytes], most: int) -> list[Line]:
-    """The lines of a body that comes in parts."""
+    """Return the lines of a body that arrives in parts."""
     cut = Lines(most)
     return [*(line for part in parts for line in cut.of(part)), *cut.rest()]
 
@@ -159,7 +159,7 @@ def lines(parts: Iterable[bytes], most: int) -> list[Line]:
 @given(st.binary(max_size=60), st.lists(st.integers(0, 60), max_size=6))
 def test_lines_do_not_depend_on_the_parts(body: bytes, cuts: list[int]) -> None:
     """
-    However a body is cut, its lines are the same, numbered from one.
+    The lines, numbered from one, do not depend on the division of the body into parts.
     """
     places = sorted({0, *(cut for cut in cuts if cut <= len(body)), len(body)})
     parts = [body[start:end] for start, end in itertools.pairwise(places)]
@@ -172,7 +172,7 @@ def test_lines_do_not_depend_on_the_parts(body: bytes, cuts: list[int]) -> None:
 
 def test_a_line_that_is_too_long_is_left_out() -> None:
     """
-    The next one is read, and the long one is not kept while it arrives.
+    A line that is too long is skipped without keeping it in memory, and the next one is read.
     """
     parts = [b"ab\n", b"x" * 50, b"x" * 50, b"x\ncd\n", b"y" * 99]
     assert lines(parts, most=10) == [(1, b"ab"), (2, None), (3, b"cd"), (4, None)]

@@ -1,4 +1,4 @@
-"""A loop whose clock goes on by itself, so that no time passes but what a test waits for."""
+"""Event loop with a virtual clock, so that tests of timeouts do not wait."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Result = TypeVar("Result")
 
 
 class VirtualTime(asyncio.SelectorEventLoop):
-    """A loop whose clock goes on by itself to whatever happens next."""
+    """An event loop whose clock jumps to the next scheduled event."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -20,11 +20,11 @@ class VirtualTime(asyncio.SelectorEventLoop):
         return self._now
 
     def stall(self, seconds: float) -> None:
-        """Let time pass in which nothing can run."""
+        """Advance the clock while nothing can run."""
         self._now += seconds
 
     def _run_once(self) -> None:
-        # What was cancelled does not happen, and stands among the rest for a while.
+        # Cancelled events stay scheduled for a while, and must not move the clock.
         awaited = [each._when for each in self._scheduled if not each._cancelled]  # type: ignore[attr-defined]
         if not self._ready and awaited:  # type: ignore[attr-defined]
             self._now = max(self._now, min(awaited))
@@ -32,7 +32,7 @@ class VirtualTime(asyncio.SelectorEventLoop):
 
 
 def in_virtual_time(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine in a loop of its own."""
+    """Run a coroutine in a virtual-time loop."""
     loop = VirtualTime()
     try:
         return loop.run_until_complete(work)

@@ -1,1 +1,1 @@
-"""HTTP in front of a store."""
+"""HTTP service over a store."""

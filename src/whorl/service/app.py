@@ -1,4 +1,4 @@
-"""The HTTP service: a store behind whorl's own routes and Alfresco's; tests drive `create_app` without a socket."""
+"""HTTP service: whorl's own routes and Alfresco's over one store; `create_app` can be tested without a socket."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from whorl.service.metrics import Metrics
 from whorl.service.middleware.admission import Admission, ClientLimit, Load, Room
 from whorl.service.middleware.authentication import Authentication
 from whorl.service.middleware.bodies import Bodies, BodyMemory
+from whorl.service.middleware.framing import Framing
 from whorl.service.middleware.heads import Heads
 from whorl.service.middleware.hosts import ANY, HostCheck, Hosts
 from whorl.service.middleware.methods import Methods
@@ -42,7 +43,7 @@ from whorl.service.uploads import Uploads
 from whorl.settings.settings import Settings
 from whorl.store import Store
 
-#: Threads beside those that the settings allow: for the page's files, and for log-ins.
+#: Threads for the page's files and for log-ins, in addition to the threads that the settings allow.
 _FURTHER_THREADS = 8
 
 
@@ -55,10 +56,10 @@ def create_app(
     """Return the service over a store.
 
     Args:
-        store: Open for as long as the service runs.
-        credentials: What is asked for on every route under /api and /alfresco.
-        settings: The limits; as they are where nothing is configured, if None.
-        hosts: By which names the service may be called; None for any.
+        store: Must stay open as long as the service runs.
+        credentials: Credentials required on every route under /api and /alfresco.
+        settings: Limits; None for the defaults.
+        hosts: Host names under which the service may be called; None for any.
     """
     settings = Settings() if settings is None else settings
     access, load = Access(credentials), Load()
@@ -85,7 +86,7 @@ def create_app(
         summary="Find the documents that share content with a document.",
         default_response_class=Json,
         generate_unique_id_function=operation_id,
-        # Their pages would load scripts from elsewhere, which could then do whatever the page at / may.
+        # FastAPI's documentation pages load scripts from other sites, which would get the same rights as the page at /.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -108,7 +109,7 @@ def create_app(
         health_routes(store, metrics),
     ]
     routes = [*app.routes, *(route for router in routers for route in router.routes)]
-    # The last is the outermost.
+    # Starlette runs the middleware added last first.
     app.add_middleware(Admission, room=searches, seconds=settings.request_timeout_seconds)
     app.add_middleware(Bodies, settings=settings, memory=memory)
     app.add_middleware(ClientLimit, most=settings.max_per_client, is_open=credentials.is_open)
@@ -118,16 +119,17 @@ def create_app(
     app.add_middleware(Heads)
     app.add_middleware(RequestLog, metrics=metrics)
     if settings.allowed_origins:
-        # Outside the log, so that failures can be read by these pages, too.
+        # Outside the log, so that pages of these origins can read failures, too.
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.allowed_origins,
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
-            # By name only, never for any: clients of Alfresco ask for it.
+            # Only for origins listed by name, never for any origin: Alfresco's clients need it.
             allow_credentials=True,
             expose_headers=[REQUEST_ID, "Retry-After"],
         )
+    app.add_middleware(Framing)
     answer_failures(app)
     for router in routers:
         app.include_router(router)

@@ -1,4 +1,4 @@
-"""Who may ask: an API key, a user with a password, and the tickets that Alfresco's clients get for them."""
+"""Authentication: API keys, a user with a password, and tickets for Alfresco's clients."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from urllib.parse import parse_qs
 
 from whorl.errors import ParameterError
+from whorl.settings.settings import LOOPBACK
 
-#: A ticket ends when it was not used for as long as this, as Alfresco's do.
+#: A ticket ends when it was not used for this time, as in Alfresco.
 TICKET_SECONDS = 3600.0
-#: Tickets that are kept, at most; of more, the one that was unused for longest ends.
+#: Maximum number of tickets; beyond it, the one unused for longest ends.
 MOST_TICKETS = 10_000
 _TICKET_USER = b"ROLE_TICKET"
 _TICKET = "TICKET_"
@@ -26,14 +27,14 @@ _NOBODY = "guest"
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What the service asks for; nothing at all where there is neither.
+    """Credentials that the service requires; without keys and user, the service is open.
 
     Args:
-        api_keys: Each is taken as a bearer token; never shown.
-        user: A name and a password, taken as basic authentication and for tickets; never shown.
+        api_keys: Accepted as bearer tokens; never shown.
+        user: A name and a password, accepted as basic authentication and for tickets; never shown.
 
     Raises:
-        ParameterError: One of them is no text.
+        ParameterError: A key, name or password is not valid UTF-8.
     """
 
     api_keys: tuple[str, ...] = ()
@@ -43,7 +44,7 @@ class Credentials:
         try:
             "".join((*self.api_keys, *(self.user or ()))).encode()
         except UnicodeEncodeError:
-            # Bytes of a variable that are no text; the error would quote them.
+            # Bytes of an environment variable that are not UTF-8. The UnicodeEncodeError would quote them.
             raise ParameterError("keys, users and passwords must be text in UTF-8; one of them is not") from None
 
     def __repr__(self) -> str:
@@ -51,16 +52,16 @@ class Credentials:
 
     @property
     def is_open(self) -> bool:
-        """Whether anybody may ask."""
+        """Whether requests need no credentials."""
         return not self.api_keys and self.user is None
 
     def require_for(self, host: str) -> None:
-        """Refuse to let anybody ask from other machines.
+        """Refuse to be open to other machines.
 
         Raises:
-            ParameterError: Others reach this address, and nothing is asked for.
+            ParameterError: The service requires no credentials, and the host is not a loopback address.
         """
-        if self.is_open and host not in ("127.0.0.1", "::1", "localhost"):
+        if self.is_open and host not in LOOPBACK:
             raise ParameterError(
                 f"anyone who reaches {host} could search and delete; set WHORL_USER and WHORL_PASSWORD, or "
                 "WHORL_API_KEY, or say --open"
@@ -68,11 +69,10 @@ class Credentials:
 
 
 class Access:
-    """Who may ask, and the tickets that are good at the moment. Threads may share one.
+    """Checks requests' credentials and holds the valid tickets; thread-safe.
 
     Args:
-        credentials: What is asked for.
-        clock: Seconds that only grow.
+        clock: Monotonic clock, in seconds.
     """
 
     def __init__(self, credentials: Credentials, clock: Callable[[], float] = time.monotonic) -> None:
@@ -80,20 +80,20 @@ class Access:
         self._keys = [key.encode() for key in credentials.api_keys]
         self._users = [] if credentials.user is None else list(_spellings(":".join(credentials.user)))
         self._clock, self._lock = clock, threading.Lock()
-        #: When each was used last, and whose it is.
+        #: Time of last use and user, by ticket.
         self._tickets: dict[str, tuple[float, str]] = {}
 
     def admits(self, authorization: str, query: str) -> bool:
-        """Say whether a request may be answered.
+        """Check a request's credentials, and renew its ticket.
 
         Args:
-            authorization: The header, "" where there is none.
-            query: What stands behind `?` in the address, which may hold a ticket.
+            authorization: The Authorization header, or "".
+            query: The query string, which may hold a ticket.
         """
         if self.is_open:
             return True
         kind, _, given = authorization.partition(" ")
-        # Headers come as Latin-1, whatever their bytes mean.
+        # Headers are decoded as Latin-1, whatever their encoding.
         if kind.lower() == "bearer" and self._keys:
             return _is_one_of(given.strip().encode("latin-1"), self._keys)
         ticket = ticket_in(authorization, query)
@@ -102,7 +102,7 @@ class Access:
         return kind.lower() == "basic" and self._is_user(_decoded(given))
 
     def log_in(self, user: str, password: str) -> str | None:
-        """Return a new ticket, or None where the password is wrong; an open service takes any."""
+        """Return a new ticket, or None if the password is wrong; an open service accepts any password."""
         given = f"{user}:{password}".encode("utf-8", "surrogatepass")
         if not self.is_open and (":" in user or not self._is_user(given)):
             return None
@@ -114,25 +114,25 @@ class Access:
         return ticket
 
     def renew(self, ticket: str) -> bool:
-        """Say whether a ticket is good; it then is for another hour."""
+        """Renew a ticket for an hour; return False if it has ended."""
         with self._lock:
             used, user = self._tickets.pop(ticket, (None, ""))
             now = self._clock()
             if used is None or now - used > TICKET_SECONDS:
                 return False
-            # At the end, so that the first is always the one unused for longest.
+            # At the end of the dict, so that the first ticket is the one unused for longest.
             self._tickets[ticket] = now, user
             return True
 
     def log_out(self, ticket: str) -> bool:
-        """End a ticket; say whether it was good."""
+        """End a ticket; return False if it had ended already."""
         is_good = self.renew(ticket)
         with self._lock:
             self._tickets.pop(ticket, None)
         return is_good
 
     def user_of(self, authorization: str, query: str) -> str:
-        """Return the name of who asks, as `admits` knows them; "guest" for who has none, as with a key."""
+        """Return the user's name for a request that `admits` accepts; "guest" if it has none, e.g. with a key."""
         ticket = ticket_in(authorization, query)
         with self._lock:
             if ticket is not None:
@@ -149,16 +149,16 @@ class Access:
 
 
 def _is_one_of(given: bytes, known: list[bytes]) -> bool:
-    # All are compared, so that the time taken tells nothing of them.
+    # Compare with all of them, so that the time taken reveals nothing.
     return sum(hmac.compare_digest(given, each) for each in known) > 0
 
 
 def ticket_in(authorization: str, query: str) -> str | None:
-    """Return the ticket of a request: `base64(ROLE_TICKET:ticket)`, `base64(ticket)`, or `alf_ticket` in the address.
+    """Return the ticket of a request: `base64(ROLE_TICKET:ticket)`, `base64(ticket)`, or the parameter `alf_ticket`.
 
     Args:
-        authorization: The header, "" where there is none.
-        query: What stands behind `?` in the address.
+        authorization: The Authorization header, or "".
+        query: The query string.
     """
     kind, _, given = authorization.partition(" ")
     if kind.lower() == "basic":
@@ -181,7 +181,7 @@ def _decoded(given: str) -> bytes:
 
 
 def _spellings(text: str) -> set[bytes]:
-    """Return a text as clients send it: browsers' `btoa` knows Latin-1 only, others send UTF-8."""
+    """Return a text in the encodings used by clients: Latin-1 from browsers' `btoa`, UTF-8 from others."""
     spelled = {text.encode()}
     with contextlib.suppress(UnicodeEncodeError):
         spelled.add(text.encode("latin-1"))

@@ -1,7 +1,7 @@
-"""The OpenAPI description of the service: its routes, and what every one of them may answer besides.
+"""OpenAPI description of the service: the routes, the failures that each may answer with, and authentication.
 
-FastAPI describes what routes take and give. What stands before all routes (who may ask, how large a body is, whether
-there is room) is described here, as are failures, whose shapes are the same everywhere.
+FastAPI describes the parameters and responses of routes. This module adds the checks of the middleware (authentication,
+body size, admission) and the failures, whose format is the same everywhere.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from whorl.service.errors import AlfrescoFailure, Failure
 from whorl.service.paths import TICKETS, is_of_the_store, speaks_as_alfresco
 
 _Json: TypeAlias = dict[str, Any]
-#: What a failure means, by its status.
+#: Meaning of each status of a failure.
 _MEANINGS = {
     400: "A part of the request is wrong; the answer names it",
     401: "The service asks who this is, and no key, password or ticket says so",
@@ -33,7 +33,7 @@ _MEANINGS = {
     503: "There is no room or no time at the moment; Retry-After says when to ask again",
 }
 _OF_THE_STORE, _OF_A_BODY = (401, 403, 404, 409, 429, 502, 503), (408, 413, 415)
-#: How a request says who sends it; any one of them does.
+#: Security schemes; a request needs one of them.
 _SECURITY: _Json = {
     "key": {"type": "http", "scheme": "bearer", "description": "A key of WHORL_API_KEY"},
     "password": {"type": "http", "scheme": "basic", "description": "WHORL_USER and WHORL_PASSWORD, or a ticket"},
@@ -41,16 +41,16 @@ _SECURITY: _Json = {
 
 
 def operation_id(route: APIRoute) -> str:
-    """Return what clients that are generated call an operation."""
+    """Return the operation's name in generated clients."""
     return f"alfresco_{route.name}" if speaks_as_alfresco(route.path) else route.name
 
 
 def describe(app: FastAPI, credentials: Credentials) -> _Json:
-    """Return the description of an application's routes.
+    """Return the OpenAPI description of an application.
 
     Args:
         app: The application.
-        credentials: What it asks for.
+        credentials: The credentials that the service requires.
     """
     told = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
     for path, methods in told["paths"].items():
@@ -69,7 +69,7 @@ def describe(app: FastAPI, credentials: Credentials) -> _Json:
 
 
 def _failures() -> _Json:
-    """Return the shapes of failures and their parts, by name."""
+    """Return the schemas of failures and their parts, by name."""
     either: TypeAdapter[Any] = TypeAdapter(Failure | AlfrescoFailure)
     failures: _Json = either.json_schema(ref_template="#/components/schemas/{model}")["$defs"]
     failures["Failure"]["examples"] = [{"error": {"statusCode": 400, "message": "the store has no field 'titel'"}}]
@@ -77,7 +77,7 @@ def _failures() -> _Json:
 
 
 def _describe_failures(path: str, about: _Json) -> None:
-    """Say with which failures a route may answer; what cannot be read gets 400 here, not FastAPI's 422."""
+    """Add the failures of a route; an invalid request gets 400 here instead of FastAPI's 422."""
     statuses = {400} if about["responses"].pop("422", None) else set()
     if is_of_the_store(path):
         statuses |= {*_OF_THE_STORE}

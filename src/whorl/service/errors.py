@@ -1,11 +1,11 @@
-"""Failures as HTTP answers: whorl's own shape, and Alfresco's for everything under /alfresco."""
+"""Failures as HTTP responses, in whorl's own format or, under /alfresco, in Alfresco's."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, NotRequired
@@ -16,7 +16,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from typing_extensions import TypedDict
 
-from whorl.context import trace
+from whorl.context import require_time, trace
 from whorl.errors import (
     DocumentError,
     EngineError,
@@ -31,24 +31,26 @@ from whorl.errors import (
 )
 from whorl.service.paths import speaks_as_alfresco
 
-#: The HTTP status of each branch of the error tree; the first that fits.
+#: HTTP status of each branch of the error tree; the first match counts.
 _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
     (QueryError, 400),
     (UnknownDocumentError, 404),
     (ParameterError, 400),
     (DocumentError, 400),
     (EngineUnavailableError, 503),
-    # Not a passing one: the operator has to add what the collection lacks.
+    # Not temporary: the operator has to add the missing fields to the collection.
     (SchemaError, 409),
     (EngineError, 502),
     (StoreError, 503),
     (StoppedError, 503),
     (WhorlError, 500),
 )
-#: What is told of what nobody thought of.
+#: Message for an unexpected error.
 DEFECT = "this is a defect of whorl; its log says more"
 _RETRY_SECONDS = "5"
-#: Mistakes of one request that are told, at most.
+#: Number of list items encoded at a time.
+_ENCODED_AT_ONCE = 1_000
+#: Maximum number of mistakes listed for one request.
 _MOST_TOLD = 10
 
 _KEYS: Mapping[int, str] = {
@@ -64,14 +66,14 @@ _numbers = itertools.count(1)
 
 
 class Span(TypedDict):
-    """Where in the query, in characters."""
+    """Position in the query, in characters."""
 
     start: int
     end: int
 
 
 class Error(TypedDict):
-    """What is wrong: of a query also where, and what would work; of a broken upload, what was stored before."""
+    """The error; for a query with position and hint, for an interrupted upload with the documents stored so far."""
 
     statusCode: int
     message: str
@@ -81,13 +83,13 @@ class Error(TypedDict):
 
 
 class Failure(TypedDict):
-    """Why a request failed."""
+    """Response to a failed request."""
 
     error: Error
 
 
 class AlfrescoError(TypedDict):
-    """What is wrong, in Alfresco's words."""
+    """The error in Alfresco's format."""
 
     errorKey: str
     statusCode: int
@@ -98,19 +100,49 @@ class AlfrescoError(TypedDict):
 
 
 class AlfrescoFailure(TypedDict):
-    """Why a request failed, as Alfresco says it."""
+    """Response to a failed request, in Alfresco's format."""
 
     error: AlfrescoError
 
 
 class Json(JSONResponse):
-    """JSON of any text: halves of surrogate pairs, which a request may hold, are written as escapes."""
+    """JSON response that accepts any text: lone surrogates, which a request may hold, are written as escapes."""
 
     def render(self, content: Any) -> bytes:
-        try:
-            return super().render(content)
-        except UnicodeEncodeError:
-            return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
+        return b"".join(_pieces(content)) if _is_long(content) else _encoded(content)
+
+
+def _is_long(content: Any) -> bool:
+    if isinstance(content, dict):
+        return any(map(_is_long, content.values()))
+    return isinstance(content, list) and len(content) > _ENCODED_AT_ONCE
+
+
+def _pieces(content: Any) -> Iterator[bytes]:
+    """Yield JSON in pieces: encoding one value holds the interpreter's lock, and a list may have a million items."""
+    if isinstance(content, dict) and content:
+        opening = b"{"
+        for name, value in content.items():
+            yield opening + _encoded(str(name)) + b":"
+            yield from _pieces(value)
+            opening = b","
+        yield b"}"
+    elif isinstance(content, list) and len(content) > _ENCODED_AT_ONCE:
+        opening = b"["
+        for begin in range(0, len(content), _ENCODED_AT_ONCE):
+            require_time()
+            yield opening + _encoded(content[begin : begin + _ENCODED_AT_ONCE])[1:-1]
+            opening = b","
+        yield b"]"
+    else:
+        yield _encoded(content)
+
+
+def _encoded(value: Any) -> bytes:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 def status_of(error: WhorlError) -> int:
@@ -125,14 +157,14 @@ def failure(
     details: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Json:
-    """Return the answer to a request that failed.
+    """Return the response to a failed request.
 
     Args:
-        path: Of the request; it decides the shape.
+        path: Path of the request, which decides the format.
         status: HTTP status.
         message: For people, in one line.
-        details: Further parts of the error, for programs; Alfresco's shape has no place for them.
-        headers: Of the answer.
+        details: Further parts of the error, for programs; left out of Alfresco's format.
+        headers: Headers of the response.
     """
     if status in (429, 503):
         headers = {"Retry-After": _RETRY_SECONDS, **(headers or {})}
@@ -142,12 +174,12 @@ def failure(
 
 
 def failure_of(path: str, error: WhorlError | HTTPException, details: Mapping[str, Any] | None = None) -> Json:
-    """Return the answer to a request that failed with an error.
+    """Return the response to a request that failed with an error.
 
     Args:
-        path: Of the request.
-        error: What it failed with.
-        details: Further parts of the answer.
+        path: Path of the request, which decides the format.
+        error: The error.
+        details: Further parts of the response.
     """
     if isinstance(error, HTTPException):
         return failure(path, error.status_code, str(error.detail), details, error.headers)
@@ -164,18 +196,18 @@ def _alfresco(status: int, message: str) -> AlfrescoFailure:
         "error": {
             "errorKey": _KEYS.get(status, "framework.exception.ApiDefault"),
             "statusCode": status,
-            # As Alfresco numbers its messages: month, day, and a running number.
+            # Alfresco's message numbers consist of month, day and a running number.
             "briefSummary": f"{datetime.now(UTC):%m%d}{next(_numbers) % 10_000:04} {message}",
             "stackTrace": _NO_TRACE,
             "descriptionURL": "https://api-explorer.alfresco.com",
-            # The request's own, which its line in the log has; without one, of the same shape.
+            # The request id, which is also in the log; without one, an id of the same format.
             "logId": trace().request_id or str(uuid.uuid4()),
         }
     }
 
 
 def answer_failures(app: FastAPI) -> None:
-    """Make an application answer every failure in these shapes."""
+    """Register handlers that answer every failure in these formats."""
 
     @app.exception_handler(WhorlError)
     async def failed(request: Request, error: WhorlError) -> Json:
@@ -199,7 +231,7 @@ def _in_one_line(error: QueryError) -> str:
 
 
 def _mistakes(errors: Sequence[Mapping[str, Any]]) -> str:
-    """Return what is wrong with a request, by the names of its parts."""
+    """Describe the mistakes in a request, each with the name of its part."""
     told = [_mistake(each) for each in errors[:_MOST_TOLD]]
     if len(errors) > _MOST_TOLD:
         told.append(f"and {len(errors) - _MOST_TOLD:,} more")
@@ -209,13 +241,13 @@ def _mistakes(errors: Sequence[Mapping[str, Any]]) -> str:
 def _mistake(error: Mapping[str, Any]) -> str:
     if error["type"] == "json_invalid":
         return f"the body is no JSON: {error['ctx']['error']}, at character {error['loc'][-1] + 1}"
-    # The first part says that it is in the body, or in the address.
+    # The first part is only "body", "query" or "path".
     name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"][1:]).lstrip(".")
     message = "there is no such part" if error["type"] == "extra_forbidden" else error["msg"]
     return f"{name or 'the body'}: {message.removeprefix('Value error, ')}"
 
 
 def require_writable(*, is_read_only: bool) -> None:
-    """Raise unless the service may change its store."""
+    """Raise HTTPException 403 if the service may not change its store."""
     if is_read_only:
         raise HTTPException(403, "this service changes nothing: WHORL_READ_ONLY is set")

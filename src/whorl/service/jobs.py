@@ -1,6 +1,6 @@
-"""Work that takes longer than a request may: started, watched and cancelled; one job after the other.
+"""Background jobs, run one after the other: start, progress, result and cancellation.
 
-A job that nobody asks about for a while is given up, so the next one does not wait for somebody who has gone.
+A job is cancelled when no client has asked about it for a while, so that the next one need not wait for it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from whorl.context import new_request, require_time
 from whorl.errors import WhorlError
 from whorl.service.logs import LOGGER
 
-#: For how long nobody may ask about a job before it is given up, and before what it found is forgotten. Browsers let a
-#: page that is out of sight ask once a minute.
+#: Seconds without a request after which an unfinished job is cancelled, and a finished one forgotten. Browsers let a
+#: page in the background send one request a minute.
 WATCHED_SECONDS, KEPT_SECONDS = 90.0, 600.0
-#: Jobs that run or wait, and those that are done and kept.
+#: Maximum number of running and waiting jobs, and of finished jobs kept.
 MOST_WAITING, MOST_KEPT = 4, 4
 _log = logging.getLogger(LOGGER)
 
 Result = TypeVar("Result")
-#: Says what is being done, and how much of it is; raises `StoppedError` where nobody waits for more.
+#: Called with the current step and its progress; raises `StoppedError` if the job is cancelled.
 Report = Callable[[str, int], None]
 
 
 class State(Enum):
-    """How far a job is."""
+    """State of a job."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -44,16 +44,15 @@ class State(Enum):
 
 @dataclass(slots=True)
 class Job(Generic[Result]):
-    """One job.
+    """One background job.
 
     Args:
-        asked_at: When somebody last asked about it, on the clock of its `Jobs`.
-        id: What it is called; nobody guesses it.
-        state: How far it is.
-        doing: What it does at the moment, in a word.
-        count: How much of that is done.
-        result: What it found, once it is done.
-        error: Why it failed, if it did; an exception that is none of whorl's is a defect.
+        asked_at: Time of the last request about it, on the clock of its `Jobs`.
+        id: Random id that cannot be guessed.
+        doing: Current step, in a word.
+        count: Progress of the current step.
+        result: Result of a finished job.
+        error: Error of a failed job; an exception that is not a WhorlError is a defect.
     """
 
     asked_at: float
@@ -67,15 +66,15 @@ class Job(Generic[Result]):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more comes of it."""
+        """Whether the job has finished or failed."""
         return self.state in (State.DONE, State.FAILED)
 
     def cancel(self) -> None:
-        """End it at its next report."""
+        """Cancel the job; it ends at its next report."""
         self._cancelled.set()
 
     def run(self, work: Callable[[Report], Result], report: Report) -> None:
-        """Do the work of a job, in the thread that calls."""
+        """Run the job in the calling thread."""
         began = time.perf_counter()
         with new_request(self.id, self._cancelled) as request:
             try:
@@ -93,10 +92,10 @@ class Job(Generic[Result]):
 
 
 class Jobs(Generic[Result]):
-    """The jobs of one kind.
+    """Queue of jobs with one type of result, run one at a time.
 
     Args:
-        clock: Seconds that only grow.
+        clock: Monotonic clock, in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -105,13 +104,13 @@ class Jobs(Generic[Result]):
         self._thread: ThreadPoolExecutor | None = None
 
     def start(self, work: Callable[[Report], Result]) -> Job[Result]:
-        """Put a job behind those that wait.
+        """Queue a job.
 
         Args:
-            work: Reports now and then; each report may end it.
+            work: Calls the given function with its progress from time to time; each call may end it.
 
         Raises:
-            HTTPException: 429, too many wait.
+            HTTPException: 429, the queue is full.
         """
         with self._lock:
             self._give_up()
@@ -131,10 +130,10 @@ class Jobs(Generic[Result]):
         return job
 
     def of(self, job_id: str) -> Job[Result]:
-        """Return a job, and keep it going.
+        """Return a job and reset the time after which it is cancelled.
 
         Raises:
-            HTTPException: 404, there is none, or nobody asked about it for too long.
+            HTTPException: 404, the job does not exist or was forgotten.
         """
         with self._lock:
             job = self._jobs.get(job_id)
@@ -145,17 +144,17 @@ class Jobs(Generic[Result]):
             return job
 
     def cancel(self, job_id: str) -> None:
-        """End a job and forget it.
+        """Cancel and forget a job.
 
         Raises:
-            HTTPException: 404, there is none.
+            HTTPException: 404, the job does not exist.
         """
         self.of(job_id).cancel()
         with self._lock:
             self._jobs.pop(job_id, None)
 
     def close(self) -> None:
-        """End all jobs, and wait for the thread; a further job begins with another."""
+        """Cancel all jobs and wait for the thread; a later job starts a new thread."""
         with self._lock:
             for job in self._jobs.values():
                 job.cancel()
@@ -164,7 +163,7 @@ class Jobs(Generic[Result]):
             thread.shutdown(cancel_futures=True)
 
     def _give_up(self) -> None:
-        """Forget jobs that nobody asked about for long, and of those that are over all but the last few."""
+        """Cancel and forget jobs not asked about for too long, and finished jobs beyond the most recent ones."""
         now = self._clock()
         over = sorted((job for job in self._jobs.values() if job.is_over), key=lambda job: -job.asked_at)
         for job in list(self._jobs.values()):

@@ -1,8 +1,7 @@
-"""The log: one JSON object a line, with what was done and never with what was asked or found.
+"""Log as JSON lines, without texts, ids and error messages of requests.
 
-A query may quote a text, an id may be a name, and an error's words may repeat either. So lines hold kinds, counts,
-times, statuses and the places in whorl's code that an error passed, and nothing that came from outside but the
-request's id.
+A query may quote a text, an id may be a name, and an error message may repeat either. So lines hold kinds, counts,
+times, statuses and the places in whorl's code that an error passed, and the request id as the only thing from outside.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ import traceback
 from datetime import UTC, datetime
 from typing import Any
 
-#: Where the service writes; `fields` of a record become members of its line.
+#: Logger of the service; `fields` of a record become members of its line.
 LOGGER = "whorl.service"
 
 
 class JsonLines(logging.Formatter):
-    """Writes a record as one JSON object."""
+    """Formatter that writes a record as one JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line; of an exception, its class and where it was, without its words."""
+        """Return the line; for an exception, its class and stack without its message."""
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -34,13 +33,13 @@ class JsonLines(logging.Formatter):
 
 
 def described(error: BaseException) -> dict[str, Any]:
-    """Return an error's class and the places that it passed, innermost last; its words may quote a document."""
+    """Return an error's class and stack, innermost call last, without the message, which may quote a document."""
     frames = traceback.extract_tb(error.__traceback__)
     return {"error": type(error).__name__, "at": [f"{each.filename}:{each.lineno} {each.name}" for each in frames]}
 
 
 def configuration() -> dict[str, Any]:
-    """Return what `logging.config.dictConfig` takes: everything to standard error, as JSON lines."""
+    """Return the argument for `logging.config.dictConfig`: everything to standard error as JSON lines."""
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -49,9 +48,9 @@ def configuration() -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {
             LOGGER: {"level": "INFO"},
-            # That it listens, and where; that it stops, and what it still waits for.
+            # Start with address, and shutdown with the requests it still waits for.
             "uvicorn.error": {"level": "INFO"},
-            # Solr's words about a request, and the request itself.
+            # pysolr logs requests and Solr's messages about them, which may hold texts.
             "pysolr": {"level": "CRITICAL"},
         },
     }

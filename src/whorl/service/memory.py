@@ -1,4 +1,4 @@
-"""What the C library keeps of the memory that threads have freed: glibc only, others are left to themselves."""
+"""Settings of glibc's allocator that return freed memory to the system; no effect with other C libraries."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ import threading
 import time
 from contextlib import suppress
 
-#: glibc's number for how many arenas threads take memory from, at most; and how many are enough where Python lets one
-#: thread run at a time.
+#: glibc's parameter for the maximum number of arenas, and the number that suffices while Python runs one thread at a
+#: time.
 _M_ARENA_MAX, _ARENAS = -8, 2
-#: Between two times that free memory is given back. It takes some 50 ms, in which other threads wait for memory.
+#: Interval between two calls of `malloc_trim`. One call takes some 50 ms and blocks allocations of other threads.
 _SECONDS = 30.0
 
 
 def limit_arenas() -> None:
-    """Have all threads take memory from two arenas of glibc's; called before a store is open, which starts threads.
+    """Limit all threads to two arenas of glibc; call it before opening a store, which starts threads.
 
-    By itself it makes up to eight for each processor, and each keeps what its threads have freed. Once there are more
-    than eight it does not ask for the limit again.
+    By default glibc creates up to eight arenas per processor, and each keeps the memory its threads have freed. Once
+    there are more than eight, glibc does not read the limit again.
     """
-    # Other C libraries have no such thing.
+    # Other C libraries have no `mallopt`.
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
 
 
 def give_back() -> None:
-    """Give the system the pages that are free.
+    """Return free pages to the system.
 
-    By itself glibc only gives back what is free at the end of an arena. Of what is freed in its midst, more and more is
-    in pieces that are too small for what is wanted next.
+    By default glibc only returns memory at the end of an arena. Freed memory inside an arena gets fragmented into
+    pieces too small for later requests.
     """
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def keep_giving_back() -> None:
-    """Give it back now and then, as long as the process runs."""
+    """Return free pages to the system at intervals, as long as the process runs."""
 
     def run() -> None:
         while True:

@@ -1,4 +1,4 @@
-"""What the service counts and times, as Prometheus reads it."""
+"""Prometheus metrics of the service: counts and times of requests."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from prometheus_client.process_collector import ProcessCollector
 from whorl.context import Trace
 from whorl.service.middleware.admission import Load
 
-#: Seconds; from what a cached answer takes to what nobody waits for.
+#: Seconds; from the time of a cached answer to more than a client waits.
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class Metrics:
-    """The counters of one service.
+    """The metrics of one service.
 
     Args:
-        load: What it is doing at the moment.
+        load: Gauge of the requests in progress.
     """
 
     def __init__(self, load: Load) -> None:
@@ -57,11 +57,11 @@ class Metrics:
         """Count one request.
 
         Args:
-            method: Of HTTP.
-            route: The route's pattern, not the address: there are few of them, whatever is asked.
-            status: Of the answer.
-            seconds: Until its end.
-            trace: What was done for it.
+            method: HTTP method.
+            route: The route's pattern; the address itself would create a series per document.
+            status: Status of the response.
+            seconds: Time until the end of the response.
+            trace: Counts of the work done for the request.
         """
         self._requests.labels(method, route, status).inc()
         self._seconds.labels(method, route).observe(seconds)
@@ -75,7 +75,7 @@ class Metrics:
             self._errors.labels(trace.error).inc()
 
     def text(self) -> bytes:
-        """Return all of them in Prometheus' text format."""
+        """Return the metrics in Prometheus' text format."""
         return generate_latest(self._registry)
 
     def _counter(self, name: str, meaning: str) -> Counter:

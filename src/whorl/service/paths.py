@@ -1,38 +1,47 @@
-"""The addresses that more than a route has to know, and what kind of request stands behind one."""
+"""Paths of routes used in several modules, and the kinds of request they stand for."""
 
 from __future__ import annotations
 
 from starlette.types import Scope
 
-#: Below this are whorl's own routes. What would break their clients goes into a version of its own beside it.
+#: Prefix of whorl's own routes. Incompatible changes go into a new version next to this one.
 API = "/api/v1"
-#: Below this everything speaks as Alfresco does.
+#: Prefix of the routes in Alfresco's format.
 ALFRESCO = "/alfresco"
 SEARCH = f"{ALFRESCO}/api/-default-/public/search/versions/1/search"
 TICKETS = f"{ALFRESCO}/api/-default-/public/authentication/versions/1/tickets"
-#: What clients of the search ask before and after it.
+#: Routes that Alfresco's clients call besides the search.
 PEOPLE = f"{ALFRESCO}/api/-default-/public/alfresco/versions/1/people"
 NODES = f"{ALFRESCO}/api/-default-/public/alfresco/versions/1/nodes"
 DISCOVERY = f"{ALFRESCO}/api/discovery"
-#: Where documents are sent, in any number and so without a limit to the whole.
+#: Upload of documents in any number, without a limit to the whole body.
 DOCUMENTS = f"{API}/documents"
 
 
+#: Routes whose bodies hold whole texts or files.
+_OF_TEXTS = frozenset(f"{API}/{name}" for name in ("compare", "passages", "similar", "sources", "text"))
+
+
 def speaks_as_alfresco(path: str) -> bool:
-    """Say whether failures at a path have Alfresco's shape."""
+    """Check whether failures at a path have Alfresco's format."""
     return path == ALFRESCO or path.startswith(f"{ALFRESCO}/")
 
 
 def is_of_the_store(path: str) -> bool:
-    """Say whether a path is one of those that ask or change the store."""
+    """Check whether the routes at a path read or change the store."""
     return path.startswith(("/api/", f"{ALFRESCO}/"))
 
 
 def is_log_in(scope: Scope) -> bool:
-    """Say whether a request asks for a ticket, which needs no key."""
+    """Check whether a request is a log-in, which needs no key."""
     return (scope["method"], scope["path"]) == ("POST", TICKETS)
 
 
 def is_upload(scope: Scope) -> bool:
-    """Say whether a request brings documents."""
+    """Check whether a request uploads documents."""
     return (scope["method"], scope["path"]) == ("POST", DOCUMENTS)
+
+
+def brings_text(scope: Scope) -> bool:
+    """Check whether the body of a request may hold a whole text or file."""
+    return scope["method"] == "POST" and scope["path"] in _OF_TEXTS

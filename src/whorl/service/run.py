@@ -1,4 +1,4 @@
-"""The process that serves: it listens, writes its log, and ends what it has begun when it is told to stop."""
+"""Server process: start, logging and graceful shutdown of the HTTP service."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from whorl.service.logs import configuration
 from whorl.service.memory import keep_giving_back
 from whorl.settings.settings import Settings
 
-#: How long an unused connection stays open: longer than the usual proxies keep theirs, so that they close it first.
+#: Seconds for which an unused connection stays open: longer than the usual proxies keep it, so that they close it
+#: first.
 _KEEP_ALIVE_SECONDS = 75
 
 
 def run(app: ASGIApp, settings: Settings, host: str, port: int) -> None:
-    """Serve until a signal comes, then finish what was accepted.
+    """Serve until a signal arrives, then finish the accepted requests.
 
     Args:
-        app: What answers.
-        settings: For how long it may go on then.
-        host: To listen on.
-        port: To listen on, 0 for a free one, which the log tells.
+        app: The service.
+        settings: Settings with the time allowed for shutdown.
+        host: Host to listen on.
+        port: Port to listen on; 0 for a free one, shown in the log.
     """
-    # Nobody waits for that later.
+    # Build them now, so that the first request need not wait.
     build_grammars()
     keep_giving_back()
     uvicorn.run(
         app,
         host=host,
         port=port,
-        # It bounds the head of a request; httptools, which uvicorn would take where it is there, does not.
+        # h11 limits the size of a request's head; httptools, which uvicorn prefers if installed, does not.
         http="h11",
         log_config=configuration(),
         access_log=False,

@@ -1,8 +1,7 @@
-"""Documents over HTTP, one JSON object a line, stored part by part: no more is read than can be stored.
+"""Uploads of documents as JSON lines, read and stored part by part at the store's speed.
 
-A part is read while the client takes its time, and only then takes a place, for as long as storing it takes. So a
-client that sends faster than that waits, a slow one keeps nobody waiting, and a request of any length takes the memory
-of one part.
+A part is read at the client's speed and takes a slot only while it is stored. So a fast client has to wait, a slow one
+blocks no slot, and an upload of any length needs the memory of one part.
 """
 
 from __future__ import annotations
@@ -16,39 +15,45 @@ from anyio import to_thread
 from starlette.exceptions import HTTPException
 from typing_extensions import TypedDict
 
-from whorl.errors import DocumentError, WhorlError
+from whorl.context import cancellation, require_time, undisturbed
+from whorl.errors import DocumentError, ParameterError, StoppedError, WhorlError
 from whorl.ingest.rows.lines import json_document
 from whorl.model import Document, Indexed
 from whorl.repeats import Repeats, RepeatSearch
 from whorl.service.middleware.admission import Room
 from whorl.service.middleware.bodies import BodyMemory
+from whorl.service.middleware.json_meter import JsonMeter
 from whorl.settings.settings import Settings
 from whorl.store import Store
 from whorl.wire.repeats import RepeatsValues, repeats_values
 
-#: The number of a line, from 1, and its bytes; None where there are too many of them.
+#: The number of a line, from 1, and its bytes; None if the line is too long.
 Line: TypeAlias = tuple[int, bytes | None]
-#: A part: so many bytes or lines, about. Each ends with a commit, so larger ones are faster.
+#: Approximate size of a part, in bytes and lines. Each part ends with a commit, so larger parts are faster.
 PART_BYTES, PART_LINES = 8_000_000, 4_096
-#: Mistakes that are told one by one; all are counted.
+#: Maximum number of keys and values of a document.
+MOST_VALUES = 100_000
+#: Number of bytes checked at a time. Shorter lines cannot hold too many values.
+_METERED_BYTES = 100_000
+#: Maximum number of errors and repeats listed; all are counted.
 MOST_TOLD = 1_000
 
 
 class LineError(TypedDict):
-    """What is wrong with a line, by its number, from 1."""
+    """Error in a line, numbered from 1."""
 
     line: int
     message: str
 
 
 class LineRepeats(RepeatsValues):
-    """What the document of a line repeats."""
+    """Documents that the document in a line repeats."""
 
     line: int
 
 
 class ReportValues(TypedDict):
-    """What came of a request; the last three are there where it asked what its documents repeat."""
+    """Result of an upload; the last keys are present only if repeats were requested."""
 
     lines: int
     stored: int
@@ -58,21 +63,22 @@ class ReportValues(TypedDict):
     checked: NotRequired[int]
     repeating: NotRequired[int]
     repeats: NotRequired[list[LineRepeats]]
+    warnings: NotRequired[list[str]]
 
 
 @dataclass(slots=True)
 class Report:
-    """What came of a request so far.
+    """Result of an upload so far.
 
     Args:
-        stored: Documents stored; all of them are safe.
-        unchanged: Those that were there unchanged.
-        refused: Lines that gave no document or one that cannot be stored.
-        errors: The first of these, by line.
+        stored: Documents stored; all of them are on disk.
+        unchanged: Documents that were already stored with the same content.
+        refused: Lines without a document, or with one that cannot be stored.
+        errors: Errors of the first refused lines.
         lines: Lines read.
-        checked: Documents that were looked at for what they repeat.
-        repeating: Those of them that repeat others.
-        repeats: What the first of these repeat; None where nobody asked.
+        checked: Documents checked for repeats.
+        repeating: Documents that repeat others.
+        repeats: Repeats of the first of these; None if not requested.
     """
 
     stored: int = 0
@@ -85,13 +91,13 @@ class Report:
     repeats: list[LineRepeats] | None = None
 
     def repeat(self, line: int, found: Repeats) -> None:
-        """Note a document that repeats others."""
+        """Add a document that repeats others."""
         self.repeating += 1
         if self.repeats is not None and len(self.repeats) < MOST_TOLD:
             self.repeats.append({"line": line, **repeats_values(found)})
 
     def refuse(self, line: int, reason: str) -> None:
-        """Note a line that gave no document."""
+        """Add a line without a valid document."""
         self.refused += 1
         if len(self.errors) < MOST_TOLD:
             self.errors.append({"line": line, "message": reason})
@@ -111,7 +117,7 @@ class Report:
 
 
 class BrokenOffError(Exception):
-    """A request ended on the way; what the report counts is safe all the same."""
+    """An upload that was interrupted; the documents counted in the report are stored."""
 
     def __init__(self, report: Report, cause: WhorlError | HTTPException) -> None:
         super().__init__(str(cause))
@@ -119,10 +125,10 @@ class BrokenOffError(Exception):
 
 
 class Lines:
-    """Cuts a body into lines as it comes.
+    """Splits a body into lines while it arrives.
 
     Args:
-        most: Bytes of a line, at most; of a longer one nothing is kept.
+        most: Maximum number of bytes of a line; longer lines are dropped.
     """
 
     def __init__(self, most: int) -> None:
@@ -131,11 +137,11 @@ class Lines:
 
     @property
     def kept(self) -> int:
-        """Bytes of the line that has not ended yet."""
+        """Bytes held of the incomplete line."""
         return self._size if self._pieces else 0
 
     def of(self, chunk: bytes) -> Iterator[Line]:
-        """Yield the lines that end in the next part of the body, in order."""
+        """Yield the lines that end in the next chunk of the body, in order."""
         *ended, rest = chunk.split(b"\n")
         for piece in ended:
             self._add(piece)
@@ -143,7 +149,7 @@ class Lines:
         self._add(rest)
 
     def rest(self, *, is_ended: bool = False) -> Iterator[Line]:
-        """Yield what is left, at the end of the body; or at that of a line, which may be empty."""
+        """Yield the rest of the body, or the line that ends here, which may be empty."""
         if self._size or is_ended:
             yield self._number, b"".join(self._pieces) if self._size <= self._most else None
         self._number, self._pieces, self._size = self._number + 1, [], 0
@@ -154,13 +160,12 @@ class Lines:
 
 
 class Uploads:
-    """Stores documents that arrive in requests.
+    """Stores uploaded documents.
 
     Args:
-        store: Where to.
-        settings: How long a line may be, and how long a part may wait for its place.
-        room: Where parts are stored.
-        memory: Where the bytes of bodies are counted.
+        settings: Limits for the length of a line, and for the time that a part may wait for a slot.
+        room: Slots for storing parts.
+        memory: Counts the bytes of all bodies.
     """
 
     def __init__(self, store: Store, settings: Settings, room: Room, memory: BodyMemory) -> None:
@@ -172,13 +177,13 @@ class Uploads:
         """Store the documents of one request.
 
         Args:
-            chunks: Its body, of which a part is read whenever there is room.
-            repeats: Tells what they repeat, where that is asked.
-            is_stored: Whether they are stored; else they are only looked at.
+            chunks: Body of the request, read part by part.
+            repeats: Search for repeats; None if not requested.
+            is_stored: Whether to store the documents; otherwise they are only checked for repeats.
 
         Raises:
-            BrokenOffError: The store failed, the client was too slow, or there was no room.
-            ClientDisconnect: The client has gone.
+            BrokenOffError: The store failed, the client was too slow, or no slot became free.
+            ClientDisconnect: The client has disconnected.
         """
         report, lines = Report(repeats=None if repeats is None else []), Lines(self._settings.max_line_bytes)
         if repeats is None or is_stored:
@@ -209,7 +214,7 @@ class Uploads:
                 await to_thread.run_sync(work, part)
 
     def _documents(self, part: Iterable[Line], report: Report) -> Iterator[tuple[int, Document]]:
-        """Yield the documents of some lines with the lines' numbers, and note the lines that give none."""
+        """Yield the documents of some lines with their line numbers, and record invalid lines in the report."""
         most = self._settings.max_line_bytes
         for number, line in part:
             report.lines = number
@@ -217,12 +222,14 @@ class Uploads:
                 if line is None:
                     raise DocumentError(f"a line has at most {most:,} bytes")
                 if line.strip():
+                    _require_few_values(line)
                     yield number, _addressable(json_document(line))
             except DocumentError as error:
                 report.refuse(number, str(error))
 
     def _check_part(self, part: Iterable[Line], report: Report, repeats: RepeatSearch) -> None:
         for number, document in self._documents(part, report):
+            require_time()
             found = repeats.of_new(document)
             report.checked += 1
             if found is not None:
@@ -232,9 +239,13 @@ class Uploads:
         numbers: dict[str, int] = {}
         stored: dict[str, None] = {}
         before = Indexed(report.stored, report.unchanged)
+        disconnected = cancellation()
 
         def documents() -> Iterator[Document]:
             for number, document in self._documents(part, report):
+                # Checked between two documents, because the engine must not stop in the middle of a write.
+                if disconnected.is_set():
+                    raise StoppedError("the client of this upload has gone")
                 numbers[document.id] = number
                 yield document
 
@@ -247,15 +258,28 @@ class Uploads:
         def keep(document: Document) -> None:
             stored[document.id] = None
 
-        self._store.index(documents(), progress=note, on_refused=refused, on_stored=keep if repeats else None)
+        with undisturbed():
+            self._store.index(documents(), progress=note, on_refused=refused, on_stored=keep if repeats else None)
         if repeats is not None:
             for found in repeats.of_stored(stored):
                 report.repeat(numbers[found.id], found)
             report.checked += len(stored)
 
 
+def _require_few_values(line: bytes) -> None:
+    """Raise DocumentError for a line with so many keys and values that parsing it would block the interpreter."""
+    if len(line) <= _METERED_BYTES:
+        return
+    meter = JsonMeter("a document here", MOST_VALUES)
+    try:
+        for begin in range(0, len(line), _METERED_BYTES):
+            meter.feed(line[begin : begin + _METERED_BYTES])
+    except ParameterError as error:
+        raise DocumentError(str(error)) from None
+
+
 def _addressable(document: Document) -> Document:
-    """Return a document that an address can name, or raise DocumentError: clients resolve dots before they ask."""
+    """Return the document, or raise DocumentError if its id cannot end a URL: clients resolve dots in paths."""
     if document.id in (".", ".."):
         raise DocumentError(
             f"no address of this service ends in {document.id!r}, so a document of this id could not be read or "

@@ -1,4 +1,4 @@
-"""A hit as an entry of Alfresco's Search API, key by key."""
+"""Tests of a hit as an entry of Alfresco's Search API, key by key."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def made(
     fields: Collection[str] = (),
     source: tuple[str, Measured] | None = None,
 ) -> dict[str, Any]:
-    """The entry of a document with some properties, each of one value or a tuple of several."""
+    """Return the entry of a document with these properties; a tuple is a property of several values."""
     stored = {name: each if isinstance(each, tuple) else (each,) for name, each in properties.items()}
     return entry(
         hit, Stored(hit.id, hit.name, stored), names=names or {}, include=include, fields=fields, source=source
@@ -37,7 +37,7 @@ def user(name: str) -> dict[str, str]:
 
 def test_a_document_with_nothing() -> None:
     """
-    The keys that generated clients want, with what nobody is known to have done.
+    An entry has the keys that generated clients require; unknown users and times have placeholders.
     """
     never = "1970-01-01T00:00:00.000+0000"
     assert made({}) == {
@@ -57,7 +57,8 @@ def test_a_document_with_nothing() -> None:
 
 def test_a_node() -> None:
     """
-    Its own identity and type, in prefixes; times in Alfresco's form; who made it has changed it if nobody else did.
+    A node has its own identity and prefixed type, and times in Alfresco's form; without a modifier, the creator is the
+    modifier.
     """
     told = made(
         {
@@ -77,7 +78,7 @@ def test_a_node() -> None:
 
 def test_which_spelling_counts() -> None:
     """
-    What the settings call a property, before its own name, its local one, and one with an underscore.
+    The name in the settings comes before the property's own name, its local name, and the name with an underscore.
     """
     names = {"cm:creator": "author"}
     spellings = {"author": "a", "cm:creator": "b", "creator": "c", "cm_creator": "d"}
@@ -90,7 +91,7 @@ def test_which_spelling_counts() -> None:
 @pytest.mark.parametrize("size", ["12.5", "-1", "", "1e3", "٣", "9" * 19, "9" * 5000, "x", True, 1.5])
 def test_a_size_that_is_none(size: object) -> None:
     """
-    Text may stand there, of any length; then there is no content, and both stay among the properties.
+    An invalid size (text of any length) leaves out the content, and both values stay among the properties.
     """
     told = made({"cm:content.mimetype": "text/plain", "cm:content.size": size}, include=["properties"])
     assert "content" not in told
@@ -99,7 +100,7 @@ def test_a_size_that_is_none(size: object) -> None:
 
 def test_content() -> None:
     """
-    Type, size and, where it is known, encoding.
+    The content has the type, the size and, if known, the encoding.
     """
     told = made({"mimetype": "text/plain", "sizeInBytes": "12", "encoding": "UTF-8"}, include=["properties"])
     assert told["content"] == {
@@ -110,7 +111,8 @@ def test_content() -> None:
 
 def test_what_was_asked_for() -> None:
     """
-    `include` adds, `fields` leaves out the others, and either may name what is not there unless it is asked for.
+    `include` adds keys and `fields` selects keys; both may name keys that an entry only has on request, and `include`
+    ignores unknown names.
     """
     some = {"pages": 3, "tags": ("a", "b"), "PATH": "/x", "ASPECT": "{http://www.alfresco.org/model/content/1.0}titled"}
     added = made(some, include=["properties", "path", "aspectNames", "nosuch"])
@@ -124,7 +126,7 @@ def test_what_was_asked_for() -> None:
 
 def test_what_is_shared_with_the_source() -> None:
     """
-    Tokens of how many, and the shares where they are known.
+    An entry has the number of shared tokens, the number of tokens looked up, and the shares if they are known.
     """
     told = made({}, source=("src", Measured(100, 512, exact_estimate(40, 80, 20))))["search"]
     assert told == {

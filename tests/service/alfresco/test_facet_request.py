@@ -1,4 +1,4 @@
-"""Wrong facets in a request: each is named, as every other part is."""
+"""Tests of invalid facets in a request: the error names each, like every other part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.service.alfresco.test_request import GOOD, told
 from whorl.service.alfresco.facet_request import IntervalSet, Range
 from whorl.service.paths import SEARCH
 
-#: A request, and what the answer has to name: the part, then the value or the reason.
+#: Pairs of a request and the words that the error has to contain: the part, then the value or the reason.
 WRONG: list[tuple[Any, tuple[str, ...]]] = [
     ({**GOOD, "facetQueries": [{"label": "x"}]}, ("facetQueries[0].query", "required")),
     ({**GOOD, "facetQueries": [{"query": "{!afts}a"}]}, ("{",)),
@@ -48,7 +48,7 @@ WRONG: list[tuple[Any, tuple[str, ...]]] = [
 @pytest.mark.parametrize(("body", "named"), WRONG, ids=lambda each: json.dumps(each)[:60])
 def test_a_wrong_facet_is_named(embedded_service: TestClient, body: Any, named: tuple[str, ...]) -> None:
     """
-    400, with the name of what is wrong.
+    An invalid facet is a 400 that names it.
     """
     message = told(embedded_service.post(SEARCH, json=body), 400)
     for each in named:
@@ -58,7 +58,7 @@ def test_a_wrong_facet_is_named(embedded_service: TestClient, body: Any, named: 
 @pytest.mark.parametrize("part", [IntervalSet, Range])
 def test_what_may_be_a_number_is_described_as_one(part: type[IntervalSet | Range]) -> None:
     """
-    The description of the service says of every end and step that it may be a number, as it is taken.
+    The service's description says that every end and gap may be a number, since numbers are accepted.
     """
     described = part.model_json_schema()["properties"]
     for name in {"start", "end", "gap"} & described.keys():

@@ -1,4 +1,4 @@
-"""Facets, highlights and spelling in the shapes that Alfresco's clients read, on every engine."""
+"""Tests of facets, highlights and spelling in the shapes that Alfresco's clients read, on every engine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from tests.service.alfresco.test_routes import ANY, search
 
-#: What Alfresco's search page (ADF) sends: its defaults, with the fields that these documents have.
+#: The request of Alfresco's search page (ADF): its defaults, with the fields that these documents have.
 PAGE: dict[str, Any] = {
     "paging": {"maxItems": 25, "skipCount": 0},
     "include": ["path", "allowableOperations", "properties"],
@@ -60,7 +60,7 @@ def counts(facet: dict[str, Any]) -> list[tuple[str | None, int]]:
 
 def test_what_a_search_page_sends(service: TestClient) -> None:
     """
-    Unchanged: hits by their score, facets of all kinds, words marked, and what is not there told.
+    The unchanged request returns hits by score, facets of all kinds, marked words, and warnings of missing fields.
     """
     listed = search(service, '(cm:name:"leas*" OR cm:title:"leas*" OR TEXT:"leas*")', **PAGE)
     (entry,) = [each["entry"] for each in listed["entries"] if each["entry"]["name"] == "lease.txt"]
@@ -90,7 +90,7 @@ def test_what_a_search_page_sends(service: TestClient) -> None:
 
 def test_buckets_choose_their_documents(service: TestClient) -> None:
     """
-    A bucket's query, sent back as a filter, finds as many as were counted.
+    A bucket's query, sent back as a filter, finds as many documents as the bucket counted.
     """
     facets = [{"field": name} for name in ("pages", "tags", "cm:created", "creator", "TYPE")]
     ranges = [{"field": "pages", "start": 0, "end": 4, "gap": 2, "other": "all"}]
@@ -106,7 +106,7 @@ def test_buckets_choose_their_documents(service: TestClient) -> None:
 
 def test_fields_in_the_first_format(service: TestClient) -> None:
     """
-    Plain counts, for Alfresco's older clients; hits without a value come last, without a label.
+    The first format has plain counts, for Alfresco's older clients; hits without a value come last, without a label.
     """
     facets = [{"field": "tags", "sort": "INDEX"}, {"field": "pages", "missing": True, "limit": 1, "offset": 1}]
     told = search(service, ANY, facetFields={"facets": facets}, paging={"maxItems": 1})["context"]
@@ -132,7 +132,7 @@ def test_fields_in_the_first_format(service: TestClient) -> None:
 
 def test_ranges(service: TestClient) -> None:
     """
-    Step by step, with what lies around them.
+    A range facet returns its steps, and the counts before and after them.
     """
     asked = [{"field": "pages", "start": "0", "end": "2", "gap": "1", "other": ["after"], "label": "size"}]
     (facet,) = search(service, ANY, ranges=asked)["context"]["facets"]
@@ -143,7 +143,7 @@ def test_ranges(service: TestClient) -> None:
 
 def test_stats_and_pivots(service: TestClient) -> None:
     """
-    Statistics of all hits, and of those of each value; counts within counts.
+    Statistics cover all hits, or the hits of each value; pivots are counts within counts.
     """
     stats = [{"field": "pages", "label": "sizes", "stddev": False}]
     (facet,) = search(service, ANY, stats=stats)["context"]["facets"]
@@ -164,7 +164,7 @@ def test_stats_and_pivots(service: TestClient) -> None:
 
 def test_filters_by_their_tags(service: TestClient) -> None:
     """
-    A facet leaves out the filters that it names, and no others.
+    A facet excludes the filters whose tags it names, and no others.
     """
     filters = [{"query": "pages:3", "tags": ["size"]}, {"query": "cm:created:[2000 TO NOW]", "tags": ["date"]}]
     facets = [
@@ -188,7 +188,7 @@ def test_filters_by_their_tags(service: TestClient) -> None:
 )
 def test_highlights(service: TestClient, query: str, fields: list[Any], expected: str) -> None:
     """
-    In name and text where no field is named; one fragment, of about a hundred characters.
+    Without a field, name and text are highlighted; a fragment has about a hundred characters.
     """
     listed = search(service, query, highlight={"fields": fields})
     marked = next(each["entry"]["search"] for each in listed["entries"] if each["entry"]["name"] == "lease.txt")
@@ -199,7 +199,7 @@ def test_highlights(service: TestClient, query: str, fields: list[Any], expected
 
 def test_nothing_is_marked_in_what_shares_content(service: TestClient) -> None:
     """
-    A FINGERPRINT looks for no words.
+    A FINGERPRINT alone highlights no words.
     """
     listed = search(service, ANY, highlight={"fields": [{"field": "cm:content"}]})
     assert all("highlight" not in each["entry"]["search"] for each in listed["entries"])
@@ -207,7 +207,7 @@ def test_nothing_is_marked_in_what_shares_content(service: TestClient) -> None:
 
 def test_spelling(service: TestClient) -> None:
     """
-    What the user typed, or what is given to be looked at; nothing where all words are known.
+    Suggestions are for the user's words or for a given text; if all words are known, the answer has none.
     """
     asked = {"query": {"query": "landlrd", "userQuery": "the landlrd"}, "spellcheck": {}}
     told = service.post("/alfresco/api/-default-/public/search/versions/1/search", json=asked).json()["list"]

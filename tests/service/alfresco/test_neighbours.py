@@ -1,4 +1,6 @@
-"""What clients ask beside the search: who they are, what this is, and a node by the id of a hit."""
+"""Tests of the routes that clients call besides the search: the current user, the repository's description, a hit's
+node.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from whorl.settings.settings import Settings
 
 def test_a_node_of_a_hit(service: TestClient) -> None:
     """
-    By the id that the entry has, with the same basics; its DBID and its own id name it as well.
+    A node is found by the id of its entry, with the same basic keys, and by its DBID or its own id.
     """
     (hit,) = [each for each in entries(service, "FINGERPRINT:lease") if each["name"] == "lease.txt"]
     node = service.get(f"{NODES}/{hit['id']}").json()["entry"]
@@ -33,7 +35,7 @@ def test_a_node_of_a_hit(service: TestClient) -> None:
 
 def test_what_of_a_node(embedded_service: TestClient) -> None:
     """
-    Further parts, with commas between them or not; fields leave out all others.
+    `include` takes a list or names separated by commas; `fields` leaves out all other keys.
     """
     asked = {"include": "path,allowableOperations,permissions,isFavorite", "fields": "id,path"}
     node = embedded_service.get(f"{NODES}/lease", params=asked).json()["entry"]
@@ -53,7 +55,7 @@ def test_what_of_a_node(embedded_service: TestClient) -> None:
 )
 def test_no_such_node(embedded_service: TestClient, path: str, status: int, said: str) -> None:
     """
-    In Alfresco's shape.
+    An unknown node is a 404 in Alfresco's shape.
     """
     answer = embedded_service.get(path)
     assert answer.status_code == answer.json()["error"]["statusCode"] == status
@@ -62,7 +64,7 @@ def test_no_such_node(embedded_service: TestClient, path: str, status: int, said
 
 def test_who_asks(embedded_contracts: Store) -> None:
     """
-    The user of a ticket or a password; whoever has a key is nobody by name. Strangers are told nothing.
+    A ticket or password gives its user, a key gives no name, and requests without credentials are refused.
     """
     service = TestClient(create_app(embedded_contracts, Credentials(("key",), ("änn", "secret"))))
     ticket = service.post(TICKETS, json={"userId": "änn", "password": "secret"}).json()["entry"]["id"]
@@ -81,7 +83,7 @@ def test_who_asks(embedded_contracts: Store) -> None:
 
 def test_what_this_is(embedded_service: TestClient) -> None:
     """
-    whorl and its version, and none of the features of a repository.
+    The description names whorl and its version, and no feature of a repository.
     """
     repository = embedded_service.get(DISCOVERY).json()["entry"]["repository"]
     assert repository["version"]["display"] == f"whorl {version('whorl')}"
@@ -90,7 +92,8 @@ def test_what_this_is(embedded_service: TestClient) -> None:
 
 def test_pages_of_allowed_origins(embedded_contracts: Store) -> None:
     """
-    Their preflights are answered and their answers may be read, failures as well; pages of other origins get neither.
+    Preflights of allowed origins are answered, and their pages may read answers and errors; other origins may do
+    neither.
     """
     ours, theirs = "https://app.example.org", "https://other.example"
     settings = Settings(allowed_origins=(ours,))

@@ -1,4 +1,4 @@
-"""Parts of requests: what is null is not there, what is not known is a mistake, and one may stand for a list."""
+"""Tests of request parts: null means absent, an unknown part is an error, and a single item may replace a list."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Example(Part):
 
 def test_names_and_defaults() -> None:
     """
-    Alfresco writes names in one word; null means that a part is not there.
+    Python names map to Alfresco's camel case, and null means that a part is absent.
     """
     assert Example.model_validate({"someNumbers": None, "kind": None}) == Example()
     told = Example.model_validate({"someNumbers": [2, 3], "kind": "fc"})
@@ -30,7 +30,7 @@ def test_names_and_defaults() -> None:
 @pytest.mark.parametrize("nothing", [{"limits": []}, {"limits": {}}, {"limits": {"facets": []}}, {"isMore": False}])
 def test_what_asks_for_nothing(nothing: dict[str, Any]) -> None:
     """
-    It is as if it were not there.
+    Empty or false parts that whorl does not support equal absent parts.
     """
     assert Example.model_validate(nothing) == Example()
 
@@ -47,7 +47,7 @@ def test_what_asks_for_nothing(nothing: dict[str, Any]) -> None:
 )
 def test_what_whorl_does_not_do(wrong: dict[str, Any], named: str) -> None:
     """
-    It is refused, and nothing is ignored.
+    Unsupported parts, wrong types and unknown parts are errors.
     """
     with pytest.raises(ValidationError, match=named):
         Example.model_validate(wrong)
@@ -55,7 +55,7 @@ def test_what_whorl_does_not_do(wrong: dict[str, Any], named: str) -> None:
 
 def test_null_is_described() -> None:
     """
-    For every part that need not be there.
+    The schema allows null for every optional part.
     """
     described = Example.model_json_schema()["properties"]
     assert described.keys() == {"someNumbers", "kind", "limits", "isMore", "size"}

@@ -1,4 +1,4 @@
-"""The steps of ranges, as Solr's FacetRangeProcessor makes them."""
+"""Tests of range steps, computed like those of Solr's FacetRangeProcessor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def labels(**asked: Any) -> list[str]:
 
 def test_numbers() -> None:
     """
-    The last step goes beyond the end, unless the end is hard; numbers of any size keep their digits.
+    The last step exceeds the end, unless the end is hard; numbers of any size keep their digits.
     """
     assert labels() == ["[0 - 4)", "[4 - 8)", "[8 - 12)"]
     assert labels(hardend=True) == ["[0 - 4)", "[4 - 8)", "[8 - 10)"]
@@ -26,7 +26,7 @@ def test_numbers() -> None:
 
 def test_ends() -> None:
     """
-    Which of its ends a step includes, and the first and the last of all.
+    `include` decides on the inclusive bounds of each step, and of the first and the last step.
     """
     assert labels(include="upper") == ["(0 - 4]", "(4 - 8]", "(8 - 12]"]
     assert labels(include=["edge"]) == ["[0 - 4)", "(4 - 8)", "(8 - 12]"]
@@ -35,7 +35,7 @@ def test_ends() -> None:
 
 def test_around() -> None:
     """
-    Before and after lie what the steps leave out, with the ends if they are not in any, or if outer says so.
+    Before and after cover the values outside the steps; they include the ends if no step does, or if `outer` is set.
     """
     *_, before, after, between = steps(Range(field="f", start="0", end="8", gap="4", other=["all"]))
     assert before.high is not None
@@ -53,7 +53,7 @@ def test_around() -> None:
 
 def test_dates() -> None:
     """
-    By the calendar; a gap without a sign leads forward.
+    Date steps follow the calendar; a gap without a sign is positive.
     """
     years = labels(start="2019-01-31", end="2019-03-01", gap="+1MONTH")
     assert years == [
@@ -76,7 +76,7 @@ def test_dates() -> None:
 )  # fmt: skip
 def test_what_cannot_be_read(asked: dict[str, Any], said: str) -> None:
     """
-    An error that names it, and nothing without an end.
+    An invalid value, or a missing end, is an error that names it.
     """
     with pytest.raises(ParameterError, match=said):
         labels(**asked)

@@ -1,4 +1,4 @@
-"""Wrong requests to Alfresco's routes: each gets the status that docs/alfresco.md names, in Alfresco's own shape."""
+"""Tests of wrong requests to Alfresco's routes: each gets the status of docs/alfresco.md, in Alfresco's own shape."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GOOD: dict[str, Any] = {"query": {"query": "lease"}}
 
 
 def told(answer: Any, status: int) -> str:
-    """Check that an answer is an error of Alfresco's shape, and return what it says."""
+    """Check that an answer is an error of Alfresco's shape, and return its message."""
     assert answer.status_code == status, answer.text
     assert answer.headers["Content-Type"] == "application/json"
     assert list(answer.json()) == ["error"]
@@ -36,7 +36,7 @@ def told(answer: Any, status: int) -> str:
     return str(message)
 
 
-#: A request, and what the answer has to name: the part, then the value or the reason.
+#: Pairs of a request and the words that the error has to contain: the part, then the value or the reason.
 WRONG: list[tuple[Any, tuple[str, ...]]] = [
     ({}, ("query", "required")),
     ({"query": None}, ("query", "required")),
@@ -112,7 +112,7 @@ WRONG: list[tuple[Any, tuple[str, ...]]] = [
 @pytest.mark.parametrize(("body", "named"), WRONG, ids=lambda each: json.dumps(each)[:60])
 def test_a_wrong_part_is_named(embedded_service: TestClient, body: Any, named: tuple[str, ...]) -> None:
     """
-    400, with the name of what is wrong.
+    A wrong part is a 400 that names it.
     """
     answer = embedded_service.post(SEARCH, content=json.dumps(body), headers={"Content-Type": "application/json"})
     message = told(answer, 400)
@@ -122,7 +122,7 @@ def test_a_wrong_part_is_named(embedded_service: TestClient, body: Any, named: t
 
 def test_the_same_request_without_the_mistake(embedded_service: TestClient) -> None:
     """
-    What all of the above differ from is right.
+    The base request of all wrong ones is valid.
     """
     assert embedded_service.post(SEARCH, json=GOOD).status_code == 200
 
@@ -142,7 +142,7 @@ def test_the_same_request_without_the_mistake(embedded_service: TestClient) -> N
 )
 def test_a_body_that_is_no_json(embedded_service: TestClient, body: bytes, message: str) -> None:
     """
-    400 as well, whatever the bytes are.
+    A body that is not JSON is a 400, whatever its bytes.
     """
     answer = embedded_service.post(SEARCH, content=body, headers={"Content-Type": "application/json"})
     assert message in told(answer, 400)
@@ -151,7 +151,7 @@ def test_a_body_that_is_no_json(embedded_service: TestClient, body: bytes, messa
 @pytest.mark.parametrize("media_type", ["", "text/plain", "application/x-www-form-urlencoded", "text/xml", "\xff"])
 def test_a_body_that_says_it_is_something_else(embedded_service: TestClient, media_type: str) -> None:
     """
-    415, with the type that would do; parameters of it do no harm.
+    Another content type is a 415 that names the right one; parameters of the right type are accepted.
     """
     headers = {b"Content-Type": media_type.encode("latin-1")} if media_type else {}
     answer = embedded_service.post(SEARCH, content=json.dumps(GOOD), headers=headers)
@@ -162,7 +162,7 @@ def test_a_body_that_says_it_is_something_else(embedded_service: TestClient, med
 
 def test_a_body_that_is_too_large(embedded_service: TestClient) -> None:
     """
-    413, whether it says how long it is or is only found to be; one byte less is read.
+    A body that is too large is a 413, with or without a Content-Length; a body of exactly the limit is read.
     """
 
     def padded(size: int) -> bytes:
@@ -175,7 +175,7 @@ def test_a_body_that_is_too_large(embedded_service: TestClient) -> None:
 
     headers = {"Content-Type": "application/json"}
     for body in (padded(Settings().max_search_bytes + 1), parts(padded(Settings().max_search_bytes + 1))):
-        assert "1,000,000" in told(embedded_service.post(SEARCH, content=body, headers=headers), 413)
+        assert f"{Settings().max_search_bytes:,}" in told(embedded_service.post(SEARCH, content=body, headers=headers), 413)
     for body in (padded(Settings().max_search_bytes), parts(padded(Settings().max_search_bytes))):
         assert embedded_service.post(SEARCH, content=body, headers=headers).status_code == 200
 
@@ -198,7 +198,7 @@ def test_a_body_that_is_too_large(embedded_service: TestClient) -> None:
 )
 def test_routes_and_methods(embedded_service: TestClient, method: str, path: str, status: int) -> None:
     """
-    What is not there, and what takes no such method.
+    An unknown path is a 404, and an unsupported method a 405.
     """
     json_body = GOOD if method in ("POST", "PUT") else None
     answer = embedded_service.request(method, path, json=json_body, follow_redirects=False)
@@ -207,7 +207,7 @@ def test_routes_and_methods(embedded_service: TestClient, method: str, path: str
 
 def test_the_address_has_no_say(embedded_service: TestClient) -> None:
     """
-    A parameter there is not ignored.
+    A parameter in the address is refused, not ignored.
     """
     answer = embedded_service.post(f"{SEARCH}?maxItems=5", json=GOOD)
     assert "'maxItems'" in told(answer, 400)
@@ -215,7 +215,7 @@ def test_the_address_has_no_say(embedded_service: TestClient) -> None:
 
 def test_many_mistakes_are_told_in_few_words(embedded_service: TestClient) -> None:
     """
-    A list of thousands of wrong things is no answer of thousands of lines.
+    A list of thousands of invalid items gets a short error message.
     """
     message = told(embedded_service.post(SEARCH, json={**GOOD, "include": ["x"] * 5000}), 400)
     assert "4,990 more" in message
@@ -233,7 +233,7 @@ def test_many_mistakes_are_told_in_few_words(embedded_service: TestClient) -> No
 )
 def test_failures_of_the_store(embedded_contracts: Store, error: Exception, status: int, shown: str) -> None:
     """
-    Alfresco's shape for these, too; what is temporary says when to come back, and a defect shows nothing of itself.
+    Failures of the store have Alfresco's shape; temporary ones have Retry-After, and a defect reveals no details.
     """
 
     class Failing(Store):
@@ -249,7 +249,7 @@ def test_failures_of_the_store(embedded_contracts: Store, error: Exception, stat
 
 def test_a_solr_that_is_away(away: TestClient) -> None:
     """
-    503 with Retry-After, and no password.
+    An unreachable Solr is a 503 with Retry-After, without the password.
     """
     answer = away.post(SEARCH, json=GOOD)
     assert told(answer, 503).startswith("no Solr answers at http://127.0.0.1:")

@@ -1,4 +1,4 @@
-"""Alfresco's search on both engines: every part of a request that works, and each key of the answer."""
+"""Tests of Alfresco's search on every engine: each supported part of a request, and each key of the answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from whorl import Document, Store, parse
 from whorl.planning import options
 from whorl.service.paths import SEARCH
 
-#: The lease, its renewal with seven eighths of it, and the minutes that quote a clause of it.
+#: Queries for the lease, for its renewal (which has seven eighths of it), and for the minutes (which quote one of its
+#: clauses).
 ANY = "FINGERPRINT:lease"
 BASICS = {
     "id",
@@ -30,7 +31,7 @@ BASICS = {
 
 
 def search(service: TestClient, query: str, **parts: Any) -> dict[str, Any]:
-    """Search, and return what stands under `list`."""
+    """Search, and return the value of `list`."""
     answer = service.post(SEARCH, json={"query": {"query": query}, **parts})
     assert answer.status_code == 200, answer.text
     told: dict[str, Any] = answer.json()
@@ -50,7 +51,7 @@ def names(service: TestClient, query: str, **parts: Any) -> list[str]:
 
 def test_an_entry_has_what_the_document_has(service: TestClient) -> None:
     """
-    A node's identity, type, times and people, and its content; search.score says how many tokens are shared.
+    An entry has the node's identity, type, times, users and content; search.score is the number of shared tokens.
     """
     lease = entries(service, ANY)[0]
     assert lease.keys() == BASICS | {"parentId", "content"}
@@ -73,7 +74,7 @@ def test_an_entry_has_what_the_document_has(service: TestClient) -> None:
 
 def test_an_entry_has_defaults_for_the_rest(service: TestClient) -> None:
     """
-    A document with nothing but a text has the nine keys that generated clients want.
+    A document with nothing but a text has the nine keys that generated clients require.
     """
     (recipe,) = entries(service, "FINGERPRINT:recipe")
     assert recipe.keys() == BASICS
@@ -93,7 +94,7 @@ def test_an_entry_has_defaults_for_the_rest(service: TestClient) -> None:
 
 def test_what_was_never_modified_was_when_it_was_created(service: TestClient) -> None:
     """
-    And a folder is no file.
+    Without a modification time, an entry has the creation time; a folder is not a file.
     """
     renewal, minutes = entries(service, ANY)[1:]
     assert renewal["createdAt"] == renewal["modifiedAt"] == "2020-05-03T00:00:00.000+0000"
@@ -102,7 +103,7 @@ def test_what_was_never_modified_was_when_it_was_created(service: TestClient) ->
 
 def test_a_node_is_a_source_by_each_of_its_names(service: TestClient) -> None:
     """
-    Its UUID, which is what an entry says it is called, its DBID, and its node reference.
+    A FINGERPRINT finds its source by its UUID (the entry's id), its DBID, and its node reference.
     """
     wanted = names(service, ANY)
     assert wanted == ["lease.txt", "renewal.txt", "minutes.txt"]
@@ -112,7 +113,7 @@ def test_a_node_is_a_source_by_each_of_its_names(service: TestClient) -> None:
 
 def test_what_is_shared_stands_beside_the_score(service: TestClient, contracts: Store) -> None:
     """
-    Tokens and the three shares, estimates with their intervals, which hold what a comparison of the texts counts.
+    An entry has the shared tokens and the three shares, with intervals that contain the exact values of a comparison.
     """
     own, renewal, minutes = (each["search"] for each in entries(service, ANY))
     told = own["fingerprint"]
@@ -138,7 +139,7 @@ def test_what_is_shared_stands_beside_the_score(service: TestClient, contracts: 
 @pytest.mark.parametrize("query", ["lease", "FINGERPRINT:lease OR FINGERPRINT:recipe"])
 def test_shares_are_those_of_one_source(service: TestClient, query: str) -> None:
     """
-    Without a FINGERPRINT there are none, and of two sources neither is the one; the score is there all the same.
+    Without a FINGERPRINT, or with two sources, hits have a score but no shares.
     """
     found = entries(service, query)
     assert found
@@ -148,7 +149,7 @@ def test_shares_are_those_of_one_source(service: TestClient, query: str) -> None
 
 def test_paging(service: TestClient) -> None:
     """
-    All five numbers, which a client may send as text; a hundred hits without them.
+    The pagination has five numbers, also if the client sends text; the default is a hundred hits.
     """
     first = search(service, ANY, paging={"maxItems": "2", "skipCount": "0"})
     assert first["pagination"] == {"count": 2, "hasMoreItems": True, "totalItems": 3, "skipCount": 0, "maxItems": 2}
@@ -161,7 +162,7 @@ def test_paging(service: TestClient) -> None:
 
 def test_include(service: TestClient) -> None:
     """
-    What is there only if it is asked for; properties leave out what has a place of its own, and keep their types.
+    `include` adds optional keys; properties leave out values with a key of their own, and keep their types.
     """
     asked = ["properties", "aspectNames", "path", "allowableOperations", "isLink", "isLocked"]
     lease = entries(service, ANY, include=asked)[0]
@@ -180,7 +181,7 @@ def test_include(service: TestClient) -> None:
 
 def test_fields(service: TestClient) -> None:
     """
-    Nothing else than these, but what `include` names as well.
+    An entry has only the keys of `fields` and `include`.
     """
     assert all(each.keys() == {"id", "search"} for each in entries(service, ANY, fields=["id", "search"]))
     lease = entries(service, ANY, fields=["name", "aspectNames"], include=["properties"])[0]
@@ -189,7 +190,7 @@ def test_fields(service: TestClient) -> None:
 
 def test_the_request_comes_back(service: TestClient) -> None:
     """
-    As it was sent, where that is asked for.
+    The answer repeats the request if the request asks for it.
     """
     parts = {"paging": {"maxItems": 1}, "include": ["path"], "includeRequest": True, "scope": {"locations": ["nodes"]}}
     assert search(service, ANY, **parts)["context"] == {"request": {"query": {"query": ANY}, **parts}}
@@ -198,7 +199,7 @@ def test_the_request_comes_back(service: TestClient) -> None:
 
 def test_sort(service: TestClient) -> None:
     """
-    By fields, by their Alfresco names as well, by score, by id; one key may stand without a list.
+    Hits are sorted by fields, by fields' Alfresco names, by score or by id; a single key needs no list.
     """
 
     def sorted_by(sort: Any) -> list[str]:
@@ -218,7 +219,7 @@ def test_sort(service: TestClient) -> None:
 
 def test_filters(service: TestClient) -> None:
     """
-    All of them choose, none scores; of several queries in one any will do.
+    Every filter applies, and none changes the score; several queries in one filter are alternatives.
     """
     assert names(service, ANY, filterQueries=[{"query": "pages:[2 TO MAX]"}]) == ["lease.txt"]
     both = [{"queries": ["pages:3", "pages:1"], "tags": ["t"]}, {"query": "NOT cm:title:lease"}]
@@ -230,7 +231,7 @@ def test_filters(service: TestClient) -> None:
 
 def test_facet_queries(service: TestClient) -> None:
     """
-    How many of the hits a query matches, whatever page they are on, after the filters.
+    A facet query counts its matches among all filtered hits, whatever the page.
     """
     facets = [{"query": "pages:[1 TO 1]", "label": "short"}, {"query": "cm:title:*"}]
     parts = {"facetQueries": facets, "paging": {"maxItems": 1}}
@@ -245,7 +246,7 @@ def test_facet_queries(service: TestClient) -> None:
 
 def test_each_text_is_read_once(service: TestClient, contracts: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A request with two facet queries parses its three texts once each, and asks for the source once, the hits beside it.
+    A request with two facet queries parses its three texts once each, and fetches the source once, apart from the hits.
     """
     read, asked, fetched = list[str](), list[list[str]](), list[list[str]]()
     engine = contracts.engine
@@ -264,7 +265,7 @@ def test_each_text_is_read_once(service: TestClient, contracts: Store, monkeypat
         return signatures(wanted)
 
     monkeypatch.setattr(options, "parse", parsing)
-    # Those that other tests have asked.
+    # Forget the queries that other tests have parsed.
     options._read_before.cache_clear()
     monkeypatch.setattr(engine, "signed", asking)
     monkeypatch.setattr(engine, "signatures", fetching)
@@ -272,14 +273,14 @@ def test_each_text_is_read_once(service: TestClient, contracts: Store, monkeypat
     assert len(search(service, ANY, facetQueries=facets)["entries"]) == 3
     assert sorted(read) == sorted([ANY, *(each["query"] for each in facets)])
     assert asked == [["lease"]]
-    # An engine may answer the first by what it does for the second.
+    # An engine may reuse the first answer for the second call.
     assert [ids for ids in fetched if ids != ["lease"]] == [["minutes", "renewal"]]
     assert fetched.count(["lease"]) <= 1
 
 
 def test_facet_queries_in_groups(service: TestClient) -> None:
     """
-    With a group, or in the second format, they are buckets.
+    Facet queries with a group, or in the second format, become buckets.
     """
     facets = [{"query": "pages:1", "label": "one", "group": "pages"}, {"query": "pages:3", "group": "pages"}]
     buckets = [
@@ -294,7 +295,7 @@ def test_facet_queries_in_groups(service: TestClient) -> None:
 
 def test_templates_and_defaults(service: TestClient) -> None:
     """
-    What a query leaves unsaid is said beside it.
+    Templates and defaults of the request complete the query.
     """
     template = [{"name": "ANYWHERE", "template": "%(cm:title cm:content)"}]
     assert names(service, "ANYWHERE:lease", templates=template) == names(service, "cm:title:lease OR cm:content:lease")
@@ -309,7 +310,7 @@ def test_templates_and_defaults(service: TestClient) -> None:
 
 def test_parts_that_ask_for_nothing(service: TestClient) -> None:
     """
-    What is null, empty or the default is as good as not there; languages and enumerations have no case.
+    Null, empty and default parts equal absent ones; languages and enumerations ignore case.
     """
     nothing: dict[str, Any] = {
         **dict.fromkeys(("paging", "fields", "highlight", "spellcheck", "limits", "defaults")),
@@ -326,14 +327,14 @@ def test_parts_that_ask_for_nothing(service: TestClient) -> None:
 
 def test_warnings_are_told(service: TestClient) -> None:
     """
-    An unknown source finds nothing, and the context says why.
+    An unknown source finds nothing, and the context has a warning.
     """
     told = search(service, "FINGERPRINT:gone")
     assert told["pagination"]["totalItems"] == 0
     assert "'gone'" in told["context"]["warnings"][0]
 
 
-#: The filters of Alfresco's own applications, on the web and on phones.
+#: The filters of Alfresco's own web and mobile applications.
 ALWAYS = [
     "+TYPE:'cm:folder' OR +TYPE:'cm:content'",
     "-TYPE:'cm:thumbnail' AND -TYPE:'cm:failedThumbnail' AND -TYPE:'cm:rating'",
@@ -348,7 +349,8 @@ ALWAYS = [
 
 def test_fields_of_every_alfresco(service: TestClient) -> None:
     """
-    No document has a value in those that the store lacks, and that is told; of other fields it is a mistake.
+    A well-known Alfresco field that the store lacks matches nothing, with a warning; any other unknown field is an
+    error.
     """
     listed = search(service, ANY, filterQueries=[{"query": each} for each in ALWAYS])
     assert {each["entry"]["name"] for each in listed["entries"]} == {"lease.txt", "minutes.txt"}
@@ -364,7 +366,7 @@ def test_fields_of_every_alfresco(service: TestClient) -> None:
 
 def test_warnings_of_facet_queries_are_told(service: TestClient) -> None:
     """
-    A count of nothing says why, and once.
+    A facet query that cannot match adds its warning to the answer, once.
     """
     facets = [{"query": "FINGERPRINT:gone", "label": "a"}, {"query": "FINGERPRINT:gone_20", "label": "b"}]
     context = search(service, ANY, facetQueries=facets)["context"]
@@ -374,7 +376,7 @@ def test_warnings_of_facet_queries_are_told(service: TestClient) -> None:
 
 def test_names_of_whorl_toml(embedded_contracts: Store) -> None:
     """
-    Entries read properties by the names that the settings give them.
+    Entries read properties by the names in the settings.
     """
     from whorl.service.app import create_app
 
@@ -385,9 +387,9 @@ def test_names_of_whorl_toml(embedded_contracts: Store) -> None:
 
 def test_properties_without_a_place_stay_properties(service: TestClient, contracts: Store) -> None:
     """
-    A date that is none, and a type of content without its size.
+    An invalid date, and a content type without a size, stay among the properties.
     """
-    # A store goes on knowing the fields it once had, and others ask it what `creator` means.
+    # Use `cm:creator`, not `creator`: a store keeps the fields that it has had, and other tests query `creator`.
     odd = {"created": "last spring", "mimetype": "text/html", "cm:creator": "bob"}
     contracts.index([Document("odd", "one two three four five six seven", properties=odd)])
     try:
@@ -403,7 +405,7 @@ def test_properties_without_a_place_stay_properties(service: TestClient, contrac
 
 def test_nothing_is_lost_where_a_hit_is_deleted_meanwhile(embedded_contracts: Store) -> None:
     """
-    It was a hit, and is told as one.
+    A hit that is deleted during the search stays in the answer.
     """
     from whorl.service.app import create_app
 
@@ -417,7 +419,7 @@ def test_nothing_is_lost_where_a_hit_is_deleted_meanwhile(embedded_contracts: St
 
 def test_text_beyond_ascii(service: TestClient, contracts: Store) -> None:
     """
-    Ids, names and properties of any script go in and out, and sorting by them works where names allow it.
+    Ids, names and properties of any script are returned unchanged.
     """
     contracts.index([Document("日本/a b", "ein zwei drei vier fünf sechs", "Größe 😀", {"höhe": "straße"})])
     try:

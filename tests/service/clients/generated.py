@@ -1,4 +1,6 @@
-"""Search with python-alfresco-api, whose models are generated from a description; prints what it saw as JSON."""
+"""Search with python-alfresco-api, whose models are generated from an OpenAPI description; print the results as
+JSON.
+"""
 
 import json
 import sys

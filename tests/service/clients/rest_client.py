@@ -1,4 +1,4 @@
-"""Search with alfresco-rest-client, by password and by ticket; prints what it saw as JSON."""
+"""Search with alfresco-rest-client, by password and by ticket; print the results as JSON."""
 
 import json
 import sys

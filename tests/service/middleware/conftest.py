@@ -1,4 +1,4 @@
-"""A store with one document, whole and held."""
+"""Fixtures: a store with one document, and the same store with blocking searches."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def held(store: Store) -> Iterator[Held]:
 
 @pytest.fixture
 def asking() -> Iterator[Callable[..., Future[httpx.Response]]]:
-    """Asks a service in the background."""
+    """Return a function that sends requests to a service in the background."""
     with ThreadPoolExecutor(16) as pool:
         yield lambda service, **more: pool.submit(service.get, "/api/v1/search", params={"q": "*"}, **more)

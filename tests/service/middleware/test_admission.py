@@ -1,4 +1,6 @@
-"""What is too much of one request or of all together: which answer, and what stays possible meanwhile."""
+"""Tests of the limits of a request and of all requests together: the error of each limit, and the routes that still
+work.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ from whorl.settings.settings import Settings
 )
 def test_a_query_can_be_too_large(tmp_path: Any, limit: dict[str, Any], query: str, named: str) -> None:
     """
-    400 with the place, wherever the query stands; one that is just small enough is answered.
+    A query over a limit is a 400 with the position of the error, in every parameter; a query at the limit is answered.
     """
     settings = Settings(store=str(tmp_path / "store"), **limit)
     with open_store(None, settings) as store, TestClient(create_app(store, Credentials(), settings)) as service:
@@ -54,7 +56,7 @@ def test_a_query_can_be_too_large(tmp_path: Any, limit: dict[str, Any], query: s
 
 def test_a_query_may_be_larger_where_that_is_set(tmp_path: Any) -> None:
     """
-    More words and characters than by default, and all of them count.
+    Settings raise the limits of words and characters, and all words of a longer query count.
     """
     words = " ".join(f"long{at:060}" for at in range(1_100))
     settings = Settings(store=str(tmp_path / "store"), max_query_clauses=2_000, max_query_length=100_000)
@@ -67,7 +69,7 @@ def test_a_query_may_be_larger_where_that_is_set(tmp_path: Any) -> None:
 
 def test_too_many_rows(tmp_path: Any) -> None:
     """
-    400 on each route that takes a page.
+    Too many rows are a 400 on each route with pages.
     """
     settings = Settings(store=str(tmp_path / "store"), max_rows=5)
     with open_store(None, settings) as store, TestClient(create_app(store, Credentials(), settings)) as service:
@@ -80,7 +82,8 @@ def test_too_many_rows(tmp_path: Any) -> None:
 
 def test_no_more_than_there_is_room_for(held: Held, asking: Any) -> None:
     """
-    So many work, so many wait, and the next is 503 at once; health and metrics go on; then all are answered.
+    `max_concurrent` requests work, `max_waiting` wait, and the next is a 503 at once; health and metrics still answer,
+    and then all requests finish.
     """
     with limited(held, max_concurrent=2, max_waiting=3) as service:
         answers = [asking(service) for _ in range(5)]
@@ -97,7 +100,7 @@ def test_no_more_than_there_is_room_for(held: Held, asking: Any) -> None:
 
 def test_one_client_leaves_room_for_others(held: Held, asking: Any) -> None:
     """
-    429 for a key with too many requests at once, while another key is answered; one that ended makes room.
+    Too many requests of one key are a 429, while another key is answered; a finished request frees its place.
     """
     keys = Credentials(api_keys=("one", "two"))
     one, two = ({"Authorization": f"Bearer {key}"} for key in keys.api_keys)
@@ -117,7 +120,7 @@ def test_one_client_leaves_room_for_others(held: Held, asking: Any) -> None:
 @pytest.mark.slow
 def test_the_time_is_up(held: Held, asking: Any) -> None:
     """
-    503 for who works too long and for who waits too long; a thread keeps its place until it ends, and then others work.
+    Requests that work or wait too long are a 503; a thread keeps its place until it ends, and then other requests work.
     """
     with limited(held, max_concurrent=1, request_timeout_seconds=0.3) as service:
         for answer in [asking(service), asking(service)]:
@@ -133,7 +136,7 @@ def test_the_time_is_up(held: Held, asking: Any) -> None:
 
 def test_why_the_time_is_up() -> None:
     """
-    Who found no place in time is told another reason than who had one for too long.
+    The message names the reason of a timeout: the wait for a place, or the work.
     """
 
     async def told() -> list[str]:
@@ -175,7 +178,7 @@ def test_why_the_time_is_up() -> None:
 @pytest.mark.process
 def test_a_deadline_is_one_requests(store: Store) -> None:
     """
-    On one connection, each request has the whole time: a body that comes in parts does not hand its end to the next.
+    Requests on one connection each have the full time: a body in parts does not pass its deadline to the next request.
     """
     held = Held(store)
     held.released.set()
@@ -192,7 +195,7 @@ def test_a_deadline_is_one_requests(store: Store) -> None:
 @pytest.mark.slow
 def test_facets_end_with_the_time(held: Held) -> None:
     """
-    Of many facets, those for which there is no time any more are not counted.
+    Once the time is up, the remaining facets are not counted.
     """
     facets = [{"query": "a", "label": str(number)} for number in range(100)]
     with limited(held, request_timeout_seconds=0.1) as service:
@@ -206,7 +209,7 @@ def test_facets_end_with_the_time(held: Held) -> None:
 @pytest.mark.slow
 def test_the_time_is_up_for_alfrescos_clients(held: Held) -> None:
     """
-    In their shape.
+    A timeout on Alfresco's routes has Alfresco's shape.
     """
     with limited(held, request_timeout_seconds=0.1) as service:
         answer = service.post(SEARCH, json={"query": {"query": "*"}})
@@ -220,7 +223,7 @@ ENDLESS = b"GET /api/v1/search?q=endless HTTP/1.1\r\nHost: localhost\r\n\r\n"
 @pytest.mark.process
 def test_work_ends_with_its_client(store: Store) -> None:
     """
-    Who hangs up is not worked for any longer, and the place is free for the next.
+    The work of a client that hangs up ends, and its place is free for the next request.
     """
     endless = Endless(store)
     app = create_app(endless, settings=Settings(max_concurrent=1, request_timeout_seconds=PATIENCE_SECONDS))
@@ -235,7 +238,7 @@ def test_work_ends_with_its_client(store: Store) -> None:
 
 def test_work_ends_with_its_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    503 with a reason, from the thread itself, where that is not later than it may be.
+    The thread itself ends the work at the deadline, with a 503 and a reason, if it does so within the grace period.
     """
     monkeypatch.setattr(admission, "_GRACE_SECONDS", PATIENCE_SECONDS)
     endless = Endless(store)
@@ -248,7 +251,7 @@ def test_work_ends_with_its_time(store: Store, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.process
 def test_who_hangs_up_waits_no_longer(held: Held) -> None:
     """
-    The places of those who have gone are free for those who wait, also in the queue.
+    Clients that hang up free their places for waiting requests, also in the queue.
     """
     ask = ENDLESS.replace(b"endless", b"*")
     with listening(create_app(held, settings=Settings(max_concurrent=1, max_waiting=1))) as url:

@@ -1,4 +1,4 @@
-"""Who may ask: keys, passwords and tickets, in each of the forms that Alfresco's clients send them in."""
+"""Tests of authentication: keys, passwords and tickets, in every form that Alfresco's clients send."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def basic(text: str, encoding: str = "utf-8") -> str:
 
 @pytest.fixture
 def asking(embedded_contracts: Store) -> Iterator[TestClient]:
-    """A service that knows a user, and has no key."""
+    """Client of a service with a user and without a key."""
     with TestClient(create_app(embedded_contracts, Credentials(user=(USER, PASSWORD)))) as made:
         yield made
 
@@ -47,7 +47,7 @@ def status(service: TestClient, authorization: str = "", query: str = "") -> int
 
 def test_a_password(asking: TestClient) -> None:
     """
-    In the encoding of either world, under both kinds of routes.
+    A password works in UTF-8 and in Latin-1, on whorl's own and on Alfresco's routes.
     """
     for encoding in ("utf-8", "latin-1"):
         given = basic(f"{USER}:{PASSWORD}", encoding)
@@ -79,7 +79,7 @@ def test_a_password(asking: TestClient) -> None:
 )
 def test_what_does_not_do(asking: TestClient, given: str) -> None:
     """
-    401 with a challenge, in the shape of the route's own errors.
+    Invalid credentials are a 401 with a challenge, in the shape of the route's errors.
     """
     headers = {b"Authorization": given.encode("latin-1")}
     answer = asking.post(SEARCH, json=GOOD, headers=headers)
@@ -94,19 +94,19 @@ def test_what_does_not_do(asking: TestClient, given: str) -> None:
 
 def test_a_ticket(asking: TestClient, ticket: str) -> None:
     """
-    In each form: as ROLE_TICKET's password, alone, as a user without a password, in the address.
+    A ticket works as ROLE_TICKET's password, alone, as a user without a password, and in the address.
     """
     for given in (basic(f"ROLE_TICKET:{ticket}"), basic(ticket), basic(f"{ticket}:")):
         assert status(asking, given) == 200
     assert status(asking, query=f"?alf_ticket={ticket}") == 200
     assert status(asking, query=f"?alf_ticket={ticket}x") == 401
-    # A header that is wrong is not made good by the address.
+    # A ticket in the address does not make up for a wrong header.
     assert status(asking, basic("x:y"), f"?alf_ticket={ticket}") == 401
 
 
 def test_a_ticket_is_validated_and_ended(asking: TestClient, ticket: str) -> None:
     """
-    GET tells it, DELETE ends it, and then it is no ticket any more.
+    GET returns the ticket, DELETE ends it, and afterwards it is invalid.
     """
     me, headers = f"{TICKETS}/-me-", {"Authorization": basic(f"ROLE_TICKET:{ticket}")}
     assert asking.get(me, headers=headers).json() == {"entry": {"id": ticket}}
@@ -120,7 +120,7 @@ def test_a_ticket_is_validated_and_ended(asking: TestClient, ticket: str) -> Non
 
 def test_a_password_is_no_ticket(asking: TestClient) -> None:
     """
-    400, as Alfresco has it, where the ticket's routes get no ticket.
+    A ticket's routes answer a password with 400, like Alfresco.
     """
     headers = {"Authorization": basic(f"{USER}:{PASSWORD}")}
     for method in ("GET", "DELETE"):
@@ -142,7 +142,7 @@ def test_a_password_is_no_ticket(asking: TestClient) -> None:
 )
 def test_a_log_in_that_fails(asking: TestClient, body: dict[str, str | None], status_code: int) -> None:
     """
-    403 for what is wrong, 400 for what is missing.
+    A log-in with a wrong name or password is a 403, with a missing one a 400.
     """
     answer = asking.post(TICKETS, content=json.dumps(body), headers={"Content-Type": "application/json"})
     assert answer.status_code == answer.json()["error"]["statusCode"] == status_code
@@ -151,7 +151,7 @@ def test_a_log_in_that_fails(asking: TestClient, body: dict[str, str | None], st
 
 def test_a_stale_header_does_not_keep_anybody_out(asking: TestClient) -> None:
     """
-    Clients log in again while they still send their last ticket.
+    A log-in ignores an expired ticket in the header, because clients send their last one along.
     """
     body, headers = {"userId": USER, "password": PASSWORD}, {"Authorization": basic("ROLE_TICKET:TICKET_0")}
     assert asking.post(TICKETS, json=body, headers=headers).status_code == 201
@@ -159,7 +159,7 @@ def test_a_stale_header_does_not_keep_anybody_out(asking: TestClient) -> None:
 
 def test_an_open_service_gives_tickets_to_anybody(embedded_service: TestClient) -> None:
     """
-    Clients that insist on logging in can, and others need not.
+    A service without credentials gives tickets to clients that insist on logging in, and needs none.
     """
     answer = embedded_service.post(TICKETS, json={"userId": "who", "password": "ever"})
     assert answer.status_code == 201
@@ -172,7 +172,7 @@ def test_an_open_service_gives_tickets_to_anybody(embedded_service: TestClient) 
 
 def test_a_key_is_good_for_all_routes(embedded_contracts: Store) -> None:
     """
-    As a bearer token; where there is no user, nobody can log in.
+    A key works as a bearer token on all routes; without a user, no log-in succeeds.
     """
     service = TestClient(create_app(embedded_contracts, Credentials(api_keys=("key",))))
     assert status(service, "Bearer key") == 200
@@ -184,7 +184,7 @@ def test_a_key_is_good_for_all_routes(embedded_contracts: Store) -> None:
 
 def test_several_keys(embedded_contracts: Store) -> None:
     """
-    Each is good, so that one can be replaced while clients still use the other.
+    Each of several keys works, so that a key can be replaced while clients still use the other.
     """
     with limited(embedded_contracts, Credentials(api_keys=("old", "new"))) as service:
         for given, status in (("old", 200), ("new", 200), ("old,new", 401), ("ol", 401), ("", 401)):
@@ -212,7 +212,7 @@ KEY = "correct hörse"
 )
 def test_without_the_key_nothing_is_searched(store: Store, headers: dict[str, str]) -> None:
     """
-    401 on every route under /api, whatever else the request says; health needs no key.
+    Without the key, every route under /api is a 401, whatever the request; health needs no key.
     """
     client = TestClient(create_app(store, Credentials(api_keys=(KEY,))))
     for path in ("/api/v1/search?q=*", "/api/v1/search?q=(", "/api/v1/search", "/%61pi/search?q=*", "/api/v1/none"):
@@ -223,7 +223,7 @@ def test_without_the_key_nothing_is_searched(store: Store, headers: dict[str, st
 
 def test_with_the_key(store: Store) -> None:
     """
-    A key may hold any characters.
+    A key may contain any characters.
     """
     client = TestClient(create_app(store, Credentials(api_keys=(KEY,))))
     headers = {b"Authorization": f"Bearer {KEY}".encode()}

@@ -1,9 +1,12 @@
-"""Bodies that are too long or too slow, and that nobody else has to wait for one."""
+"""Tests of bodies that are too long or too slow, and must not delay other requests."""
 
 from __future__ import annotations
 
 import asyncio
+import re
+import select
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 import requests
@@ -11,18 +14,18 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message
 
 from tests.service.limited import LINES, PATIENCE_SECONDS, limited, refused
-from tests.service.served import listening, sending
+from tests.service.served import Served, listening, sending, serving
 from tests.service.virtual_time import VirtualTime, in_virtual_time
-from whorl import Store
+from whorl import Document, Store, open_store
 from whorl.service.app import create_app
 from whorl.service.middleware.bodies import LEAST_BYTES_A_SECOND, BodyMemory, Paced
-from whorl.service.paths import SEARCH
+from whorl.service.paths import DOCUMENTS, SEARCH, TICKETS
 from whorl.settings.settings import Settings
 
 
 def test_bodies_that_are_too_long(store: Store) -> None:
     """
-    413, and of a line among others that line alone.
+    A body that is too long is a 413; a line that is too long is refused alone.
     """
     with limited(store, max_search_bytes=40, max_text_bytes=50, max_line_bytes=60) as service:
         assert service.post(SEARCH, json={"query": {"query": "*"}}).status_code == 200
@@ -37,7 +40,7 @@ def test_bodies_that_are_too_long(store: Store) -> None:
 
 
 def received(parts: list[tuple[float, int]], silence: float, whole: float) -> str:
-    """What comes of a body whose parts come after so many seconds, with so many bytes: how slow it was, or its size."""
+    """Return the error, or the size, of a body that arrives in parts of (seconds before it, bytes)."""
 
     async def read() -> str:
         left = iter(parts)
@@ -71,7 +74,7 @@ def received(parts: list[tuple[float, int]], silence: float, whole: float) -> st
 )
 def test_how_slow_a_body_may_be(parts: list[tuple[float, int]], told: str) -> None:
     """
-    It may be silent, but not again and again, and it has to be there some time.
+    A body may pause up to a limit, needs a minimum pace, and has a maximum time.
     """
     assert LEAST_BYTES_A_SECOND == 1_000
     assert received(parts, silence=30.0, whole=60.0).partition(";")[0] == told
@@ -79,7 +82,7 @@ def test_how_slow_a_body_may_be(parts: list[tuple[float, int]], told: str) -> No
 
 def test_a_client_does_not_pay_for_a_busy_service() -> None:
     """
-    What came in time is taken in time, however late this process looks at it; silence after that is silence.
+    A part that arrived in time counts as in time even if the process reads it late; later silence counts as silence.
     """
 
     async def read() -> list[str]:
@@ -109,7 +112,7 @@ BEGUN = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Len
 @pytest.mark.process
 def test_slow_bodies_keep_nobody_waiting(store: Store) -> None:
     """
-    However many send their texts or their documents little by little, others search and store.
+    Other clients search and store documents while many bodies arrive slowly.
     """
     settings = Settings(max_concurrent=1, max_uploads=1, max_waiting=0)
     with listening(create_app(store, settings=settings)) as url, ExitStack() as slow:
@@ -130,9 +133,9 @@ def test_slow_bodies_keep_nobody_waiting(store: Store) -> None:
 @pytest.mark.process
 def test_documents_of_a_slow_client(store: Store) -> None:
     """
-    408, with what was stored until then.
+    A document upload that stalls is a 408, with the counts so far.
     """
-    # So much comes at once, for longer than it may be silent, that its pace is no reason.
+    # Send enough bytes at once that the pause ends the body before its pace does.
     begun = BEGUN % (b"/api/v1/documents", b"application/x-ndjson") + b" " * 900
     with listening(create_app(store, settings=Settings(body_timeout_seconds=0.2))) as url, sending(url, begun) as slow:
         answer = b""
@@ -141,13 +144,13 @@ def test_documents_of_a_slow_client(store: Store) -> None:
         assert answer.startswith(b"HTTP/1.1 408")
         assert b"nothing more of the body came for 0.2 s; send it faster" in answer
         assert b'"so_far":{"lines":0,"stored":0' in answer
-        # Nothing else comes on its connection.
+        # The connection carries no further request.
         assert b"connection: close" in answer.lower()
 
 
 def test_bodies_share_the_memory(store: Store) -> None:
     """
-    503 for those that do not fit beside the others; what was taken is given back, whatever came of it.
+    Bodies that exceed the shared memory are a 503; all memory is released, whatever the outcome.
     """
     with limited(store, max_concurrent=1, max_text_bytes=100, max_line_bytes=100) as service:
         for body in (b"{", b"x" * 101, b'{"text": "seven silver spoons"}') * 3:
@@ -161,7 +164,7 @@ def test_bodies_share_the_memory(store: Store) -> None:
 
 def test_memory_is_counted() -> None:
     """
-    As much as there is, and no more.
+    The counter grants exactly as much memory as configured.
     """
     memory = BodyMemory(10)
     memory.take(10)
@@ -169,3 +172,125 @@ def test_memory_is_counted() -> None:
         memory.take(1)
     memory.give(3)
     memory.take(3)
+
+
+def begun(path: str, length: int, body: bytes, kind: str = "application/json") -> bytes:
+    """Return a request with the first part of its body, the only part that is sent."""
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n".encode()
+        + body
+    )
+
+
+def peak(served: Served) -> int:
+    """Return the peak memory of the service so far, in MB."""
+    status = Path(f"/proc/{served.process.pid}/status").read_text(encoding="ascii")
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) // 1_000  # type: ignore[index]
+
+
+KEYS = b'{"id":"a"' + b"".join(b',"k%d":1' % number for number in range(20_000))
+FLOODS = {
+    "keys": (KEYS, "a body here has at most 20,000 keys and values"),
+    "values": (b'{"boilerplate":[' + b"1," * 40_000, "a body here has at most 20,000 keys and values"),
+    "texts": (b'{"boilerplate":[' + b'"",' * 40_000, "a body here has at most 20,000 keys and values"),
+    "levels": (b'{"id":' + b"[" * 200, "a body here nests at most 100 levels deep"),
+}
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory of a process in /proc")
+def test_a_flood_is_refused_before_it_has_come(tmp_path: Path) -> None:
+    """
+    Every route answers 400 at the first of too many keys, values or levels without waiting for the rest; a health check
+    is answered at the same time, and memory does not grow.
+    """
+    with open_store(tmp_path / "store") as store:
+        described = create_app(store).openapi()["paths"]
+    paths = {path for path in described if "post" in described[path]} - {DOCUMENTS, TICKETS}
+    assert len(paths) >= 11
+    with serving(tmp_path / "store") as served:
+        before = peak(served)
+        for path in sorted(paths):
+            for body, message in FLOODS.values():
+                with sending(served.url, begun(path, 3_900_000, body)) as connection:
+                    answer = b""
+                    while not answer.endswith(b"}") and (part := connection.recv(65_536)):
+                        answer += part
+                    assert requests.get(f"{served.url}/healthz", timeout=PATIENCE_SECONDS).ok
+                assert answer.startswith(b"HTTP/1.1 400 "), path
+                assert message.encode() in answer
+        assert peak(served) - before < 60
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory of a process in /proc")
+def test_a_line_with_millions_of_keys(tmp_path: Path) -> None:
+    """
+    A line with too many keys is refused unparsed, and its neighbours are stored; a document takes memory by its bytes,
+    not by its keys.
+    """
+    flood = b'{"id":"b","text":"b"' + b"".join(b',"k%d":1' % number for number in range(1_000_000)) + b"}\n"
+    lines = b'{"id": "a", "text": "a"}\n' + flood + b'{"id": "c", "text": "c"}\n'
+    with serving(tmp_path / "store") as served:
+        before = peak(served)
+        told = requests.post(f"{served.url}{DOCUMENTS}", data=lines, headers=LINES, timeout=PATIENCE_SECONDS).json()
+        assert (told["stored"], told["refused"]) == (2, 1)
+        message = "a document here has at most 100,000 keys and values"
+        assert told["errors"] == [{"line": 2, "message": message}]
+        assert peak(served) - before < 8 * len(lines) // 1_000_000
+
+
+def test_how_much_a_route_reads(store: Store) -> None:
+    """
+    Routes that compare or read texts accept whole texts; a search, a log-in, and routes without a body have smaller
+    limits.
+    """
+    with limited(store, max_search_bytes=5_000, max_text_bytes=6_000) as service:
+        for method, path, most in (
+            ("POST", "/api/v1/search", 5_000),
+            ("POST", "/api/v1/delete", 5_000),
+            ("POST", "/api/v1/duplicates", 5_000),
+            ("POST", SEARCH, 5_000),
+            *(("POST", f"/api/v1/{name}", 6_000) for name in ("similar", "sources", "compare", "passages", "text")),
+            ("POST", TICKETS, 4_096),
+            ("GET", "/api/v1/search", 4_096),
+            ("DELETE", "/api/v1/documents/a", 4_096),
+        ):
+            statuses = [
+                service.request(method, path, content=b"[" + b" " * size, headers={"Content-Type": "application/json"})
+                for size in (most - 1, most)
+            ]
+            assert [answer.status_code == 413 for answer in statuses] == [False, True], path
+            store.index([Document("a", "seven silver spoons shine softly")])
+
+
+@pytest.mark.process
+def test_log_ins_take_little_memory(store: Store) -> None:
+    """
+    Slow log-ins share a memory limit of their own (503), separate from requests with a key.
+    """
+    part = b'{"userId": "' + b"x" * 4_000
+    head = begun(TICKETS, 4_096, part)
+    with listening(create_app(store)) as url, ExitStack() as slow:
+        held = [slow.enter_context(sending(url, head)) for _ in range(260)]
+        ready, _, _ = select.select(held, [], [], PATIENCE_SECONDS)
+        assert ready
+        assert ready[0].recv(65_536).startswith(b"HTTP/1.1 503 ")
+        assert requests.get(f"{url}/api/v1/search?q=*", timeout=PATIENCE_SECONDS).status_code == 200
+
+
+def test_json_is_utf_8(store: Store) -> None:
+    """
+    JSON in another encoding than UTF-8 is refused, because it would hide marks from the count.
+    """
+    with limited(store) as service:
+        for encoding, status in (
+            ("utf-8", 200),
+            ("utf-8-sig", 200),
+            ("utf-16", 400),
+            ("utf-16-le", 400),
+            ("utf-32", 400),
+        ):
+            body = '{"query": "*"}'.encode(encoding)
+            answer = service.post("/api/v1/search", content=body, headers={"Content-Type": "application/json"})
+            assert answer.status_code == status, encoding

@@ -1,4 +1,4 @@
-"""HEAD wherever GET is answered."""
+"""Tests of HEAD on every route with GET."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
                                   "/nothing"])  # fmt: skip
 def test_the_same_without_a_body(embedded_service: TestClient, path: str) -> None:
     """
-    Status and headers are those of a GET, the length of its body included; nothing of the body comes.
+    HEAD has the status and headers of GET, with the length of its body, and no body.
     """
     head, get = embedded_service.head(path), embedded_service.get(path)
     assert head.content == b""
@@ -24,7 +24,7 @@ def test_the_same_without_a_body(embedded_service: TestClient, path: str) -> Non
 
 def test_nowhere_else(embedded_service: TestClient) -> None:
     """
-    A route that takes no GET takes no HEAD.
+    A route without GET refuses HEAD.
     """
     answer = embedded_service.head("/api/v1/similar")
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")

@@ -1,4 +1,4 @@
-"""The names that a service is called by, and the pages that may ask through a browser."""
+"""Tests of the service's allowed host names, and of the web pages that may call it from a browser."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def test_names_that_an_open_service_is_called_by(
     store: Store, listening: str, allowed: tuple[str, ...], host: str, is_admitted: bool
 ) -> None:
     """
-    Another site's name that points here gets 403 on every route, and is told the setting that would let it in.
+    A foreign host name that resolves to this machine gets 403 on every route; the message names the setting that allows
+    it.
     """
     hosts = Hosts(listening, allowed)
     assert hosts.admit(host) == is_admitted
@@ -56,7 +57,7 @@ def test_names_that_an_open_service_is_called_by(
 @pytest.mark.parametrize("name", ["docs.example.org:8000", "*.example.org", "http://docs.example.org", "a b", ""])
 def test_allowed_hosts_are_names(name: str) -> None:
     """
-    What no browser could say as a host's name would let nobody in, so it is refused at once.
+    An allowed host that no browser could send is a settings error at start, since it would never match.
     """
     with pytest.raises(ParameterError, match="allowed_hosts"):
         Hosts("127.0.0.1", [name])
@@ -91,12 +92,12 @@ def test_pages_of_other_sites(
     store: Store, credentials: Credentials, origin: str, site: str, is_admitted: bool
 ) -> None:
     """
-    Browsers also send what they know of the user's, so whoever asks for something of the store must be of this site or
-    of an allowed one; the page itself can be linked from anywhere, and programs say nothing of sites.
+    Requests for data must come from this site or an allowed one, because browsers add the user's credentials; the page
+    itself can be linked from anywhere, and programs send no site.
     """
     told = {"Host": "localhost:8000", "Origin": origin, "Sec-Fetch-Site": site}
     headers = {name: value for name, value in told.items() if value}
-    # The test client takes no user as well, and some releases of it do not say so.
+    # The test client also accepts None as the user, but some of its releases do not declare this.
     user: Any = credentials.user
     with limited(store, credentials, Hosts("localhost", ["friend.example"])) as service:
         answers = [

@@ -1,4 +1,4 @@
-"""What no route answers."""
+"""Tests of unsupported methods, unknown paths, and the security headers of every answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from whorl.service.paths import SEARCH, TICKETS
 )
 def test_a_method_that_is_not_taken(embedded_service: TestClient, method: str, path: str, allowed: str) -> None:
     """
-    405 names those of all routes at this path, before anything is said of a body.
+    A 405 lists the methods of all routes at the path, before the body is checked.
     """
     answer = embedded_service.request(method, path, content=b"x")
     assert (answer.status_code, answer.headers["Allow"]) == (405, allowed)
@@ -31,7 +31,7 @@ def test_a_method_that_is_not_taken(embedded_service: TestClient, method: str, p
 
 def test_no_route(embedded_service: TestClient) -> None:
     """
-    404, whatever the body is.
+    An unknown path is a 404, whatever the body.
     """
     assert embedded_service.post("/api/v1/nothing", content=b"x").status_code == 404
 
@@ -41,7 +41,7 @@ def test_no_route(embedded_service: TestClient) -> None:
 )
 def test_every_answer_is_what_it_says(embedded_service: TestClient, path: str) -> None:
     """
-    No browser guesses its type, shows it in a page of others, or keeps it unasked.
+    Headers of every answer forbid browsers to guess its type, to frame it, and to cache it unchecked.
     """
     headers = embedded_service.get(path).headers
     assert headers["X-Content-Type-Options"] == "nosniff"

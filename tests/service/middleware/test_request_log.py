@@ -1,4 +1,4 @@
-"""What the service says of itself: a line for each request, metrics, ids, and nothing of what was asked or found."""
+"""Tests of the request log, metrics and request ids, which contain nothing of queries and results."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
 from whorl.service.logs import LOGGER, JsonLines
 
-#: No line of the log may hold a part of these.
+#: Words of queries and documents that no line of the log may contain.
 TEXT, QUERY, ID, KEY = "secretive silver spoons", "quotation", "confidential-id", "opensesame"
 
 
 class Broken(Store):
-    """A store that fails in a way that nobody thought of, with a text in its words."""
+    """A store with an unexpected error whose message contains a text."""
 
     def prepare(self, query: str, **arguments: Any) -> Any:
         if query == "broken":
@@ -41,7 +41,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 class Log:
-    """What was written."""
+    """A log that records its entries."""
 
     def __init__(self) -> None:
         self.stream = io.StringIO()
@@ -76,14 +76,14 @@ def service(store: Store) -> Iterator[TestClient]:
 
 
 def counted(service: TestClient) -> dict[tuple[str, ...], float]:
-    """The sketches of /metrics, by name and the values of their labels."""
+    """Return the samples of /metrics, by name and label values."""
     families = text_string_to_metric_families(service.get("/metrics").text)
     return {(each.name, *each.labels.values()): each.value for family in families for each in family.samples}
 
 
 def test_a_line_for_each_request(service: TestClient, log: Log) -> None:
     """
-    What kind of question it was, how long, and how many were found.
+    A line of the log has the request's route, status, plan, duration and number of hits.
     """
     service.get("/api/v1/search", params={"q": f"FINGERPRINT:{ID}_20 AND {QUERY}"})
     line = log.last
@@ -105,7 +105,7 @@ def test_a_line_for_each_request(service: TestClient, log: Log) -> None:
 
 def test_nothing_is_told_of_what_was_asked(service: TestClient, log: Log) -> None:
     """
-    No query, text, id or key is in the log or the metrics, whatever goes wrong with it.
+    Neither the log nor the metrics contain a query, text, id or key, whatever error it causes.
     """
     service.get("/api/v1/search", params={"q": f'"{QUERY}" AND {ID}'})
     service.get("/api/v1/search", params={"q": f'({QUERY} "{TEXT}'})
@@ -125,7 +125,7 @@ def test_nothing_is_told_of_what_was_asked(service: TestClient, log: Log) -> Non
 
 def test_a_defect_is_told_by_its_place(service: TestClient, log: Log) -> None:
     """
-    500 and an id for the client; its class and where it was for the log, which has the same id.
+    A defect is a 500 with an id for the client; the log has the same id, the error's class and its place in the code.
     """
     answer = service.get("/api/v1/search", params={"q": "broken"})
     assert answer.status_code == answer.json()["error"]["statusCode"] == 500
@@ -139,7 +139,7 @@ def test_a_defect_is_told_by_its_place(service: TestClient, log: Log) -> None:
 
 def test_errors_have_their_class(service: TestClient, log: Log) -> None:
     """
-    In the log and among the metrics.
+    Errors appear by class in the log and in the metrics.
     """
     before = counted(service).get(("whorl_errors_total", "QuerySyntaxError"), 0.0)
     service.get("/api/v1/search", params={"q": "("})
@@ -152,7 +152,7 @@ def test_errors_have_their_class(service: TestClient, log: Log) -> None:
 @pytest.mark.parametrize("given", ["abc-123", "0af7651916cd43dd8448eb211c80319c", "a" * 128, "Root=1-67:x_y.z+"])
 def test_a_request_keeps_its_id(service: TestClient, log: Log, given: str) -> None:
     """
-    So that it is found again in the logs of all that it passed.
+    A request keeps the id that it brings, so that it can be found in the logs of all services on its way.
     """
     answer = service.get("/api/v1/search?q=*", headers={"X-Request-Id": given})
     assert answer.headers["X-Request-Id"] == log.last["id"] == given
@@ -161,7 +161,7 @@ def test_a_request_keeps_its_id(service: TestClient, log: Log, given: str) -> No
 @pytest.mark.parametrize("given", ["", "a" * 129, "a b", 'a"b', "a\tb", "<script>", "{}"])
 def test_an_id_that_is_none(service: TestClient, log: Log, given: str) -> None:
     """
-    It gets another, which is a new one each time.
+    An invalid id is replaced by a new one each time.
     """
     first, second = (service.get("/healthz", headers={"X-Request-Id": given}).headers["X-Request-Id"] for _ in "ab")
     assert given != first != second
@@ -170,7 +170,7 @@ def test_an_id_that_is_none(service: TestClient, log: Log, given: str) -> None:
 
 def test_every_answer_has_an_id(service: TestClient, log: Log) -> None:
     """
-    Also one that no route gave; Alfresco's errors have it in their own place.
+    Every answer has an id, also without a route; Alfresco's errors have it in `logId`.
     """
     for path, status in (("/none", 404), ("/api/v1/search", 400), ("/healthz", 200), ("/", 200)):
         answer = service.get(path)
@@ -183,7 +183,7 @@ def test_every_answer_has_an_id(service: TestClient, log: Log) -> None:
 
 def test_metrics(service: TestClient) -> None:
     """
-    Requests by route and status, their times, candidates and documents; addresses make no series of their own.
+    Metrics count requests by route and status, durations, candidates and documents; paths create no series.
     """
     for path in (
         "/api/v1/search?q=*",
@@ -205,14 +205,14 @@ def test_metrics(service: TestClient) -> None:
     assert now["whorl_request_seconds_count", "GET", "/api/v1/search"] == 3
     assert now["whorl_candidates_verified_total",] == 1
     assert now["whorl_requests_working",] == now["whorl_requests_waiting",] == 0
-    # Nothing here asks Solr.
+    # No request of this test reaches Solr.
     assert now["whorl_engine_requests_total",] == 0
     assert now["process_resident_memory_bytes",] > 0
 
 
 def test_solr_is_timed(solr_contracts: Store, log: Log) -> None:
     """
-    How many requests one of ours took, and how long they were waited for.
+    The log has the number of Solr requests of one of our requests, and the time spent waiting for them.
     """
     with TestClient(create_app(solr_contracts)) as service:
         assert service.get("/api/v1/search?q=FINGERPRINT:lease_20").status_code == 200

@@ -1,4 +1,4 @@
-"""A service behind the page, and a tab that shows it."""
+"""Fixtures: a service with the web page, and a browser tab that shows it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from whorl.fingerprint.winnow import PassageScheme
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-#: The page is driven by Playwright, which need not be here unless somebody says so.
+#: Skip these tests if Playwright is missing, unless the environment variable requires it.
 collect_ignore_glob = ["test_*.py"] if find_spec("playwright") is None and os.environ.get(REQUIRED) != "1" else []
 
 
@@ -52,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="package")
 def url(folder: Path) -> Iterator[str]:
-    """The address of a service that anybody may ask."""
+    """Address of a service without credentials."""
     with serving(folder) as served:
         yield f"{served.url}/"
 
@@ -66,14 +66,14 @@ def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def tab(browser: Browser, url: str) -> Iterator[Page]:
-    """One tab for all tests that need no window of their own: to open one takes as long as many of them."""
+    """A tab shared by all tests that need no window of their own, because a new tab takes as long as many tests."""
     with opened(browser, url) as made:
         yield made
 
 
 @pytest.fixture
 def page(tab: Page, url: str) -> Iterator[Page]:
-    """The tab as if it was opened just now."""
+    """The shared tab in its initial state."""
     tab.goto(url)
     tab.evaluate("sessionStorage.clear()")
     tab.goto("about:blank")
@@ -86,14 +86,14 @@ def page(tab: Page, url: str) -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def scripts(browser: Browser, url: str) -> Iterator[Page]:
-    """A page to call the functions of its scripts in."""
+    """A page for tests that call functions of the page's scripts."""
     with opened(browser, url) as made:
         yield made
 
 
 @pytest.fixture(scope="package")
 def axe() -> str | None:
-    """The script of axe-core; None where it cannot be had."""
+    """The script of axe-core, or None if it is unavailable."""
     try:
         return axe_core()
     except NoClientError as error:
@@ -104,6 +104,6 @@ def axe() -> str | None:
 
 @pytest.fixture
 def own_store(tmp_path: Path) -> Iterator[Store]:
-    """A store for one test to fill, which keeps passages."""
+    """An empty store for one test, with passages."""
     with Store(EmbeddedEngine(tmp_path / "store", passages=PassageScheme())) as made:
         yield made

@@ -1,4 +1,4 @@
-"""The documents behind the page, where it is driven."""
+"""Documents and texts for the tests of the page."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import random
 
 from tests.service.contracts import CONTRACTS
 
-#: Characters that JavaScript counts as two stand before, between and in what both have.
+#: Texts with characters that JavaScript counts as two, before, between and in the shared passages.
 EMOJI = "😀😀 nur hier 🎉 one two 🎈 three four five 😀 six seven 🎉 und Schluss"
 MATCHING = "🎈 one two 🎈 three four five 😀 six seven and so on"
 SCRIPT = "<script>window.ran = true</script><img src=x onerror='window.ran = true'> is what this text begins with"
 PARAGRAPHS = 2_600
-#: Documents of the store.
+#: Number of documents in the store.
 COUNT = 65
 LEASE = (CONTRACTS / "lease-2023.txt").read_text(encoding="utf-8")
 LETTER = (CONTRACTS.parent / "letter.txt").read_text(encoding="utf-8")
@@ -19,7 +19,7 @@ RECIPE = (CONTRACTS / "recipe.txt").read_text(encoding="utf-8")
 
 
 def draft(changed: int) -> str:
-    """Words that make 60 shingles, of which some were changed, each in five shingles of its own."""
+    """Return words with 60 shingles; each change replaces a word, and so five different shingles."""
     words = [f"draft{number}" for number in range(64)]
     for number in range(changed):
         words[10 * (number + 1)] = "other"
@@ -27,7 +27,9 @@ def draft(changed: int) -> str:
 
 
 def long_texts() -> tuple[str, str]:
-    """Two texts of about a megabyte: the second has seven of ten paragraphs of the first, in another order."""
+    """Return two texts of about a megabyte: the second has seven of the first one's ten paragraphs, in another
+    order.
+    """
     chance = random.Random(5)
     words = ["".join(chance.choices("abcdefghijklmnop", k=chance.randint(3, 9))) for _ in range(4_000)]
     paragraphs = [" ".join(chance.choices(words, k=60)) for _ in range(PARAGRAPHS)]

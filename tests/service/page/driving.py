@@ -1,4 +1,4 @@
-"""What a person does with the page, and sees of it."""
+"""Helpers that act on the page like a user, and check its state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.service.accessibility import COMPLAINTS
 from tests.service.browser import SCREENSHOTS
 
-#: Each with something that is to be seen when all of it is.
+#: Each view, with a selector of an element that is visible once the view is complete.
 VIEWS = {
     "#documents": "#documents tr",
     "#document?id=lease": "#document-hits blockquote",
@@ -24,13 +24,19 @@ VIEWS = {
 
 
 def look_at(page: Page, url: str, view: str) -> None:
-    """Go to a view, and wait until it is there."""
+    """Open a view, and wait until it is complete."""
     page.goto(url + view)
+    if view.startswith("#duplicates"):
+        find_duplicates(page)
     expect(page.locator(VIEWS[view]).first).to_be_visible()
 
 
+def find_duplicates(page: Page) -> None:
+    page.get_by_role("button", name="Find duplicates").click()
+
+
 def shoot(page: Page, path: Path) -> None:
-    """Keep a picture of the whole page, if pictures are to be kept."""
+    """Save a screenshot of the whole page, if screenshots are wanted."""
     if SCREENSHOTS in os.environ:
         page.screenshot(path=path, full_page=True)
 
@@ -47,7 +53,7 @@ def ask(page: Page, query: str) -> None:
 
 
 def drop(page: Page, name: str, text: str, **others: str) -> None:
-    """Drop a file on the page, or several."""
+    """Drop one or more files on the page."""
     transfer = page.evaluate_handle(
         """files => {
             const transfer = new DataTransfer();
@@ -61,7 +67,7 @@ def drop(page: Page, name: str, text: str, **others: str) -> None:
 
 
 def paste(page: Page, text: str) -> None:
-    """Paste a text where the keyboard is."""
+    """Paste a text at the keyboard focus."""
     page.evaluate(
         """text => {
             const transfer = new DataTransfer();
@@ -74,7 +80,7 @@ def paste(page: Page, text: str) -> None:
 
 
 def require_usable(page: Page, axe: str | None) -> None:
-    """Ask axe-core, where it can be had."""
+    """Check the page with axe-core, if it is available."""
     if axe is not None:
         page.evaluate(axe)
         assert page.evaluate(COMPLAINTS) == []

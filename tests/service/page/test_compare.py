@@ -1,4 +1,4 @@
-"""The view that compares two texts: passages marked in both, of any length and in any script."""
+"""Tests of the comparison view: passages marked in both texts, of any length and in any script."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.service.page.driving import shoot
 
 
 def wait_in_sight(page: Page, selector: str) -> None:
-    """Wait until an element is within the box that scrolls around it."""
-    # Playwright's own waiting evaluates text in the page, which its policy forbids but for the first time.
+    """Wait until an element is visible within its scrolling box."""
+    # Playwright's own wait evaluates text in the page; the page's policy forbids that after the first time.
     is_in_sight = """selector => {
         const mark = document.querySelector(selector);
         const [at, box] = [mark, mark?.closest(".text")].map((each) => each?.getBoundingClientRect());
@@ -26,13 +26,13 @@ def wait_in_sight(page: Page, selector: str) -> None:
 
 
 def has_text(page: Page, side: str, length: int) -> bool:
-    """Return whether the text of one side is there to its end."""
+    """Return whether one side shows the complete text."""
     return bool(page.evaluate(f"document.getElementById('text-{side}').textContent.length") == length)
 
 
 def test_compare(page: Page, url: str, shots: Path) -> None:
     """
-    Exact shares, the share of each document, and the passage marked in both and in the list.
+    The comparison shows exact shares, the share of each document, and the passage marked in both texts and in the list.
     """
     page.goto(f"{url}#compare?a=minutes&b=lease")
     expect(page.locator("#shares h2")).to_have_text(
@@ -58,7 +58,8 @@ def test_compare(page: Page, url: str, shots: Path) -> None:
 
 def test_marks_stand_where_they_belong_behind_emoji(page: Page, url: str) -> None:
     """
-    The service counts code points and JavaScript halves of them.
+    Marks are in the right place after emoji, although the service counts code points and JavaScript counts UTF-16
+    units.
     """
     page.goto(f"{url}#compare?a=emoji&b=matching")
     expected = "one two 🎈 three four five 😀 six seven"
@@ -69,7 +70,7 @@ def test_marks_stand_where_they_belong_behind_emoji(page: Page, url: str) -> Non
 @pytest.mark.parametrize("text", ["plain text", "😀a😀b", "a\ud800b😀c", "", "日本\U00020000語"])
 def test_places_of_any_text(scripts: Page, text: str) -> None:
     """
-    Every place in a text, as many UTF-16 units into it as its beginning has.
+    Every code point position maps to the number of UTF-16 units before it.
     """
     points = [ord(char) for char in text]
     ranges = [{"start": start, "end": end} for start in range(len(text)) for end in range(start, len(text) + 1)]
@@ -86,7 +87,7 @@ def test_places_of_any_text(scripts: Page, text: str) -> None:
 
 def test_long_documents(page: Page, url: str) -> None:
     """
-    A megabyte on each side: all of it is there, and a passage far down is brought into sight on both sides.
+    Texts of a megabyte are shown completely, and a passage far down is scrolled into view on both sides.
     """
     page.goto(f"{url}#compare?a=long-a&b=long-b")
     expect(page.locator("#step-told")).to_contain_text("shared passages")
@@ -94,7 +95,7 @@ def test_long_documents(page: Page, url: str) -> None:
         box = f"document.getElementById('text-{side}')"
         until(partial(has_text, page, side, len(text)))
         assert page.evaluate(f"{box}.textContent") == text
-        # No block is so long that laying it out would be felt.
+        # No block is long enough to delay the layout noticeably.
         assert page.evaluate(f"Math.max(...[...{box}.children].map((each) => each.textContent.length))") < 10_000
     page.locator("#text-a").evaluate("box => { box.scrollTop = box.scrollHeight; }")
     last = page.locator("#text-a mark").last
@@ -113,11 +114,11 @@ def test_long_documents(page: Page, url: str) -> None:
 
 def test_a_document_that_there_is_not(page: Page, url: str) -> None:
     """
-    The comparison says which one.
+    The error of a comparison names the missing document.
     """
     page.goto(f"{url}#compare?a=lease&b=gone")
     expect(page.locator("#compare-error")).to_contain_text("'gone'")
-    # A part of its name is enough.
+    # A part of the name is enough.
     page.get_by_label("Document B", exact=True).fill("enew")
     expect(page.locator("#names-b option")).to_have_count(1)
     assert page.locator("#names-b option").get_attribute("value") == "renewal.txt"
@@ -129,7 +130,7 @@ def test_a_document_that_there_is_not(page: Page, url: str) -> None:
 
 def test_a_pair_that_was_left(page: Page, url: str) -> None:
     """
-    Its names are not put into those of the next one, however late they come.
+    Names of the previous pair do not appear in the next one, even if they arrive late.
     """
     held: list[Route] = []
     page.route("**/api/v1/documents/minutes", lambda route: held.append(route))
@@ -139,7 +140,7 @@ def test_a_pair_that_was_left(page: Page, url: str) -> None:
     expect(page.locator("#name-b")).to_have_text("renewal.txt")
     with page.expect_event("requestfinished", lambda answered: answered.url.endswith("/minutes")):
         held[0].continue_()
-    # Whatever comes of it has come before the answer to another question.
+    # The late answer has taken effect before this request is answered.
     page.evaluate("fetch('/healthz').then((answer) => answer.json())")
     expect(page.get_by_label("Document A", exact=True)).to_have_value("lease.txt")
     expect(page.locator("#name-a")).to_have_text("lease.txt")
@@ -147,7 +148,7 @@ def test_a_pair_that_was_left(page: Page, url: str) -> None:
 
 def test_the_next_passage_on_a_phone(page: Page, url: str) -> None:
     """
-    Is in sight in both texts, and so is the button for the one behind it.
+    The next passage is in view in both texts, and so is the button for the one after it.
     """
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{url}#compare?a=lease&b=renewal")

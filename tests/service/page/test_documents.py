@@ -1,4 +1,4 @@
-"""The views of the documents and of one: listed, looked at, added and deleted."""
+"""Tests of the list of documents and of the view of one document: show, add and delete."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, FilePayload, Page, Route, expect
 
 from tests.service.page.contents import COUNT, LEASE, RECIPE
-from tests.service.page.driving import drop, require_usable
+from tests.service.page.driving import drop, find_duplicates, require_usable
 from tests.service.page.windows import opened
 from tests.service.served import listening
 from whorl import Store
@@ -18,7 +18,8 @@ from whorl.settings.settings import Settings
 
 def test_the_documents(page: Page, url: str) -> None:
     """
-    Some at a time, chosen by parts of their names as one types, with sizes and dates; back leads to as many, and there.
+    Documents are listed in pages, with sizes and dates, and filtered by parts of names while typing; Back restores the
+    number of rows and the scroll position.
     """
     rows = page.locator("#documents tr")
     expect(rows).to_have_count(50)
@@ -41,7 +42,7 @@ def test_the_documents(page: Page, url: str) -> None:
 
 def test_more_of_a_list_that_is_another(page: Page) -> None:
     """
-    Who asks for more and then types a name sees what has this name.
+    A filter typed while more rows are loading shows only the filtered documents.
     """
     rows, more = page.locator("#documents tr"), lambda asked: "start=50" in asked.url
     page.route(re.compile("start=50"), lambda _: None)
@@ -55,7 +56,7 @@ def test_more_of_a_list_that_is_another(page: Page) -> None:
 
 def test_how_many_there_are(page: Page, url: str) -> None:
     """
-    Is told as it is now: an answer that was overtaken by a later one is of before.
+    The number of documents is the current one: an outdated answer that arrives late is ignored.
     """
     held: list[Route] = []
 
@@ -72,14 +73,15 @@ def test_how_many_there_are(page: Page, url: str) -> None:
     expect(page.locator("#state")).to_have_text("7 documents")
     with page.expect_event("requestfinished", lambda answered: answered.url.endswith("/readyz")):
         held[0].fulfill(json={"documents": 3})
-    # Whatever comes of it has come before the answer to another question.
+    # The late answer has taken effect before this request is answered.
     page.evaluate("fetch('/healthz').then((answer) => answer.json())")
     expect(page.locator("#state")).to_have_text("7 documents")
 
 
 def test_two_clicks_to_a_hit(page: Page, url: str) -> None:
     """
-    From the first visit to what is shared, counted exactly: one to the documents like one, one to the passage in both.
+    Two clicks lead from the first visit to exact shares: one to the similar documents, one to the passage in both
+    texts.
     """
     page.get_by_role("link", name="Find similar: lease.txt").click()
     hit = page.locator("#document-hits > li").first
@@ -91,7 +93,8 @@ def test_two_clicks_to_a_hit(page: Page, url: str) -> None:
 
 def test_a_document(page: Page, url: str) -> None:
     """
-    What shares content with it by either share, its text and its properties; one that there is not is told.
+    A document's view shows similar documents by either share, its text and its properties; a missing document is an
+    error.
     """
     page.goto(f"{url}#document?id=minutes")
     expect(page.locator("#document-similar")).to_have_text("2 documents share content with it")
@@ -109,7 +112,8 @@ def test_a_document(page: Page, url: str) -> None:
 
 def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store, axe: str | None) -> None:
     """
-    With files that are dropped; what is alike is marked, the list downloaded, and after a question deleted.
+    An empty store is filled with dropped files; duplicates are marked, their list downloaded, and the duplicates
+    deleted after confirmation.
     """
     with listening(create_app(own_store)) as address, opened(browser, address) as page:
         page.emulate_media(reduced_motion="reduce")
@@ -121,11 +125,11 @@ def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store
         expect(page.locator("#documents th")).to_have_text(["a.txt", "b.txt", "c.txt"])
         expect(page.locator("#documents time")).to_have_count(3)
         expect(page.locator("#state")).to_have_text("3 documents")
-        # Another text of the same name takes no document's place.
+        # A file does not replace a document of the same name.
         page.locator("#add-files").set_input_files({"name": "a.txt", "mimeType": "", "buffer": b"another text"})
         expect(page.locator("#adding-problems")).to_contain_text("a.txt: there is already a document of this name")
         assert own_store.text("a.txt") == LEASE
-        # Nor that of one which comes with it.
+        # A file does not replace one of the same name in the same upload.
         twice = [FilePayload(name="e.txt", mimeType="", buffer=each) for each in (b"one text", b"another text")]
         page.locator("#add-files").set_input_files(twice)
         expect(page.locator("#adding-told")).to_have_text("1 document stored, 1 problem")
@@ -148,7 +152,7 @@ def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store
         page.get_by_role("button", name="Delete 1 document").click()
         expect(page.locator("#clusters-done")).to_have_text("1 document deleted.")
         assert [hit.id for hit in own_store.search("*").hits] == ["a.txt", "c.txt"]
-        # What was found a moment ago is not told again.
+        # The previous result is not shown again.
         page.get_by_role("button", name="Find duplicates").click()
         expect(page.locator("#clusters-told")).to_contain_text("No two documents belong together among 2 documents")
         page.get_by_role("navigation").get_by_role("link", name="Documents").click()
@@ -159,10 +163,11 @@ def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store
 
 def test_what_may_not_be_changed(browser: Browser, embedded_contracts: Store) -> None:
     """
-    Is not offered to be: no files are taken, nothing is deleted; a list can be made all the same.
+    In a read-only store, the page offers neither adding nor deleting; a list can still be downloaded.
     """
     app = create_app(embedded_contracts, settings=Settings(is_read_only=True))
     with listening(app) as address, opened(browser, f"{address}/#duplicates?threshold=50") as page:
+        find_duplicates(page)
         page.get_by_role("button", name="Mark all but the first of each group").click()
         expect(page.get_by_role("button", name="Download the list")).to_be_visible()
         expect(page.locator("#cleaning-delete")).to_be_hidden()

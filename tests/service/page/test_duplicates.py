@@ -1,4 +1,4 @@
-"""The view of duplicates: groups as rows, chosen, ordered, given up, downloaded."""
+"""Tests of the view of duplicates: groups as rows, filtered, ordered, cancelled, downloaded."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.service.page.contents import COUNT
-from tests.service.page.driving import shoot
+from tests.service.page.driving import find_duplicates, shoot
+from tests.service.page.windows import opened
 
 
 @pytest.fixture
 def clustered(page: Page, url: str) -> Page:
     """The clusters of the store: recipe and notes, four drafts, eleven pairs, lease and renewal."""
     page.goto(f"{url}#duplicates?threshold=60")
+    find_duplicates(page)
     expect(page.locator("#clusters > li")).to_have_count(10)
     return page
 
 
 def test_duplicates(clustered: Page, shots: Path) -> None:
     """
-    The largest first, as rows, some at a time; all pairs where they differ.
+    Groups are shown as rows, largest first, in pages; all pairs are shown if their shares differ.
     """
     page = clustered
     expect(page.locator("#clusters-told")).to_contain_text(f"among {COUNT} documents")
@@ -34,7 +36,7 @@ def test_duplicates(clustered: Page, shots: Path) -> None:
     expect(large.locator(".matrix")).to_have_count(0)
     large.get_by_role("button", name="Show more (19 left)").click()
     expect(large.locator("tbody tr")).to_have_count(24)
-    # Of 60 shingles each change takes five, so two drafts have 55 of 65, 50 of 70 or 45 of 75 in common.
+    # Each change replaces five of 60 shingles, so two drafts share 55 of 65, 50 of 70 or 45 of 75.
     expect(drafts.locator(".members td:last-child a")).to_have_text(["84.6%", "71.4%", "60.0%"])
     drafts.get_by_text("All pairs").click()
     expect(drafts.locator(".matrix tr").nth(1).locator("td")).to_have_text(["", "84", "71", "60"])
@@ -42,7 +44,7 @@ def test_duplicates(clustered: Page, shots: Path) -> None:
     shoot(page, shots / "duplicates.png")
     page.get_by_role("button", name=re.compile(r"^Show more \(4 left\)$")).click()
     expect(shown).to_have_count(14)
-    # The keyboard goes on where the new ones begin.
+    # The keyboard focus moves to the first new row.
     expect(shown.nth(10).get_by_role("link").first).to_be_focused()
     drafts.get_by_role("link", name="Compare draft 0 with draft 1, 84.6%").click()
     expect(page.get_by_label("Document A", exact=True)).to_have_value("draft 0")
@@ -51,9 +53,42 @@ def test_duplicates(clustered: Page, shots: Path) -> None:
     expect(shown).to_have_count(14)
 
 
+def test_an_address_starts_no_job(browser: Browser, url: str) -> None:
+    """
+    A link on a foreign page fills in the form, but starts no job; a search started on the page is restarted by a reload
+    and by Back.
+    """
+    started: list[str] = []
+    with opened(browser, "about:blank") as page:
+        page.on("request", lambda sent: started.append(sent.url) if sent.method == "POST" else None)
+        page.set_content(f'<a href="{url}#duplicates?threshold=1&complete=1" target="whorl">look</a>')
+        with page.context.expect_page() as expected:
+            page.get_by_role("link").click()
+        other = expected.value
+        other.on("request", lambda sent: started.append(sent.url) if sent.method == "POST" else None)
+        expect(other.get_by_role("slider", name="Threshold")).to_have_value("1")
+        other.evaluate("location.hash = '#duplicates?threshold=2'")
+        expect(other.get_by_role("slider", name="Threshold")).to_have_value("2")
+        expect(other.locator("#clusters-blank")).to_be_visible()
+        other.get_by_role("slider", name="Threshold").fill("75")
+        assert started == []
+        find_duplicates(other)
+        expect(other.locator("#clusters > li").first).to_be_visible()
+        other.reload()
+        expect(other.locator("#clusters > li").first).to_be_visible()
+        assert len(started) == 2
+        other.goto(f"{url}#duplicates?threshold=3")
+        expect(other.get_by_role("slider", name="Threshold")).to_have_value("3")
+        expect(other.locator("#clustered")).to_be_hidden()
+        assert len(started) == 2
+        other.go_back()
+        expect(other.locator("#clusters > li").first).to_be_visible()
+        assert len(started) == 3
+
+
 def test_duplicates_are_chosen_and_ordered(clustered: Page) -> None:
     """
-    By a part of a name, by how alike they are; both stand in the address.
+    Groups are filtered by a part of a name and ordered by similarity; the address has both.
     """
     shown = clustered.locator("#clusters > li")
     clustered.get_by_label("First", exact=True).select_option("the least alike")
@@ -68,9 +103,10 @@ def test_duplicates_are_chosen_and_ordered(clustered: Page) -> None:
 
 def test_versions(page: Page, url: str) -> None:
     """
-    A group by the document that is to stay, and what each of its versions adds to the one before.
+    Each group is listed by the document to keep, with the changes from each version to the next.
     """
     page.goto(f"{url}#duplicates?threshold=60&named=lease&keep=longest&versions=1")
+    find_duplicates(page)
     shown = page.locator("#clusters > li")
     expect(shown.get_by_role("heading")).to_have_text(["2 documents: renewal.txt"])
     expect(shown.locator(".versions li")).to_have_text(
@@ -84,7 +120,7 @@ def test_versions(page: Page, url: str) -> None:
 
 def test_duplicates_are_asked_for_as_set(page: Page, url: str) -> None:
     """
-    The metric and the kind of cluster count, and nothing found is an answer.
+    The metric and the kind of cluster are sent with the request, and an empty result is shown.
     """
     page.goto(f"{url}#duplicates")
     page.get_by_label("Alike by").select_option("containment")
@@ -104,9 +140,10 @@ def test_duplicates_are_asked_for_as_set(page: Page, url: str) -> None:
 
 def test_what_only_others_hold_in_a_group_is_not_marked(page: Page, url: str) -> None:
     """
-    Of drafts in a row each is like the next: who keeps the first marks its duplicates, and what is less like it stays.
+    In a chain of drafts, each is similar to the next only: keeping the first marks only its own duplicates.
     """
     page.goto(f"{url}#duplicates?threshold=75&named=draft")
+    find_duplicates(page)
     rows = page.locator("#clusters .members tbody tr")
     expect(rows).to_have_count(4)
     for name in ("Keep only the first, draft 0", "Mark all but the first of each group"):
@@ -118,7 +155,7 @@ def test_what_only_others_hold_in_a_group_is_not_marked(page: Page, url: str) ->
 
 def test_duplicates_are_given_up(page: Page, url: str) -> None:
     """
-    While they are looked for, the page tells how far it is; Cancel ends the job, and another is found as ever.
+    The page shows the progress of a search; Cancel ends the job, and the next search works.
     """
     running = {"id": "x", "state": "running", "progress": {"doing": "reading", "count": 1200}, "result": None}
     ended: list[str] = []
@@ -148,7 +185,7 @@ def test_duplicates_are_given_up(page: Page, url: str) -> None:
 @pytest.mark.parametrize("form", ["json", "csv"])
 def test_duplicates_are_downloaded(clustered: Page, form: str) -> None:
     """
-    All of them, in a file whose name says what it is.
+    All groups are downloaded, in a file with a telling name.
     """
     with clustered.expect_download() as expected:
         clustered.get_by_role("button", name=f"Download {form.upper()}").click()
@@ -163,7 +200,7 @@ def test_duplicates_are_downloaded(clustered: Page, form: str) -> None:
 
 def test_clusters_on_a_phone(clustered: Page) -> None:
     """
-    A matrix scrolls within itself.
+    On a phone, a matrix scrolls within its own box.
     """
     clustered.set_viewport_size({"width": 320, "height": 640})
     clustered.get_by_text("All pairs").click()

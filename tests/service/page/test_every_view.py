@@ -1,4 +1,4 @@
-"""What holds in every view: for screen readers, without a mouse, at any address, with any text."""
+"""Tests of all views: screen readers, keyboard only, invalid addresses, unusual texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMES: tuple[Literal["dark", "light"], ...] = ("dark", "light")
 
 def test_text_is_never_html(page: Page, url: str) -> None:
     """
-    A document whose text, name and id are HTML is shown as it is, and nothing of it runs.
+    A document with HTML in its text, name and id is shown literally, and no script in it runs.
     """
     page.on("dialog", lambda dialog: pytest.fail(dialog.message))
     ask(page, 'FINGERPRINT:"<b>id</b>"_20_95')
@@ -35,7 +35,7 @@ def test_text_is_never_html(page: Page, url: str) -> None:
 @pytest.mark.parametrize("address", ["#constructor", "#main", "#nowhere?x=1", "#search?q=rent&metric=toString"])
 def test_an_address_that_names_nothing(page: Page, url: str, address: str) -> None:
     """
-    What is no view is the first one, and what only every JavaScript object knows is no view and no metric.
+    An unknown view is the first one; names of properties of every JavaScript object are not views or metrics.
     """
     page.goto("about:blank")
     page.goto(url + address)
@@ -45,7 +45,7 @@ def test_an_address_that_names_nothing(page: Page, url: str, address: str) -> No
 
 def test_without_a_mouse(page: Page) -> None:
     """
-    From the first key to two passages side by side; where the keyboard is can always be seen.
+    The keyboard alone leads from the start to two passages side by side, and the focus is always visible.
     """
 
     def tab_to(name: str) -> None:
@@ -89,11 +89,11 @@ def test_without_a_mouse(page: Page) -> None:
 @pytest.mark.parametrize("view", VIEWS)
 def test_everybody_can_use_it(page: Page, url: str, shots: Path, axe: str | None, view: str) -> None:
     """
-    Every control has a name, every reference leads somewhere, headings go down one by one, there is one main part, and
-    axe-core finds nothing; by day and by night, on a desk and on phones.
+    In every view, controls have names, references have targets, heading levels have no gaps, there is one main part,
+    and axe-core finds no violation; in light and dark, on a desktop and on phones.
 
-    Between every text and what is behind it are 4.5 to 1 (WCAG 2.1, 1.4.3), no view is wider than the screen, and
-    nothing to touch is smaller than 24 pixels (WCAG 2.2, 2.5.8).
+    Contrast of every text to its background is at least 4.5 to 1 (WCAG 2.1, 1.4.3), no view is wider than the screen,
+    and no touch target is smaller than 24 pixels (WCAG 2.2, 2.5.8).
     """
     look_at(page, url, view)
     assert page.evaluate(PROBLEMS) == []
@@ -118,7 +118,7 @@ def test_everybody_can_use_it(page: Page, url: str, shots: Path, axe: str | None
 
 def test_past_the_links(page: Page) -> None:
     """
-    The way past the links changes no address, so that a reload shows what was there.
+    The link that skips the navigation keeps the address, so that a reload shows the same view.
     """
     ask(page, "rent")
     expect(page.locator("#found-told")).to_contain_text("documents")

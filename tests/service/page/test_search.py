@@ -1,4 +1,4 @@
-"""The view that searches: words, queries, what they find and what is told of it."""
+"""Tests of the search view: words, queries, hits and messages."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from whorl.service.app import create_app
 
 def test_search(page: Page, shots: Path) -> None:
     """
-    A hit has its name, what it shares in sentences with bars, its longest passage, and the way to a comparison.
+    A hit shows its name, its shares in sentences with bars, its longest passage, and a link to a comparison.
     """
     ask(page, "FINGERPRINT:minutes_5_95")
     expect(page.get_by_role("heading", name="3 documents")).to_be_visible()
     hit = hits(page).filter(has=page.get_by_role("heading", name="lease.txt"))
-    # As `whorl similar` tells of the minutes: 22 of 79 and of 187 shingles.
+    # As in `whorl similar` for the minutes: 22 of 79 and of 187 shingles.
     expect(hit.locator(".say")).to_have_text(
         ["27.8% of minutes.txt is in this document", "11.7% of this document is in minutes.txt"]
     )
@@ -47,7 +47,7 @@ def test_search(page: Page, shots: Path) -> None:
 @pytest.mark.opensearch
 def test_search_in_an_index(browser: Browser, opensearch_contracts_url: str) -> None:
     """
-    What the store is makes no difference to the page: the same hits, shares and passages.
+    The page shows the same hits, shares and passages on every engine.
     """
     with serving(opensearch_contracts_url) as served, opened(browser, served.url) as page:
         ask(page, "FINGERPRINT:minutes_5_95")
@@ -63,7 +63,7 @@ def test_search_in_an_index(browser: Browser, opensearch_contracts_url: str) -> 
 
 def test_more_hits(page: Page) -> None:
     """
-    Some at a time; the keyboard goes on where the new ones begin; who comes back finds as many, at the same place.
+    Hits are shown in pages; the keyboard focus moves to the first new one, and Back restores the number of hits.
     """
     ask(page, "FINGERPRINT:recipe_20_95")
     expect(hits(page)).to_have_count(25)
@@ -78,7 +78,7 @@ def test_more_hits(page: Page) -> None:
 
 def test_more_of_an_earlier_search_never_comes(page: Page) -> None:
     """
-    What was asked for more of another list is dropped, however late it comes, and no failure.
+    Further hits of an earlier search are dropped when they arrive late, and so is their failure.
     """
     held: list[Route] = []
 
@@ -105,7 +105,7 @@ def test_more_of_an_earlier_search_never_comes(page: Page) -> None:
 
 def test_the_sliders_rewrite_the_query(page: Page) -> None:
     """
-    Threshold and recall stand in the query, and what stands there moves the sliders.
+    Sliders write threshold and recall into the query, and numbers in the query move the sliders.
     """
     ask(page, "FINGERPRINT:minutes_5_90 AND NOT rent")
     expect(hits(page)).to_have_count(1)
@@ -122,7 +122,7 @@ def test_the_sliders_rewrite_the_query(page: Page) -> None:
 
 def test_one_percent_is_one_percent(page: Page, url: str) -> None:
     """
-    What is asked for with a slider at its lowest end; a bare 1 would be all of the text.
+    A slider at its lowest end means one percent; a bare 1 in the query would mean the whole text.
     """
     with page.expect_request("**/api/v1/similar") as sent:
         page.goto(f"{url}#document?id=minutes&least=1")
@@ -132,7 +132,7 @@ def test_one_percent_is_one_percent(page: Page, url: str) -> None:
 
 def test_the_metric_changes_what_is_found(page: Page) -> None:
     """
-    A quarter of the minutes is in the lease, and much less of both together.
+    The metric changes the hits: a quarter of the minutes is in the lease, but much less of both texts together.
     """
     ask(page, "FINGERPRINT:minutes_25_95")
     expect(page.locator("#found-told")).to_have_text("1 document")
@@ -159,7 +159,7 @@ def test_the_metric_changes_what_is_found(page: Page) -> None:
 )
 def test_the_page_reads_numbers_as_the_parser_does(scripts: Page, query: str) -> None:
     """
-    What the sliders are set to is what the query says; rewritten, it says what they are set to, of the same document.
+    The page reads a query's threshold and recall like whorl's parser, and rewrites them for the same source.
     """
     told = scripts.evaluate("async query => (await import('/page/query.js')).read(query)", query)
     (node,) = fingerprints(query)
@@ -171,7 +171,7 @@ def test_the_page_reads_numbers_as_the_parser_does(scripts: Page, query: str) ->
 
 
 def fingerprints(query: str) -> list[Fingerprint]:
-    """Return the FINGERPRINTs of a query as whorl's parser reads them."""
+    """Return the FINGERPRINTs of a query, read by whorl's parser."""
     found, waiting = list[Fingerprint](), [parse(query)]
     while waiting:
         node: Any = waiting.pop()
@@ -194,7 +194,7 @@ def fingerprints(query: str) -> list[Fingerprint]:
 )
 def test_a_mistake_has_a_caret(page: Page, shots: Path, query: str, wrong: str, told: str) -> None:
     """
-    The message, the query below, and a caret that begins where what is wrong begins, behind wide characters as well.
+    An error shows the message, the query, and a caret under the first wrong character, also after wide characters.
     """
     ask(page, query)
     alert = page.locator("#query-error[role=alert]")
@@ -212,7 +212,7 @@ def test_a_mistake_has_a_caret(page: Page, shots: Path, query: str, wrong: str, 
 
 def test_no_hit_is_told(page: Page) -> None:
     """
-    Nothing found, and a document that there is not, are answers and no failures.
+    No hits, and a missing source document, are shown as results, not as failures.
     """
     ask(page, "FINGERPRINT:gone_20_95")
     expect(page.locator("#found-told")).to_have_text("No document")
@@ -221,7 +221,7 @@ def test_no_hit_is_told(page: Page) -> None:
 
 def test_a_total_that_is_none_is_told(page: Page) -> None:
     """
-    Where not every candidate was verified, there may be more than were counted.
+    If not every candidate was verified, the page shows that there may be more hits.
     """
 
     def answer(route: Route) -> None:
@@ -235,7 +235,8 @@ def test_a_total_that_is_none_is_told(page: Page) -> None:
 
 def test_the_keyboard_stays_where_it_is(page: Page) -> None:
     """
-    At the i of a hit, when its texts were read; at how many there are, when other hits come.
+    The keyboard focus stays on a hit's details when its texts arrive, and moves to the number of hits after a new
+    search.
     """
     held: list[Route] = []
     page.route("**/api/v1/passages", lambda route: held.append(route))
@@ -257,7 +258,7 @@ def test_the_keyboard_stays_where_it_is(page: Page) -> None:
 
 def test_the_empty_page_stays_empty(page: Page) -> None:
     """
-    What is still looked for does not come to who has left it.
+    A search that is still running does not fill the view after the user has left it.
     """
     ask(page, "lease")
     expect(hits(page).first).to_be_visible()
@@ -271,7 +272,7 @@ def test_the_empty_page_stays_empty(page: Page) -> None:
 
 def test_the_plan_folds_out(page: Page) -> None:
     """
-    How the documents are found, in words; the request below.
+    The plan unfolds: the search in words, and the request below.
     """
     ask(page, "FINGERPRINT:minutes_20_95")
     page.get_by_text("How the search is done").click()
@@ -282,7 +283,7 @@ def test_the_plan_folds_out(page: Page) -> None:
 @pytest.mark.parametrize("typed", ["<b>id</b>", "pair 3/a", "note 7"])
 def test_an_id_as_it_is(page: Page, typed: str) -> None:
     """
-    Finds its document, whatever it means as a query.
+    An id finds its document, even if it has another meaning as a query.
     """
     ask(page, typed)
     expect(hits(page).first.get_by_role("heading")).to_be_visible()
@@ -293,11 +294,11 @@ def test_an_id_as_it_is(page: Page, typed: str) -> None:
 
 def test_words(page: Page) -> None:
     """
-    Hits say how many of the words they have, those with the most first; conditions are made of fields and values.
+    Hits show how many of the words they contain, best first; conditions are built from fields and values.
     """
     ask(page, "landlord roof onion")
     expect(hits(page).first.locator(".points")).to_have_text("2 of 3 words")
-    # Where they stand, a moment later: what is marked are they, in any case.
+    # Snippets arrive a moment later, and mark the query's words in any case.
     expect(hits(page).first.locator("blockquote mark").first).to_be_visible()
     marked = hits(page).first.locator("blockquote mark").all_text_contents()
     assert {word.casefold() for word in marked} == {"landlord", "roof"}
@@ -312,14 +313,14 @@ def test_words(page: Page) -> None:
 
 def test_examples_find_something(page: Page) -> None:
     """
-    They are made of a document that there is.
+    Each example finds documents of the store.
     """
     page.get_by_role("navigation").get_by_role("link", name="Search").click()
     examples = page.locator("#examples button")
     expect(examples).to_have_count(3)
     for number in range(3):
         examples.nth(number).click()
-        # What was found for the one before is still there, unseen.
+        # Hits of the previous example are still in the page, hidden.
         expect(page.locator("#found-told")).to_be_visible()
         expect(page.locator("#found-told")).to_have_text(re.compile(r"^\d+ documents?$"))
         page.get_by_role("navigation").get_by_role("link", name="Search").click()
@@ -328,7 +329,7 @@ def test_examples_find_something(page: Page) -> None:
 
 def test_one_of_each(browser: Browser, own_store: Store) -> None:
     """
-    Where groups of duplicates were written into a store, a search can show the best hit of each alone.
+    With cluster labels in the store, a search can show only the best hit of each cluster.
     """
     own_store.index([*(Document(name, LEASE) for name in ("a", "b", "c")), Document("other", MINUTES)])
     with duplicates_in(own_store.engine, ask_pairs("jaccard", 80, 95)) as there:

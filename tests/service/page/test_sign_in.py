@@ -1,4 +1,4 @@
-"""Signing in to a service that asks who one is."""
+"""Tests of signing in on the page."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ USER, PASSWORD, KEY = "ann", "p\u00e4ss:w\u00f6rd", "a-key"
 
 @pytest.fixture(scope="module")
 def guarded_url(browser: Browser, folder: Path) -> Iterator[str]:
-    """The address of a service that asks who it is."""
+    """Address of a service with credentials."""
     with open_store(folder) as store, listening(create_app(store, Credentials((KEY,), (USER, PASSWORD)))) as address:
         yield f"{address}/"
 
 
 def test_signing_in(browser: Browser, guarded_url: str, shots: Path, axe: str | None) -> None:
     """
-    The first question asks for a password, tells a wrong one, goes on with the right one, and forgets it when told to.
+    The first request asks for a password, reports a wrong one, continues with the right one, and forgets it on
+    sign-out.
     """
     with opened(browser, guarded_url) as page:
         dialog = page.get_by_role("dialog", name="Sign in")
@@ -48,7 +49,7 @@ def test_signing_in(browser: Browser, guarded_url: str, shots: Path, axe: str | 
         page.get_by_role("navigation").get_by_role("link", name="Documents").click()
         page.get_by_role("button", name="Sign out").click()
         expect(page.get_by_role("dialog", name="Sign in")).to_be_visible()
-        # Nor are the texts of somebody who has gone there for the next one.
+        # Pasted texts of the user who signed out are deleted for the next user.
         assert page.evaluate("sessionStorage.length") == 0
         page.keyboard.press("Escape")
         expect(page.locator("#documents-problem")).to_contain_text("needs a sign-in")
@@ -56,7 +57,7 @@ def test_signing_in(browser: Browser, guarded_url: str, shots: Path, axe: str | 
 
 def test_signing_in_with_a_key(browser: Browser, guarded_url: str) -> None:
     """
-    A key does as well.
+    A key is accepted as well.
     """
     with opened(browser, f"{guarded_url}#compare?a=lease&b=renewal") as page:
         dialog = page.get_by_role("dialog", name="Sign in")
@@ -68,7 +69,7 @@ def test_signing_in_with_a_key(browser: Browser, guarded_url: str) -> None:
 
 def test_a_key_that_is_no_latin(browser: Browser, guarded_url: str) -> None:
     """
-    It reaches the service, which does not accept it, and says so.
+    A key with characters outside Latin-1 is sent to the service, and its refusal is shown.
     """
     with opened(browser, f"{guarded_url}#compare?a=lease&b=renewal") as page:
         dialog = page.get_by_role("dialog", name="Sign in")
@@ -80,7 +81,7 @@ def test_a_key_that_is_no_latin(browser: Browser, guarded_url: str) -> None:
 
 def test_a_request_that_was_overtaken(browser: Browser, guarded_url: str) -> None:
     """
-    Who has signed in for another one is not asked again for it.
+    A request that fails because it was sent before the sign-in is repeated without asking again.
     """
     held: list[Route] = []
     with opened(browser, "about:blank") as page:

@@ -1,4 +1,4 @@
-"""The view of sources: texts that are pasted, dropped or linked to, and what counts."""
+"""Tests of the view of sources: texts that are pasted, dropped or linked to, and the options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.service.page.driving import ask, drop, hits, paste, shoot
 
 def test_a_dropped_file_gets_its_sources(page: Page, shots: Path) -> None:
     """
-    At once, wherever it is dropped; comparing with it goes on from a source, though it is in no store.
+    A file dropped anywhere shows its sources at once, and can be compared with a source, although no store has it.
     """
     ask(page, "rent")
     drop(page, "clause.txt", " ".join(LEASE.split()[:60]))
@@ -24,7 +24,7 @@ def test_a_dropped_file_gets_its_sources(page: Page, shots: Path) -> None:
     page.get_by_role("link", name="Compare with lease.txt").click()
     expect(page.locator("#name-a")).to_have_text("Your text (clause.txt)")
     expect(page.locator("#shares .big").first).to_have_text("100.0%")
-    # Another file takes its place, wherever it is dropped; what was before is a step back.
+    # Another file dropped anywhere replaces it; Back restores the first one.
     drop(page, "whole.txt", LEASE)
     expect(page.get_by_role("heading", name="Your text (whole.txt)")).to_be_visible()
     page.go_back()
@@ -34,7 +34,8 @@ def test_a_dropped_file_gets_its_sources(page: Page, shots: Path) -> None:
 
 def test_a_file_is_read_as_the_command_line_reads_it(page: Page) -> None:
     """
-    Of HTML what a reader sees, in the encoding that it has; what is no text is told.
+    A file is read like on the command line: the visible text of HTML, in its encoding; a file that is not text is an
+    error.
     """
     page.locator("#own-file").set_input_files(
         {"name": "a.html", "mimeType": "text/html", "buffer": f"<p>{LEASE}</p><script>x</script>".encode("utf-16")}
@@ -47,13 +48,13 @@ def test_a_file_is_read_as_the_command_line_reads_it(page: Page) -> None:
 
 def test_a_pasted_text_gets_its_sources(page: Page, url: str) -> None:
     """
-    Marked by source, each with what it covers; the same after a reload, and as the source of a query.
+    A pasted text is marked by source, each with its covered words; it survives a reload, and can be a query's source.
     """
     paste(page, LETTER)
     expect(page.locator("#sources-told")).to_have_text("61.2% of your text is in 3 documents")
     expect(page.locator("#sources-how")).to_contain_text("90 of 147 words; the longest passage has 29 words.")
     expect(page.locator("#sources .say b")).to_have_text(["36.7%", "19.7%", "36.0%"])
-    # Of the renewal what no source above it has.
+    # The renewal counts only for words that no source above it has.
     expect(page.locator("#sources blockquote").last).to_contain_text("rent of 1,520")
     assert page.locator("#sources-text").evaluate("box => box.textContent") == LETTER
     (mark,) = page.locator("#sources-text mark.s1").all()
@@ -88,7 +89,7 @@ def test_a_pasted_text_gets_its_sources(page: Page, url: str) -> None:
 )
 def test_a_link_to_somebody_elses_text(page: Page, url: str, view: str, place: str) -> None:
     """
-    Says that there was one, and that it was not sent along.
+    A link to another user's pasted text shows a message that the link does not contain the text.
     """
     page.goto(url + view)
     expect(page.locator(place)).to_contain_text("leads to a text that somebody pasted or read from a file")
@@ -96,7 +97,7 @@ def test_a_link_to_somebody_elses_text(page: Page, url: str, view: str, place: s
 
 def test_what_counts_as_a_source(page: Page) -> None:
     """
-    Choices are in the address, which leads to the same.
+    Options are in the address, and the address restores them.
     """
     paste(page, LETTER)
     expect(page.locator("#sources > li")).to_have_count(3)

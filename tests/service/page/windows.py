@@ -1,4 +1,4 @@
-"""Windows of a browser that a page is opened in."""
+"""Browser windows that open a page and fail a test on errors in its console."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-#: How long a browser may take for a step: how fast it is depends on what else the machine does.
+#: Timeout of one step of the browser, long because the speed depends on the load of the machine.
 PATIENCE_MILLISECONDS = 120_000
 
 
 @contextmanager
 def opened(browser: Browser, address: str, **context: Any) -> Iterator[Page]:
-    """Yield a page in a window of its own; whatever it complains of in its console, a policy or a defect, fails."""
-    # Not above: what drives a browser need not be here.
+    """Yield a page in its own window; any error or warning in its console fails the test."""
+    # Import Playwright here, because it is optional.
     from playwright.sync_api import expect
 
     expect.set_options(timeout=PATIENCE_MILLISECONDS)
@@ -27,5 +27,5 @@ def opened(browser: Browser, address: str, **context: Any) -> Iterator[Page]:
         page.on("console", lambda told: complaints.append(told.text) if told.type in ("error", "warning") else None)
         page.goto(address)
         yield page
-        # A browser notes every answer of 400 and above.
+        # Browsers log every answer of 400 and above.
         assert [told for told in complaints if "Failed to load resource" not in told] == []

@@ -1,4 +1,4 @@
-"""Two texts that are nearly the same, and one whose id is of other scripts, behind the service."""
+"""Fixtures: a service over two nearly equal texts, and one with an id in other scripts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECOND = "The quick brown fox jumps over the lazy dog and then it sleeps all day
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     with open_store(tmp_path_factory.mktemp("service") / "store") as opened:
-        opened.index([Document("a", FIRST, "A"), Document("b", SECOND, "B"), Document("日本 \x9b", "other", "C")])
+        opened.index([Document("a", FIRST, "A"), Document("b", SECOND, "B"), Document("日本 ü", "other", "C")])
         yield opened
 
 

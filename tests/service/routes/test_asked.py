@@ -1,4 +1,4 @@
-"""What several requests ask in the same words."""
+"""Tests of parameters shared by several requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from whorl.service.routes.sources import SourcesRequest
 @pytest.mark.parametrize("given", [{}, {"id": "a", "text": "b"}, {"id": None, "text": None}])
 def test_one_text_is_meant(asked: type[OneText], given: dict[str, Any]) -> None:
     """
-    Not none and not two; an empty text is one.
+    A request names exactly one text; an empty text counts.
     """
     with pytest.raises(ValidationError, match="name one: id or text"):
         asked.model_validate(given)
@@ -28,7 +28,7 @@ def test_one_text_is_meant(asked: type[OneText], given: dict[str, Any]) -> None:
 @pytest.mark.parametrize("asked", [SimilarRequest, SourcesRequest, CompareRequest])
 def test_what_nobody_knows(asked: type[Commonness]) -> None:
     """
-    A name that is spelled wrongly is told, not passed over; of common texts there are not too many.
+    An unknown parameter is refused, not ignored; the number of boilerplate texts is limited.
     """
     given = {"a": {"id": "a"}, "b": {"text": "b"}} if asked is CompareRequest else {"id": "a"}
     assert asked.model_validate({**given, "boilerplate": ["x"] * 100}).common_above is None
@@ -51,7 +51,7 @@ def test_what_nobody_knows(asked: type[Commonness]) -> None:
 )
 def test_no_type_stands_in_for_another(client: TestClient, path: str, body: dict[str, Any], said: str) -> None:
     """
-    In a body; in an address all is text.
+    No type replaces another in a body; in an address every value is text.
     """
     answer = client.post(f"/api/v1/{path}", json=body)
     assert answer.status_code == 400

@@ -1,4 +1,4 @@
-"""Two texts compared over HTTP: exact shares, passages, and which sides there are."""
+"""Tests of comparing two texts over HTTP: exact shares, passages, and invalid sides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.service.contracts import MINUTES, asked
 
 def test_compare(service: TestClient) -> None:
     """
-    A document and a text: exact shares, one passage, and texts as far as they are asked for.
+    A document and a text have exact shares and one passage; the texts are returned on request.
     """
     sides = {"a": {"text": MINUTES}, "b": {"id": "lease"}}
     told = asked(service, "compare", **sides)
@@ -31,7 +31,7 @@ def test_compare(service: TestClient) -> None:
 
 def test_places_are_code_points(embedded_service: TestClient) -> None:
     """
-    A character beyond 16 bits is one.
+    Positions count code points: a character beyond 16 bits is one.
     """
     shared = "one two three four five six"
     told = asked(embedded_service, "compare", a={"text": f"😀😀 {shared}"}, b={"text": shared})
@@ -49,7 +49,7 @@ def test_places_are_code_points(embedded_service: TestClient) -> None:
 )
 def test_a_side_is_one_of_two(service: TestClient, side: dict[str, str], status: int, named: str) -> None:
     """
-    Neither or both: 400; a document that there is not: 404. The message names it.
+    A side with neither or both of id and text is a 400, a missing document a 404; the message names it.
     """
     answer = service.post("/api/v1/compare", json={"a": side, "b": {"id": "lease"}})
     assert answer.status_code == answer.json()["error"]["statusCode"] == status
@@ -58,7 +58,8 @@ def test_a_side_is_one_of_two(service: TestClient, side: dict[str, str], status:
 
 def test_what_is_common(embedded_service: TestClient) -> None:
     """
-    A text that is sent is told apart; a store without passages says why it knows no frequencies.
+    Boilerplate in the request is excluded; in a store without passages, the error gives the reason for missing
+    frequencies.
     """
     form = "one two three four five six seven eight"
     sides = {"a": {"text": f"{form} nine"}, "b": {"text": f"zero {form}"}}

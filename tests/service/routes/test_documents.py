@@ -1,4 +1,4 @@
-"""Documents over HTTP: lines stored as they arrive, one by one looked at and deleted."""
+"""Tests of documents over HTTP: lines stored as they arrive, single documents read and deleted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEXT = "seven silver spoons shine softly since sunday said sarah smith"
     ]
 )
 def empty(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """A store for one test to fill, on every engine."""
+    """An empty store for one test, on every engine."""
     if request.param == "solr":
         store: Store = request.getfixturevalue("solr_contracts")
         there = {hit.id for hit in store.search("*", rows=1000).hits}
@@ -48,7 +48,7 @@ def service(empty: Store) -> Iterator[TestClient]:
 
 def test_lines_are_stored(service: TestClient) -> None:
     """
-    What is counted as stored is there, with its properties; sent again, it is left alone.
+    Documents counted as stored are in the store, with their properties; sent again, they are unchanged.
     """
     some = [{"id": f"n{number}", "text": f"{TEXT} {number}", "name": "N", "pages": number} for number in range(600)]
     answer = service.post("/api/v1/documents", content=sent(some), headers=LINES)
@@ -63,7 +63,7 @@ def test_lines_are_stored(service: TestClient) -> None:
 
 def test_lines_that_are_wrong_are_told(service: TestClient) -> None:
     """
-    By their number, while the others are stored.
+    Invalid lines are reported by number, and the others are stored.
     """
     body = b"\n".join(
         [
@@ -87,7 +87,7 @@ def test_lines_that_are_wrong_are_told(service: TestClient) -> None:
 
 def test_a_request_without_any_document(service: TestClient) -> None:
     """
-    400 where every line is wrong, and 200 where there is none.
+    A request with only invalid lines is a 400, and an empty one a 200.
     """
     answer = service.post("/api/v1/documents", content=b"no\nno\n", headers=LINES)
     assert (answer.status_code, answer.json()["refused"]) == (400, 2)
@@ -98,7 +98,7 @@ def test_a_request_without_any_document(service: TestClient) -> None:
 
 def test_documents_of_any_name(service: TestClient) -> None:
     """
-    Ids with slashes, spaces and other scripts are looked at, read and deleted by their address.
+    Documents whose ids have slashes, spaces and other scripts are read and deleted by their address.
     """
     for number, name in enumerate(["a/b c/d.txt", "日本 ü", "a?b#c", "{!x}", "...", "4711"]):
         text = f"{TEXT} {number}"
@@ -116,7 +116,8 @@ def test_documents_of_any_name(service: TestClient) -> None:
 @pytest.mark.parametrize("name", [".", ".."])
 def test_ids_that_no_address_can_name(service: TestClient, name: str) -> None:
     """
-    Browsers and libraries take `.` and `..` out of an address, however they are spelled: such an id is refused.
+    The ids `.` and `..` are refused, because browsers and libraries remove them from an address, however they are
+    encoded.
     """
     lines = sent([{"id": name, "text": TEXT}, {"id": f"{name}/a", "text": TEXT}])
     told = service.post("/api/v1/documents", content=lines, headers=LINES).json()
@@ -141,7 +142,8 @@ def test_ids_that_no_address_can_name(service: TestClient, name: str) -> None:
 )
 def test_documents_are_listed(contracts: Store, named: str, ids: list[str]) -> None:
     """
-    Those whose name or id has each word in it, and what is typed is no query; with sizes and properties.
+    The list has documents whose name or id contains each word of the filter, taken literally, with sizes and
+    properties.
     """
     with TestClient(create_app(contracts), raise_server_exceptions=False) as service:
         told = service.get("/api/v1/documents", params={"named": named}).json()
@@ -155,7 +157,7 @@ def test_documents_are_listed(contracts: Store, named: str, ids: list[str]) -> N
 
 def test_some_of_the_list(embedded_service: TestClient) -> None:
     """
-    A page of it, and the number of all.
+    A page of the list has the total number of documents.
     """
     told = embedded_service.get("/api/v1/documents", params={"start": 1, "rows": 2}).json()
     assert (told["total"], [each["id"] for each in told["documents"]]) == (4, ["minutes", "recipe"])
@@ -165,7 +167,7 @@ def test_some_of_the_list(embedded_service: TestClient) -> None:
 
 def test_what_documents_repeat(tmp_path: Path) -> None:
     """
-    Before they are stored, where nothing is; or as they are, against what came before them as well.
+    Repeats are checked without storing, or while storing, also against earlier documents of the same request.
     """
     text = " ".join(f"w{at}" for at in range(40))
     with open_store(tmp_path / "store") as store, TestClient(create_app(store)) as service:
@@ -193,11 +195,13 @@ def test_what_documents_repeat(tmp_path: Path) -> None:
         assert "repeats" not in post(new)[1]
         assert post(new, warn=80, check=80)[0] == 400
         assert post(new, check=800)[0] == 400
+        assert post(new, check=1)[1]["warnings"][0].startswith("threshold 1 means 100 %")
+        assert "warnings" not in post(new, warn=100)[1]
 
 
 def test_a_service_that_changes_nothing(embedded_contracts: Store) -> None:
     """
-    Where it is set so, storing and deleting are refused, and what the store is says so.
+    A read-only service refuses storing and deleting, and the description of the store says so.
     """
     with TestClient(create_app(embedded_contracts, settings=Settings(is_read_only=True))) as service:
         assert (
@@ -216,7 +220,7 @@ def test_a_service_that_changes_nothing(embedded_contracts: Store) -> None:
 
 def test_a_list_is_read_to_its_end(contracts: Store) -> None:
     """
-    Page by page behind the last id, each document once, by parts of names as well; an `after` need not be there.
+    Pages after the last id list each document once, also with a filter by name; `after` need not be an existing id.
     """
     with TestClient(create_app(contracts), raise_server_exceptions=False) as service:
 
@@ -235,12 +239,18 @@ def test_a_list_is_read_to_its_end(contracts: Store) -> None:
             assert seen == ids
         assert listed(after="m")[0] == ["minutes", "recipe", "renewal"]
         assert listed(after="m", start=1, rows=1)[0] == ["recipe"]
-        assert listed(after="z")[1] == {"total": 4, "next": None, "documents": []}
+        assert listed(after="z")[1] == {
+            "total": 4,
+            "total_is_exact": True,
+            "warnings": [],
+            "next": None,
+            "documents": [],
+        }
 
 
 def test_many_are_deleted(contracts: Store) -> None:
     """
-    By ids and by a query, after a look at how many these are; all of them only where that is said.
+    Documents are deleted by ids or by a query, after a dry run that counts them; deleting all needs a confirmation.
     """
     before = contracts.count()
     contracts.index([Document(f"old-{at}", f"old words {at}", properties={"stage": "old"}) for at in range(5)])

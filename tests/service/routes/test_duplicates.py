@@ -1,4 +1,4 @@
-"""Duplicates over HTTP: a job that is watched and cancelled, its clusters page by page or as a file."""
+"""Tests of duplicates over HTTP: a job that is watched and cancelled, its clusters in pages or as a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import pytest
 pytest.importorskip("fastapi")
 
 with warnings.catch_warnings():
-    # Its newest releases would rather have httpx2.
+    # The newest releases of the test client prefer httpx2.
     warnings.simplefilter("ignore")
     from starlette.testclient import TestClient
 
@@ -50,7 +50,7 @@ def client(store: Store) -> Iterator[TestClient]:
 
 
 def started(client: TestClient, **asked: Any) -> str:
-    """The address of a new job."""
+    """Start a job, and return its address."""
     answer = client.post(PATH, json=asked)
     assert answer.status_code == 202, answer.text
     assert answer.headers["Location"] == f"{PATH}/{answer.json()['id']}"
@@ -58,13 +58,13 @@ def started(client: TestClient, **asked: Any) -> str:
 
 
 def over(client: TestClient, address: str, **page: Any) -> Any:
-    """A job once it is over."""
+    """Wait for the end of a job, and return its description."""
     until(lambda: client.get(address).json()["state"] in ("done", "failed"))
     return client.get(address, params=page).json()
 
 
 def found(client: TestClient, **asked: Any) -> Any:
-    """What a job finds, all of it."""
+    """Run a job, and return its whole result."""
     told = over(client, started(client, **asked), rows=1000)
     assert told["state"] == "done", told
     return told["result"]
@@ -72,7 +72,8 @@ def found(client: TestClient, **asked: Any) -> Any:
 
 def test_what_is_common_is_ignored(client: TestClient, store: Store) -> None:
     """
-    As in process: a line for what is common, shares told twice, and wrong lines refused before a job is made.
+    Common text is ignored as in process: an option for its frequency, both shares in the result, and invalid
+    frequencies refused before a job starts.
     """
     asked = ask_common("5", ["a text that nobody has"], ignore_common=True)
     with duplicates_in(store.engine, ask_pairs("jaccard", 80, 95), common=asked) as there:
@@ -94,7 +95,7 @@ def test_what_is_common_is_ignored(client: TestClient, store: Store) -> None:
 
 def test_clusters_with_their_pairs(client: TestClient) -> None:
     """
-    Clusters are what the pairs of plain sets hold together, the largest first, and small ones come with these pairs.
+    Clusters are the connected components of plain sets' pairs, largest first, and small ones list their pairs.
     """
     pairs = true_pairs(DOCUMENTS, "jaccard", 80)
     told = found(client, threshold=80)
@@ -113,7 +114,7 @@ def test_clusters_with_their_pairs(client: TestClient) -> None:
 
 def test_complete_clusters_and_pages(client: TestClient) -> None:
     """
-    Complete clusters hold only pairs; pages are parts of one list.
+    Any two members of a complete cluster are a pair; pages are slices of one list.
     """
     asked = {"metric": "containment", "threshold": 50, "complete": True}
     address = started(client, **asked)
@@ -128,16 +129,18 @@ def test_complete_clusters_and_pages(client: TestClient) -> None:
 
 def test_a_fraction_is_a_percentage(client: TestClient) -> None:
     """
-    Up to 1 a number is a fraction, as in a FINGERPRINT query.
+    A threshold up to 1 is a fraction, as in a FINGERPRINT query.
     """
     as_fraction = found(client, threshold=0.8, recall=0.95)
     assert as_fraction["total"] > 0
     assert as_fraction["clusters"] == found(client, threshold=80, recall=95)["clusters"]
+    assert any("threshold 1 means 100 %" in each for each in found(client, threshold=1)["warnings"])
+    assert not any("means 100 %" in each for each in found(client, threshold=100)["warnings"])
 
 
 def test_which_member_is_kept(tmp_path: Path) -> None:
     """
-    By a property that a query could name: the others are compared with it, in complete clusters.
+    The document to keep is chosen by a property; in complete clusters the others are compared with it.
     """
     text = " ".join(f"w{at}" for at in range(50))
     with open_store(tmp_path / "store") as store:
@@ -155,7 +158,7 @@ def test_which_member_is_kept(tmp_path: Path) -> None:
 
 def test_versions(tmp_path: Path) -> None:
     """
-    In their order with what each adds, in words too; a file has their shares.
+    Versions are in order, each with its changes, in words as well; the file has their shares.
     """
     text = " ".join(f"w{at}" for at in range(50))
     with open_store(tmp_path / "store") as store:
@@ -183,7 +186,7 @@ def test_versions(tmp_path: Path) -> None:
 
 def test_clusters_are_written_into_the_store(tmp_path: Path) -> None:
     """
-    Each time anew; what was changed is told.
+    Each job rewrites the cluster labels, and the result has the number of changes.
     """
     text = " ".join(f"w{at}" for at in range(50))
     with open_store(tmp_path / "store") as store:
@@ -206,7 +209,7 @@ def test_clusters_are_written_into_the_store(tmp_path: Path) -> None:
 
 def test_files_to_keep(client: TestClient) -> None:
     """
-    JSON lines and CSV hold all clusters.
+    JSON lines and CSV contain all clusters.
     """
     address = started(client)
     told = over(client, address, rows=1000)["result"]
@@ -220,7 +223,7 @@ def test_files_to_keep(client: TestClient) -> None:
 
 def test_the_same_is_told_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    What was found is told again; when it is too old, it is looked for anew.
+    A fresh result is reused; an outdated one is computed again.
     """
     text = " ".join(f"w{at}" for at in range(50))
     with open_store(tmp_path / "store") as store:
@@ -237,7 +240,9 @@ def test_the_same_is_told_for_a_while(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.fixture
 def held(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[TestClient, threading.Event]]:
-    """A service whose searches for duplicates wait, reporting, until they are let or ended."""
+    """A client of a service whose searches for duplicates wait and report progress until an event is set or they are
+    cancelled; and the event.
+    """
     let = threading.Event()
 
     @contextmanager
@@ -261,7 +266,7 @@ def is_running(client: TestClient, address: str) -> bool:
 
 def test_a_job_is_watched(held: tuple[TestClient, threading.Event]) -> None:
     """
-    Its progress is told while it runs; others wait for their turn, and four at a time are enough.
+    The progress of a running job is reported; other jobs queue, and the fifth is refused.
     """
     client, let = held
     first = started(client)
@@ -279,7 +284,7 @@ def test_a_job_is_watched(held: tuple[TestClient, threading.Event]) -> None:
 
 def test_a_job_is_cancelled(held: tuple[TestClient, threading.Event]) -> None:
     """
-    One that runs ends and makes room for the next, one that waits is never begun; both are forgotten.
+    A cancelled job ends and makes room for the next, a queued one never starts; both are forgotten.
     """
     client, let = held
     first, second, third = (started(client, threshold=each) for each in (60, 61, 62))
@@ -294,7 +299,7 @@ def test_a_job_is_cancelled(held: tuple[TestClient, threading.Event]) -> None:
 
 def test_nobody_waits_for_a_dead_job(held: tuple[TestClient, threading.Event], monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A job that nobody asks about any more is given up by itself.
+    A job without status requests is cancelled.
     """
     client, let = held
     first = started(client, threshold=60)
@@ -308,7 +313,7 @@ def test_nobody_waits_for_a_dead_job(held: tuple[TestClient, threading.Event], m
 
 def test_a_job_that_fails(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The error is told as it would be at once; a defect shows nothing of itself.
+    A failed job reports its error like any other route; a defect reveals no details.
     """
 
     def fail(*_: Any, **__: Any) -> Any:
@@ -325,7 +330,7 @@ def test_a_job_that_fails(store: Store, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.slow
 def test_what_is_kept_is_bounded(client: TestClient) -> None:
     """
-    Of jobs that are over, the last ones that somebody asked about are kept.
+    Only the most recently requested finished jobs are kept.
     """
     addresses = [started(client, threshold=each) for each in (60, 61)]
     for each in (62, 63, 64, 65):
@@ -339,7 +344,7 @@ def test_what_is_kept_is_bounded(client: TestClient) -> None:
 
 def test_a_service_that_stops_ends_its_jobs(held: tuple[TestClient, threading.Event], store: Store) -> None:
     """
-    It does not wait until they are done.
+    A stopping service cancels its jobs.
     """
     with TestClient(create_app(store)) as stopping:
         address = started(stopping)
@@ -349,7 +354,8 @@ def test_a_service_that_stops_ends_its_jobs(held: tuple[TestClient, threading.Ev
 
 def test_a_store_without_sketches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    409 with what to run, at once and without Retry-After, since waiting would not help.
+    A store without sketches is a 409 at once, with the command to run and without Retry-After, since waiting does not
+    help.
     """
     monkeypatch.setattr(type(store.engine), "sketch_scheme", None)
     with TestClient(create_app(store)) as client:
@@ -361,7 +367,7 @@ def test_a_store_without_sketches(store: Store, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_store_that_is_too_large(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Nobody waits for hours: the answer names the command.
+    A store that is too large is an error that names the command to use.
     """
     monkeypatch.setattr(gathering, "MOST_DOCUMENTS", 10)
     answer = client.post(PATH, json={"threshold": 33})
@@ -374,7 +380,7 @@ def test_a_store_that_is_too_large(client: TestClient, monkeypatch: pytest.Monke
 )
 def test_wrong_parameters(client: TestClient, wrong: dict[str, object]) -> None:
     """
-    A wrong parameter is named.
+    An invalid parameter is a 400 that names it.
     """
     answer = client.post(PATH, json=wrong)
     assert answer.status_code == 400
@@ -383,7 +389,7 @@ def test_wrong_parameters(client: TestClient, wrong: dict[str, object]) -> None:
 
 def test_what_is_gone_is_not_told_again(tmp_path: Path) -> None:
     """
-    Documents that were deleted a moment ago are in no answer.
+    Deleted documents are removed from a reused result.
     """
     with open_store(tmp_path / "store") as store, TestClient(create_app(store)) as client:
         store.index(Document(name, "one text that is the same three times") for name in "abc")
@@ -394,7 +400,7 @@ def test_what_is_gone_is_not_told_again(tmp_path: Path) -> None:
 
 def test_clusters_are_chosen_and_ordered(client: TestClient) -> None:
     """
-    By how alike their members are, and by a part of a name or an id; the total is of those that are chosen.
+    Clusters are filtered by a part of a name or an id and ordered by similarity; the total counts the filtered ones.
     """
     address = started(client)
     every = over(client, address, rows=1000)["result"]

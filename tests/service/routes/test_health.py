@@ -1,4 +1,4 @@
-"""Whether the service runs, and whether it can answer."""
+"""Tests of health and readiness."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 def test_health_and_readiness(client: TestClient, away: TestClient) -> None:
     """
-    A process without its engine lives, but is not ready.
+    A process without its engine is healthy, but not ready.
     """
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").json() == {"status": "ok", "documents": 3}

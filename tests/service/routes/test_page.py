@@ -1,4 +1,4 @@
-"""The files of the page: public, its own, and with nothing from elsewhere."""
+"""Tests of the page's files: public, self-contained, nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
 from whorl.service.routes.page import FILES
 
-#: What would make HTML of a text, or run one.
+#: Patterns of code that would parse a text as HTML or run it.
 SINKS = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "parseFromString", "setHTML", "eval(")
 
 
@@ -22,14 +22,14 @@ NAMES = sorted(path.name for path in FILES.iterdir())
 
 @pytest.fixture
 def guarded(embedded_contracts: Store) -> Iterator[TestClient]:
-    """A service that asks who it is."""
+    """Client of a service with credentials."""
     with TestClient(create_app(embedded_contracts, Credentials(user=("ann", "secret")))) as made:
         yield made
 
 
 def test_the_page_is_public_and_the_data_is_not(guarded: TestClient) -> None:
     """
-    The page and its files come without a password; what they ask for does not.
+    The page and its files need no password, but its data does.
     """
     assert guarded.get("/").headers["Content-Type"] == "text/html; charset=utf-8"
     for name in NAMES:
@@ -41,7 +41,7 @@ def test_the_page_is_public_and_the_data_is_not(guarded: TestClient) -> None:
 @pytest.mark.parametrize("path", ["/", "/page/app.js", "/page/base.css", "/page/icon.svg"])
 def test_the_page_loads_nothing_from_elsewhere(guarded: TestClient, path: str) -> None:
     """
-    By its policy no script, style or connection but its own, no frame around it, and no HTML from text.
+    The page's policy allows only its own scripts, styles and connections, no frame around it, and no HTML from text.
     """
     headers = guarded.get(path).headers
     policy = dict(part.strip().partition(" ")[::2] for part in headers["Content-Security-Policy"].split(";"))
@@ -64,7 +64,7 @@ def test_the_page_loads_nothing_from_elsewhere(guarded: TestClient, path: str) -
 @pytest.mark.parametrize("name", NAMES)
 def test_files_of_the_page_keep_to_themselves(name: str) -> None:
     """
-    No address of another host, nothing that makes HTML of a text, no script or style within the HTML.
+    The page's files contain no address of another host, no HTML made from text, and no inline script or style.
     """
     content = (FILES / name).read_text(encoding="utf-8")
     hosts = set(re.findall(r"(?:https?:)?//([\w.-]+\.\w+)", content))
@@ -76,14 +76,14 @@ def test_files_of_the_page_keep_to_themselves(name: str) -> None:
 @pytest.mark.parametrize("path", ["/page/none.js", "/page/..%2fpage.py", "/page/%2e%2e/page.py", "/page/", "/page"])
 def test_no_other_file_is_served(guarded: TestClient, path: str) -> None:
     """
-    What is not in the folder is not there.
+    A path outside the folder is a 404.
     """
     assert guarded.get(path).status_code == 404
 
 
 def test_unchanged_files_are_not_sent_again(guarded: TestClient) -> None:
     """
-    304 where the browser has the file already.
+    A file that the browser already has is a 304.
     """
     first = guarded.get("/page/app.js")
     again = guarded.get("/page/app.js", headers={"If-None-Match": first.headers["ETag"]})

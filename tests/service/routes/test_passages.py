@@ -1,4 +1,4 @@
-"""The longest passage of each hit over HTTP: what comparisons say, of several documents at once."""
+"""Tests of the longest passage of each hit over HTTP, which equals a comparison's, for several documents at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.service.contracts import MINUTES, asked
 
 def test_longest_passages(service: TestClient) -> None:
     """
-    Of a document or a text: shares as a comparison counts them, and the beginning of the longest passage.
+    For a document or a text, each hit has the shares of a comparison, and the beginning of the longest passage.
     """
     wanted = {"documents": ["lease", "recipe", "gone", "lease"]}
     told = asked(service, "passages", id="minutes", **wanted)
@@ -29,7 +29,7 @@ def test_longest_passages(service: TestClient) -> None:
 
 def test_a_long_passage_is_cut(embedded_service: TestClient) -> None:
     """
-    What is told of it ends in dots.
+    A long passage is cut, and ends in dots.
     """
     (told,) = asked(embedded_service, "passages", id="lease", documents=["lease"])["documents"]
     assert told["longest"]["words"] == 191
@@ -39,7 +39,7 @@ def test_a_long_passage_is_cut(embedded_service: TestClient) -> None:
 
 def test_without_common_text(embedded_service: TestClient) -> None:
     """
-    What is named as boilerplate counts for nothing, and is told beside the rest.
+    Boilerplate is excluded, and its shares are returned next to the others.
     """
     (told,) = asked(embedded_service, "passages", id="minutes", documents=["lease"], boilerplate=[MINUTES])["documents"]
     assert (told["a_in_b"] > 0.27, told["without_common"]["a_in_b"]) == (True, 0)
@@ -47,7 +47,7 @@ def test_without_common_text(embedded_service: TestClient) -> None:
 
 def test_what_cannot_be_asked(embedded_service: TestClient) -> None:
     """
-    No source, two of them, one that there is not, and too many documents.
+    No source, two sources, a missing source, or too many documents are errors.
     """
     for wrong, status in (
         ({"documents": []}, 400),

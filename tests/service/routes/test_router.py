@@ -9,7 +9,7 @@ from whorl.service.paths import speaks_as_alfresco
 
 def test_own_routes_name_their_version(embedded_contracts: Store) -> None:
     """
-    All that are described but Alfresco's and those of whoever watches the service, and no path has a second spelling.
+    All described routes except Alfresco's and the health checks are below /api/v1/, and no path has a second spelling.
     """
     described = create_app(embedded_contracts).openapi()["paths"]
     own = {path for path in described if not speaks_as_alfresco(path)} - {"/healthz", "/readyz"}

@@ -1,4 +1,6 @@
-"""Search and explain: by address and by body, with a text beside the query, mistakes at their place."""
+"""Tests of search and explain: by address and by body, with a text besides the query, and errors with their
+position.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from tests.service.contracts import MINUTES, asked
 
 def test_search_with_a_text(service: TestClient) -> None:
     """
-    A text finds what its document finds, and itself; 22 of the 79 shingles of the minutes are in the lease of 187.
+    A text finds the same documents as its document, and the document; 22 of the 79 shingles of the minutes are in the
+    lease of 187.
     """
     of_text = asked(service, "search", query="FINGERPRINT:source_5", source=MINUTES, plan="calibrated")
     assert of_text["sources"] == ["source"]
@@ -25,7 +28,7 @@ def test_search_with_a_text(service: TestClient) -> None:
 
 def test_search_by_another_metric(service: TestClient) -> None:
     """
-    A quarter of the minutes is in both leases, but less than a quarter of what they have together.
+    A quarter of the minutes is in both leases, but less than a quarter of the union with each.
     """
     query = "FINGERPRINT:minutes_25"
     found = {
@@ -41,7 +44,7 @@ def test_search_by_another_metric(service: TestClient) -> None:
 
 def test_search_as_alfresco_counts(service: TestClient) -> None:
     """
-    With the stock plan the scores are tokens, and the shares are there all the same.
+    With the stock plan scores are tokens, and hits have shares as well.
     """
     first = asked(service, "search", query="FINGERPRINT:minutes_5", plan="stock")["hits"][0]
     assert (first["id"], first["score"], first["measured"]["jaccard"]) == ("minutes", 512.0, 1.0)
@@ -50,7 +53,7 @@ def test_search_as_alfresco_counts(service: TestClient) -> None:
 @pytest.mark.parametrize("query", ["rent", "FINGERPRINT:minutes_5 OR FINGERPRINT:recipe_5", "FINGERPRINT:gone"])
 def test_shares_have_one_source(embedded_service: TestClient, query: str) -> None:
     """
-    Where there is none, or more than one, nothing is measured.
+    Without a source, or with several, hits have no shares.
     """
     for hit in asked(embedded_service, "search", query=query)["hits"]:
         assert hit["measured"] is None
@@ -63,7 +66,7 @@ def test_an_address_and_a_body_ask_the_same(
     embedded_service: TestClient, path: str, query: str, plan: dict[str, str]
 ) -> None:
     """
-    One shape, one default and one limit, however it is sent.
+    GET and POST have the same parameters, defaults and limits.
     """
     by_address = embedded_service.get(f"/api/v1/{path}", params={"q": query, **plan})
     by_body = embedded_service.post(f"/api/v1/{path}", json={"query": query, **plan})
@@ -81,7 +84,7 @@ def test_an_address_and_a_body_ask_the_same(
 
 def test_a_mistake_has_its_place(embedded_service: TestClient) -> None:
     """
-    As with `GET /api/v1/search`.
+    An error in a body's query has a position, as in `GET /api/v1/search`.
     """
     for path in ("search", "explain"):
         answer = embedded_service.post(f"/api/v1/{path}", json={"query": "FINGERPRINT:a_140"})
@@ -90,7 +93,7 @@ def test_a_mistake_has_its_place(embedded_service: TestClient) -> None:
 
 def test_explain_with_a_text(service: TestClient) -> None:
     """
-    The plan of the query, and how each calibrated FINGERPRINT finds its documents; a stock one has its whole plan.
+    Explain returns the plan of the query, and the steps of each calibrated FINGERPRINT; a stock one has its full plan.
     """
     body = {"query": "FINGERPRINT:source_20 AND rent", "source": MINUTES, "metric": "contains", "plan": "calibrated"}
     told = asked(service, "explain", **body)
@@ -105,7 +108,7 @@ def test_explain_with_a_text(service: TestClient) -> None:
 
 def test_search(client: TestClient) -> None:
     """
-    query, sources, total, warnings and hits of id, name, score, shared tokens and shares.
+    The answer has query, sources, total, warnings, and hits with id, name, score, shared tokens and shares.
     """
     answer = client.get("/api/v1/search", params={"q": "FINGERPRINT:a_20"})
     assert answer.status_code == 200
@@ -122,7 +125,7 @@ def test_search(client: TestClient) -> None:
 
 def test_pages(client: TestClient) -> None:
     """
-    start and rows cut the list; total stays.
+    `start` and `rows` cut the list; the total stays.
     """
     told = client.get("/api/v1/search", params={"q": "*", "start": 1, "rows": 1}).json()
     assert (told["total"], [hit["id"] for hit in told["hits"]]) == (3, ["b"])
@@ -131,7 +134,7 @@ def test_pages(client: TestClient) -> None:
 
 def test_an_unknown_source_is_a_warning(client: TestClient) -> None:
     """
-    Status 200, nothing found, and the id in the warning.
+    An unknown source is a 200 with no hits, and a warning with the id.
     """
     answer = client.get("/api/v1/search", params={"q": "FINGERPRINT:gone"})
     assert (answer.status_code, answer.json()["total"]) == (200, 0)
@@ -151,7 +154,7 @@ def test_an_unknown_source_is_a_warning(client: TestClient) -> None:
 )
 def test_a_mistake_is_told_with_its_place(client: TestClient, query: str, span: list[int], message: str) -> None:
     """
-    Status 400; message, span and hint are parts of the answer, so that a page can mark the place.
+    An error in a query is a 400 with message, span and hint, so that a page can mark the position.
     """
     answer = client.get("/api/v1/search", params={"q": query})
     error = answer.json()["error"]
@@ -174,7 +177,7 @@ def test_a_mistake_is_told_with_its_place(client: TestClient, query: str, span: 
 )
 def test_bad_parameters_have_the_same_shape(client: TestClient, params: dict[str, str], named: str) -> None:
     """
-    Status 400 and the parameter's name, in the shape of every other error.
+    Invalid parameters are a 400 that names the parameter, in the shape of every other error.
     """
     answer = client.get("/api/v1/search", params=params)
     error = answer.json()["error"]
@@ -185,7 +188,7 @@ def test_bad_parameters_have_the_same_shape(client: TestClient, params: dict[str
 @pytest.mark.parametrize("raw", ["%ff", "%ED%A0%80", "%00", "fox%1b[31m"])
 def test_bytes_that_are_no_text(client: TestClient, raw: str) -> None:
     """
-    They are a mistake or a word that nothing holds, never a failure.
+    Bytes that are not text are a 400, or a word without hits, never a failure.
     """
     assert client.get(f"/api/v1/search?q={raw}").status_code in (200, 400)
 
@@ -193,7 +196,7 @@ def test_bytes_that_are_no_text(client: TestClient, raw: str) -> None:
 @pytest.mark.slow
 def test_requests_at_the_same_time(client: TestClient) -> None:
     """
-    The routes run in threads that share the store.
+    Concurrent requests work: the routes run in threads that share the store.
     """
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: client.get("/api/v1/search?q=FINGERPRINT:a").json(), range(40)))
@@ -203,7 +206,7 @@ def test_requests_at_the_same_time(client: TestClient) -> None:
 
 def test_explain_a_stock_query(service: TestClient) -> None:
     """
-    The plan in words, and the request; a mistake is one here as well.
+    Explain returns the plan in words and the request; an invalid query is an error here as well.
     """
     told = service.get("/api/v1/explain", params={"q": "FINGERPRINT:recipe_50"}).json()
     assert list(told) == ["query", "plan", "fingerprints", "warnings", "request"]

@@ -1,4 +1,4 @@
-"""Similar documents over HTTP."""
+"""Tests of similar documents over HTTP."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from tests.service.routes.conftest import FIRST
 
 def test_similar(client: TestClient) -> None:
     """
-    A document or a text as the source; each hit with its three shares; what cannot be asked is a 400 that names it.
+    The source is a document or a text; each hit has its three shares; invalid requests are a 400 that names the error.
     """
     asked = {"id": "a", "threshold": 40}
     told = client.post("/api/v1/similar", json=asked).json()
     assert [hit["id"] for hit in told["hits"]] == ["b"]
-    # Of the 17 shingles of either, both have 13.
+    # Both have 17 shingles and share 13.
     assert (told["hits"][0]["jaccard"], told["hits"][0]["exact"]) == (pytest.approx(13 / 17, abs=1e-6), True)
     assert client.post("/api/v1/similar", json={**asked, "threshold": 0.4, "recall": 0.95}).json() == told
     by_text = client.post("/api/v1/similar", json={"text": FIRST, "metric": "contains", "threshold": 100}).json()
     assert [hit["id"] for hit in by_text["hits"]] == ["a"]
+    as_one = client.post("/api/v1/similar", json={**asked, "threshold": 1}).json()
+    assert as_one["warnings"] == ["threshold 1 means 100 %, since a number up to 1 is a fraction; write 0.01 for 1 %"]
     for wrong in (
         {},
         {"id": "a", "text": FIRST},
@@ -34,7 +36,7 @@ def test_similar(client: TestClient) -> None:
 
 def test_what_is_common_counts_for_nothing(client: TestClient) -> None:
     """
-    Of two texts that are alike by a text that is named, nothing is left; so in a search with a FINGERPRINT.
+    Two texts that share only boilerplate are not similar, also in a search with a FINGERPRINT.
     """
     common = {"boilerplate": [FIRST]}
     told = client.post("/api/v1/similar", json={"id": "b", "threshold": 40, **common}).json()

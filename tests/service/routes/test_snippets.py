@@ -1,4 +1,4 @@
-"""Where the words of a query stand in hits, over HTTP."""
+"""Tests of snippets over HTTP: positions of a query's words in hits."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def shown(client: TestClient, query: str) -> dict[str, list[str]]:
 
 def test_words_of_the_text(embedded_service: TestClient) -> None:
     """
-    Words count that are looked for in the text or in no field; those that are excluded or are looked for elsewhere do
-    not, nor does a *, nor a FINGERPRINT. Documents without such words are left out.
+    Only words of the query for the text or for no field count; excluded words, words of other fields, a * and a
+    FINGERPRINT do not. Documents without such words are left out.
     """
     assert set(shown(embedded_service, "landlord")["lease"]) == {"landlord"}
     found = shown(embedded_service, "TEXT:onion OR TEXT:landl*")
@@ -34,7 +34,7 @@ def test_words_of_the_text(embedded_service: TestClient) -> None:
 @pytest.mark.parametrize("wrong", [{"query": "("}, {"documents": ["x"] * 101}, {"rows": 3}])
 def test_what_cannot_be_asked(embedded_service: TestClient, wrong: dict[str, object]) -> None:
     """
-    It is a 400 that says why.
+    An invalid request is a 400 with the reason.
     """
     answer = embedded_service.post(PATH, json={"query": "onion", "documents": ["recipe"], **wrong})
     assert answer.status_code == 400

@@ -1,4 +1,4 @@
-"""Sources of a text over HTTP."""
+"""Tests of the sources of a text over HTTP."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.service.routes.conftest import FIRST
 
 def test_sources(client: TestClient) -> None:
     """
-    Of a document, which is none of its own, or of a text; with or without the texts of passages.
+    The text is a document (never its own source) or is sent; passages have their texts on request.
     """
     told = client.post("/api/v1/sources", json={"id": "a"}).json()
     assert (told["text"], [each["id"] for each in told["sources"]]) == (
         {"name": "a", "kind": "document", "words": 19},
         ["b"],
     )
-    # All but the last two words.
+    # The source covers all but the last two words.
     source = told["sources"][0]
     assert (source["words"], source["passages"][0]["a"]["text"]) == (17, FIRST[:77])
     by_text = client.post("/api/v1/sources", json={"text": FIRST, "texts": "none"}).json()
@@ -30,7 +30,7 @@ def test_sources(client: TestClient) -> None:
 
 def test_a_report(client: TestClient) -> None:
     """
-    The one that the command line writes, as a file.
+    The report equals the command line's, as a file.
     """
     answer = client.post(
         "/api/v1/sources", json={"text": f"{FIRST} <script>", "name": "<i>letter</i>", "format": "html"}
@@ -46,7 +46,7 @@ def test_a_report(client: TestClient) -> None:
 
 def test_who_is_left_out(client: TestClient) -> None:
     """
-    Documents that a query matches.
+    Documents that match the query of `except` are not sources.
     """
     told = client.post("/api/v1/sources", json={"text": FIRST, "except": "name:A"}).json()
     assert [each["id"] for each in told["sources"]] == ["b"]
@@ -54,7 +54,7 @@ def test_who_is_left_out(client: TestClient) -> None:
 
 def test_parts_that_are_left_out(client: TestClient) -> None:
     """
-    A text that is a quotation has nothing to account for.
+    Quotations can be excluded: a text that is one quotation has no sources.
     """
     told = client.post("/api/v1/sources", json={"text": f'He said "{FIRST}"', "without": ["quotations"]}).json()
     assert (told["excluded_words"], told["covered_words"], told["sources"]) == (19, 0, [])
@@ -67,7 +67,7 @@ def test_parts_that_are_left_out(client: TestClient) -> None:
         ({"id": "a", "without": ["footnotes"]}, 400),
         ({"id": "a", "text": FIRST}, 400),
         ({"id": "a", "min_words": 0}, 400),
-        ({"id": "a", "most_read": 1_001}, 400),
+        ({"id": "a", "most_read": 10_001}, 400),
         ({"id": "a", "recall": 0}, 400),
         ({"id": "a", "except": "("}, 400),
         ({"id": "a", "except_for": "x"}, 400),
@@ -76,7 +76,7 @@ def test_parts_that_are_left_out(client: TestClient) -> None:
 )
 def test_mistakes(client: TestClient, wrong: dict[str, Any], status: int) -> None:
     """
-    What cannot be asked is named.
+    An invalid request is a 400, a missing document a 404; both have a message.
     """
     answer = client.post("/api/v1/sources", json=wrong)
     assert answer.status_code == status

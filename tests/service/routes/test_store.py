@@ -1,16 +1,63 @@
-"""What the store is, as a page asks before anything else."""
+"""Tests of the description of the store, which a page requests first."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from starlette.testclient import TestClient
+
+from tests.service.limited import LINES
+from whorl import open_store
+from whorl.service.app import create_app
+from whorl.settings.settings import Settings
 
 
 def test_what_the_store_is(service: TestClient) -> None:
     """
-    Its fields by their names and types, and what can be asked of it.
+    The description has the fields with names and types, and the operations of the store.
     """
     told = service.get("/api/v1/store").json()
     assert (told["is_read_only"], told["has_sketches"], told["keeps_passages"]) == (False, True, False)
     assert (told["documents"], told["shingle_words"]) == (4, 5)
     (text,) = [each for each in told["fields"] if each["name"] == "content"]
     assert text["types"] == ["words"]
+
+
+def test_names_of_deleted_documents_leave_the_answer(tmp_path: Path) -> None:
+    """
+    After documents with many property names were deleted, the description is the same as before them.
+    """
+    with open_store(tmp_path / "store") as store:
+        client = TestClient(create_app(store))
+        before = client.get("/api/v1/store").content
+        for count in (10, 100, 1000):
+            some = {"id": f"d{count}", "text": "x", **{f"name {count} {number}": number for number in range(count)}}
+            client.post("/api/v1/documents", content=json.dumps(some), headers=LINES).raise_for_status()
+        assert len(client.get("/api/v1/store").json()["fields"]) == len(json.loads(before)["fields"]) + 1110
+        client.post("/api/v1/delete", json={"ids": ["d10", "d100", "d1000"]}).raise_for_status()
+        assert client.get("/api/v1/store").content == before
+
+
+def test_documents_over_a_limit_of_properties(tmp_path: Path) -> None:
+    """
+    Their lines are refused with the document and the limit; the others of the upload are stored.
+    """
+    settings = Settings(max_properties=3, max_property_names=4)
+    documents = [
+        {"id": "few", "text": "x", "a": 1, "b": 1},
+        {"id": "many", "text": "x", "a": 1, "b": 1, "c": 1, "d": 1},
+        {"id": "new", "text": "x", "e": 1, "f": 1, "g": 1},
+        {"id": "last", "text": "x", "c": 1, "d": 1},
+    ]
+    with open_store(tmp_path / "store", settings) as store:
+        client = TestClient(create_app(store, settings=settings))
+        body = "\n".join(map(json.dumps, documents))
+        report = client.post("/api/v1/documents", content=body, headers=LINES).json()
+        assert (report["stored"], report["refused"]) == (2, 2)
+        (first, second) = report["errors"]
+        assert (first["line"], second["line"]) == (2, 3)
+        assert "'many' has 4 properties" in first["message"]
+        assert "takes 3 of one document (setting max_properties)" in first["message"]
+        assert "'new' has new names" in second["message"]
+        assert "takes 4 (setting max_property_names)" in second["message"]

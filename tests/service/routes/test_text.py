@@ -1,4 +1,4 @@
-"""The text of a file over HTTP, within the limits and the time that there are."""
+"""Tests of extracting the text of a file over HTTP, within limits of size and time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from whorl.settings.settings import Settings
 @pytest.mark.process
 def test_the_text_of_a_file(embedded_service: TestClient) -> None:
     """
-    As the command line reads it: in its encoding, and of HTML what a reader sees.
+    A file is read like on the command line: in its encoding, and the visible text of HTML.
     """
 
     def read(name: str, content: bytes) -> Any:
@@ -34,7 +34,7 @@ def test_the_text_of_a_file(embedded_service: TestClient) -> None:
 @pytest.mark.process
 def test_the_text_of_a_pdf(embedded_contracts: Store) -> None:
     """
-    As it stands on the page; one that is encrypted, or longer than the service's settings allow, is 400 and why.
+    A PDF's text follows the page; an encrypted PDF, or one over the service's limits, is a 400 with the reason.
     """
     plain, secret = (base64.b64encode(pdf(SENTENCES[0], password=word)).decode() for word in ("", "x"))
     with TestClient(create_app(embedded_contracts), raise_server_exceptions=False) as service:
@@ -52,7 +52,8 @@ def test_the_text_of_a_pdf(embedded_contracts: Store) -> None:
 @pytest.mark.process
 def test_a_file_for_which_there_is_no_time(embedded_contracts: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    503 and which setting it was, since nothing need be wrong with the file; where that is told in time.
+    A file that takes too long is a 503 that names the setting, since the file may be valid; this holds within the grace
+    period.
     """
     monkeypatch.setattr(admission, "_GRACE_SECONDS", PATIENCE_SECONDS)
     endless = base64.b64encode(b"<div>" * 3_000_000).decode()
@@ -66,7 +67,7 @@ def test_a_file_for_which_there_is_no_time(embedded_contracts: Store, monkeypatc
 @pytest.mark.parametrize(("content", "named"), [("=", "base64"), ("AAEC/w==", "not text")])
 def test_a_file_that_is_no_text(embedded_service: TestClient, content: str, named: str) -> None:
     """
-    400, and why.
+    A file that is not text is a 400 with the reason.
     """
     answer = embedded_service.post("/api/v1/text", json={"name": "a", "content": content})
     assert answer.status_code == 400

@@ -1,6 +1,6 @@
-"""Hits as entries of Alfresco's Search API: what a document has of a node's properties, and defaults for the rest.
+"""Hits and documents as entries of Alfresco's Search and Nodes APIs, with defaults for properties a document lacks.
 
-Clients that are generated from Alfresco's description want nine keys in every entry, so these are always there.
+Clients generated from Alfresco's API description require nine keys in every entry, so these keys are always present.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from whorl.planning.dates import date_of, written
 from whorl.similar.measured import Measured
 from whorl.wire.numbers import shares_values
 
-#: What a document is where it does not say so itself.
+#: Node types: the default for a document without a type, and the type that marks a folder.
 NODE_TYPE, FOLDER_TYPE = "cm:content", "cm:folder"
-#: Who did what nobody is known to have done, and when.
+#: Defaults for an unknown creator or modifier and for an unknown date.
 NOBODY, NEVER = "System", "1970-01-01T00:00:00.000+0000"
 _NODES = "workspace://SpacesStore/"
-#: A number of bytes: text of thousands of digits is none, and Python would not read it.
+#: A number of bytes. The length is limited because Python refuses to convert a text of thousands of digits.
 _SIZE = re.compile(r"[0-9]{1,18}")
 _PREFIXES = {
     "{http://www.alfresco.org/model/content/1.0}": "cm:",
@@ -27,7 +27,7 @@ _PREFIXES = {
     "{http://www.alfresco.org/model/application/1.0}": "app:",
     "{http://www.alfresco.org/model/site/1.0}": "st:",
 }
-#: Properties that have a place of their own in an entry, by the names that they go by.
+#: Properties with their own key in an entry, and the names under which a document may store each.
 _OWN: Mapping[str, tuple[str, ...]] = {
     "name": ("cm:name",),
     "type": ("TYPE", "nodeType"),
@@ -54,15 +54,15 @@ def entry(
     source: tuple[str, Measured] | None,
     highlight: Sequence[tuple[str, Sequence[str]]] = (),
 ) -> dict[str, Any]:
-    """Return one entry.
+    """Return one entry of a search response.
 
     Args:
-        hit: What was found.
-        stored: What the store holds of it.
-        names: What properties are called in the store.
-        include: Keys that are there only if they are asked for.
-        fields: The only keys wanted beside those; all of them where there are none.
-        source: The source of the query's FINGERPRINT, and what the hit shares with it.
+        hit: The hit.
+        stored: The hit's stored fields.
+        names: Names of Alfresco's properties in the store.
+        include: Optional keys to include.
+        fields: The only keys to return besides those in `include`; empty for all keys.
+        source: Source document of the query's FINGERPRINT, and its overlap with the hit.
         highlight: Fields, each with fragments in which words of the query are marked.
     """
     node = _Node(stored, names)
@@ -78,12 +78,12 @@ def entry(
 
 
 def node_entry(stored: Stored, names: Mapping[str, str], include: Collection[str]) -> dict[str, Any]:
-    """Return a document as the Nodes API tells of a node: with its aspects and properties, and what is asked for.
+    """Return a document as an entry of the Nodes API: with its aspects and properties, and the optional keys asked for.
 
     Args:
-        stored: What the store holds of it.
-        names: What properties are called in the store.
-        include: Further keys. Nobody has favourites here, and there are no permissions.
+        stored: The document's stored fields.
+        names: Names of Alfresco's properties in the store.
+        include: Optional keys to include. `isFavorite` is always false and `permissions` empty: whorl has neither.
     """
     node = _Node(stored, names)
     more = {**node.extras(), "isFavorite": False, "permissions": {"isInheritanceEnabled": False}}
@@ -92,7 +92,7 @@ def node_entry(stored: Stored, names: Mapping[str, str], include: Collection[str
 
 
 class _Node:
-    """A document read as a node."""
+    """Maps a document's stored fields to the keys of a node."""
 
     def __init__(self, stored: Stored, names: Mapping[str, str]) -> None:
         there = {name: values for name, values in stored.properties.items() if values}
@@ -101,7 +101,7 @@ class _Node:
             if found[role] and _moment(str(there[found[role]][0])) is None:
                 found[role] = ""
         if not (found["mime type"] and found["size"] and _SIZE.fullmatch(str(there[found["size"]][0]))):
-            # Half of what is known of a content has no place but among the others.
+            # `content` needs MIME type and size; if one is missing, the other is an ordinary property.
             found |= dict.fromkeys(("mime type", "size", "encoding"), "")
         self._own = {role: there[name] for role, name in found.items() if name}
         self._left = {name: values for name, values in there.items() if name not in found.values()}
@@ -110,8 +110,8 @@ class _Node:
         return str(self._own[role][0]) if role in self._own else default
 
     def basics(self, hit: Hit) -> dict[str, Any]:
-        """Return the keys that are always there, and those that are where the document says so."""
-        # The identity that Alfresco's clients go on with, where the documents are Alfresco's.
+        """Return the keys that are always present, and `parentId` and `content` if the document has them."""
+        # If the documents come from Alfresco, use the node id that Alfresco's clients expect.
         noderef = str(self._left.get("LID", ("",))[0])
         node_type = _prefixed(self._text("type", NODE_TYPE))
         created = _moment(self._text("created")) or NEVER
@@ -138,10 +138,10 @@ class _Node:
         return told
 
     def extras(self) -> dict[str, Any]:
-        """Return the keys that are there only if they are asked for."""
+        """Return the optional keys."""
         path = self._text("path")
         return {
-            # Nothing can be done to a node here, and nothing is locked or a link.
+            # whorl cannot change a node, and has neither locks nor links.
             "allowableOperations": [],
             "isLocked": False,
             "isLink": False,
@@ -165,7 +165,7 @@ def _fingerprint(reference: str, measured: Measured) -> dict[str, Any]:
 
 
 def _found(spellings: tuple[str, ...], there: Collection[str], names: Mapping[str, str]) -> str:
-    """Return the name of the first of some properties that is there, "" where none is."""
+    """Return the name of the first of the given properties that the document has, or ""."""
     for spelling in spellings:
         local = spelling.partition(":")[2]
         for name in (names.get(spelling), spelling, names.get(local), local, spelling.replace(":", "_")):

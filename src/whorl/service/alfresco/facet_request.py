@@ -1,4 +1,4 @@
-"""What is to be counted among the hits: the parts of a request that Alfresco calls facets."""
+"""Models of facets in a request to Alfresco's Search API: queries, fields, intervals, ranges, statistics, pivots."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from whorl.service.alfresco.parts import Part, Text, Unasked, UnaskedFlag, folded, listed
 
-#: Facets of one request, and values of one field.
+#: Maximum number of facets in one request, and of values of one field.
 MOST_FACETS, MOST_VALUES = 100, 10_000
 
 
@@ -28,7 +28,7 @@ def _plain(query: str) -> str:
     return query
 
 
-#: What may be written as a number.
+#: Bounds that may be written as a number or as text.
 _Bound: TypeAlias = Annotated[str, BeforeValidator(_spelled, json_schema_input_type=str | float)]
 _Step: TypeAlias = Annotated[Text, BeforeValidator(_spelled, json_schema_input_type=Text | float)]
 RangeOther: TypeAlias = Literal["before", "after", "between", "none", "all"]
@@ -36,7 +36,7 @@ RangeInclude: TypeAlias = Literal["lower", "upper", "edge", "outer", "all"]
 
 
 class FacetQuery(Part):
-    """A query whose matches among the hits are counted."""
+    """Count of the hits that match a query."""
 
     query: Annotated[str, AfterValidator(_plain)]
     label: str = ""
@@ -44,12 +44,15 @@ class FacetQuery(Part):
 
     @property
     def name(self) -> str:
-        """What its count is called in the answer."""
+        """Label of its count in the response."""
         return self.label or self.query
 
 
 class FacetField(Part):
-    """A field whose values are counted; `method` and `facetEnumCacheMinDf` are about how, which an engine knows."""
+    """Counts of a field's values.
+
+    `method` and `facetEnumCacheMinDf` are accepted and ignored: each engine chooses its own method.
+    """
 
     field: Text
     label: Text | None = None
@@ -65,12 +68,12 @@ class FacetField(Part):
 
     @property
     def name(self) -> str:
-        """What its counts are called in the answer."""
+        """Label of its counts in the response."""
         return self.label or self.field
 
 
 class FacetFields(Part):
-    """The fields whose values are counted."""
+    """Fields whose values are counted."""
 
     facets: Annotated[list[FacetField], Field(max_length=MOST_FACETS)] = []
 
@@ -86,7 +89,7 @@ class IntervalSet(Part):
 
 
 class Interval(Part):
-    """A field whose values are counted by intervals: its own, or those of all."""
+    """Counts of a field's values by interval; without own intervals, by those of `facetIntervals`."""
 
     field: Text
     label: Text | None = None
@@ -94,7 +97,7 @@ class Interval(Part):
 
 
 class FacetIntervals(Part):
-    """Fields whose values are counted by intervals."""
+    """Fields whose values are counted by interval."""
 
     sets: Annotated[list[IntervalSet], Field(max_length=MOST_FACETS)] = []
     intervals: Annotated[list[Interval], Field(max_length=MOST_FACETS)] = []
@@ -108,7 +111,7 @@ class FacetIntervals(Part):
 
 
 class Range(Part):
-    """A field whose values are counted by steps from `start` to `end`."""
+    """Counts of a field's values by steps from `start` to `end`."""
 
     field: Text
     start: _Step
@@ -122,7 +125,7 @@ class Range(Part):
 
 
 class Stats(Part):
-    """A field of numbers whose statistics are told."""
+    """Statistics of a numeric field."""
 
     field: Text
     label: Text | None = None
@@ -143,17 +146,17 @@ class Stats(Part):
 
     @property
     def name(self) -> str:
-        """What they are called in the answer."""
+        """Label of the statistics in the response."""
         return self.label or self.field
 
 
 class Pivot(Part):
-    """Counts within counts; a key is the label of one of the `facetFields`, the innermost may be one of `stats`."""
+    """Nested counts; a key is the label of one of the `facetFields`, or, for the innermost, of one of `stats`."""
 
     key: Text
     pivots: Annotated[list[Pivot], Field(max_length=1)] = []
 
     @property
     def keys(self) -> list[str]:
-        """Its own key and those within it."""
+        """Own key, followed by those of the nested pivots."""
         return [self.key, *(key for each in self.pivots for key in each.keys)]

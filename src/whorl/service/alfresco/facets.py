@@ -1,4 +1,4 @@
-"""The facets of a request in Alfresco's terms: what is asked of the store, and the answers in Alfresco's shapes."""
+"""Facets in Alfresco's format: turns a request's facets into questions to the store, and the answers into JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from whorl.service.alfresco.facet_request import MOST_VALUES, FacetField, Interv
 from whorl.service.alfresco.ranges import Step, steps
 from whorl.service.alfresco.request import SearchRequest
 
-#: A question, and the tags of the filters that a hit need not pass to be counted by it.
+#: A question to the store, and the tags of the filters to ignore when counting.
 _Asked: TypeAlias = tuple[Question, Sequence[str]]
 _Told = TypeVar("_Told", bound=Answer)
 _Json: TypeAlias = dict[str, Any]
@@ -30,11 +30,7 @@ _OPEN = ("*", "MIN", "MAX")
 
 
 def facets_of(prepared: PreparedQuery, asked: SearchRequest) -> tuple[_Json, tuple[str, ...]]:
-    """Return what is counted among the hits, as parts of the answer's context, and what the user should know.
-
-    Args:
-        prepared: The query.
-        asked: The request.
+    """Return the facets as parts of the response's context, and warnings for the user.
 
     Raises:
         ParameterError: A field or a range cannot be counted; the message names it.
@@ -54,20 +50,20 @@ def facets_of(prepared: PreparedQuery, asked: SearchRequest) -> tuple[_Json, tup
 
 
 class _Request:
-    """The facets of a request, whose questions and answers come in the same order."""
+    """The facets of a request; `questions` and the answers to `context` have the same order."""
 
     def __init__(self, asked: SearchRequest) -> None:
         self._asked = asked
         self._fields = {each.name: each for each in asked.facet_fields.facets}
         self._stats = {each.name: each for each in asked.stats}
         inner = {pivot.keys[-1] for pivot in asked.pivots}
-        #: Those that are told of all hits, and not within a pivot.
+        #: Statistics over all hits, not nested in a pivot.
         self._outer_stats = [each for each in asked.stats if each.name not in inner]
         self._intervals = [(each, each.sets or asked.facet_intervals.sets) for each in asked.facet_intervals.intervals]
         self._ranges = [(each, steps(each)) for each in asked.ranges]
 
     def questions(self) -> Iterator[_Asked]:
-        """Yield all that is asked."""
+        """Yield one question per facet, interval and step."""
         for query in self._asked.facet_queries:
             yield FilterCount(query.query), ()
         for field in self._asked.facet_fields.facets:
@@ -84,7 +80,7 @@ class _Request:
             yield FieldNumbers(stats.field), stats.exclude_filters
 
     def context(self, answers: Iterable[Answer]) -> _Json:
-        """Return the parts of the context; `answers` are those to the questions."""
+        """Return the parts of the context; `answers` are in the order of `questions`."""
         told = iter(answers)
         context: _Json = {}
         facets = list[_Json]()
@@ -203,7 +199,7 @@ def _generic(bucket: Bucket) -> _Json:
 
 
 def _bucket(label: str | None, query: str, count: int) -> _Json:
-    """Return what is counted, by the query that chooses it; without a label it is what has no value."""
+    """Return one bucket with its query and count; a bucket of documents without a value has no label."""
     told = {} if label is None else {"label": label}
     return {**told, "filterQuery": query, "metrics": [_metric("count", str(count))]}
 
@@ -228,5 +224,5 @@ def _metric(name: str, value: object) -> _Json:
 
 
 def _next(told: Iterator[Answer], kind: type[_Told]) -> _Told:
-    """Return the next answer, which is of the kind that its question asks for."""
+    """Return the next answer, which has the type that its question asks for."""
     return cast(_Told, next(told))

@@ -1,4 +1,4 @@
-"""What clients of Alfresco ask before and after a search: who they are, what they talk to, and one node by its id."""
+"""Routes for Alfresco's clients besides the search: the current user, the repository's version, a node by its id."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ NodePart: TypeAlias = Literal[
 
 
 def _split(told: Any) -> Any:
-    """Return what stands between commas, in one parameter or in several."""
+    """Split comma-separated values, given in one parameter or in several."""
     return [name for each in told for name in str(each).split(",") if name] if isinstance(told, list) else told
 
 
 class NodeQuery(BaseModel):
-    """What may stand in the address of a node."""
+    """Query parameters of the node route."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -37,11 +37,11 @@ class NodeQuery(BaseModel):
 
 
 def neighbour_routes(store: Store, access: Access, *, is_read_only: bool) -> APIRouter:
-    """Return the routes.
+    """Return the routes for person, discovery and node.
 
     Args:
-        store: What has the documents.
-        access: Knows who asks.
+        store: Store with the documents.
+        access: Resolves a request's credentials to a user.
         is_read_only: Whether the service refuses to change the store.
     """
     router = APIRouter(tags=["Alfresco"], default_response_class=Json)

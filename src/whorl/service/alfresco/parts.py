@@ -1,4 +1,4 @@
-"""What all parts of a request have in common: nothing that is not known, nothing that is null, and Alfresco's names."""
+"""Base model of requests to Alfresco's API: rejects unknown keys, ignores nulls, and uses camelCase names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pydantic.alias_generators import to_camel
 
 
 class Part(BaseModel):
-    """A part of a request; what is null is not there, and what is not known is an error."""
+    """Part of a request; null values are ignored, unknown keys are errors."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -26,7 +26,7 @@ class Part(BaseModel):
         frozen=True,
         json_schema_extra=lambda schema, cls: _complete(schema, cls),
     )
-    #: A request that a store with the contracts of examples/ answers.
+    #: Example request, answered by a store that holds the contracts of examples/.
     example: ClassVar[dict[str, Any] | None] = None
 
     @model_validator(mode="before")
@@ -51,7 +51,7 @@ def _holds(annotation: Any, *types: type) -> bool:
 
 
 def _complete(schema: dict[str, Any], cls: type[Part]) -> None:
-    """Say in a schema which parts may be null, and put the example into it."""
+    """Mark the parts of a schema that may be null, and add the example."""
     required = schema.get("required", ())
     schema["properties"] = {
         name: part if name in required or _may_be_null(part) else {"anyOf": [part, {"type": "null"}]}
@@ -66,12 +66,12 @@ def _may_be_null(part: dict[str, Any]) -> bool:
 
 
 def listed(told: Any) -> Any:
-    """Return a list of what may also stand there alone."""
+    """Wrap a single value in a list."""
     return [told] if isinstance(told, dict | str) else told
 
 
 def folded(told: Any) -> Any:
-    """Return a name in the letters that it is known by."""
+    """Convert the name of an option to upper case."""
     return told.upper() if isinstance(told, str) else told
 
 
@@ -87,8 +87,8 @@ def _not(told: bool) -> bool:
     return told
 
 
-#: A part of Alfresco's that whorl does not do, where an empty one asks for nothing.
+#: An option of Alfresco's that whorl does not support; an empty value is accepted.
 Unasked: TypeAlias = Annotated[Any, BeforeValidator(_unasked)]
-#: Something more that whorl does not do, where false asks for nothing.
+#: A flag of Alfresco's that whorl does not support; false is accepted.
 UnaskedFlag: TypeAlias = Annotated[bool, AfterValidator(_not)]
 Text: TypeAlias = Annotated[str, Field(min_length=1)]

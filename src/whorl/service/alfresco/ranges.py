@@ -1,4 +1,4 @@
-"""The steps of a range facet: from its start to its end, and what lies around them, as Solr counts them."""
+"""Steps of a range facet, and the parts before, after and between its start and end, computed as in Solr."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from whorl.planning.dates import DateError, read_date, written
 from whorl.query.ast import Bound
 from whorl.service.alfresco.facet_request import Range
 
-#: Steps of one range, at most; each is counted by itself.
+#: Maximum number of steps of one range; each step is a separate query.
 MOST_STEPS = 1000
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A part of a range, with its ends; an end that is None is open."""
+    """One step of a range; a bound that is None is open."""
 
     label: str
     low: Bound | None
@@ -29,15 +29,15 @@ class Step:
 
 
 def steps(asked: Range) -> list[Step]:
-    """Return the parts of a range, in order; what lies before, after and between comes last.
+    """Return the steps of a range, in order, followed by the parts before, after and between.
 
-    Source: Solr's FacetRangeProcessor: which ends a part includes, and that the last may go beyond the end.
+    Source: Solr's FacetRangeProcessor, for the bounds that a step includes and for a last step that may pass the end.
 
     Args:
-        asked: Numbers, or dates with a gap of date maths such as +1YEAR.
+        asked: Numbers, or dates with a gap of date math such as +1YEAR.
 
     Raises:
-        ParameterError: Start, end or gap cannot be read, lead nowhere, or make more than MOST_STEPS parts.
+        ParameterError: Start, end or gap cannot be read, the range is empty, or it has more than MOST_STEPS steps.
     """
     ends = list(_ends(asked))
     include = {"lower", "upper", "edge", "outer"} if "all" in asked.include else set(asked.include)

@@ -1,4 +1,4 @@
-"""What a client of Alfresco's Search API may send: each part is used, or refused by its name."""
+"""Model of the body of a request to Alfresco's Search API; unsupported parts are rejected by name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from whorl.service.alfresco.facet_request import (
 from whorl.service.alfresco.parts import Part, Text, Unasked, folded, listed
 from whorl.settings.settings import MAX_ROWS, MAX_START
 
-#: Filters of one request.
+#: Maximum number of filters in one request.
 MOST_FILTERS = 100
 _UTC = frozenset({"utc", "gmt", "z", "etc/utc", "etc/gmt", "universal", "zulu", "utc+0", "gmt+0", "gmt0"})
 
@@ -70,7 +70,7 @@ EntryField: TypeAlias = Literal[
 
 
 class RequestQuery(Part):
-    """What is searched for; `userQuery` is what a spell checker would look at."""
+    """The query; `userQuery` is the text for the spell checker."""
 
     query: str
     language: Annotated[str, AfterValidator(_afts)] = "afts"
@@ -78,14 +78,14 @@ class RequestQuery(Part):
 
 
 class Paging(Part):
-    """Which of the hits; numbers may be text."""
+    """Section of the hits to return; numbers may be text."""
 
     max_items: Annotated[int, Field(ge=1, le=MAX_ROWS)] = 100
     skip_count: Annotated[int, Field(ge=0, le=MAX_START)] = 0
 
 
 class Sort(Part):
-    """One key to sort by; DOCUMENT is the order of the ids."""
+    """One sort key; DOCUMENT is the order of the ids."""
 
     type: Annotated[Literal["FIELD", "DOCUMENT", "SCORE"], BeforeValidator(folded)] = "FIELD"
     field: Text | None = None
@@ -95,7 +95,7 @@ class Sort(Part):
     def _has_a_field(self) -> Self:
         if self.type == "FIELD" and self.field is None:
             raise ValueError("a sort of type FIELD names its field")
-        # The type says it, and Alfresco's own pages name "score" beside it.
+        # The type already says it, but Alfresco's own pages also name "score" as the field.
         if self.type == "SCORE" and self.field not in (None, "score"):
             raise ValueError(f"a sort of type SCORE has no field but score, got {self.field!r:.60}")
         if self.type == "DOCUMENT" and self.field is not None:
@@ -104,21 +104,21 @@ class Sort(Part):
 
     @property
     def order(self) -> Order:
-        """The key as a store takes it."""
+        """The sort key in the store's terms."""
         if self.type == "FIELD":
             return Order(self.field, self.ascending)
         return Order(None if self.type == "SCORE" else "id", self.ascending)
 
 
 class Template(Part):
-    """A query by name, in which `%field` takes what is searched for."""
+    """A named query with the placeholder `%field` for the searched words."""
 
     name: Text
     template: Text
 
 
 class Defaults(Part):
-    """What a query leaves unsaid."""
+    """Defaults of a query: fields, operators and namespace."""
 
     text_attributes: Annotated[list[Text], Field(max_length=20)] = []
     default_fts_operator: Annotated[OperatorName, Field(alias="defaultFTSOperator")] = "OR"
@@ -128,7 +128,7 @@ class Defaults(Part):
 
 
 class FilterQuery(Part):
-    """One query, or several of which a hit matches any; facets may leave it out by its tags."""
+    """One query, or several alternatives; facets may exclude the filter by its tags."""
 
     query: str | None = None
     queries: Annotated[list[str], Field(max_length=MOST_FILTERS)] = []
@@ -142,12 +142,12 @@ class FilterQuery(Part):
 
     @property
     def alternatives(self) -> tuple[str, ...]:
-        """The queries of which any is to match."""
+        """The alternative queries; a hit must match one of them."""
         return (self.query,) if self.query is not None else tuple(self.queries)
 
 
 class HighlightField(Part):
-    """A field in which words are marked; what it leaves unsaid is said of all."""
+    """A field whose matching words are marked; options that are not set come from `highlight`."""
 
     field: Text
     snippet_count: SnippetCount | None = None
@@ -158,7 +158,7 @@ class HighlightField(Part):
 
 
 class Highlight(Part):
-    """Where the words of the query stand in the hits."""
+    """How the words of the query are marked in the hits."""
 
     prefix: str = "<em>"
     postfix: str = "</em>"
@@ -171,19 +171,19 @@ class Highlight(Part):
 
 
 class Spellcheck(Part):
-    """A text whose words may be misspelt; without one, the user's own query."""
+    """A text whose words may be misspelt; without one, `userQuery` is checked."""
 
     query: Text | None = None
 
 
 class Scope(Part):
-    """Where is searched: in what is there, not in versions or among what was deleted."""
+    """Locations to search; only the current nodes, not versions or deleted nodes."""
 
     locations: Annotated[list[str], BeforeValidator(listed), AfterValidator(_nodes)] = ["nodes"]
 
 
 class Localization(Part):
-    """Where the client is; words are the same in all languages here, and dates are in UTC."""
+    """The client's locale; words are split in the same way for all languages, and dates are in UTC."""
 
     timezone: Annotated[str, AfterValidator(_utc)] = "UTC"
     locales: Unasked = None
@@ -256,7 +256,7 @@ class SearchRequest(Part):
 
     @property
     def conventions(self) -> Conventions:
-        """What the queries of this request leave unsaid."""
+        """Defaults for the queries of this request."""
         defaults = self.defaults
         return Conventions(
             operator=Operator(defaults.default_fts_operator),
@@ -270,7 +270,7 @@ class SearchRequest(Part):
 
 
 def markings(asked: Highlight) -> dict[str, Marking]:
-    """Return how words are marked in each field: as it says itself, or as is said of all; without any, in two."""
+    """Return each field's highlighting options; the default fields are cm:name and cm:content."""
 
     def marking(field: HighlightField) -> Marking:
         own = {name: getattr(field, name) for name in HighlightField.model_fields}

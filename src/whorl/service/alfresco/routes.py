@@ -1,7 +1,7 @@
-"""The part of Alfresco's REST API that a search client needs: the search, and tickets.
+"""Routes of Alfresco's REST API for search clients: search and tickets.
 
-Shapes are those of Alfresco's own description (alfresco-search.yaml, alfresco-auth.yaml); docs/alfresco.md says what
-differs, and why.
+Requests and responses follow Alfresco's own description (alfresco-search.yaml, alfresco-auth.yaml); docs/alfresco.md
+lists the differences and their reasons.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from whorl.spelling import corrected
 from whorl.store import Store
 
 _ME = f"{TICKETS}/-me-"
-#: The only thing that may stand in the address.
+#: The only query parameter that is allowed.
 _TICKET_PARAMETER = "alf_ticket"
 
 
 class LogIn(BaseModel):
-    """What `POST tickets` is sent."""
+    """Body of `POST tickets`."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"userId": "ann", "password": "secret"}]})
 
@@ -42,8 +42,8 @@ def alfresco_routes(store: Store, access: Access) -> APIRouter:
     """Return the routes under /alfresco.
 
     Args:
-        store: What is searched.
-        access: Who may log in.
+        store: The store to search.
+        access: Credentials and tickets.
     """
     router = APIRouter(tags=["Alfresco"], default_response_class=Json)
 
@@ -116,10 +116,10 @@ def _found(store: Store, asked: SearchRequest) -> dict[str, Any]:
 def _entries(
     store: Store, prepared: PreparedQuery, asked: SearchRequest, page: Page
 ) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """Return the entries of a page, and what the user should know about them."""
+    """Return the entries of a page, and warnings for the user."""
     ids = [hit.id for hit in page.hits]
     documents = store.documents(ids)
-    # Of several sources, none is the one that the shares would be of.
+    # With several sources, `measured` is empty, because the shares would have no single source.
     measured = prepared.measured(ids)
     marked = Highlights({}, ())
     if asked.highlight is not None:
@@ -128,7 +128,7 @@ def _entries(
         {
             "entry": entry(
                 hit,
-                # It may have been deleted a moment ago.
+                # The document may have been deleted since the search.
                 documents.get(hit.id) or Stored(hit.id, hit.name, {}),
                 names=store.names,
                 include=asked.include,
@@ -143,7 +143,7 @@ def _entries(
 
 
 def _context(asked: SearchRequest, counted: dict[str, Any], warnings: tuple[str, ...]) -> dict[str, Any]:
-    """Return what is said of the search as a whole; `warnings` is whorl's own, and there only if there are some."""
+    """Return the response's context; `warnings` is whorl's own key, present only if there is a warning."""
     context: dict[str, Any] = {}
     if asked.include_request:
         context["request"] = asked.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)

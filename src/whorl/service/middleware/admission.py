@@ -1,8 +1,8 @@
-"""How many requests at once, and how long each: what is too much is told so at once, and nothing piles up.
+"""Limits on the number and duration of requests; excess requests are refused at once instead of piling up.
 
-Each request of a store is a thread that cannot be stopped, so their number is what is bounded. A request whose time is
-up is answered without its thread, and one whose client has gone is not answered at all; the thread keeps its place
-until it ends, which its next `require_time` sees to.
+Each request of a store occupies a thread that cannot be stopped, so the number of threads is limited. A request that
+times out is answered without its thread, and a request whose client has disconnected is not answered at all; in both
+cases the thread keeps its slot until its next `require_time` ends it.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from whorl.context import deadline
 from whorl.service.paths import is_log_in, is_of_the_store, is_upload
 
-#: What knows why a request is late says so within this time after its end; then it is said without a reason.
+#: Time after the deadline for the worker to report the reason; afterwards the answer gives no reason.
 _GRACE_SECONDS = 0.5
 
 
 @dataclass(slots=True)
 class Load:
-    """What the service is doing at the moment."""
+    """Gauge of the service: requests in progress and waiting."""
 
     working: int = 0
     waiting: int = 0
 
 
 class ClientLimit:
-    """Keeps one client from taking all the room.
+    """Limits the requests of one client at the same time.
 
     Args:
-        app: What answers requests.
-        most: Requests of one client at the same time.
-        is_open: Whether nobody is asked who they are; clients are then told apart by their addresses.
+        app: The next ASGI application.
+        most: Maximum number of requests of one client at the same time.
+        is_open: Whether the service needs no credentials; clients are then told apart by their addresses.
     """
 
     def __init__(self, app: ASGIApp, most: int, is_open: bool) -> None:
@@ -64,10 +64,10 @@ class ClientLimit:
                 del self._counts[client]
 
     def _client(self, scope: Scope) -> str:
-        """Return what tells one client from others: the credentials, which were found to be good, or the address."""
+        """Return a key for the client: its credentials, which have been checked, or its address."""
         authorization = Headers(scope=scope).get("Authorization", "")
         if authorization and not self._is_open:
-            # As `Access` reads it, or blanks would make many clients of one.
+            # Normalised as `Access` does; otherwise extra blanks would make several clients out of one.
             kind, _, given = authorization.partition(" ")
             return f"{kind.lower()} {given.strip()}"
         return scope["client"][0] if scope.get("client") else ""
@@ -75,12 +75,12 @@ class ClientLimit:
 
 @dataclass(slots=True)
 class Room:
-    """Places for work that goes on at the same time; who finds none waits.
+    """Semaphore with a bounded queue for requests that run at the same time.
 
     Args:
-        places: How many there are.
-        load: Where it is noted how many work and wait, in this room and in others.
-        most_waiting: How many may wait, in all rooms together.
+        places: Number of requests that may run.
+        load: Gauge of running and waiting requests, shared by all rooms.
+        most_waiting: Maximum number of waiting requests, in all rooms together.
     """
 
     places: int
@@ -93,13 +93,13 @@ class Room:
 
     @asynccontextmanager
     async def place(self, seconds: float) -> AsyncIterator[None]:
-        """Wait for a place, hold it, and give it back.
+        """Wait for a slot, hold it, and release it.
 
         Args:
-            seconds: To wait, at most.
+            seconds: Maximum time to wait.
 
         Raises:
-            HTTPException: 503, there was none in time, or too many wait.
+            HTTPException: 503, no slot became free in time, or too many requests wait.
         """
         await self._take(seconds)
         self.load.working += 1
@@ -126,24 +126,24 @@ class Room:
 
 
 class Admission:
-    """Lets requests through as far as there is room for them, and ends them with their time or their client.
+    """Runs requests as slots become free, and ends them at their deadline or when the client disconnects.
 
     Args:
-        app: What answers them.
-        room: Where they work. What brings documents takes its place elsewhere, for one part after the other.
-        seconds: How long a request may wait and take.
+        app: The next ASGI application.
+        room: Slots for requests. Uploads pass without one: they take a slot of another room for each part.
+        seconds: Maximum time for waiting, and for waiting and working together.
     """
 
     def __init__(self, app: ASGIApp, room: Room, seconds: float) -> None:
         self._app, self._room, self._seconds = app, room, seconds
-        # Requests that were answered without their threads; the loop itself would forget them.
+        # Requests that were answered without their threads; the event loop holds only weak references to tasks.
         self._late: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if _takes_no_room(scope) or is_upload(scope):
             await self._app(scope, receive, send)
             return
-        # Whole, since `Bodies` has read it; what comes behind it is that the client has gone.
+        # The message holds the whole body, since `Bodies` has read it; the next message is the disconnect.
         body = await receive()
         gone = asyncio.create_task(_until_gone(receive))
         answer, has_place = _Answer(send), False
@@ -173,7 +173,7 @@ class Admission:
             gone.cancel()
             if not task.done():
                 answer.is_closed = True
-                # What it ends with, nobody waits for any more.
+                # Retrieve its exception, which no caller awaits any more.
                 task.add_done_callback(_forget)
                 request.cancel()
                 if not has_place:
@@ -181,7 +181,7 @@ class Admission:
 
 
 class _Answer:
-    """Passes an answer on, unless it comes too late."""
+    """Forwards a response, unless it is closed."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -194,7 +194,7 @@ class _Answer:
 
 
 def _takes_no_room(scope: Scope) -> bool:
-    # Anybody may try to log in, slowly too, so that takes no place of those who may ask; it asks no store.
+    # Log-ins need no credentials and no store, and may be slow, so they must not take slots from other requests.
     return scope["type"] != "http" or not is_of_the_store(scope["path"]) or is_log_in(scope)
 
 
@@ -204,7 +204,7 @@ async def _until_gone(receive: Receive) -> None:
 
 
 def _receiving(body: Message, gone: asyncio.Task[None]) -> Receive:
-    """Return what receives a whole body, and then nothing until the client has gone."""
+    """Return a `receive` that yields a whole body, and then blocks until the client has disconnected."""
     left = [body]
 
     async def receive() -> Message:

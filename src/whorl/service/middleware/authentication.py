@@ -1,4 +1,4 @@
-"""Lets requests of the store through that say who they are."""
+"""Middleware that requires credentials for requests of the store."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from whorl.service.paths import is_log_in, is_of_the_store
 
 
 class Authentication:
-    """Refuses who is not known.
+    """Answers 401 to requests without valid credentials.
 
     Args:
-        app: What answers the others.
-        access: Who may ask.
+        app: The next ASGI application.
+        access: Checks the credentials.
     """
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app, self._access = app, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # The path is the one that chooses the route, which no Host header can change.
+        # The router uses the same path, and no Host header can change it.
         if scope["type"] == "http" and is_of_the_store(scope["path"]) and not is_log_in(scope):
             authorization = Headers(scope=scope).get("Authorization", "")
             if not self._access.admits(authorization, scope["query_string"].decode("latin-1")):

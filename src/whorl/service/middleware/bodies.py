@@ -1,63 +1,74 @@
-"""Bodies: of which kind, how long and how slow they may be; read whole before a request takes a place from others.
+"""Limits on request bodies: media type, size, speed; bodies are read whole before a request takes a slot.
 
-Documents that are stored come in any number, so their bodies are not read here, only watched.
+Uploads may have any length, so their bodies are only watched here, not read.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import math
+import threading
 
 from fastapi import HTTPException
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from whorl.service.paths import is_of_the_store, is_upload, speaks_as_alfresco
+from whorl.context import cancellation
+from whorl.errors import ParameterError
+from whorl.service.middleware.json_meter import JsonMeter
+from whorl.service.paths import brings_text, is_log_in, is_of_the_store, is_upload
 from whorl.settings.settings import Settings
 
-#: A client that is slower than this, all in all, is let go after the time in which it may be silent.
+#: A client slower than this on average is disconnected, after its first seconds of permitted silence.
 LEAST_BYTES_A_SECOND = 1_000
+#: Limit for bodies that are not needed, or hold only a name and a password.
+_FEW_BYTES = 4_096
+#: Limit for the bodies of all log-ins together; they need no key.
+_LOG_IN_BYTES = 1_000_000
 _JSON = "application/json"
 _JSON_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
 
 
 class BodyMemory:
-    """Counts the bytes of all bodies that are kept at the moment.
+    """Counts the bytes of all bodies in memory.
 
     Args:
-        most: Of them, at most.
+        most: Limit for all bodies together.
     """
 
     def __init__(self, most: int) -> None:
         self._most, self._kept = most, 0
 
     def take(self, count: int) -> None:
-        """Keep some more.
+        """Reserve bytes.
 
         Raises:
-            HTTPException: 503, others are kept already.
+            HTTPException: 503, the bodies of other requests leave no room.
         """
         if self._kept + count > self._most:
             raise HTTPException(503, "the bodies of other requests leave no room for this one; try again")
         self._kept += count
 
     def give(self, count: int) -> None:
-        """Keep some no longer."""
+        """Release bytes."""
         self._kept -= count
 
 
 class Bodies:
-    """Reads the bodies of requests of the store.
+    """Reads and checks the bodies of requests of the store.
 
     Args:
-        app: What answers them.
-        settings: How large a body may be, and how slow.
-        memory: Where the bytes of bodies are counted.
+        app: The next ASGI application.
+        settings: Limits for size and speed.
+        memory: Counts the bytes of all bodies.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings, memory: BodyMemory) -> None:
         self._app, self._settings, self._memory = app, settings, memory
+        # Separate, so that clients without a key take no memory from clients with one.
+        self._log_in_memory = BodyMemory(_LOG_IN_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not is_of_the_store(scope["path"]):
@@ -66,38 +77,31 @@ class Bodies:
         _require_media_type(scope)
         silence = self._settings.body_timeout_seconds
         if is_upload(scope):
-            await self._app(scope, Paced(receive, silence, math.inf), send)
+            ahead = Ahead(receive, cancellation())
+            try:
+                await self._app(scope, Paced(ahead, silence, math.inf), send)
+            finally:
+                ahead.close()
             return
         paced = Paced(receive, silence, self._settings.request_timeout_seconds)
+        memory = self._log_in_memory if is_log_in(scope) else self._memory
         body = bytearray()
         try:
-            await self._read(paced, body, self._limit(scope))
+            await _read(paced, body, self._limit(scope), memory)
             await self._app(scope, _replayed(bytes(body), receive), send)
         finally:
-            self._memory.give(len(body))
-
-    async def _read(self, receive: Receive, body: bytearray, limit: int) -> None:
-        """Read a whole body.
-
-        Raises:
-            HTTPException: 413, it is too long, whatever its headers say.
-            ClientDisconnect: Its client has gone.
-        """
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
-            part = message.get("body", b"")
-            if len(body) + len(part) > limit:
-                raise HTTPException(413, _too_large(limit))
-            self._memory.take(len(part))
-            body += part
-            if not message.get("more_body", False):
-                return
+            memory.give(len(body))
 
     def _limit(self, scope: Scope) -> int:
-        limit = self._settings.max_text_bytes
-        if speaks_as_alfresco(scope["path"]):
+        """Return the size limit for the body of a request.
+
+        Raises:
+            HTTPException: 413, its Content-Length exceeds the limit.
+        """
+        limit = _FEW_BYTES
+        if brings_text(scope):
+            limit = self._settings.max_text_bytes
+        elif scope["method"] == "POST" and not is_log_in(scope):
             limit = self._settings.max_search_bytes
         length = Headers(scope=scope).get("Content-Length", "")
         if length.isdecimal() and int(length[:20]) > limit:
@@ -105,13 +109,73 @@ class Bodies:
         return limit
 
 
-class Paced:
-    """Receives a body from a client that is not too slow; only waiting for the client counts.
+async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemory) -> None:
+    """Read a whole JSON body, and stop where it exceeds a limit.
+
+    Raises:
+        HTTPException: 413, it has too many bytes, whatever its headers say; 400, it has too many values, or is not in
+            UTF-8.
+        ClientDisconnect: The client has disconnected.
+    """
+    meter, has_more = JsonMeter("a body here"), True
+    while has_more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        part = message.get("body", b"")
+        if len(body) + len(part) > limit:
+            raise HTTPException(413, _too_large(limit))
+        try:
+            meter.feed(part)
+        except ParameterError as error:
+            raise HTTPException(400, str(error)) from None
+        memory.take(len(part))
+        body += part
+        has_more = message.get("more_body", False)
+    # The meter reads UTF-8 only.
+    if not json.detect_encoding(bytes(body[:4])).startswith("utf-8"):
+        raise HTTPException(400, "the body is not in UTF-8, as JSON is")
+
+
+class Ahead:
+    """Receives one message ahead, to notice a client that disconnects while its documents are stored.
 
     Args:
-        receive: Where it comes from.
-        silence: Seconds in which nothing need come.
-        whole: Seconds in which all of it has to be there.
+        receive: The source of messages.
+        disconnected: Set when the client has disconnected.
+    """
+
+    def __init__(self, receive: Receive, disconnected: threading.Event) -> None:
+        self._receive, self._disconnected = receive, disconnected
+        self._next: asyncio.Task[Message] | None = None
+
+    async def __call__(self) -> Message:
+        """Receive the next message."""
+        self._next = self._next or asyncio.create_task(self._look())
+        # If the caller's wait times out, the message stays for the next call.
+        message = await asyncio.shield(self._next)
+        self._next = None if message["type"] == "http.disconnect" else asyncio.create_task(self._look())
+        return message
+
+    async def _look(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            self._disconnected.set()
+        return message
+
+    def close(self) -> None:
+        """Cancel the pending receive."""
+        if self._next is not None:
+            self._next.cancel()
+
+
+class Paced:
+    """Receives a body and raises if the client is too slow; only time spent waiting for the client counts.
+
+    Args:
+        receive: The source of messages.
+        silence: Maximum seconds without data.
+        whole: Maximum seconds for the whole body.
     """
 
     def __init__(self, receive: Receive, silence: float, whole: float) -> None:
@@ -119,7 +183,7 @@ class Paced:
         self._waited, self._received = 0.0, 0
 
     async def __call__(self) -> Message:
-        """Receive some more of it.
+        """Receive the next message.
 
         Raises:
             HTTPException: 408, the client is too slow.
@@ -138,7 +202,7 @@ class Paced:
                 message = await self._receive()
         except TimeoutError:
             raise HTTPException(408, f"{reason}; send it faster", {"Connection": "close"}) from None
-        # What it took beyond that, this process was busy with something else.
+        # Time beyond the timeout was spent by this process, not by the client.
         self._waited += min(loop.time() - began, seconds)
         self._received += len(message.get("body", b""))
         return message
@@ -155,7 +219,7 @@ def _require_media_type(scope: Scope) -> None:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return what receives a body that was read before, and then whatever comes behind it."""
+    """Return a `receive` that yields a body read before, and then the original messages."""
     parts = [body]
 
     async def again() -> Message:

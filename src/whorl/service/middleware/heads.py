@@ -1,4 +1,4 @@
-"""Answers HEAD wherever GET is answered: with the same headers, and without a body."""
+"""Middleware that answers HEAD wherever GET is answered: with the same headers, without a body."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class Heads:
-    """Takes a HEAD for a GET whose body nobody wants.
+    """Runs a HEAD request as GET and drops the body.
 
     Args:
-        app: What answers it.
+        app: The next ASGI application.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -25,7 +25,7 @@ class Heads:
                 message = {**message, "body": b""}
             await send(message)
 
-        # The scope itself is changed for a while: the log reads from it which route it was.
+        # Change the scope itself for the time of the call: the log reads the matched route from it.
         scope["method"] = "GET"
         try:
             await self._app(scope, receive, send_head)

@@ -1,9 +1,9 @@
-"""Keeps pages of other sites from asking through their visitors' browsers.
+"""Protection against requests that pages of other sites send through their visitors' browsers.
 
-Where nobody is asked who they are, a page of any site could have its own name point here and then ask what it likes
-(DNS rebinding). The browser still says that name in the Host header, which gives it away. And a page of any site could
-send requests here whose answers it cannot read, but which cost or change something all the same; browsers say so in
-Sec-Fetch-Site, or where the page comes from in Origin.
+If the service needs no credentials, a page of any site could point its own host name here and then send requests (DNS
+rebinding). The browser still sends that name in the Host header, so an unknown name is refused. A page of any site
+could also send requests whose responses it cannot read, but which cost time or change the store; browsers mark these
+with Sec-Fetch-Site, or with the page's site in Origin.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from whorl.errors import ParameterError
 from whorl.service.paths import is_of_the_store
 
-#: In the list of allowed hosts: any.
+#: Entry in the list of allowed hosts that allows all.
 ANY = "*"
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Hosts:
-    """Which Host headers are answered.
+    """Allowed Host and Origin headers.
 
     Args:
         listening: The host that the service listens on.
-        allowed: Further names; `ANY` for all.
-        origins: Of pages that may ask and read the answers, such as https://app.example.org.
+        allowed: Further host names; `ANY` for all.
+        origins: Origins of pages that may send requests and read the responses, such as https://app.example.org.
 
     Raises:
-        ParameterError: A name that no browser could say: with a port, a path, or a pattern; or no origin.
+        ParameterError: A name that no browser sends, with a port, a path or a pattern, or an invalid origin.
     """
 
     def __init__(self, listening: str, allowed: Collection[str] = (), origins: Collection[str] = ()) -> None:
@@ -55,37 +55,37 @@ class Hosts:
         self._names = _HERE | {_plain(name) for name in (listening, *allowed)}
         self._allowed = {_plain(name) for name in allowed}
         self._is_any = ANY in allowed
-        # Whoever listens on all addresses may be called by each; and a number is nobody's name to be pointed here.
+        # A service on all addresses may be called by any of them; an address cannot be used for DNS rebinding.
         self._is_everywhere = _is_unspecified(listening)
 
     def admit(self, header: str) -> bool:
-        """Say whether a request with this Host header is answered."""
+        """Check whether a request with this Host header is allowed."""
         if self._is_any:
             return True
         name = _plain(_without_port(header))
         return name in self._names or (self._is_everywhere and _is_address(name))
 
     def admit_page(self, host: str, origin: str, site: str) -> bool:
-        """Say whether the page that a request comes from may ask: one of this service, or of an allowed name.
+        """Check whether a page may send requests: a page of this service, or of an allowed host or origin.
 
         Args:
             host: The Host header.
-            origin: The Origin header, "" where there is none, as from programs that are no browsers.
-            site: The Sec-Fetch-Site header, likewise.
+            origin: The Origin header, or "", e.g. from programs other than browsers.
+            site: The Sec-Fetch-Site header, or "".
         """
         if site in ("same-origin", "none") or not (site or origin) or origin in self._origins:
             return True
         page = _plain(_host_of(origin))
-        # Browsers that know the relation have told it; only others are believed by the name alone.
+        # A host name equal to our own counts only for browsers that do not send Sec-Fetch-Site.
         return bool(page) and (page in self._allowed or (not site and page == _plain(_without_port(host))))
 
 
 class HostCheck:
-    """Refuses requests that are sent to other names, and those of the store that come from pages of other sites.
+    """Refuses requests to other host names, and requests of the store from pages of other sites.
 
     Args:
-        app: What answers the others.
-        hosts: The names.
+        app: The next ASGI application.
+        hosts: The allowed hosts.
     """
 
     def __init__(self, app: ASGIApp, hosts: Hosts) -> None:

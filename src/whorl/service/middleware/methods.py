@@ -1,4 +1,4 @@
-"""Refuses what no route answers, before a body is read or a place is taken for it."""
+"""Middleware that refuses unknown paths and methods before it reads a body or takes a slot."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 class Methods:
-    """Answers 404 where there is no route, and 405 with those that there are where none takes the method.
+    """Answers 404 if the path has no route, and 405 with the allowed methods if no route takes the method.
 
     Args:
-        app: What answers the others.
-        routes: All of them.
+        app: The next ASGI application.
+        routes: All routes of the service.
     """
 
     def __init__(self, app: ASGIApp, routes: Sequence[BaseRoute]) -> None:
@@ -32,7 +32,7 @@ class Methods:
         await self._app(scope, receive, send)
 
     def _methods(self, scope: Scope) -> set[str]:
-        """Return the methods that are taken at the path of a request; HEAD is wherever GET is."""
+        """Return the methods allowed at the path of a request; HEAD is allowed wherever GET is."""
         there = (route for route in self._routes if isinstance(route, Route) and route.matches(scope)[0] != Match.NONE)
         methods = {method for route in there for method in route.methods or ()}
         return methods | {"HEAD"} if "GET" in methods else methods

@@ -1,4 +1,4 @@
-"""Each request gets an id, a line in the log and its place in the metrics; a defect becomes an answer."""
+"""Middleware that gives each request an id, a line in the log and metrics, and turns defects into responses."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from whorl.service.errors import DEFECT, failure, failure_of
 from whorl.service.logs import LOGGER
 from whorl.service.metrics import Metrics
 
-#: What a request may call itself, so that it is found again in the logs of all that it passed.
+#: Header for a request id given by the client, which appears in the logs of all services that handle the request.
 REQUEST_ID = "X-Request-Id"
-#: Of every answer that says nothing else: it is what its type says, shown in no page, kept by nobody.
+#: Default headers of every response: no content sniffing, no embedding, no caching.
 _CAUTIOUS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -28,18 +28,18 @@ _CAUTIOUS = {
     "Cache-Control": "no-store",
 }
 _SANE = re.compile(r"[A-Za-z0-9._:+=-]{1,128}")
-#: What a request is noted with whose client did not wait for the answer, as nginx has it.
+#: Status logged if the client disconnected before the response, as in nginx.
 _CLIENT_HAS_GONE = 499
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _log = logging.getLogger(LOGGER)
 
 
 class RequestLog:
-    """Watches every request.
+    """Assigns request ids, writes the log and counts requests.
 
     Args:
-        app: What answers them.
-        metrics: What counts them.
+        app: The next ASGI application.
+        metrics: The metrics to update.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
@@ -73,7 +73,7 @@ class RequestLog:
             except ClientDisconnect:
                 trace.error = ClientDisconnect.__name__
             except asyncio.CancelledError:
-                # It was told to stop, and the time for finishing is over.
+                # The service is shutting down, and the grace period is over.
                 if status:
                     raise
                 trace.error = "CancelledError"

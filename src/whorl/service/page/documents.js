@@ -3,7 +3,7 @@
 import { amend } from "./address.js";
 import { addFiles, watchAdding } from "./adding.js";
 import { forget } from "./deleting.js";
-import { byId, element, fill, offerMore, settled } from "./dom.js";
+import { byId, element, fill, offerMore, settled, warn } from "./dom.js";
 import { dateOf } from "./dates.js";
 import { counted, sizeOf, whole } from "./format.js";
 import { findSources, findSourcesOf } from "./incoming.js";
@@ -69,9 +69,10 @@ async function list(named, rows) {
     if (signal.aborted) return;
     listed = address(named, rows);
     showProblem(byId("documents-problem"), null);
+    warn(byId("documents-warnings"), told.warnings);
     fill(byId("documents"));
     count = 0;
-    const isEmpty = !told.total && !named;
+    const isEmpty = !told.total && !told.warnings.length && !named;
     byId("documents-empty").hidden = !isEmpty;
     byId("documents-listed").hidden = isEmpty;
     byId("own").hidden = isEmpty;

@@ -1,6 +1,6 @@
 /** The clusters of the store: documents that belong together, the largest cluster first, and a list of those to delete. */
 
-import { amend } from "./address.js";
+import { amend, approve, isApproved } from "./address.js";
 import { Failure, ask, request } from "./api.js";
 import { Cleaning } from "./cleaning.js";
 import { byId, element, fill, inSteps, offerMore, settled, showValue, warn } from "./dom.js";
@@ -48,12 +48,11 @@ export function start() {
   byId("clustering").addEventListener("submit", (event) => {
     event.preventDefault();
     amend("duplicates", address());
+    approve();
     run();
   });
   byId("clusters-cancel").addEventListener("click", () => {
-    cancel();
-    showBusy(false);
-    byId("clusters-blank").hidden = false;
+    clear();
     byId("clustering").querySelector("[type=submit]").focus();
   });
   addEventListener("pagehide", cancel);
@@ -80,7 +79,10 @@ export function start() {
   addEventListener("whorl:changed", () => { shown = null; });
 }
 
-/** Show the clusters that the address asks for; they are looked for when the address or somebody says so. */
+/**
+ * Fill the form from the address. The job starts only if the person at this tab has started it, now or before a reload: it
+ * compares all documents with all others, so no other page may start it by a link.
+ */
 export async function show(parameters) {
   const wanted = location.hash;
   await offerDates();
@@ -92,7 +94,8 @@ export async function show(parameters) {
   }
   for (const flag of FLAGS) parts[flag].checked = parameters.has(flag);
   for (const part of ["threshold", "recall"]) showValue(parts[part], byId(`cluster-${part}-told`));
-  await run();
+  if (isApproved()) await run();
+  else clear();
 }
 
 /** Offer the fields with dates, by which the newest document of a group can stand for it. */
@@ -193,6 +196,18 @@ function cancel() {
 function end(address) {
   // Who has lost the service has lost the job as well.
   request(address, undefined, undefined, "DELETE").catch(() => {});
+}
+
+/** Show nothing but the form. */
+function clear() {
+  cancel();
+  another();
+  [shown, asked] = [null, null];
+  cleaning.forget();
+  showBusy(false);
+  showProblem(byId("clusters-error"), null);
+  byId("clustered").hidden = true;
+  byId("clusters-blank").hidden = false;
 }
 
 function showBusy(isBusy) {

@@ -38,7 +38,7 @@ export async function offerCommon(box) {
 }
 
 /**
- * Return documents by their names: `total` and `documents`.
+ * Return documents by their names: `total`, `warnings` and `documents`.
  * @param {string} named Parts of their names or ids; "" for all.
  */
 export const documentsNamed = (named, { start = 0, rows, signal }) => (

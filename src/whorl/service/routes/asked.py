@@ -1,4 +1,4 @@
-"""What several requests ask in the same words: which text is meant, and what of it is common."""
+"""Base models of request bodies, with options shared by several routes: the text, common passages, percentages."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from whorl.boilerplate import CommonOptions, common_limit
 from whorl.similar.sources import SOURCE
 
-#: A text in the query language; docs/afts.md says what can be written.
+#: A query in whorl's query language, described in docs/afts.md.
 QueryText: TypeAlias = Annotated[
     str, Field(json_schema_extra={"format": "afts", "minLength": 1}, examples=["name:lease OR rent"])
 ]
 
-#: A threshold, or a recall; the same wherever one is asked for, as in a FINGERPRINT.
+#: A threshold or a recall, written in the same way everywhere, as in a FINGERPRINT.
 Percent: TypeAlias = Annotated[float, Field(gt=0, le=100, description="In percent; a number up to 1 is a fraction.")]
 
-#: A number of documents or a share of all, as `common_limit` reads them.
+#: A number of documents or a share of all, as accepted by `common_limit`.
 _LIMIT = r"^([1-9][0-9]{0,8}|(100|[1-9][0-9]?(\.[0-9]{1,4})?|0\.[0-9]{0,3}[1-9])%)$"
 
-#: The documents of a page, of which something is shown below each.
+#: Ids of the documents on a page for which details are requested.
 Shown: TypeAlias = Annotated[list[str], Field(max_length=100)]
 
-#: An example of a body.
+#: Example of a body.
 Example: TypeAlias = dict[str, Any] | None
 
 
 class Asked(BaseModel):
-    """What is asked in a body: every part is known, and none stands in for one of another type."""
+    """Base model: rejects unknown keys and values of the wrong JSON type."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=lambda schema, cls: _complete(schema, cls))
-    #: Whether it stands in an address, where everything is text.
+    #: Whether the values come from a query string, where all values are text.
     is_text: ClassVar[bool] = False
-    #: What a class demands of several parts together, as JSON Schema.
+    #: Constraint on several properties together, as JSON Schema.
     rule: ClassVar[dict[str, Any]] = {}
-    #: A request that a store with the contracts of examples/ answers; None where the parts have examples of their own.
+    #: Example request, answered by a store with the contracts of examples/; None if the properties have own examples.
     example: ClassVar[Example] = None
 
     @field_validator("*", mode="before")
     @classmethod
     def _is_of_its_type(cls, told: Any, info: ValidationInfo) -> Any:
-        # JSON has numbers and truth values of its own; Python would take each for the other, and texts for both.
+        # JSON tells numbers, truth values and strings apart; pydantic would convert them into each other.
         kinds = {*_types(cls.model_fields[str(info.field_name)].annotation)}
         numbers = kinds & {int, float}
         if isinstance(told, bool) and numbers and bool not in kinds:
@@ -55,7 +55,7 @@ class Asked(BaseModel):
 
 
 def _complete(schema: dict[str, Any], cls: type[Asked]) -> None:
-    """Put the rules and the example of a class into its schema."""
+    """Add the constraints and the example of a class to its schema."""
     if cls.example is not None:
         schema["examples"] = [cls.example]
     if rules := [each.__dict__["rule"] for each in cls.__mro__ if each.__dict__.get("rule")]:
@@ -63,7 +63,7 @@ def _complete(schema: dict[str, Any], cls: type[Asked]) -> None:
 
 
 def _types(annotation: Any) -> Iterator[Any]:
-    """Yield the types of which a value may be."""
+    """Yield the plain types in an annotation."""
     if get_origin(annotation) is Literal:
         yield str
     elif parts := get_args(annotation):
@@ -74,7 +74,7 @@ def _types(annotation: Any) -> Iterator[Any]:
 
 
 class OneText(Asked):
-    """A text: that of a document, by its id, or one that is sent."""
+    """A text: the text of a document, given by its id, or the text itself."""
 
     rule = {
         "oneOf": [
@@ -94,16 +94,16 @@ class OneText(Asked):
 
     @property
     def reference(self) -> str:
-        """What a store calls it, where the text itself is given beside."""
+        """The document's id, or the placeholder for a text in the request."""
         return SOURCE if self.id is None else self.id
 
 
 class Commonness(Asked):
-    """What is told apart as common; nothing, where neither is given."""
+    """Options that mark parts of texts as common; without them nothing is common."""
 
-    #: What stands in more documents is common: "50", or "1%" of all.
+    #: Passages in more documents than this are common: "50", or "1%" of all.
     common_above: str | None = Field(None, json_schema_extra={"pattern": _LIMIT}, examples=["1%"])
-    #: Texts that are common.
+    #: Boilerplate texts.
     boilerplate: list[str] = Field(default_factory=list, max_length=100)
 
     @field_validator("common_above")
@@ -115,7 +115,7 @@ class Commonness(Asked):
 
 
 class Ignoring(Commonness):
-    """The same, where it may count for nothing."""
+    """Options that mark parts of texts as common, and optionally ignore these parts."""
 
     rule = {
         "anyOf": [
@@ -124,12 +124,12 @@ class Ignoring(Commonness):
             {"required": ["boilerplate"], "properties": {"boilerplate": {"minItems": 1}}},
         ]
     }
-    #: Whether what is common counts for nothing.
+    #: Whether to ignore the common parts.
     ignore_common: bool = False
 
     @property
     def common_options(self) -> CommonOptions:
-        """The three together, as a store is told them."""
+        """The three options as keyword arguments of a store's methods."""
         return {
             "common_above": self.common_above,
             "boilerplate": self.boilerplate,

@@ -1,4 +1,4 @@
-"""Two texts compared over HTTP: documents of the store, texts that are sent, or one of each."""
+"""Route that compares two texts: documents of the store or texts in the request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whorl.wire.comparison import ComparisonValues, Read, comparison_values
 
 
 class CompareRequest(Commonness):
-    """What `POST /api/v1/compare` is sent."""
+    """Body of `POST /api/v1/compare`."""
 
     example: ClassVar[Example] = {
         "a": {"id": "lease"},
@@ -24,7 +24,7 @@ class CompareRequest(Commonness):
 
     a: OneText
     b: OneText
-    #: Which texts are told beside the places: none, those of the passages, or the whole of both sides.
+    #: Texts to return with the passages' positions: none, those of the passages, or the whole of both sides.
     texts: Literal["none", "passages", "whole"] = "none"
 
 
@@ -32,7 +32,7 @@ def compare_routes(store: Store) -> APIRouter:
     """Return the route.
 
     Args:
-        store: Where documents are, and whose scheme says what a word and a shingle is.
+        store: The documents, and the scheme for words and shingles.
     """
     router = api_router()
 
@@ -62,7 +62,7 @@ def _read(store: Store, *sides: OneText) -> list[Read]:
     def read(side: OneText) -> Read:
         if side.id is None:
             return Read.of(None, side.text or "")
-        # What is named by a DBID or a node reference is not found by its id.
+        # A document named by a DBID or a node reference is not in `stored` under that name.
         name = stored[side.id].name if side.id in stored else ""
         return Read.of(side.id, texts[side.id], name)
 

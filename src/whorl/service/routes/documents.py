@@ -1,4 +1,4 @@
-"""Documents one by one and in bulk: listed, stored, looked at and deleted."""
+"""Routes to list, store, read and delete documents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from whorl.settings.settings import MAX_ROWS, MAX_START
 from whorl.similar.question import SimilarWord
 from whorl.store import Store
 
-#: Pieces of a name that are looked for; what is typed behind them counts for nothing.
+#: Maximum number of words in the name filter; further words are ignored.
 _MOST_PIECES = 8
 _PATH = "/documents"
 _BULK_DESCRIPTION = {
@@ -56,7 +56,7 @@ _Id: TypeAlias = Annotated[str, Path(examples=["lease"])]
 
 
 class StoredValues(TypedDict):
-    """What is stored of a document; its text, where that was asked for."""
+    """Stored fields of a document, with its text on request."""
 
     id: str
     name: str
@@ -65,7 +65,7 @@ class StoredValues(TypedDict):
 
 
 class ListedDocument(TypedDict):
-    """A document of a list; `shingles` are its different ones, null where that is not known."""
+    """A document of a list; `shingles` is its number of distinct shingles, null if unknown."""
 
     id: str
     name: str
@@ -74,27 +74,29 @@ class ListedDocument(TypedDict):
 
 
 class DocumentsPage(TypedDict):
-    """One page of the documents; `next` is where the following one begins, null if this is the last."""
+    """One page of the documents; `next` is the value of `after` for the next page, null on the last page."""
 
     total: int
+    total_is_exact: bool
+    warnings: list[str]
     next: str | None
     documents: list[ListedDocument]
 
 
 class Deleted(TypedDict):
-    """How many documents were deleted."""
+    """Number of deleted documents."""
 
     deleted: int
 
 
 class DeletedOf(Deleted):
-    """How many documents were meant and there, and how many of them were deleted."""
+    """Numbers of matching and of deleted documents."""
 
     matched: int
 
 
 class DeleteRequest(Asked):
-    """What `POST /api/v1/delete` is sent: ids, or a query."""
+    """Body of `POST /api/v1/delete`: ids, or a query."""
 
     rule: ClassVar[dict[str, Any]] = {
         "oneOf": [
@@ -106,9 +108,9 @@ class DeleteRequest(Asked):
 
     ids: list[str] | None = Field(None, max_length=MAX_ROWS)
     query: QueryText | None = None
-    #: Whether the query may match all documents there are.
+    #: Whether the query may match all documents.
     everything: bool = False
-    #: Whether they are only counted.
+    #: Whether to count the documents only.
     dry_run: bool = False
 
     @model_validator(mode="after")
@@ -122,9 +124,9 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
     """Return the routes.
 
     Args:
-        store: Where the documents are.
-        uploads: What stores them.
-        is_read_only: Whether what would change the store is refused.
+        store: The store with the documents.
+        uploads: Stores uploaded documents.
+        is_read_only: Whether the service refuses to change the store.
     """
     router = api_router()
 
@@ -150,6 +152,8 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         stored, sizes = store.documents(ids), store.engine.sizes(ids) if store.engine.sketch_scheme else {}
         return {
             "total": page.total if after is None else store.search("*", filters=filters, rows=0).total,
+            "total_is_exact": page.is_total_exact,
+            "warnings": list(page.warnings),
             "next": ids[-1] if ids and start + rows < page.total else None,
             "documents": [
                 {
@@ -173,7 +177,9 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
 
         Documents of the same id are replaced, and those that are there unchanged are left alone, so sending all again
         completes what was interrupted. What the answer counts as stored is safe and searchable. The ids `.` and `..`
-        are refused, because no address can end in them.
+        are refused, because no address can end in them. If the store is a folder, a document with more properties than
+        `max_properties` is refused, and one with new names of properties if the store then had more names than
+        `max_property_names`. The others of the request are stored.
 
         With `check` nothing is stored: `repeats` tells of each document which of the store it repeats, by so many
         percent of the `metric` or more; A is what was sent. With `warn` that is told of those that are stored, which
@@ -189,9 +195,12 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
             report = await uploads.take(request.stream(), repeats, is_stored=check is None)
         except BrokenOffError as stopped:
             return failure_of(DOCUMENTS, stopped.cause, {"so_far": stopped.report.values()})
-        # All was wrong with it, so the request as a whole is.
+        # If no document was accepted, the request as a whole failed.
         is_refused = report.refused and not (report.stored or report.unchanged or report.checked)
-        return Json(report.values(), 400 if is_refused else 200)
+        values = report.values()
+        if repeats is not None and repeats.notes:
+            values["warnings"] = list(repeats.notes)
+        return Json(values, 400 if is_refused else 200)
 
     @router.get(f"{_PATH}/{{document_id:path}}")
     def read_document(document_id: _Id, text: bool = False) -> StoredValues:
@@ -237,16 +246,16 @@ def _listed(properties: Mapping[str, Sequence[PropertyValue]]) -> dict[str, list
 
 
 def _named(typed: str, store: Store) -> str:
-    """Return the query that chooses the documents whose name or id has what was typed in it."""
+    """Return the query for documents whose name or id contains each typed word."""
     places = {field: store.engine.fields().named(field, store.names) or {} for field in ("name", "id")}
     profile = store.engine.scheme.profile
     each = []
     for piece in typed.split()[:_MOST_PIECES]:
-        # Where only the words of names are known, those of the piece are looked for, whatever stands between them.
+        # If the store indexes only the words of names, look for the words of the piece, whatever separates them.
         is_whole = Kind.KEYWORD in places["name"]
         words = [(piece,)] if is_whole else words_of((piece,), profile)
         in_name = [_all([_has(word, "name") for word in words])] if words and places["name"] else []
-        # Of ids only that is found which is spelled so.
+        # Ids are matched exactly, so try the common spellings.
         spelled = dict.fromkeys((piece, piece.lower(), piece.upper(), piece.capitalize()))
         each.append(_any([*in_name, *(_has((text,), "id") for text in spelled)]))
     return unparse(_all(each))

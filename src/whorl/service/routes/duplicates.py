@@ -1,4 +1,4 @@
-"""The clusters of a store over HTTP: a job that is started, watched and cancelled, and pages of what it found."""
+"""Routes for the clusters of a store: start, progress and cancellation of a job, and pages of its result."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from whorl.wire.duplicates import (
     write_clusters,
 )
 
-#: Members up to which a cluster comes with its pairs.
+#: Maximum number of members of a cluster that is returned with its pairs.
 PAIRS_UP_TO = 30
-#: For how long what was found is told again to those who ask the same.
+#: Seconds for which a result is reused for an equal request.
 SECONDS_FRESH = 60.0
 _PATH = "/duplicates"
-#: Which clusters come first: the largest, or those whose members are most or least alike.
+#: Order of clusters: by size, or by the smallest Jaccard similarity of their members, from the top or the bottom.
 Order: TypeAlias = Literal["size", "alike", "unlike"]
 
 
@@ -51,7 +51,7 @@ _KEEP = "^(first|longest|(newest|oldest|largest|smallest):.+)$"
 
 
 class DuplicatesRequest(Ignoring):
-    """What `POST /api/v1/duplicates` is sent: which documents belong together."""
+    """Body of `POST /api/v1/duplicates`: criteria for near-duplicates."""
 
     example: ClassVar[Example] = {"metric": "jaccard", "threshold": 60}
 
@@ -60,37 +60,38 @@ class DuplicatesRequest(Ignoring):
     metric: PairWord = "jaccard"
     threshold: Percent = 80
     recall: Percent = 95
-    #: Whether any two members of a cluster are to be a pair.
+    #: Whether any two members of a cluster must be a pair.
     complete: bool = False
-    #: Which member of a cluster is the principal, that the others are compared with: "first", "longest",
-    #: "newest:PROPERTY", "largest:PROPERTY" and the like. Clusters are then complete.
+    #: Retention policy for the principal of a cluster, the member that all others are compared with: "first",
+    #: "longest", "newest:PROPERTY", "largest:PROPERTY" and the like. Each cluster is then a document and its
+    #: duplicates.
     keep: str | None = Field(None, json_schema_extra={"pattern": _KEEP}, examples=["newest:cm:modified"])
-    #: Whether clusters come with the order of their versions, and what each adds and loses against the one before.
+    #: Whether to order the members of a cluster as versions, with the additions and losses of each version.
     versions: bool = False
-    #: The property of the dates that versions are ordered by; else that of `keep`.
+    #: Property with the dates that order versions; defaults to the property of `keep`.
     date: str | None = None
-    #: Whether to write into the documents which (complete) cluster each is in, for searches that show one of each.
+    #: Whether to write cluster labels (of complete clusters) into the documents, for searches that collapse clusters.
     write_ids: bool = False
 
     @property
     def common(self) -> CommonQuestion | None:
-        """What is told apart as common."""
+        """Options for common passages."""
         return ask_common(self.common_above, self.boilerplate, ignore_common=self.ignore_common)
 
     @property
     def choice(self) -> Keep | None:
-        """What `keep` says."""
+        """The retention policy of `keep`."""
         return None if self.keep is None else Keep.named(self.keep)
 
 
 class ClusterAndPairs(ClusterValues):
-    """A cluster; a small one has its pairs."""
+    """A cluster; small clusters include their pairs."""
 
     pairs: list[PairValues]
 
 
 class MarkedValues(TypedDict):
-    """What was written into the documents: how many say now in which cluster they are."""
+    """Counts of a run that writes cluster labels; `left` counts documents changed or deleted during the run."""
 
     clusters: int
     documents: int
@@ -100,7 +101,7 @@ class MarkedValues(TypedDict):
 
 
 class FoundValues(TypedDict):
-    """What a job found: what was asked, what there is in all, and one page of the clusters."""
+    """Result of a job: its options, totals, and one page of the clusters."""
 
     documents: int
     metric: str
@@ -121,21 +122,21 @@ class FoundValues(TypedDict):
 
 
 class Progress(TypedDict):
-    """What a job does at the moment, and how much of that is done."""
+    """Current step of a job, and its progress."""
 
     doing: str
     count: int
 
 
 class JobError(TypedDict):
-    """What a job failed with."""
+    """Error of a failed job."""
 
     statusCode: int
     message: str
 
 
 class JobValues(TypedDict):
-    """A job, and what it found once it is done."""
+    """A job, with its result once it is done."""
 
     id: str
     state: Literal["waiting", "running", "done", "failed"]
@@ -155,33 +156,33 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was found in a store at a moment."""
+    """Result of a search for near-duplicates."""
 
     asked: DuplicatesRequest
     at: float
-    #: Documents of the store then, and those of them that were compared.
+    #: Documents of the store at that time, and the documents compared.
     count: int
     documents: int
     pairs: int
     clusters: tuple[Cluster, ...]
     warnings: tuple[str, ...]
-    #: Reads what the texts of a cluster's versions tell.
+    #: Adds to a cluster's versions their added and lost words and passages, which are read from the texts.
     worded: Callable[[Cluster], Cluster]
-    #: What was written into the documents.
+    #: Counts of the cluster labels written.
     marked: Marked | None
 
     def answers(self, asked: DuplicatesRequest, count: int) -> bool:
-        """Say whether this does for a question now: it is not old, and the store has not got smaller."""
+        """Check whether the result can be reused: same request, recent, and the store has not shrunk."""
         return self.asked == asked and self.count <= count and time.monotonic() - self.at <= SECONDS_FRESH
 
     def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> FoundValues:
-        """Return some of the clusters as JSON values, with what is said of all; texts are read for these alone.
+        """Return one page of the clusters and the totals; texts are read for this page only.
 
         Args:
-            start: Clusters to leave out before them.
-            rows: How many.
-            order: Which come first: the largest, or those whose members are most or least alike.
-            named: Only clusters with a document whose name or id has this in it.
+            start: Clusters to skip.
+            rows: Maximum number of clusters to return.
+            order: Order of the clusters.
+            named: Only clusters with a document whose name or id contains this text.
         """
         chosen = self._named(named.casefold())
         if order != "size":
@@ -223,9 +224,9 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
     """Return the routes.
 
     Args:
-        store: Whose documents are compared with each other.
-        jobs: Where it is done.
-        is_read_only: Whether what would change the store is refused.
+        store: The store to search.
+        jobs: Queue for the searches.
+        is_read_only: Whether the service refuses to change the store.
     """
     router = api_router()
     fresh: list[Found] = []
@@ -239,13 +240,13 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
         """
         if asked.write_ids:
             require_writable(is_read_only=is_read_only)
-        # What is asked wrongly is told at once.
+        # Report mistakes in the request at once, not as a failed job.
         _require_comparable(store, needs_sketches=asked.common is None)
         if (keep := asked.choice) is not None and keep.is_by_value and not keep.column:
             raise ParameterError(f"documents of a store have dates in a property: keep {keep}:PROPERTY")
 
         def work(report: Report) -> Found:
-            # One job at a time, so nobody else is here.
+            # Only one job runs at a time, so `fresh` needs no lock.
             if not fresh or not fresh[0].answers(asked, store.count()) or asked.write_ids:
                 fresh[:] = [_searched(store, asked, report)]
             return fresh[0]
@@ -351,7 +352,7 @@ def _searched(store: Store, asked: DuplicatesRequest, report: Report) -> Found:
         worded = partial(with_words, read=there.read_texts, scheme=there.scheme)
         notes = [common_line(there.rest)] if there.rest else []
         marked = write_ids(store.engine, clusters, partial(report, "writing")) if asked.write_ids else None
-        told = tuple(clusters), (*notes, *left_out(there)), worded, marked
+        told = tuple(clusters), (*question.notes, *notes, *left_out(there)), worded, marked
         return Found(asked, time.monotonic(), count, there.documents, pairs, *told)
 
 
@@ -361,5 +362,5 @@ def _file(found: Found, form: str) -> Response:
     write_clusters(found.clusters, form, out, with_versions=asked.versions, with_rest=asked.common is not None)
     media_type = "text/csv; charset=utf-8" if form == "csv" else "application/x-ndjson"
     named = f'attachment; filename="duplicates.{"csv" if form == "csv" else "jsonl"}"'
-    # Halves of surrogate pairs cannot be in a store, nor in a name.
+    # Neither texts nor names in a store contain lone surrogates, so encoding cannot fail.
     return Response(out.getvalue().encode(), media_type=media_type, headers={"Content-Disposition": named})

@@ -1,4 +1,4 @@
-"""Whether the service runs, whether it can answer, and what it did so far."""
+"""Routes for monitoring: liveness, readiness and metrics."""
 
 from __future__ import annotations
 
@@ -11,32 +11,34 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from typing_extensions import TypedDict
 
 from whorl.context import deadline, trace
+from whorl.engine.lag import lag_message
 from whorl.errors import WhorlError
 from whorl.service.errors import status_of
 from whorl.service.logs import LOGGER
 from whorl.service.metrics import Metrics
 from whorl.store import Store
 
-#: How long the store may take to say that it is there.
+#: Maximum time for the store to answer, in seconds.
 _READY_SECONDS = 5.0
 _log = logging.getLogger(LOGGER)
-#: Threads of their own: whoever asks is answered also when all others wait for the store, and many ask no more of it.
+#: Threads reserved for readiness checks, so that they are answered while all other threads wait for the store. Their
+#: number also limits the load of many checks.
 _AT_ONCE = 2
 
 
 class Health(TypedDict):
-    """That it is well, and how many documents the store has."""
+    """Status of the service, and the number of documents in the store."""
 
     status: str
     documents: NotRequired[int]
 
 
 def health_routes(store: Store, metrics: Metrics) -> APIRouter:
-    """Return the routes that need no key, because whoever watches the service has none.
+    """Return the monitoring routes; monitoring systems have no key, so they need none.
 
     Args:
-        store: What is asked whether it is there.
-        metrics: What is told.
+        store: The store to check.
+        metrics: The metrics to export.
     """
     router = APIRouter(tags=["state"])
     limiter: list[CapacityLimiter] = []
@@ -48,18 +50,23 @@ def health_routes(store: Store, metrics: Metrics) -> APIRouter:
 
     @router.get("/readyz")
     async def ready() -> Health:
-        """The store answers, within five seconds."""
-        # Not before there is a loop.
+        """The store answers within five seconds, and searches know of all of its documents."""
+        # A limiter can only be created while an event loop runs.
         own = limiter[0] if limiter else CapacityLimiter(_AT_ONCE)
         limiter[:] = [own]
         try:
             with deadline(_READY_SECONDS):
-                documents = await to_thread.run_sync(store.count, limiter=own)
+                state = await to_thread.run_sync(lambda: (store.count(), store.engine.index_lag()), limiter=own)
         except WhorlError as error:
-            # Whoever asks here has no key, so that the store's address is for the log alone.
+            # Clients of this route have no key, so the store's address goes only into the log.
             trace().error = type(error).__name__
             _log.warning("not ready", extra={"fields": {"reason": str(error)}})
             raise HTTPException(status_of(error), "the store does not answer; the service's log says why") from None
+        documents, lag = state
+        if lag:
+            trace().error = "StoreError"
+            _log.warning("not ready", extra={"fields": {"reason": lag_message(lag)}})
+            raise HTTPException(503, lag_message(lag))
         return {"status": "ok", "documents": documents}
 
     @router.get("/metrics", include_in_schema=False)

@@ -1,6 +1,6 @@
-"""The page for people at `/`: files as they lie in `page/`, without a build step and without anything from elsewhere.
+"""Routes of the web page at `/`: static files from `page/`, without a build step or resources of other sites.
 
-It holds no data, so it asks for no key; its scripts ask the routes under /api, which do.
+The page holds no data, so it needs no key; its scripts call the routes under /api, which do.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
-    # Asked for anew each time, and mostly answered with 304: a newer whorl brings newer scripts.
+    # Browsers revalidate each time, mostly with a 304 answer, so that a newer whorl brings newer scripts.
     "Cache-Control": "no-cache",
 }
 
 
 def page_routes() -> APIRouter:
-    """Return the route of the page, and those of the files that it is made of."""
+    """Return the routes of the page and its files."""
     router = APIRouter(include_in_schema=False)
     files = {path.name: path for path in sorted(FILES.iterdir()) if path.suffix in _TYPES}
 
@@ -38,7 +38,7 @@ def page_routes() -> APIRouter:
 
     @router.get("/page/{name}")
     def part(name: str, request: Request) -> Response:
-        # Only names that were there at the start: none leads out of the folder.
+        # Only names listed at the start, so no path leads out of the folder.
         if name not in files:
             raise HTTPException(404, f"the page has no file {name!r}")
         return _answer(files[name], request)

@@ -1,4 +1,4 @@
-"""The longest passage that each of several documents shares with a text, over HTTP: what stands below hits."""
+"""Route that returns the longest passage that each of several documents shares with a text, for display below hits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 from fastapi import APIRouter
 from typing_extensions import TypedDict
 
-from whorl.boilerplate import commons
+from whorl.boilerplate import commons_for_comparison
 from whorl.service.routes.asked import Commonness, Example, OneText, Shown
 from whorl.service.routes.router import api_router
 from whorl.similar.rest import comparisons
@@ -16,7 +16,7 @@ from whorl.wire.comparison import LongestPassage, longest_passage_values
 
 
 class PassagesRequest(OneText, Commonness):
-    """What `POST /api/v1/passages` is sent: a document's id or a text, and the documents to compare it with."""
+    """Body of `POST /api/v1/passages`: a document's id or a text, and the documents to compare it with."""
 
     example: ClassVar[Example] = {"id": "lease", "documents": ["renewal", "minutes"]}
 
@@ -24,23 +24,19 @@ class PassagesRequest(OneText, Commonness):
 
 
 class DocumentPassages(LongestPassage):
-    """A document, as B, and what it shares with the text."""
+    """A document, as B, and its longest passage shared with the text."""
 
     id: str
 
 
 class PassagesAnswer(TypedDict):
-    """What each of the documents shares with the text."""
+    """The longest shared passage of each document."""
 
     documents: list[DocumentPassages]
 
 
 def passages_routes(store: Store) -> APIRouter:
-    """Return the route.
-
-    Args:
-        store: Where the documents are.
-    """
+    """Return the route."""
     router = api_router()
 
     @router.post("/passages", summary="The longest passage of each hit")
@@ -51,7 +47,7 @@ def passages_routes(store: Store) -> APIRouter:
         """
         text = asked.text if asked.id is None else store.texts([asked.id])[asked.id]
         assert text is not None
-        told = commons(store.engine, asked.common_above, asked.boilerplate)
+        told = commons_for_comparison(store.engine, asked.common_above, asked.boilerplate)
         found = comparisons(store.engine, text, list(dict.fromkeys(asked.documents)), told)
         return {
             "documents": [

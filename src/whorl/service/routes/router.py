@@ -1,4 +1,4 @@
-"""The router of whorl's own routes: below the path of their version, answering in JSON."""
+"""Factory for routers of whorl's own routes, with the versioned prefix and JSON responses."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from whorl.service.paths import API
 
 
 def api_router() -> APIRouter:
-    """Return a router for routes of whorl's own."""
+    """Return a router for whorl's own routes."""
     return APIRouter(prefix=API, tags=["whorl"], default_response_class=Json)

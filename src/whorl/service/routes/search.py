@@ -1,4 +1,4 @@
-"""A search and what it does: a query in the address, or in a body with the text that it looks for."""
+"""Routes that run or explain a query, given as parameters or in a body."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from whorl.wire.page import ExplanationValues, MeasuredPage, explanation_values,
 
 
 class QueryRequest(Ignoring):
-    """A query, and what its FINGERPRINTs mean."""
+    """A query with the options of its FINGERPRINTs."""
 
     example: ClassVar[Example] = {"query": "FINGERPRINT:lease_40 AND NOT name:minutes", "plan": "calibrated", "rows": 5}
 
     query: QueryText
-    #: A text that need not be in the store; the query calls it `FINGERPRINT:source`.
+    #: A text that the query refers to as `FINGERPRINT:source`; it need not be in the store.
     source: str | None = None
     plan: Literal["stock", "calibrated"] = "stock"
-    #: What the overlap of a calibrated FINGERPRINT is a share of.
+    #: Metric of calibrated FINGERPRINTs.
     metric: SimilarWord = "jaccard"
     start: int = Field(0, ge=0, le=MAX_START)
     rows: int = Field(10, ge=0, le=MAX_ROWS)
-    #: Whether of each cluster that was written into the store the best hit comes alone.
+    #: Whether to return only the best hit of each labelled cluster.
     collapse: bool = False
 
     @property
     def reading(self) -> Reading:
-        """How the query is read."""
+        """Options for parsing the query."""
         return Reading(
             source=self.source,
             calibrated=self.plan == "calibrated",
@@ -45,7 +45,7 @@ class QueryRequest(Ignoring):
 
 
 class QueryParameters(QueryRequest):
-    """The same in an address."""
+    """The same options as query parameters."""
 
     is_text = True
     example: ClassVar[Example] = None
@@ -53,11 +53,7 @@ class QueryParameters(QueryRequest):
 
 
 def search_routes(store: Store) -> APIRouter:
-    """Return the routes.
-
-    Args:
-        store: What they ask.
-    """
+    """Return the routes."""
     router = api_router()
 
     @router.get("/search", summary="Search", response_model=MeasuredPage)

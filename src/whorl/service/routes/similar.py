@@ -1,4 +1,4 @@
-"""The documents that share content with a document or a text, found as asked, verified and measured."""
+"""Route that finds the documents sharing content with a document or a text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from whorl.wire.similar import SimilarValues, similar_values
 
 
 class SimilarRequest(OneText, Ignoring):
-    """What `POST /api/v1/similar` is sent: a document's id or a text, and what is to be found."""
+    """Body of `POST /api/v1/similar`: a document's id or a text, and the options of the search."""
 
     example: ClassVar[Example] = {"id": "lease", "metric": "jaccard", "threshold": 30}
 
@@ -31,11 +31,7 @@ class SimilarRequest(OneText, Ignoring):
 
 
 def similar_routes(store: Store) -> APIRouter:
-    """Return the route.
-
-    Args:
-        store: Where the documents are.
-    """
+    """Return the route."""
     router = api_router()
 
     @router.post("/similar", response_model=SimilarValues)

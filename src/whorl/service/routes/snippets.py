@@ -1,4 +1,4 @@
-"""Where the words of a query stand in each of several documents, over HTTP: what stands below hits of words."""
+"""Route that returns the part of each of several documents with most words of a query, for display below hits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whorl.wire.page import SnippetValues, snippet_values
 
 
 class SnippetsRequest(Asked):
-    """What `POST /api/v1/snippets` is sent: a query, and documents that it found."""
+    """Body of `POST /api/v1/snippets`: a query, and documents that it found."""
 
     example: ClassVar[Example] = {"query": "rent AND house", "documents": ["lease", "renewal"]}
 
@@ -23,23 +23,19 @@ class SnippetsRequest(Asked):
 
 
 class DocumentSnippet(SnippetValues):
-    """A document, and the part of it that has most words of the query."""
+    """A document, and its part with most words of the query."""
 
     id: str
 
 
 class SnippetsAnswer(TypedDict):
-    """The documents that have words of the query."""
+    """The documents that contain words of the query."""
 
     documents: list[DocumentSnippet]
 
 
 def snippets_routes(store: Store) -> APIRouter:
-    """Return the route.
-
-    Args:
-        store: Where the documents are.
-    """
+    """Return the route."""
     router = api_router()
 
     @router.post("/snippets", summary="Where the words of a query stand")

@@ -1,4 +1,4 @@
-"""Which documents account for a text, over HTTP."""
+"""Route that finds the documents which account for a text."""
 
 from __future__ import annotations
 
@@ -11,45 +11,39 @@ from whorl.service.errors import Json
 from whorl.service.routes.asked import Example, Ignoring, OneText, Percent, QueryText
 from whorl.service.routes.router import api_router
 from whorl.sources.exclusions import Exclusion
-from whorl.sources.search import DEFAULT_READ, MIN_WORDS
+from whorl.sources.search import DEFAULT_READ, MIN_WORDS, MOST_READ
 from whorl.store import Store
 from whorl.wire.comparison import Read
 from whorl.wire.report import report
 from whorl.wire.sources import SourcesValues, sources_values
 
-#: Documents that one request may have read.
-_MOST_READ = 1_000
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {"model": SourcesValues, "content": {"text/html": {"schema": {"type": "string"}}}}
 }
 
 
 class SourcesRequest(OneText, Ignoring):
-    """What `POST /api/v1/sources` is sent: a document's id or a text."""
+    """Body of `POST /api/v1/sources`: a document's id or a text."""
 
     example: ClassVar[Example] = {"id": "renewal", "min_words": 8, "texts": "passages"}
 
     min_words: int = Field(MIN_WORDS, ge=1, le=1_000_000)
-    #: A query: the documents that it matches are no sources.
+    #: Query for documents to exclude from the sources.
     except_for: QueryText | None = Field(None, alias="except")
-    #: Parts of the text that the sources need not account for.
+    #: Parts of the text that sources need not account for.
     without: list[Exclusion] = Field(default_factory=list, max_length=10)
     recall: Percent = 95
-    most_read: int = Field(DEFAULT_READ, ge=1, le=_MOST_READ)
-    #: Which texts are told beside the places of passages.
+    most_read: int = Field(DEFAULT_READ, ge=1, le=MOST_READ)
+    #: Texts to return with the positions of passages.
     texts: Literal["none", "passages"] = "passages"
-    #: What people know the text by.
+    #: Title of the text.
     name: str = Field("", max_length=1_000)
-    #: As JSON, or as a report: one file of HTML to read, to print and to send.
+    #: JSON, or a report: one HTML file to read, print and send.
     format: Literal["json", "html"] = "json"
 
 
 def sources_routes(store: Store) -> APIRouter:
-    """Return the route.
-
-    Args:
-        store: Where the documents are.
-    """
+    """Return the route."""
     router = api_router()
 
     @router.post("/sources", response_model=None, responses=_ANSWERS)

@@ -1,4 +1,4 @@
-"""What a page has to know of the store before it asks: its fields, whether it may be changed, what it keeps."""
+"""Route that describes the store for the web page: fields, features, and whether it may be changed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from whorl.store import Store
 
 
 class FieldValues(TypedDict):
-    """A field that queries can name, and the types of its values: keyword, text, number, date."""
+    """A field for queries, and the types of its values: keyword, text, number, date."""
 
     name: str
     types: list[str]
 
 
 class StoreValues(TypedDict):
-    """What a store is, and what can be asked of it."""
+    """Properties of a store."""
 
     documents: int
+    index_lag: int
     is_read_only: bool
     keeps_passages: bool
     has_sketches: bool
@@ -31,8 +32,8 @@ def store_routes(store: Store, *, is_read_only: bool) -> APIRouter:
     """Return the route.
 
     Args:
-        store: What is told of.
-        is_read_only: Whether the service refuses to change it.
+        store: The store to describe.
+        is_read_only: Whether the service refuses to change the store.
     """
     router = api_router()
 
@@ -40,6 +41,7 @@ def store_routes(store: Store, *, is_read_only: bool) -> APIRouter:
     def describe_store() -> StoreValues:
         """How many documents there are, the fields that queries can name, and what can be asked.
 
+        `index_lag` counts stored or deleted documents that are missing from the index, on a full disk for one.
         `keeps_passages` says whether what is common in the collection can be told apart, `has_sketches` whether
         near-duplicates can be looked for.
         """
@@ -47,6 +49,7 @@ def store_routes(store: Store, *, is_read_only: bool) -> APIRouter:
         fields = engine.fields().known
         return {
             "documents": store.count(),
+            "index_lag": engine.index_lag(),
             "is_read_only": is_read_only,
             "keeps_passages": engine.passage_scheme is not None,
             "has_sketches": engine.sketch_scheme is not None,

@@ -1,4 +1,4 @@
-"""The text of a file, which a search or a comparison can then be asked about."""
+"""Route that extracts the text of a file, for use in a search or a comparison."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from whorl.ingest.files import file_text
 from whorl.service.routes.asked import Asked, Example
 from whorl.service.routes.router import api_router
 
-#: Processes that read files, each with as much memory as one may have; further files wait.
+#: Number of processes that read files, each with its own memory limit; further files wait.
 FILE_READERS = 2
 
 
 class FileRequest(Asked):
-    """What `POST /api/v1/text` is sent: a file as it is, in base64."""
+    """Body of `POST /api/v1/text`: a file in base64."""
 
     example: ClassVar[Example] = {"name": "note.txt", "content": "c29tZSB3b3Jkcw=="}
 
@@ -42,7 +42,7 @@ def text_routes(reader: Reader) -> APIRouter:
     """Return the route.
 
     Args:
-        reader: Reads the files, as long as the service runs.
+        reader: Reads the files; it must stay open as long as the service runs.
     """
     router = api_router()
 
@@ -61,7 +61,7 @@ def text_routes(reader: Reader) -> APIRouter:
         except DocumentError as error:
             left = seconds_left()
             if isinstance(error, BusyError) or (left is not None and left <= 0):
-                # Nothing is wrong with the file, perhaps: others were being read, or it needs more time.
+                # The file may be fine: other files were being read, or it needs more time.
                 raise HTTPException(503, str(error)) from None
             raise
 
