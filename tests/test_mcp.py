@@ -1,16 +1,20 @@
-"""What assistants can ask, asked by the SDK's own client."""
+"""The MCP tools, called by the SDK's own client."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import Client
 
-from whorl import Store, open_store
+from whorl import Document, Store, open_store
+from whorl.context import require_time
 from whorl.ingest.files import documents_in
 from whorl.mcp import server_of
 
@@ -34,7 +38,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def asked(server: Any, tool: str, **arguments: Any) -> dict[str, Any]:
-    """Call a tool; return its answer, or what it says is wrong under "error"."""
+    """Call a tool; return its answer, or its error message under "error"."""
 
     async def call() -> Any:
         async with Client(server) as client:
@@ -43,7 +47,7 @@ def asked(server: Any, tool: str, **arguments: Any) -> dict[str, Any]:
     result = asyncio.run(call())
     if result.is_error:
         return {"error": result.content[0].text}
-    # Clients that know nothing of structured answers read the same as text.
+    # Clients without structured answers read the same content as text.
     assert json.loads(result.content[0].text) == result.structured_content
     answer: dict[str, Any] = result.structured_content
     return answer
@@ -51,7 +55,7 @@ def asked(server: Any, tool: str, **arguments: Any) -> dict[str, Any]:
 
 def test_similar_documents(store: Store) -> None:
     """
-    Of a document and of a text, by the shares of verified hits.
+    `similar` takes a document or a text, and returns the shares of verified hits.
     """
     server = server_of(store)
     found = asked(server, "similar", id=MINUTES, metric="a_in_b", threshold=10)
@@ -62,7 +66,7 @@ def test_similar_documents(store: Store) -> None:
 
 def test_sources_and_passages(store: Store) -> None:
     """
-    What whorl sources and whorl compare say of the examples.
+    `sources` and `compare` give the results of the commands on the examples.
     """
     server = server_of(store)
     found = asked(server, "sources", text=LETTER)
@@ -77,7 +81,7 @@ def test_sources_and_passages(store: Store) -> None:
 
 def test_words_clusters_and_documents(store: Store) -> None:
     """
-    A query, groups of the whole store, and one document with as much of its text as was asked for.
+    `search` takes a query, `clusters` covers the whole store, and `document` returns as much text as requested.
     """
     server = server_of(store)
     found = asked(server, "search", query=f'FINGERPRINT:"{LEASE}" AND NOT rent')
@@ -85,6 +89,9 @@ def test_words_clusters_and_documents(store: Store) -> None:
     found = asked(server, "clusters", threshold=70)
     assert (found["documents"], found["total"]) == (4, 1)
     assert [each["id"] for each in found["clusters"][0]["members"]] == [LEASE, RENEWAL]
+    for tool, more in (("clusters", {}), ("similar", {"id": LEASE})):
+        (warning,) = asked(server, tool, threshold=1, **more)["warnings"]
+        assert warning.startswith("threshold 1 means 100 %")
     assert "text" not in asked(server, "document", id=LEASE)
     assert asked(server, "document", id=LEASE, characters=5)["text"] == "LEASE"
 
@@ -104,14 +111,14 @@ def test_words_clusters_and_documents(store: Store) -> None:
 )
 def test_what_is_wrong_is_told(store: Store, tool: str, arguments: dict[str, Any], message: str) -> None:
     """
-    In words with which an assistant can ask again.
+    Error messages tell an assistant how to correct the call.
     """
     assert message in asked(server_of(store), tool, **arguments)["error"]
 
 
 def test_nothing_is_changed_unless_that_is_allowed(store: Store) -> None:
     """
-    The tools that write are not there, or are there and say of themselves what they do.
+    The tools that write are missing by default; if enabled, they are annotated as writing.
     """
 
     async def tools(server: Any) -> dict[str, Any]:
@@ -129,3 +136,180 @@ def test_nothing_is_changed_unless_that_is_allowed(store: Store) -> None:
     assert asked(writing, "delete_documents", ids=["note"]) == {"deleted": 1}
     assert "Unknown tool" in asked(server_of(store), "delete_documents", ids=[LEASE])["error"]
     assert store.count() == 4
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("similar", {"id": MINUTES, "treshold": 50}, "similar has no argument 'treshold'. Did you mean 'threshold'?"),
+        ("search", {"query": "lease", "xyz": 1}, "search has no argument 'xyz'. It has query, text, start, rows, max_"),
+        ("document", {"id": MINUTES, "context": {}}, "document has no argument 'context'"),
+    ],
+)
+def test_unknown_arguments_are_refused(store: Store, tool: str, arguments: dict[str, Any], message: str) -> None:
+    """
+    A mistyped argument is an error, not a call with the default.
+    """
+    assert message in asked(server_of(store), tool, **arguments)["error"]
+
+
+@pytest.mark.parametrize("text", ["[1, 2, 3]", "null", '{"a": "b"}', "12"])
+def test_text_that_is_json(store: Store, text: str) -> None:
+    """
+    A text that happens to be JSON is compared as text.
+    """
+    answer = asked(server_of(store), "compare", a_text=text, b_text=text)
+    assert answer["a"]["words"] == answer["b"]["words"] == len(text.split())
+
+
+@pytest.mark.parametrize("limit", [2_000, 20_000, 100_000])
+def test_answers_stay_within_their_limit(store: Store, limit: int) -> None:
+    """
+    Each answer fits, says how much was left out, and its first items are those of the whole answer.
+    """
+    server = server_of(store)
+    text = "\n".join(f"{LETTER} paragraph {number} of many" for number in range(300))
+    store.index(Document(f"copy-{number}", f"{text} {number}", f"Copy {number}") for number in range(30))
+    for tool, items, arguments in (
+        ("compare", "passages", {"a_text": text, "b_id": LEASE}),
+        ("sources", "sources", {"text": text}),
+        ("similar", "hits", {"text": text, "rows": 100}),
+        ("clusters", "clusters", {"threshold": 50}),
+        ("search", "hits", {"query": "lease OR paragraph", "rows": 100}),
+        ("document", "text", {"id": "copy-1", "characters": 1_000_000}),
+    ):
+        answer = asked(server, tool, max_characters=limit, **arguments)
+        size = len(json.dumps(answer, ensure_ascii=False))
+        assert size <= limit, tool
+        whole = asked(server, tool, max_characters=1_000_000, **arguments)
+        assert len(json.dumps(whole)) <= limit or answer["left_out"]
+        if items == "text":
+            assert whole[items].startswith(answer[items])
+        else:
+            assert [item.get("id") for item in answer[items]] == [
+                item.get("id") for item in whole[items][: len(answer[items])]
+            ]
+        assert next(iter(answer)) == "untrusted_content"
+
+
+def test_pages_together_are_the_whole_answer(store: Store) -> None:
+    """
+    Following next_start reaches every source, passage and character once.
+    """
+    server = server_of(store)
+    text = " ".join(f"part {number} of {number * 7} parts is about lemma {number * 13}" for number in range(400))
+    store.index([Document("long", text)])
+
+    def pages(tool: str, items: str, **arguments: Any) -> list[Any]:
+        collected: list[Any] = []
+        start: int | None = 0
+        while start is not None:
+            answer = asked(server, tool, start=start, **arguments)
+            collected += answer[items]
+            start = answer.get("next_start")
+        return collected
+
+    assert "".join(pages("document", "text", id="long", characters=1_000_000, max_characters=3_000)) == text
+    ids = [source["id"] for source in pages("sources", "sources", text=LETTER, rows=1)]
+    assert ids == [LEASE, "recipe.txt", RENEWAL]
+
+
+def test_progress_of_long_work(store: Store) -> None:
+    """
+    sources reports its steps to a client that asks for them.
+    """
+    steps: list[str] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        steps.append(f"{message}: {progress:g} of {total}")
+
+    async def call() -> Any:
+        async with Client(server_of(store)) as client:
+            return await client.call_tool("sources", {"text": LETTER}, progress_callback=note)
+
+    assert not asyncio.run(call()).is_error
+    assert [step for step in steps if step.startswith("comparing: ")]
+
+
+def test_work_ends_with_its_request(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A call that the assistant gave up stops at its next check.
+    """
+    started, stopped = threading.Event(), threading.Event()
+
+    def endless(*args: object, **options: object) -> None:
+        started.set()
+        try:
+            while True:
+                require_time()
+        finally:
+            stopped.set()
+
+    monkeypatch.setattr(store, "sources", endless)
+
+    async def call() -> None:
+        async with Client(server_of(store)) as client:
+            call = asyncio.create_task(client.call_tool("sources", {"text": LETTER}))
+            await asyncio.to_thread(started.wait, 240)
+            call.cancel()
+            assert await asyncio.to_thread(stopped.wait, 240)
+
+    asyncio.run(call())
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("text", "id_"), [('"\\ud800"', 7), ('"\\udc00 x"', "seven"), ("nonsense", None), ('"a"', "\ud800")]
+)
+def test_every_line_is_answered(tmp_path: Path, text: str, id_: int | str | None) -> None:
+    """
+    Half a surrogate pair in an argument, and a line that is no JSON, get an error; the next request is answered.
+    """
+    initialize = {
+        "jsonrpc": "2.0", "id": 0, "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+    }  # fmt: skip
+    lines = [
+        json.dumps(initialize),
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        f'{{"jsonrpc": "2.0", "id": {json.dumps(id_)}, "method": "tools/call", '
+        f'"params": {{"name": "similar", "arguments": {{"text": {text}}}}}}}',
+        json.dumps({"jsonrpc": "2.0", "id": 9, "method": "tools/list"}),
+    ]
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("a", LETTER)])
+    process = subprocess.Popen(
+        [Path(sys.executable).with_name("whorl"), "mcp", "--store", str(tmp_path / "store")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("\n".join(lines) + "\n")
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(3)]
+        process.stdin.close()
+    by_id = {answer.get("id"): answer for answer in answers}
+    # An id that cannot be written is answered as null.
+    id_ = None if id_ == "\ud800" else id_
+    assert by_id.keys() == {0, id_, 9}
+    assert by_id[id_]["error"]["code"] == -32700
+    assert "tools" in by_id[9]["result"]
+    assert process.returncode == 0
+
+
+def test_a_document_with_too_many_properties(store: Store) -> None:
+    """
+    An assistant reads which document and which limit.
+    """
+    properties = {f"n{number}": number for number in range(1001)}
+    answer = asked(server_of(store, writes=True), "store_document", id="many", text="x", properties=properties)
+    assert "'many' has 1,001 properties" in answer["error"]
+    assert "takes 1,000 of one document (setting max_properties)" in answer["error"]
+
+
+def test_errors_stay_short(store: Store) -> None:
+    """
+    An error that names a long argument is cut.
+    """
+    assert 1_000 < len(asked(server_of(store), "document", id="x" * 100_000)["error"]) < 3_000
