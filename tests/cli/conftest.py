@@ -1,4 +1,4 @@
-"""A working directory of its own, with a few indexed texts, and a core in a real Solr."""
+"""Fixtures: a temporary working directory, a few indexed texts, and a core in a real Solr."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cli.running import FIRST, SECOND, own_collection, whorl
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, where the default store and the caches are as well."""
+    """The working directory, which also contains the default store and the caches."""
     for name in ("STORE", "SOLR_AUTH", "TIMEOUT", "API_KEY", "CONFIG"):
         monkeypatch.delenv(f"WHORL_{name}", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
@@ -23,7 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def notes(folder: Path) -> Path:
-    """Three texts, two of them nearly the same, indexed into `store`."""
+    """Three texts, two of them nearly equal, indexed into `store`."""
     made = folder / "notes"
     made.mkdir()
     for name, text in {"a.txt": FIRST, "b.txt": SECOND, "c.txt": "Nothing of the kind is said in here, is it?"}.items():
@@ -34,6 +34,6 @@ def notes(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def core(solr_standalone_url: str) -> Iterator[str]:
-    """URL of a core of these tests' own."""
+    """URL of a core that only these tests use."""
     with own_collection(solr_standalone_url) as url:
         yield url

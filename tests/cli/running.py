@@ -1,4 +1,4 @@
-"""The command line run as a user runs it: in this process, or in a shell; what is indexed, and a collection to use."""
+"""Helpers that run the command line in this process or in a shell, and that prepare texts and collections."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEADLINE_SECONDS = 240.0
 
 
 def whorl(*arguments: str) -> Result:
-    """Run a command in this process; an exception that is no exit would be a traceback to the user."""
+    """Run a command in this process; re-raise an exception that the user would see as a traceback."""
     result = CliRunner().invoke(main, arguments)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -34,7 +34,7 @@ def whorl(*arguments: str) -> Result:
 
 
 def asked(query: str, *options: str, store: str = "store") -> dict[str, Any]:
-    """Search, as JSON."""
+    """Search, and return the JSON."""
     result = whorl("search", "--store", store, "--json", *options, "--", query)
     assert result.exit_code == 0, result.output
     told: dict[str, Any] = json.loads(result.stdout)
@@ -46,7 +46,7 @@ def ids(told: dict[str, Any]) -> list[str]:
 
 
 def in_shell(command: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    """Run a command as bash does, `whorl` being ours."""
+    """Run a command in bash, with this environment's `whorl` on the path."""
     called = f"set -o pipefail; whorl() {{ '{WHORL}' \"$@\"; }}; {command}"
     return subprocess.run(
         ["bash", "-c", called],
@@ -58,7 +58,7 @@ def in_shell(command: str, **environment: str) -> subprocess.CompletedProcess[by
 
 
 def every_command() -> Iterator[tuple[list[str], click.Command]]:
-    """Yield every command with the words that lead to it."""
+    """Yield every command with its words on the command line."""
 
     def below(command: click.Command, words: list[str]) -> Iterator[tuple[list[str], click.Command]]:
         yield words, command
@@ -74,7 +74,7 @@ def every_command() -> Iterator[tuple[list[str], click.Command]]:
 
 @contextlib.contextmanager
 def own_collection(url: str) -> Iterator[str]:
-    """Give the URL of an empty core or collection beside another."""
+    """Yield the URL of an empty core or collection next to another."""
     base_url, name = url.rpartition("/")[0], f"whorl_test_{uuid.uuid4().hex[:8]}"
     try:
         yield solr_runtime.make_collection(base_url, name)

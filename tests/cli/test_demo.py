@@ -1,4 +1,4 @@
-"""`whorl demo`: texts of this machine, and three questions that have answers."""
+"""Tests of `whorl demo`: texts of this machine, and three queries with hits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whorl.query.ast import And, Fingerprint
 @pytest.mark.slow
 def test_demo(folder: Path) -> None:
     """
-    It finds texts on this machine and asks three questions, each with hits, as the commands that it shows do.
+    The demo indexes texts of this machine and runs three queries; the printed commands find documents.
     """
     result = whorl("demo", "--store", "demo")
     assert result.exit_code == 0
@@ -30,7 +30,7 @@ def test_demo(folder: Path) -> None:
 
 def test_demo_where_nothing_can_be_written(folder: Path) -> None:
     """
-    A store that cannot be made is an error like any other.
+    A store that cannot be created is an ordinary error.
     """
     (folder / "file").touch()
     result = whorl("demo", "--store", "file/below")
@@ -40,7 +40,7 @@ def test_demo_where_nothing_can_be_written(folder: Path) -> None:
 
 def test_questions_about_ids_of_any_kind(folder: Path) -> None:
     """
-    Whatever an id holds, the three queries name the document that they say they name.
+    The three queries name the intended document, whatever its id.
     """
     odd = 'licence/a_70 "b" \\c'
     with open_store(folder / "store") as store:
@@ -59,7 +59,7 @@ def test_questions_about_ids_of_any_kind(folder: Path) -> None:
 @pytest.mark.parametrize("kind", ["module", "none"])
 def test_a_machine_with_few_texts(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """
-    Where there are no licences, modules do; where there is nothing at all, that is said.
+    Without licences, the demo uses modules; without any text, it is an error.
     """
     few = [] if kind == "none" else [Document("module/a", FIRST, properties={"kind": "module"})]
     monkeypatch.setattr(demo, "found_texts", lambda: iter(few))

@@ -1,4 +1,4 @@
-"""`whorl duplicates`: what is printed and written, what goes together, what is said of what cannot be read."""
+"""Tests of `whorl duplicates`: output, files, combinations of options, and unreadable input."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_pairs_in_every_format(lines: Path) -> None:
     """
-    JSON lines and CSV hold the same pairs, those of plain sets; a table has a line for each.
+    JSON lines and CSV have the same pairs as plain sets; a table has a line for each.
     """
     expected = set(true_pairs(DOCUMENTS, "jaccard", 80))
     as_json = [json.loads(line) for line in run(lines, "--pairs", "--format", "json").stdout.splitlines()]
@@ -56,7 +56,8 @@ def test_pairs_in_every_format(lines: Path) -> None:
 
 def test_a_file_is_no_duplicate_of_itself(tmp_path: Path) -> None:
     """
-    Whatever path or link leads to it: else its only copy would be listed. A hard link is a copy that may go.
+    Paths and links to the same file are one document, so that its only copy is never listed; a hard link counts as a
+    copy.
     """
     folder, listed = tmp_path / "files", tmp_path / "list"
     folder.mkdir()
@@ -74,7 +75,7 @@ def test_a_file_is_no_duplicate_of_itself(tmp_path: Path) -> None:
 
 def test_clusters_in_every_format(lines: Path, tmp_path: Path) -> None:
     """
-    Clusters are what pairs hold together; the name of the file says the format.
+    Clusters are the connected components of the pairs; the name of the file determines the format.
     """
     expected = true_components(true_pairs(DOCUMENTS, "jaccard", 80))
     done = run(lines, "-o", tmp_path / "c.jsonl")
@@ -96,7 +97,7 @@ def test_clusters_in_every_format(lines: Path, tmp_path: Path) -> None:
 
 def test_a_list_of_what_could_go(lines: Path, tmp_path: Path) -> None:
     """
-    What stays is no duplicate of anything else that stays in its cluster, and nothing is deleted.
+    No two kept documents of a cluster are duplicates of each other, and nothing is deleted.
     """
     before = lines.read_bytes()
     done = run(lines, "--keep", "longest", "--delete-list", tmp_path / "list", "--format", "json")
@@ -113,7 +114,7 @@ def test_a_list_of_what_could_go(lines: Path, tmp_path: Path) -> None:
 
 def test_a_threshold_up_to_one_is_a_fraction(lines: Path, tmp_path: Path) -> None:
     """
-    0.8 and 80 list the same documents for deletion; 1 asks for all that two documents have.
+    0.8 and 80 give the same delete list; 1 means 100 %.
     """
     listed = {}
     for threshold in ("0.8", "80", "1", "100"):
@@ -126,9 +127,18 @@ def test_a_threshold_up_to_one_is_a_fraction(lines: Path, tmp_path: Path) -> Non
     assert (listed["0.8"], listed["1"]) == (listed["80"], listed["100"])
 
 
+def test_a_threshold_of_exactly_one_says_how_it_was_read(lines: Path) -> None:
+    """
+    Threshold 1 prints a note, since it could mean 1 % or 100 %; 100 prints none.
+    """
+    note = "note: threshold 1 means 100 %, since a number up to 1 is a fraction; write 0.01 for 1 %"
+    assert note in run(lines, "--threshold", "1").stderr.splitlines()
+    assert "means 100" not in run(lines, "--threshold", "100").stderr
+
+
 def test_the_newest_file_stays(tmp_path: Path) -> None:
     """
-    Files have the dates of their last change, JSON lines and a store's documents that of a field.
+    Files are dated by their modification time, JSON lines and a store's documents by a field.
     """
     text = " ".join(f"w{at}" for at in range(50))
     for name, changed in (("old.txt", 1_000), ("new.txt", 3_000), ("middle.txt", 2_000)):
@@ -151,7 +161,8 @@ def test_the_newest_file_stays(tmp_path: Path) -> None:
 
 def test_the_others_are_compared_with_the_one_that_is_kept(tmp_path: Path) -> None:
     """
-    Whatever decides, in every format; a property is named as in a query, and of several kinds.
+    Every rule of --keep compares the others with the kept document, in every format; a property is named as in a query
+    and may be a date or a number.
     """
     versions = {"v1": PAGE, "v2": f"{PAGE} and more", "v3": f"{PAGE} and more again"}
     with open_store(tmp_path / "store") as store:
@@ -177,7 +188,8 @@ def test_the_others_are_compared_with_the_one_that_is_kept(tmp_path: Path) -> No
 
 def test_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    By dates where there are some, else by what contains what; files and stores have texts that tell what is new.
+    Versions are ordered by dates if there are any, otherwise by containment; files and stores have texts that show the
+    changes.
     """
     monkeypatch.chdir(tmp_path)
     texts = {"a": f"{PAGE} second thoughts", "b": PAGE, "c": f"{PAGE} second thoughts and a third"}
@@ -233,7 +245,7 @@ def test_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_clusters_are_written_into_a_store(tmp_path: Path) -> None:
     """
-    Complete ones, with the one that is kept as their principal; a second run changes nothing.
+    Complete clusters are written into the store, with the kept document as principal; a second run changes nothing.
     """
     with open_store(tmp_path / "store") as store:
         store.index([Document("a", PAGE), Document("b", f"{PAGE} more"), Document("c", OTHER)])
@@ -248,7 +260,7 @@ def test_clusters_are_written_into_a_store(tmp_path: Path) -> None:
 
 def test_a_state_and_what_is_new(lines: Path, tmp_path: Path) -> None:
     """
-    With a state a second file is compared with the first, and --new tells only what it brings.
+    With a state a second file is compared with the first, and --new lists only the pairs of new documents to delete.
     """
     text = DOCUMENTS[0].text
     (tmp_path / "more.jsonl").write_text(json.dumps({"id": "more", "text": text}) + "\n")
@@ -267,7 +279,7 @@ def test_a_state_and_what_is_new(lines: Path, tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     """
-    Broken lines, ids that come twice and paths that lead nowhere are named, and the rest is compared.
+    Broken lines, repeated ids and missing paths are reported, and the rest is compared.
     """
     (tmp_path / "a.jsonl").write_text('{"id": "x", "text": "one"}\nnot json\n{"id": "x", "text": "two"}\n')
     done = run(tmp_path / "a.jsonl", tmp_path / "nowhere")
@@ -280,7 +292,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 def test_empty_input(tmp_path: Path) -> None:
     """
-    An empty store has no duplicates; an empty folder gives nothing to compare.
+    An empty store has no duplicates; an empty folder is an error.
     """
     open_store(tmp_path / "store").close()
     done = run("--store", tmp_path / "store")
@@ -293,7 +305,7 @@ def test_empty_input(tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", ["-o", "--delete-list"])
 def test_an_output_without_a_name(lines: Path, option: str, output: str) -> None:
     """
-    What cannot be written to is said before anything is read.
+    An output that cannot be written is an error before anything is read.
     """
     more = ["--keep", "first"] if option == "--delete-list" else []
     done = run(lines, option, output, *more)
@@ -303,7 +315,7 @@ def test_an_output_without_a_name(lines: Path, option: str, output: str) -> None
 
 def test_two_outputs_in_one_file(lines: Path, tmp_path: Path) -> None:
     """
-    The list would take the place of the clusters.
+    The same path for the clusters and the delete list is an error.
     """
     done = run(lines, "-o", tmp_path / "x", "--keep", "first", "--delete-list", tmp_path / "x")
     assert (done.exit_code, "one file" in done.stderr) == (2, True)
@@ -312,19 +324,19 @@ def test_two_outputs_in_one_file(lines: Path, tmp_path: Path) -> None:
 
 def test_an_id_of_two_lines_is_not_listed(lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A collection of others may have one; whoever deletes by the list would take its second line for another document.
+    An id with a line break is left out of the delete list, since its second line could be the id of another document.
     """
     members = [Member(each, "", 9) for each in ("a", "b\nc", "d")]
     monkeypatch.setattr("whorl.cli.render.duplicates.superfluous", lambda *_: iter(members))
     done = run(lines, "--keep", "first", "--delete-list", tmp_path / "list")
     assert (tmp_path / "list").read_text() == "a\nd\n"
     assert "2 ids in" in done.stderr
-    assert "note: 1 id not listed, for the line breaks in them" in done.stderr
+    assert "note: 1 id not listed, for the line breaks or control characters in them" in done.stderr
 
 
 def test_what_is_read_is_not_written_over(lines: Path) -> None:
     """
-    Neither by the clusters nor by the list.
+    Neither the clusters nor the delete list overwrite the input.
     """
     before = lines.read_bytes()
     for option in ("-o", "--delete-list"):
@@ -336,7 +348,7 @@ def test_what_is_read_is_not_written_over(lines: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 def test_a_pipe_is_written_to_and_stays_one(lines: Path, tmp_path: Path) -> None:
     """
-    What is no regular file, a pipe or a device, is not replaced by one.
+    A pipe or a device as output is written to, not replaced by a regular file.
     """
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -352,7 +364,7 @@ def test_a_pipe_is_written_to_and_stays_one(lines: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize("percent", ["1e99999999", "1e-99999999", "1e9_9_9_9_9_9_9_9"])
 def test_a_threshold_of_a_hundred_million_digits(lines: Path, percent: str) -> None:
     """
-    A number that takes forever to be written out is refused at once.
+    A number with too many digits to print is refused at once.
     """
     done = run(lines, "--threshold", percent)
     assert (done.exit_code, "must be a percentage above 0" in done.stderr) == (2, True)
@@ -360,7 +372,7 @@ def test_a_threshold_of_a_hundred_million_digits(lines: Path, percent: str) -> N
 
 def test_nobody_is_told_to_repeat_what_cannot_go_on(lines: Path, tmp_path: Path) -> None:
     """
-    A run that another command would have to replace is not said to have been stopped.
+    An error that the same command would repeat has no advice to run it again.
     """
     more = ("--keep", "newest", "--delete-list", tmp_path / "list")
     done = run(lines, "--state", tmp_path / "state", *more)
@@ -369,7 +381,7 @@ def test_nobody_is_told_to_repeat_what_cannot_go_on(lines: Path, tmp_path: Path)
 
 
 def written(path: Path, documents: dict[str, str], **fields: str) -> Path:
-    """Write JSON lines of texts by their ids."""
+    """Write JSON lines of texts with their ids."""
     path.write_text(
         "".join(json.dumps({"id": each, "text": text, **fields}) + "\n" for each, text in documents.items())
     )
@@ -385,7 +397,7 @@ PAGE, OTHER = " ".join(WORDS), " ".join(reversed(WORDS))
 )
 def test_much_that_cannot_be_read_is_a_failure(tmp_path: Path, broken: int, strict: bool, failed: bool) -> None:
     """
-    More than one in a hundred, or with --strict any; the message says how many of how many.
+    More than one unreadable document in a hundred is a failure, with --strict any; the message has both counts.
     """
     file = written(tmp_path / "a.jsonl", {f"d{at}": PAGE for at in range(150)})
     file.write_text(file.read_text() + "no JSON\n" * broken)
@@ -400,7 +412,7 @@ def test_much_that_cannot_be_read_is_a_failure(tmp_path: Path, broken: int, stri
 )
 def test_what_is_no_document_is_not_taken_for_one(lines: Path, tmp_path: Path, name: str, content: str) -> None:
     """
-    A whole file of documents is lost, whatever else was read.
+    An unreadable file is a failure, whatever else was read.
     """
     (tmp_path / name).write_text(content)
     for also in ([], [lines]):
@@ -411,7 +423,8 @@ def test_what_is_no_document_is_not_taken_for_one(lines: Path, tmp_path: Path, n
 
 def test_rows_of_any_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A pattern of Parquet beside a table, with columns of other names; the best by a column stays, within a language.
+    Parquet files by a pattern and a CSV file are read with named columns; the best row by a column is kept, within each
+    language.
     """
     monkeypatch.chdir(tmp_path)
     rows = [(PAGE, "en", 0.5), (OTHER, "en", 0.1), (PAGE, "de", 0.1), (PAGE, "en", 0.9), (PAGE, "de", None)]
@@ -434,7 +447,7 @@ def test_rows_of_any_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("level", ["document", "passage"])
 def test_no_folder_of_nothing(lines: Path, tmp_path: Path, level: str) -> None:
     """
-    Where no text could be read, the same command with the right column does not find the folder taken.
+    A run without a readable text leaves no output folder, so that the corrected command can create it.
     """
     out = tmp_path / "out"
     words = (lines, "--level", level, "--filtered", out)
@@ -447,7 +460,7 @@ def test_no_folder_of_nothing(lines: Path, tmp_path: Path, level: str) -> None:
 
 def test_the_input_without_its_duplicates(lines: Path, tmp_path: Path) -> None:
     """
-    The rows that are not in the delete list, as they were; or all, with what was found.
+    The filtered rows are the input without the delete list, unchanged; or all rows, with their clusters.
     """
     listed, out, noted = tmp_path / "list", tmp_path / "out", tmp_path / "noted"
     keep = ("--keep", "longest", "--delete-list", listed)
@@ -470,7 +483,7 @@ def test_the_input_without_its_duplicates(lines: Path, tmp_path: Path) -> None:
 
 def test_standard_input() -> None:
     """
-    JSON lines without ids are known by their lines.
+    JSON lines without ids from standard input have their line number as id.
     """
     done = CliRunner().invoke(
         main, ["duplicates", "-", "--pairs", "--format", "json"], input=(json.dumps({"text": PAGE}) + "\n") * 2
@@ -481,7 +494,7 @@ def test_standard_input() -> None:
 @pytest.mark.parametrize("asked", [["--format", "csv"], []])
 def test_standard_output(lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[str]) -> None:
     """
-    It may be named as everywhere, and is no file of this name.
+    `-` means standard output, not a file of this name.
     """
     monkeypatch.chdir(tmp_path)
     assert run(lines, *asked, "-o", "-").stdout == run(lines, *asked).stdout != ""
@@ -490,7 +503,8 @@ def test_standard_output(lines: Path, tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_reference_is_compared_with_and_never_listed(tmp_path: Path) -> None:
     """
-    What is in the reference too is listed, all of it; of the rest one of each cluster stays; same ids are no matter.
+    Documents that are in the reference are all listed; of the others one of each cluster stays; equal ids in both do
+    not matter.
     """
     near = PAGE.replace("w7 ", "x7 ")
     reference = written(tmp_path / "train.jsonl", {"1": PAGE, "2": near, "3": OTHER})
@@ -515,7 +529,7 @@ def test_a_reference_is_compared_with_and_never_listed(tmp_path: Path) -> None:
     assert {frozenset((pair["a"], pair["b"])) for pair in pairs} >= {
         frozenset((each, f"{reference}:{at}")) for each in "123" for at in "12"
     }
-    # Nor is a file listed that is in both.
+    # A file that is also in the reference is not listed.
     files = tmp_path / "files"
     (files / "kept").mkdir(parents=True)
     for name in ("kept/a.txt", "b.txt"):
@@ -526,7 +540,7 @@ def test_a_reference_is_compared_with_and_never_listed(tmp_path: Path) -> None:
 
 def test_what_came_before_is_not_listed_with_new(tmp_path: Path) -> None:
     """
-    Two of Monday are alike, and stay; of Tuesday what is like them goes.
+    With --new, duplicates among Monday's documents stay, and Tuesday's duplicates of them are listed.
     """
     monday = written(tmp_path / "monday.jsonl", {"a": PAGE, "b": PAGE.replace("w7 ", "x7 ")})
     tuesday = written(tmp_path / "tuesday.jsonl", {"c": PAGE.replace("w9 ", "x9 "), "d": OTHER, "e": OTHER})
@@ -549,7 +563,7 @@ def test_sets_of_single_words(tmp_path: Path, size: str, pairs: int) -> None:
 
 def test_shingles_of_characters(tmp_path: Path) -> None:
     """
-    Of one case and with one blank between words; by hand: abcde and abcdf share abcd of three 4-shingles.
+    Character shingles ignore case and collapse blanks; by hand: abcde and abcdf share abcd of three 4-shingles.
     """
     file = written(tmp_path / "a.jsonl", {"a": "ABcde", "b": "abcdf", "c": "ab \n cde", "d": "AB cde", "e": "abc"})
     state = ("--state", tmp_path / "state")
@@ -565,7 +579,7 @@ def test_shingles_of_characters(tmp_path: Path) -> None:
 
 def test_a_state_and_a_store_keep_their_shingles(tmp_path: Path) -> None:
     """
-    What was found under another scheme is not gone on from, and a store's shingles are what they are.
+    A state of another scheme is refused, and the shingles of a store cannot be changed.
     """
     file = written(tmp_path / "sets.jsonl", {"a": PAGE})
     assert run(file, "--state", tmp_path / "state").exit_code == 0
@@ -578,7 +592,7 @@ def test_a_state_and_a_store_keep_their_shingles(tmp_path: Path) -> None:
 
 
 def unread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nothing be read."""
+    """Make reading a document an error."""
 
     def none(*_: object, **__: object) -> None:
         raise AssertionError("documents were read")
@@ -591,7 +605,7 @@ def test_a_target_that_cannot_be_written_is_told_first(
     lines: Path, tmp_path: Path, option: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Before anything is read; what can be written is not made before its time.
+    An unwritable target is an error before anything is read; a writable one is not created early.
     """
     unread(monkeypatch)
     (tmp_path / "file").write_text("")
@@ -608,7 +622,8 @@ def test_a_folder_that_is_no_state_is_told_first(
     lines: Path, tmp_path: Path, content: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Nothing is read, nothing in the folder changes, and nobody is told to run the same again.
+    A folder that is not a state is an error before anything is read; it stays unchanged, and the message has no advice
+    to run the command again.
     """
     unread(monkeypatch)
     with sqlite3.connect(tmp_path / content) as database:
@@ -623,7 +638,7 @@ def test_a_folder_that_is_no_state_is_told_first(
 
 def test_the_newest_of_documents_without_dates(tmp_path: Path) -> None:
     """
-    It is told before anything is compared, with the fields that there are.
+    --keep newest without dates is an error before the comparison, and lists the available fields.
     """
     file = written(tmp_path / "a.jsonl", {"a": PAGE, "b": OTHER}, made="2020-05-01", by="X")
     keep = ("--keep", "newest", "--delete-list", tmp_path / "list")
@@ -641,7 +656,7 @@ def test_the_newest_of_documents_without_dates(tmp_path: Path) -> None:
 
 def test_what_is_common_is_ignored(tmp_path: Path) -> None:
     """
-    Forms filled in differently are duplicates only with what is common; shares are told twice, in every format.
+    Forms filled in differently are duplicates only with common text; every format has both shares.
     """
     form = " ".join(f"form{number}" for number in range(60))
     texts = {f"{number}.txt": f"{form} {' '.join(f'own{number}x{at}' for at in range(9))}" for number in range(15)}

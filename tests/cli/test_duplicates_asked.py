@@ -1,4 +1,4 @@
-"""Options of `whorl duplicates`: which contradict each other, and what follows from them."""
+"""Tests of the options of `whorl duplicates`: contradictions and consequences."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_what_does_not_go_together(
     arguments: list[str], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Each is one message and the exit code of wrong usage.
+    Contradicting options are one message and the exit code of wrong usage.
     """
     monkeypatch.chdir(tmp_path)
     Path("a.txt").write_text("some words that are enough for a shingle")
@@ -81,8 +81,7 @@ def test_what_does_not_go_together(
 )
 def test_what_is_kept(arguments: list[str], keep: Keep | None, date_column: str | None) -> None:
     """
-    What is named, by the column of dates where that goes without one; of files written anew without duplicates, the
-    first.
+    --keep has the given rule, with a date column if the rule lacks one; with --filtered the default is the first.
     """
     found = asked("a.txt", *arguments)
     found.require_consistent()
@@ -93,7 +92,7 @@ def test_what_is_kept(arguments: list[str], keep: Keep | None, date_column: str 
 
 def test_folders_of_spark_may_be_in_any_file_system() -> None:
     """
-    Their addresses reach Spark as they are typed, with both of their slashes.
+    Addresses of Spark folders keep both slashes.
     """
     found = asked("s3a://b/x.parquet", "--engine", "spark", "--state", "s3a://b/seen", "--filtered", "s3a://b/left")
     assert (found.state, found.filtered) == ("s3a://b/seen", "s3a://b/left")
@@ -110,6 +109,6 @@ def test_folders_of_spark_may_be_in_any_file_system() -> None:
 )
 def test_the_form_follows_the_name_of_the_file(arguments: list[str], form: str) -> None:
     """
-    Unless it is named.
+    The suffix of the output file determines the format, unless --format is given.
     """
     assert asked("a.txt", *arguments).form == form

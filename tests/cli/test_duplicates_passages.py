@@ -1,4 +1,4 @@
-"""`whorl duplicates --level passage`: what is reported, taken out, and refused."""
+"""Tests of `whorl duplicates --level passage`: its report, its removals, and its errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def run(*arguments: str | int | Path) -> Result:
 
 def test_passages_of_files_are_taken_out(tmp_path: Path) -> None:
     """
-    Of rows and of texts all but the first; columns stay; what has no word left goes; ids tell where they stood.
+    All passages but the first are removed from rows and texts; columns stay, rows without a word are dropped, and ids
+    name the original row.
     """
     data = tmp_path / "data"
     data.mkdir()
@@ -45,16 +46,17 @@ def test_passages_of_files_are_taken_out(tmp_path: Path) -> None:
     assert {each["shingles"] for each in cluster["members"]} == {18}
     assert (tmp_path / "ids").read_text().split() == [each["id"].rpartition(" ")[2] for each in cluster["members"][1:]]
     assert pq.read_table(tmp_path / "out" / "a.parquet").to_pydict() == {
-        "text": [f"First. {long_ago}!", "Here: and more"],
+        "text": [f"First. {long_ago}!", "Here: , and more"],
         "n": [1, 2],
     }
-    assert (tmp_path / "out" / "b.txt").read_text() == "“That is how it begins."
+    assert (tmp_path / "out" / "b.txt").read_text() == "“.” That is how it begins."
     assert "1 cluster with 4 passages, of 4 documents in all" in done.stderr
 
 
 def test_pairs_of_passages_and_a_reference(tmp_path: Path) -> None:
     """
-    A is where the words stood first, which is in the reference if they are in it; what is too short is told.
+    A is the first occurrence of a passage, which is in the reference if the reference has it; texts that are too short
+    are counted.
     """
     for name, lines in {"test": [long_ago], "train": [f"So {long_ago}", "short", f"{long_ago} {long_ago}"]}.items():
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in lines))
@@ -83,7 +85,7 @@ def test_pairs_of_passages_and_a_reference(tmp_path: Path) -> None:
 )
 def test_what_passages_do_not_go_with(arguments: list[str], message: str, tmp_path: Path) -> None:
     """
-    Refused before anything is read.
+    Options that --level passage does not support are refused before anything is read.
     """
     (tmp_path / "a.txt").write_text(long_ago)
     done = run(tmp_path, *arguments)

@@ -1,4 +1,4 @@
-"""`whorl fingerprint`: the tokens of a file, in each form."""
+"""Tests of `whorl fingerprint`: the tokens of a file, in each format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHORT = "six words in a row here"
 
 def test_fingerprint(folder: Path) -> None:
     """
-    Each form gives the 512 tokens, in the same order, of a file or of standard input.
+    Each format has the 512 tokens, in the same order, for a file or for standard input.
     """
     (folder / "a.txt").write_text(SHORT, encoding="utf-8")
     told = json.loads(whorl("fingerprint", "a.txt").stdout)
@@ -31,7 +31,7 @@ def test_fingerprint(folder: Path) -> None:
 
 def test_fingerprint_of_nothing(folder: Path) -> None:
     """
-    A text of fewer words than a shingle has no tokens; that is no error.
+    A text with fewer words than a shingle has no tokens, which is not an error.
     """
     (folder / "a.txt").touch()
     assert json.loads(whorl("fingerprint", "a.txt").stdout)["tokens"] == []

@@ -1,4 +1,4 @@
-"""simhash-find-all and simhash-find-clusters: messages, exit codes, what is read and written."""
+"""Tests of simhash-find-all and simhash-find-clusters: messages, exit codes, input and output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROUTE_BLIND = [find_all, find_clusters]
 
 @pytest.fixture
 def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Return what runs a command on some text: exit code, output, messages with F for the folder."""
+    """Run a command on some text, and return its exit code, output, and messages with F for the folder."""
 
     def run(command: Callable[[list[str]], int], text: str, *options: str) -> tuple[int, str, str]:
         source, target = tmp_path / "codes", tmp_path / "out"
@@ -38,7 +38,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tup
 @pytest.mark.slow
 def test_pairs(route: str, run: Callable[..., tuple[int, str, str]]) -> None:  # noqa: F811
     """
-    Pairs as lines, with the messages of simhash-cpp.
+    Pairs are printed as lines, with the messages of simhash-cpp.
     """
     code, output, messages = run(find_all, "1\n3\n1024\n3\n", "-b", "5", "-d", "2")
     assert (code, sorted(output.splitlines())) == (0, ["[1, 1024]", "[1, 3]"])
@@ -47,7 +47,7 @@ def test_pairs(route: str, run: Callable[..., tuple[int, str, str]]) -> None:  #
 
 def test_clusters(route: str, run: Callable[..., tuple[int, str, str]]) -> None:  # noqa: F811
     """
-    Clusters as lines; the last line of the input needs no newline.
+    Clusters are printed as lines; the last line of the input needs no newline.
     """
     code, output, messages = run(find_clusters, "15\n7\n3\n0\n18446744073709551615", "--bl=5", "--dist", "1")
     assert (code, output) == (0, "[3, 7, 15]\n")
@@ -56,7 +56,7 @@ def test_clusters(route: str, run: Callable[..., tuple[int, str, str]]) -> None:
 
 def test_documents_by_their_codes(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     """
-    What whorl simhash writes with ids is read, and the answer is in ids; equal codes are of one cluster.
+    Output of `whorl simhash` with ids is accepted, and the result has ids; equal codes are in one cluster.
     """
     texts = {"a": "one two three four", "b": "one two three four", "c": "something else altogether", "d": "one"}
     for name, text in texts.items():
@@ -107,7 +107,7 @@ def test_refusals(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """
-    Each mistake in the options has its message and its exit code, before anything is read.
+    Each error in the options has its message and its exit code, before anything is read.
     """
     than = ">=" if command is find_all else ">"
     assert command(options) == code
@@ -119,7 +119,7 @@ def test_streams_that_are_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], stream: str, code: int
 ) -> None:
     """
-    A process that was started without standard input or output says so.
+    Closed standard input or output is an error with a message.
     """
     (tmp_path / "codes").write_text("1\n3\n")
     monkeypatch.setattr(sys, stream, None)
@@ -130,7 +130,7 @@ def test_streams_that_are_closed(
 
 def test_files_that_cannot_be_opened(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """
-    7 for the input, 8 for the output.
+    The exit code is 7 for an unreadable input and 8 for an unwritable output.
     """
     (tmp_path / "codes").write_text("1\n")
     options = ["-b", "5", "-d", "3"]
@@ -158,7 +158,8 @@ def test_files_that_cannot_be_opened(tmp_path: Path, capsys: pytest.CaptureFixtu
 )
 def test_bad_lines(route: str, run: Callable[..., tuple[int, str, str]], line: str, shown: str) -> None:  # noqa: F811
     """
-    What made simhash-cpp abort, or what it read as another number, is named with its line, and nothing is written.
+    Lines on which simhash-cpp aborts, or which it reads as another number, are errors with their line, and nothing is
+    written.
     """
     code, output, messages = run(find_all, f"1\n2\n{line}\n4\n", "-b", "5", "-d", "3")
     assert (code, output) == (9, "")
@@ -167,7 +168,7 @@ def test_bad_lines(route: str, run: Callable[..., tuple[int, str, str]], line: s
 
 def test_blocks_do_not_matter(run: Callable[..., tuple[int, str, str]]) -> None:
     """
-    Any number of blocks above the distance gives the pairs that the library finds.
+    Any number of blocks above the distance gives the library's pairs.
     """
     codes = [number * number for number in range(300)]
     text = "".join(f"{code}\n" for code in codes)
@@ -177,7 +178,7 @@ def test_blocks_do_not_matter(run: Callable[..., tuple[int, str, str]]) -> None:
 
 
 def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a terminal of what standard error is at the moment."""
+    """Make the current standard error a terminal."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
@@ -185,7 +186,7 @@ def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_progress_on_a_terminal(run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The bar of the other commands, erased when the work is done.
+    The progress bar equals that of the other commands, and is erased at the end.
     """
     on_a_terminal(monkeypatch)
     code, output, messages = run(find_all, "1\n3\n1024\n", "-b", "5", "-d", "2")
@@ -198,7 +199,7 @@ def test_no_progress_among_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
-    Where results are shown on the terminal, a bar would erase parts of them.
+    If the results go to the terminal, the progress bar is off, since it would erase parts of them.
     """
     (tmp_path / "codes").write_text("1\n3\n")
     on_a_terminal(monkeypatch)
@@ -211,7 +212,7 @@ def test_messages_for_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
-    With standard error closed (2>&-) messages go nowhere, and not among the results.
+    With standard error closed (2>&-), messages are dropped, and do not appear among the results.
     """
     (tmp_path / "codes").write_text("1\n3\n")
     monkeypatch.setattr(sys, "stderr", None)
@@ -223,7 +224,7 @@ def test_messages_for_nobody(
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
     """
-    Help goes to stdout and is no failure, whatever else is asked.
+    Help goes to standard output with exit code 0, whatever the other options.
     """
     assert find_clusters(["-h", "-b", "0"]) == 0
     assert capsys.readouterr().out.startswith("usage: simhash-find-clusters --blocks BLOCKS --distance DISTANCE")
@@ -233,7 +234,8 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("name", ["simhash-find-all", "simhash-find-clusters"])
 def test_as_a_process(name: str) -> None:
     """
-    Without --input and --output, from stdin to stdout; a small input imports neither numba nor the rest of whorl.
+    Without --input and --output, the command filters stdin to stdout; a small input imports neither numba nor the rest
+    of whorl.
     """
     program = Path(sys.executable).parent / name
     command = [sys.executable, "-X", "importtime", str(program), "-b", "5", "-d", "3"]

@@ -1,4 +1,4 @@
-"""`whorl index`: what is stored and what is left alone, what cannot be read, and a run that is interrupted."""
+"""Tests of `whorl index`: stored, unchanged and unreadable documents, and interrupted runs."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from whorl.errors import StoreError
 
 def test_unreadable_files_are_told_at_the_end(folder: Path) -> None:
     """
-    What can be read is stored, the rest is counted and named on standard error. A path that is not there and a run
-    that stores nothing are failures in the end.
+    Readable files are stored, the others counted and named on standard error. A missing path, or a run that stores
+    nothing, is a failure at the end.
     """
     (folder / "a.txt").write_text(FIRST, encoding="utf-8")
     (folder / "b.bin").write_bytes(bytes(1000))
@@ -45,7 +45,8 @@ def test_unreadable_files_are_told_at_the_end(folder: Path) -> None:
 
 def test_what_is_repeated_is_told(folder: Path) -> None:
     """
-    Of what was stored now, against what was there or came before; the threshold is read before anything is stored.
+    Repeats of earlier documents are reported for the new ones only; an invalid threshold is an error before anything is
+    stored.
     """
     text = " ".join(f"w{at}" for at in range(40))
     for name, more in (("a", ""), ("b", " more"), ("c", " and more")):
@@ -62,6 +63,7 @@ def test_what_is_repeated_is_told(folder: Path) -> None:
         "c.txt repeats", "     94.7%  a.txt", "     92.3%  b.txt",
         "2 of 2 documents stored repeat others by 80.0% or more.",
     ]  # fmt: skip
+    assert "threshold 1 means 100 %" in whorl("index", "--store", "store", "--warn", "1", "a.txt").stderr
     (folder / "d.txt").write_text(" ".join(f"w{at}" for at in range(20)))
     result = whorl("index", "--store", "store", "--warn", "80", "--metric", "contains", "d.txt")
     assert "    100.0%  a.txt" in result.stdout.splitlines()
@@ -69,7 +71,7 @@ def test_what_is_repeated_is_told(folder: Path) -> None:
 
 def test_passages(notes: Path) -> None:
     """
-    A store is told once to keep them, with its first documents or later.
+    A store needs --passages once, with its first documents or later.
     """
     whorl("index", "--store", "store", "notes")
     with open_store("store") as opened:
@@ -82,7 +84,7 @@ def test_passages(notes: Path) -> None:
 
 def test_without_minhash(notes: Path) -> None:
     """
-    The store says why it does not answer FINGERPRINT; similar does.
+    A store without MinHash tokens explains why it cannot answer FINGERPRINT; similar works.
     """
     whorl("index", "--store", "store", "--without-minhash", "notes")
     result = whorl("search", "--store", "store", "FINGERPRINT:notes/a.txt")
@@ -93,7 +95,7 @@ def test_without_minhash(notes: Path) -> None:
 
 def test_passages_by_a_setting(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Whoever writes to a folder has it keep them; who only searches it changes nothing.
+    The setting for passages applies when a store is written to; a search does not change the store.
     """
     whorl("index", "--store", "store", "notes")
     monkeypatch.setenv("WHORL_PASSAGES", "true")
@@ -107,7 +109,7 @@ def test_passages_by_a_setting(notes: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_many_problems_are_counted(folder: Path) -> None:
     """
-    The first twenty are named.
+    The first twenty problems are listed.
     """
     (folder / "a.jsonl").write_text("no\n" * 100, encoding="utf-8")
     lines = whorl("index", "--store", "store", "a.jsonl").stderr.splitlines()
@@ -116,7 +118,7 @@ def test_many_problems_are_counted(folder: Path) -> None:
 
 def test_a_second_run_leaves_what_is_unchanged_alone(notes: Path) -> None:
     """
-    Only the changed file is stored again, under the id it had.
+    A second run stores only the changed file, under the same id.
     """
     (notes / "a.txt").write_text(SECOND, encoding="utf-8")
     result = whorl("index", "--store", "store", "notes")
@@ -128,7 +130,7 @@ def test_a_second_run_leaves_what_is_unchanged_alone(notes: Path) -> None:
 @pytest.mark.slow
 def test_batches_make_no_difference(folder: Path) -> None:
     """
-    One document at a time or all at once, and of one id twice the last.
+    The batch size does not change the result; the last document of an id counts.
     """
     told = [{"id": f"d{number % 7}", "text": f"{FIRST} {number}"} for number in range(20)]
     (folder / "a.jsonl").write_text("\n".join(map(json.dumps, told)), encoding="utf-8")
@@ -149,7 +151,7 @@ def test_batches_make_no_difference(folder: Path) -> None:
 
 def test_a_store_that_is_something_else(folder: Path) -> None:
     """
-    A file, or a folder with other things, is left alone and named.
+    A file, or a folder with other content, is not used as a store, and the error names it.
     """
     (folder / "notes").mkdir()
     (folder / "notes" / "a.txt").write_text(FIRST, encoding="utf-8")
@@ -160,7 +162,7 @@ def test_a_store_that_is_something_else(folder: Path) -> None:
     assert [each.name for each in (folder / "notes").iterdir()] == ["a.txt"]
 
 
-#: `whorl index` that stores so many documents and then none: it is never done before a signal comes.
+#: `whorl index` that stores a number of documents and then waits, so that a signal always comes before the end.
 UNENDING = """
 import signal, sys
 from whorl.cli.main import main
@@ -182,7 +184,7 @@ main()
 
 
 class Indexing:
-    """`whorl index` of 3,000 documents in a process of its own, seen at work."""
+    """A `whorl index` process over 3,000 documents."""
 
     count = 3_000
     most_at_once = 1_200
@@ -194,8 +196,8 @@ class Indexing:
         self.arguments = ["index", "--store", str(self.store), "--batch", "10", "many.jsonl"]
 
     def stopped_by(self, number: int, after: int) -> tuple[int, str, str]:
-        """Start, wait until so many documents are stored, send a signal; return exit code and output."""
-        # A suite that runs in the background hands down that SIGINT is ignored.
+        """Start, wait until this many documents are stored, send a signal; return exit code and output."""
+        # A test run in the background makes its children ignore SIGINT.
         process = subprocess.Popen(
             [sys.executable, "-c", UNENDING, str(self.most_at_once), *self.arguments],
             stdout=subprocess.PIPE,
@@ -209,7 +211,7 @@ class Indexing:
         return process.returncode, out, error
 
     def stored(self) -> int:
-        # Not waiting for the writer: a store that is only being made has no index yet to be opened with.
+        # Do not wait for the writer: a store in creation has no index to open.
         engine = partial(EmbeddedEngine, self.store, create=False, wait_seconds=0.1)
         with contextlib.suppress(StoreError), Store(engine()) as store:
             return store.count()
@@ -228,7 +230,8 @@ def wait_until(reached: Callable[[], bool], process: subprocess.Popen[str]) -> N
 @pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
 def test_ctrl_c_and_kill_in_the_middle_and_again(folder: Path) -> None:
     """
-    Ctrl-C says what is stored and how to go on; kill -9 says nothing; the last run finds all, once each.
+    Ctrl-C prints the number of stored documents and how to continue, kill -9 prints nothing, and the last run stores
+    every document once.
     """
     indexing = Indexing(folder)
     code, out, error = indexing.stopped_by(signal.SIGINT, after=50)
@@ -237,7 +240,7 @@ def test_ctrl_c_and_kill_in_the_middle_and_again(folder: Path) -> None:
     assert out.endswith("Run the same command again to complete it.\n")
     acknowledged = int(out.split()[1].replace(",", ""))
     assert error.strip() == "Aborted!"
-    # The batch that is stored when the signal comes may not be counted yet.
+    # The batch that is being stored may not be counted yet.
     assert 40 <= acknowledged <= indexing.stored() < indexing.count
 
     code, _, _ = indexing.stopped_by(signal.SIGKILL, after=acknowledged + 200)

@@ -1,6 +1,6 @@
-"""Syntax of Solr's and OpenSearch's own, in every place where a user can write: it is text, on every engine.
+"""Tests that syntax of Solr and OpenSearch is plain text in every user input, on every engine.
 
-Over HTTP each text is put into a few of the places here, and into all of them by `make injections`.
+Over HTTP, each text is tested in a few of the inputs here, and in all of them by `make injections`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
@@ -95,7 +95,7 @@ ODD = [
     ],
 )
 def injected(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Store]]:
-    """A store with documents whose ids are Solr's syntax, and a hundred that must not be found by it; and its name."""
+    """Name and store of documents whose ids are Solr syntax, and of a hundred that this syntax must not match."""
     made: contextlib.AbstractContextManager[str]
     if request.param == "embedded":
         made = contextlib.nullcontext(str(tmp_path_factory.mktemp("injected") / "store"))
@@ -112,8 +112,8 @@ def injected(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_syntax_of_a_search_server_is_text(injected: tuple[str, Store], text: str) -> None:
     """
-    As an id it finds the document of that id; as words, fields or values nothing of the hundred; bare it is the
-    language's own or a mistake; in no place is it a failure of the engine.
+    As an id the text finds its own document; as words, fields or values it matches none of the hundred; unquoted it is
+    valid query syntax or a query error; it never causes an engine failure.
     """
     name, store = injected
 
@@ -143,12 +143,12 @@ def test_syntax_of_a_search_server_is_text(injected: tuple[str, Store], text: st
     assert ids(asked(f"FINGERPRINT:{quoted(text)}_100", store=name)) == [text]
 
 
-#: Places of `test_syntax_of_a_search_server_is_text` that a text is put into.
+#: Number of inputs of `test_syntax_of_a_search_server_is_text`.
 PLACES = 36
-#: Of the places of a request over HTTP, every so many are tried with a text; all of them where that is 1.
+#: Each text is tested in every STEP-th input over HTTP; 1 tests all inputs.
 STEP = int(os.environ.get("INJECTIONS_STEP", "8"))
 ONE = {"query": {"query": "kind:canary"}}
-#: What a client of Alfresco's sends beside a query that finds one document.
+#: Parts of an Alfresco request that accompany a query for one document.
 BESIDE: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "a facet's field": lambda text: {"facetFields": {"facets": [{"field": text}]}},
     "a facet's prefix": lambda text: {"facetFields": {"facets": [{"field": "kind", "prefix": text}]}},
@@ -188,7 +188,7 @@ BESIDE: Mapping[str, Callable[[str], dict[str, Any]]] = {
 }
 IDS = sorted(each.id for each in ODD)
 HARMLESS = {*INJECTIONS, "canary"}
-#: Whorl's own routes: what they are sent, and what their answers are.
+#: Requests to whorl's own routes, and checks of their answers.
 OWN: Mapping[str, tuple[Callable[[str], tuple[str, str, Any]], Callable[[str, Any], bool]]] = {
     "a name in the list": (
         lambda text: ("GET", f"{DOCUMENTS}?named={quote(text)}", None),
@@ -239,8 +239,8 @@ def client(injected: tuple[str, Store]) -> TestClient:
 @pytest.mark.parametrize("number", range(len(INJECTIONS)), ids=INJECTIONS)
 def test_syntax_of_a_search_server_is_text_over_http(client: TestClient, number: int) -> None:
     """
-    Beside a query that finds one document, it does not find another, and counts no other; in whorl's own requests it is
-    the id that it is. Elsewhere it is a mistake of the client's.
+    In a request with a query for one document, the text matches and counts no other document; whorl's own requests read
+    it as an id. Elsewhere it is a client error.
     """
     text = INJECTIONS[number]
     tried = [place for at, place in enumerate([*BESIDE, *OWN]) if (at + number) % STEP == 0]
@@ -261,7 +261,7 @@ def test_syntax_of_a_search_server_is_text_over_http(client: TestClient, number:
 
 def test_injections_are_counted() -> None:
     """
-    The documentation has the number of texts and places.
+    The documentation has the number of texts and inputs.
     """
     told = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
     places = PLACES + len(BESIDE) + len(OWN)
@@ -271,7 +271,7 @@ def test_injections_are_counted() -> None:
 
 def test_syntax_of_a_search_server_deletes_nothing(injected: tuple[str, Store]) -> None:
     """
-    Each is an id, of one document or none.
+    Each text is an id, and deletes one document or none.
     """
     name, store = injected
     for text in ("*", "[* TO *]x", "id:canary", "{!terms f=id}plain1", "plain*", '"plain1"', "plain1\\"):
@@ -283,7 +283,7 @@ def test_syntax_of_a_search_server_deletes_nothing(injected: tuple[str, Store]) 
 
 @pytest.fixture(scope="module")
 def both(core: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Store]]:
-    """The same few documents in process and in a real Solr."""
+    """The same few documents in the embedded engine and in a real Solr."""
     documents = [Document(f"d{number}", f"{FIRST} {number}", properties={"kind": "a b"}) for number in range(5)]
     with open_store(tmp_path_factory.mktemp("both") / "store") as embedded, open_store(core) as solr:
         for store in (embedded, solr):
@@ -313,16 +313,11 @@ PIECES = [
 
 
 @settings(max_examples=250, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    st.lists(
-        st.sampled_from([*CHARACTERS, *PIECES]),
-        min_size=1,
-        max_size=12,
-    ).map("".join)
-)
+@given(st.lists(st.sampled_from([*CHARACTERS, *PIECES]), min_size=1, max_size=12).map("".join))
+@example("__")
 def test_any_characters_mean_the_same_to_both_engines(both: tuple[Store, Store], query: str) -> None:
     """
-    Whatever is typed is a mistake that is shown, or gives the same hits in process and in Solr.
+    Any query is an error with a message, or gives the same hits on the embedded engine and in Solr.
     """
     answers = []
     for store in both:

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: what it prints, where, with which exit code, and what it survives."""
+"""Tests of the command line: output, streams, exit codes and robustness."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ESCAPE = "\x1b[31m"
 )
 def test_every_command_has_help(words: list[str], command: click.Command) -> None:
     """
-    --help and -h say the same: usage, what the command is for, and every option with an explanation.
+    --help and -h print the same: usage, the purpose of the command, and an explanation of every option.
     """
     result = whorl(*words, "--help")
     assert result.exit_code == 0
@@ -37,7 +37,7 @@ def test_every_command_has_help(words: list[str], command: click.Command) -> Non
 
 def test_the_list_says_what_each_command_says() -> None:
     """
-    Its first sentence; the modules of commands, which are not imported for the list, have the same ones.
+    The list of commands has the first sentence of each command's help, although it imports no command's module.
     """
     own = {words[0]: command for words, command in every_command() if len(words) == 1}
     assert list(main.commands) == sorted(own)
@@ -60,7 +60,7 @@ def test_the_list_says_what_each_command_says() -> None:
 )
 def test_a_command_is_imported_when_it_is_called(words: list[str], modules: set[str]) -> None:
     """
-    The list of commands, and a name that is none, import no command at all, and nothing of whorl but its errors.
+    The list of commands, and an unknown command, import no module of a command, and of whorl only the errors.
     """
     at_the_end = "import sys, atexit; atexit.register(lambda: print(*sys.modules))"
     program = f"{at_the_end}; from whorl.cli.main import main; main({words})"
@@ -88,7 +88,7 @@ def test_a_command_is_imported_when_it_is_called(words: list[str], modules: set[
 )
 def test_wrong_usage(words: list[str]) -> None:
     """
-    Exit code 2 and the way to the help.
+    Wrong usage is exit code 2 with a pointer to the help.
     """
     result = whorl(*words)
     assert result.exit_code == 2
@@ -97,7 +97,7 @@ def test_wrong_usage(words: list[str]) -> None:
 
 def test_bad_settings_are_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Exit code 2 and the variable's name.
+    An invalid setting is exit code 2 with the name of the variable.
     """
     monkeypatch.setenv("WHORL_TIMEOUT", "soon")
     result = whorl("search", "x")
@@ -108,11 +108,11 @@ def test_bad_settings_are_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_control_characters_reach_the_terminal(folder: Path) -> None:
     """
-    Names, C1 controls in ids, names of files that cannot be read, warnings and errors: what moves a cursor is replaced.
+    Control characters are replaced in names, references, file names, warnings and errors.
     """
     (folder / f"a{ESCAPE}.bin").write_bytes(bytes(100))
     with open_store(folder / "store") as store:
-        store.index([Document("c1\x9b31m", FIRST, name=f"{ESCAPE}red\r\n\x9b")])
+        store.index([Document("c1", FIRST, name=f"{ESCAPE}red\r\n\x9b")])
     outputs = [
         whorl("search", "--store", "store", "*"),
         whorl("search", "--store", "store", "--json", "*"),
@@ -126,7 +126,7 @@ def test_no_control_characters_reach_the_terminal(folder: Path) -> None:
     for result in outputs:
         assert result.output
         assert set(filter(lambda char: not char.isprintable(), result.output)) <= {"\n"}
-    assert ids(json.loads(outputs[1].stdout)) == ["c1\x9b31m"]
+    assert ids(json.loads(outputs[1].stdout)) == ["c1"]
 
 
 @pytest.mark.process
@@ -134,7 +134,7 @@ def test_no_control_characters_reach_the_terminal(folder: Path) -> None:
 @pytest.mark.parametrize("options", ["", "--json", "--explain"])
 def test_a_reader_that_has_seen_enough(notes: Path, options: str) -> None:
     """
-    `whorl search … | head -1` and a reader that is gone at once are no errors and print none.
+    `whorl search … | head -1`, and a reader that exits at once, cause no error and no message.
     """
     done = in_shell(f"whorl search --store store {options} '*' | head -1")
     assert (done.returncode, done.stderr) == (0, b"")
@@ -143,7 +143,8 @@ def test_a_reader_that_has_seen_enough(notes: Path, options: str) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-#: They write by click, by rich, as bytes, through a buffer; before any command is called.
+#: Commands that write by click, by rich, as bytes and through a buffer, and the help, which is printed before any
+#: command runs.
 WRITING = [
     "search --store store --json '*'",
     "search --store store '*'",
@@ -158,7 +159,7 @@ WRITING = [
 @pytest.mark.parametrize("words", WRITING)
 def test_a_full_disk_under_the_output(notes: Path, words: str) -> None:
     """
-    It is one message and exit code 1.
+    A full disk is one message and exit code 1.
     """
     done = in_shell(f"whorl {words} > /dev/full")
     assert (done.returncode, done.stderr) == (1, b"whorl: [Errno 28] No space left on device\n")
@@ -169,7 +170,7 @@ def test_a_full_disk_under_the_output(notes: Path, words: str) -> None:
 @pytest.mark.parametrize("words", WRITING)
 def test_a_closed_output(notes: Path, words: str) -> None:
     """
-    So it is where standard output is closed.
+    Closed standard output is one message and exit code 1.
     """
     done = in_shell(f"whorl {words} >&-")
     assert (done.returncode, done.stderr) == (1, b"whorl: standard output is closed\n")
@@ -179,8 +180,8 @@ def test_a_closed_output(notes: Path, words: str) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="needs bash")
 def test_what_is_closed_and_not_needed(notes: Path) -> None:
     """
-    Standard output need not be open where nothing is written to it, standard error never; standard input where it is
-    to be read. With both outputs closed there is an exit code all the same.
+    A command that prints nothing works with closed standard output, every command with closed standard error; closed
+    standard input is an error only if it is read. With both outputs closed, the exit code still signals the error.
     """
     done = in_shell("whorl duplicates notes --threshold 50 -o found.json >&-")
     assert (done.returncode, len(Path("found.json").read_text().splitlines())) == (0, 1), done.stderr
@@ -195,7 +196,7 @@ def test_what_is_closed_and_not_needed(notes: Path) -> None:
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
 def test_terminals_with_few_characters(notes: Path, encoding: str) -> None:
     """
-    What the encoding lacks is shown as a question mark in tables and escaped in JSON.
+    Characters that the encoding lacks are question marks in tables, and escaped in JSON.
     """
     (notes / "日本.txt").write_text(FIRST, encoding="utf-8")
     table = in_shell(
@@ -212,7 +213,8 @@ def test_terminals_with_few_characters(notes: Path, encoding: str) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes")
 def test_arguments_that_are_no_utf_8(notes: Path) -> None:
     """
-    A query is refused at the byte, a file is told; neither is a traceback.
+    In a query, bytes that are not UTF-8 are an error with their position; in a file name, they are reported. Neither is
+    a traceback.
     """
     done = in_shell(r"whorl search --store store $'fox \xff'")
     assert (done.returncode, done.stdout) == (2, b"")
@@ -220,3 +222,18 @@ def test_arguments_that_are_no_utf_8(notes: Path) -> None:
     done = in_shell(r"echo x > $'notes/\xff.txt'; whorl index --store store notes")
     assert done.returncode == 0
     assert b"1 could not be stored" in done.stderr
+
+
+def test_settings_of_a_named_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    --config names the settings file for the command and its child processes; a missing file is an error.
+    """
+    monkeypatch.setenv("WHORL_CONFIG", "")
+    with open_store(tmp_path / "named") as store:
+        store.index([Document("a", "five words in one document")])
+    Path("own.toml").write_text(f"store = '{tmp_path / 'named'}'\nsolr_verify = false", encoding="utf-8")
+    result = whorl("--config", "own.toml", "search", "words", "--json")
+    assert [hit["id"] for hit in json.loads(result.stdout)["hits"]] == ["a"]
+    assert os.environ["WHORL_CONFIG"] == "own.toml"
+    result = whorl("--config", "gone.toml", "search", "words")
+    assert (result.exit_code, "gone.toml cannot be read" in result.stderr) == (2, True)

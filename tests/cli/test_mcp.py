@@ -1,4 +1,4 @@
-"""`whorl mcp`, started as an assistant's program starts it."""
+"""Tests of the process `whorl mcp`, started like an assistant starts it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from whorl import Document, open_store
 @pytest.mark.slow
 def test_it_speaks_on_standard_streams(tmp_path: Path) -> None:
     """
-    A tool's answer comes back, and nothing else is on standard output.
+    The answer of a tool is on standard output, and nothing else.
     """
     folder = str(tmp_path / "store")
     with open_store(folder) as store:
@@ -28,7 +28,7 @@ def test_it_speaks_on_standard_streams(tmp_path: Path) -> None:
 
 def test_no_folder_is_made(tmp_path: Path) -> None:
     """
-    Of a mistyped name an assistant would see an empty store; it is an error.
+    A missing store is an error, since an assistant would otherwise see an empty store for a mistyped name.
     """
     result = whorl("mcp", "--store", str(tmp_path / "stroe"))
     assert result.exit_code == 1

@@ -1,4 +1,4 @@
-"""`whorl opensearch …`: from a cluster that one already has to an answer, and what does not answer."""
+"""Tests of `whorl opensearch …`: from an existing cluster to a search, and errors."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import json
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.running import asked, ids, whorl
+from whorl.engine.local.jars import Server
 from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.local.elasticsearch import ELASTICSEARCH
+from whorl.engine.opensearch.local.launcher import OPENSEARCH, free_port
 
 TEXT = "The quick brown fox jumps over the lazy dog and then it sleeps all day in the warm sun."
 
@@ -20,7 +24,7 @@ TEXT = "The quick brown fox jumps over the lazy dog and then it sleeps all day i
 @pytest.mark.parametrize("command", ["check", "init", "backfill"])
 def test_commands_name_what_does_not_answer(folder: Path, command: str) -> None:
     """
-    Exit code 1 and the address; 2 for what is no address.
+    An unreachable server is exit code 1 with its address; an invalid address is 2.
     """
     result = whorl("opensearch", command, "opensearch+http://127.0.0.1:1/docs")
     assert (result.exit_code, result.stdout) == (1, "")
@@ -28,7 +32,7 @@ def test_commands_name_what_does_not_answer(folder: Path, command: str) -> None:
     assert whorl("opensearch", command, "docs").exit_code == 2
 
 
-#: Runs commands in a process in which the client's package cannot be imported.
+#: Runs commands in a process that cannot import the client's package.
 _WITHOUT_CLIENT = """
 import sys
 sys.modules["opensearchpy"] = None
@@ -43,16 +47,51 @@ for command in ("check", "init", "backfill"):
 @pytest.mark.process
 def test_commands_name_the_package_that_is_missing(folder: Path) -> None:
     """
-    Whoever has installed whorl without its extra for OpenSearch is told what to install.
+    Without the extra for OpenSearch, the error names the package to install.
     """
     ended = subprocess.run([sys.executable, "-c", _WITHOUT_CLIENT], capture_output=True, text=True, check=True)
     told = "2 whorl: for opensearch+http install: pip install 'whorl[opensearch]'"
     assert ended.stdout.splitlines() == [told] * 3
 
 
+def test_up_names_the_versions(folder: Path) -> None:
+    """
+    An unknown version, and exclusive options, are errors before any download.
+    """
+    unknown = whorl("opensearch", "up", "--version", "2.12", "--dir", "home")
+    assert unknown.exit_code == 2
+    assert unknown.stderr == "whorl: OpenSearch '2.12' cannot be started here, only one of 3.8.0, 2.19.1, 2.11.0\n"
+    other = whorl("opensearch", "up", "--elasticsearch", "--version", "2.19", "--dir", "home")
+    assert (other.exit_code, "only one of 9.5.3, 8.19.21" in other.stderr) == (2, True)
+    nodes = whorl("opensearch", "up", "--elasticsearch", "--nodes", "2", "--dir", "home")
+    assert (nodes.exit_code, "started as one node" in nodes.stderr) == (2, True)
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "server"),
+    [
+        ([], OPENSEARCH[0]), (["--version", "2.19"], OPENSEARCH[1]), (["--version", "2.11.0"], OPENSEARCH[2]),
+        (["--elasticsearch"], ELASTICSEARCH[0]), (["--elasticsearch", "--version", "8"], ELASTICSEARCH[1]),
+    ],
+)  # fmt: skip
+def test_up_starts_the_version_that_is_named(
+    folder: Path, opensearch_jars: Callable[[Server], Path], options: list[str], server: Server
+) -> None:
+    """
+    The chosen version starts as far as the JVM, which refuses the heap size.
+    """
+    opensearch_jars(server)
+    result = whorl("opensearch", "up", *options, "--heap", "much", "--dir", "home", "--port", str(free_port(0)))
+    assert result.exit_code == 1
+    assert result.stdout == f"Starting {server.name} {server.version} in home …\n"
+    assert f"{server.name} did not start" in result.stderr
+    assert "Invalid maximum heap size: -Xmxmuch" in result.stderr
+
+
 def test_from_an_index_that_is_there_to_an_answer(other_url: str, folder: Path) -> None:
     """
-    Check, init, backfill, check, and a search; each can be run again.
+    On an existing index, check, init, backfill, check and a search work, and each can be repeated.
     """
     client = IndexClient(other_url)
     client.create({})
@@ -81,7 +120,8 @@ def test_from_an_index_that_is_there_to_an_answer(other_url: str, folder: Path) 
 
 def test_the_five_commands_of_the_page(other_url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    What docs/opensearch.md begins with, to the letter, on an index that somebody else has made and filled.
+    The five commands at the top of docs/opensearch.md work literally on an index that was created and filled by other
+    means.
     """
     page = (Path(__file__).parents[2] / "docs" / "opensearch.md").read_text(encoding="utf-8")
     block = page.partition("## Setting up an existing index")[2].split("```")[1]
@@ -94,14 +134,14 @@ def test_the_five_commands_of_the_page(other_url: str, folder: Path, monkeypatch
             client.raw.index(index=client.index, id=name, body={"body": text}, params={"refresh": "true"})
     for _, *words in commands:
         done = whorl(*(word.replace("$WHORL_STORE", other_url).replace("ID", "a") for word in words))
-        # The doctor says what is missing.
+        # The doctor lists the missing parts.
         assert done.exit_code == (words[1] == "check"), done.output
     assert [line.split()[0] for line in done.stdout.splitlines() if "%" in line] == ["b"]
 
 
 def test_backfill_where_no_text_is(other_url: str, folder: Path) -> None:
     """
-    The field that was looked at is named, and the exit code says that nothing was done.
+    A backfill without text names the field, and exits with 1 because it changed nothing.
     """
     client = IndexClient(other_url)
     client.create({})
@@ -115,7 +155,7 @@ def test_backfill_where_no_text_is(other_url: str, folder: Path) -> None:
 
 def test_files_into_an_index(other_url: str, notes: Path) -> None:
     """
-    The index is made with the first of them; search, compare, duplicates and delete work on it.
+    The first indexed file creates the index; search, compare, duplicates and delete work on it.
     """
     assert whorl("index", "--store", other_url, "notes").exit_code == 0
     names = ids(asked("FINGERPRINT:notes/a.txt_50", store=other_url))

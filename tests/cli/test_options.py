@@ -1,4 +1,4 @@
-"""What several commands take: --store, --rows and --start; and the files that they write."""
+"""Tests of options of several commands (--store, --rows, --start) and of output files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from whorl.errors import ParameterError
 
 def test_the_default_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Without --store it is WHORL_STORE's, or the folder of the user's own.
+    Without --store, the store is WHORL_STORE, or the folder in the user's data directory.
     """
     (folder / "a.txt").write_text(FIRST, encoding="utf-8")
     assert whorl("index", "a.txt").exit_code == 0
@@ -26,7 +26,7 @@ def test_the_default_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_store_that_is_not_there(folder: Path) -> None:
     """
-    Asking does not make one: a mistyped --store is an error with exit code 1, and leaves nothing behind.
+    A search does not create a store: a mistyped --store is an error with exit code 1, and no folder is created.
     """
     for words in (["search", "x"], ["explain", "x"], ["delete", "x"]):
         result = whorl(*words, "--store", "tyop")
@@ -38,7 +38,7 @@ def test_a_store_that_is_not_there(folder: Path) -> None:
 @pytest.mark.parametrize("option", [("--rows", "-1"), ("--rows", "10001"), ("--rows", "x"), ("--start", "1000001")])
 def test_pages_out_of_range(notes: Path, option: tuple[str, str]) -> None:
     """
-    The message names the option and its range; the exit code is that of a mistake.
+    The message names the option and its range; the exit code is that of wrong usage.
     """
     result = whorl("search", "--store", "store", *option, "*")
     assert result.exit_code == 2
@@ -47,7 +47,8 @@ def test_pages_out_of_range(notes: Path, option: tuple[str, str]) -> None:
 
 def test_a_file_is_in_its_place_once_it_is_whole(folder: Path) -> None:
     """
-    What was there stays until then; a folder is refused, and so is what cannot be written.
+    An output file is replaced when it is complete, and the old content stays until then; a folder or an unwritable file
+    is an error.
     """
     file = folder / "out.txt"
     file.write_text("before", encoding="utf-8")
@@ -66,7 +67,7 @@ def test_a_file_is_in_its_place_once_it_is_whole(folder: Path) -> None:
 
 def test_a_link_leads_to_what_is_written(folder: Path) -> None:
     """
-    It stays a link, also to a file that there is not yet; what is not complete stands beside the file.
+    A link stays a link, also to a missing file; incomplete output is in the folder of the target.
     """
     (folder / "elsewhere").mkdir()
     file, link = folder / "elsewhere" / "out.txt", folder / "link.txt"
@@ -93,7 +94,7 @@ def test_a_link_leads_to_what_is_written(folder: Path) -> None:
 )
 def test_standard_input_is_read_once(notes: Path, words: list[str]) -> None:
     """
-    As a text or as boilerplate: the second time there would be nothing in it.
+    Using standard input twice, as a text or as boilerplate, is an error, because the second read would be empty.
     """
     result = whorl(*words, "--boilerplate", "-")
     assert (result.exit_code, result.stderr) == (
@@ -103,7 +104,8 @@ def test_standard_input_is_read_once(notes: Path, words: list[str]) -> None:
 
 def test_two_write_to_one_file(folder: Path) -> None:
     """
-    Neither takes away what the other has so far, one that fails leaves nothing, and the one that ends last counts.
+    Two simultaneous writers do not delete each other's output, a failing one leaves nothing, and the last to finish
+    wins.
     """
     file = folder / "out.txt"
 

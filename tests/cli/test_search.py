@@ -1,4 +1,4 @@
-"""`whorl search` and `whorl explain`: hits as JSON and as a table, mistakes at their place, sources of one's own."""
+"""Tests of `whorl search` and `whorl explain`: hits as JSON and as a table, positions of errors, texts as sources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 def test_json_has_one_shape(notes: Path) -> None:
     """
-    query, total, warnings, hits of id, name, score and, with one source, shared_tokens; nothing else.
+    JSON has query, total, warnings, and hits with id, name, score and, with one source, shared_tokens; nothing else.
     """
     told = asked("FINGERPRINT:notes/a.txt")
     first, second = told["hits"]
@@ -30,7 +30,7 @@ def test_json_has_one_shape(notes: Path) -> None:
 
 def test_to_the_letter(notes: Path) -> None:
     """
-    --afts strict reads a query as Alfresco does: it takes 10.fox apart, and refuses a path without quotes.
+    --afts strict parses a query like Alfresco: it splits 10.fox, and refuses a path without quotes.
     """
     assert ids(asked("dog.zzz", "--afts", "strict")) == []
     assert ids(asked("1.dog", "--afts", "strict")) == ["notes/a.txt", "notes/b.txt"]
@@ -43,7 +43,7 @@ def test_to_the_letter(notes: Path) -> None:
 
 def test_json_without_a_source(notes: Path) -> None:
     """
-    A query of words has no shared tokens; warnings are in the JSON and not beside it.
+    Hits of words have no shared tokens; warnings are in the JSON, not on standard error.
     """
     result = whorl("search", "--store", "store", "--json", 'fox AND "..." OR sun')
     told = json.loads(result.stdout)
@@ -54,7 +54,7 @@ def test_json_without_a_source(notes: Path) -> None:
 
 def test_a_table_shows_tokens_and_share(notes: Path) -> None:
     """
-    A hit's row holds its id, its name, the shared tokens and their share; the last line counts.
+    A row has the id, the name, the shared tokens and their share; the last line has the total.
     """
     lines = whorl("search", "--store", "store", "FINGERPRINT:notes/a.txt").stdout.splitlines()
     assert lines[0].split() == ["id", "name", "shared", "tokens", "overlap"]
@@ -64,7 +64,7 @@ def test_a_table_shows_tokens_and_share(notes: Path) -> None:
 
 def test_pages(notes: Path) -> None:
     """
-    --rows and --start cut the list, and what is left out is said.
+    --rows and --start cut the list, and the last line has the total and the shown range.
     """
     assert ids(asked("*", "--rows", "1", "--start", "1")) == ["notes/b.txt"]
     assert "3 documents, 2 to 2 shown" in whorl("search", "--store", "store", "--rows", "1", "--start", "1", "*").stdout
@@ -74,7 +74,8 @@ def test_pages(notes: Path) -> None:
 
 def test_one_of_each_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The best hit of each, and how many near-copies it stands for; without written clusters it is told how to have them.
+    The best hit of each cluster is shown with the number of its near-copies; without cluster labels the message says
+    how to write them.
     """
     monkeypatch.chdir(tmp_path)
     text = " ".join(f"w{at}" for at in range(40))
@@ -96,7 +97,8 @@ def test_one_of_each_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_explain(notes: Path) -> None:
     """
-    The plan in numbers and the request as JSON, without searching; --explain shows the same beside the hits.
+    Explain prints the plan in numbers and the request as JSON, without searching; --explain prints the same with the
+    hits.
     """
     result = whorl("explain", "--store", "store", "FINGERPRINT:notes/a.txt_70 AND fox")
     words, _, request = result.stdout.partition("\nRequest\n")
@@ -132,7 +134,8 @@ def test_explain(notes: Path) -> None:
 )
 def test_a_mistake_in_a_query_is_shown_at_its_place(notes: Path, query: str, place: str, message: str) -> None:
     """
-    One message: what is wrong, the line of the query, the caret below, a hint; exit code 2, no output, no traceback.
+    An error has one message with the reason, the line of the query, a caret and a hint; exit code 2, no output, no
+    traceback.
     """
     for command in (["search"], ["search", "--json"], ["explain"]):
         result = whorl(*command, "--store", "store", "--", query)
@@ -151,7 +154,7 @@ def test_a_mistake_in_a_query_is_shown_at_its_place(notes: Path, query: str, pla
 
 def test_a_query_that_begins_with_a_minus(notes: Path) -> None:
     """
-    It stands after "--"; without that it is read as options, and the help says so.
+    A query that begins with a minus follows "--"; without it the query is parsed as options, as the help says.
     """
     assert ids(asked("-fox")) == ["notes/c.txt"]
     result = whorl("search", "--store", "store", "-fox")
@@ -162,7 +165,7 @@ def test_a_query_that_begins_with_a_minus(notes: Path) -> None:
 
 def test_ids_with_markup_and_very_long_ones(folder: Path) -> None:
     """
-    Brackets and :key: are text; an id of 1,000 characters is folded and not cut; JSON gives all back.
+    Brackets and :key: are text; an id of 1,000 characters is wrapped, not cut; JSON has all characters.
     """
     odd = [
         "[bold red]x[/]",
@@ -188,7 +191,7 @@ def test_ids_with_markup_and_very_long_ones(folder: Path) -> None:
 @pytest.mark.process
 def test_a_text_that_is_not_in_the_store(notes: Path) -> None:
     """
-    --source takes a file or standard input, in any encoding; a document called "source" is not meant.
+    --source takes a file or standard input, in any encoding, and takes precedence over a document called "source".
     """
     with open_store("store") as store:
         store.index([Document("source", "something else entirely that nobody asks for")])
@@ -208,7 +211,7 @@ def test_a_text_that_is_not_in_the_store(notes: Path) -> None:
 @pytest.mark.parametrize("file", ["gone", ".", "binary", "gone\x1b[31m", "page.html"])
 def test_a_source_that_cannot_be_read(notes: Path, file: str) -> None:
     """
-    It is named, with exit code 2 and no more than one line.
+    An unreadable source is one line that names it, with exit code 2.
     """
     Path("binary").write_bytes(bytes(1000))
     Path("page.html").write_text(f"&#{'9' * 5000};", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`whorl serve`: what it refuses before it listens, and a real process over a real socket."""
+"""Tests of `whorl serve`: errors before it listens, and a real process over a real socket."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
 def test_anybody_else_is_asked_for_a_key(folder: Path, host: str) -> None:
     """
-    Where other machines can reach it and no key is set, nothing is opened, and the message says what would do.
+    Without a key, listening for other machines is an error that names the remedies, and opens no port.
     """
     refused = whorl("serve", "--store", "store", "--host", host)
     assert (refused.exit_code, refused.stdout) == (2, "")
@@ -35,7 +35,7 @@ def test_anybody_else_is_asked_for_a_key(folder: Path, host: str) -> None:
 @pytest.mark.parametrize("port", ["65536", "-1", "http"])
 def test_a_port_that_is_none(port: str) -> None:
     """
-    It is a mistake in the command, before anything is opened.
+    An invalid port is a usage error, before anything is opened.
     """
     refused = whorl("serve", "--store", "store", "--port", port)
     assert refused.exit_code == 2
@@ -44,7 +44,7 @@ def test_a_port_that_is_none(port: str) -> None:
 
 def test_packages_that_are_not_installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The message is the command that installs them.
+    If packages are missing, the message is the command that installs them.
     """
     monkeypatch.setitem(sys.modules, "whorl.service.app", None)
     refused = whorl("serve", "--store", "store")
@@ -58,7 +58,7 @@ def test_packages_that_are_not_installed(folder: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_serve(tmp_path: Path, number: int) -> None:
     """
-    `whorl serve` answers over HTTP with the key of its environment; a signal ends it in order, and the store is sound.
+    `whorl serve` answers over HTTP with the key of its environment; a signal stops it cleanly, and the store is intact.
     """
     with open_store(tmp_path / "store") as store:
         store.index([Document("a", FIRST)])
@@ -69,7 +69,7 @@ def test_serve(tmp_path: Path, number: int) -> None:
         bearer = {"Authorization": "Bearer key"}
         answer = requests.get(f"{url}/api/v1/search", params={"q": "FINGERPRINT:a"}, headers=bearer, timeout=240)
         assert [hit["id"] for hit in answer.json()["hits"]] == ["a"]
-        # Longer than any server reads: refused, with the connection if need be, and the next request is answered.
+        # A URL longer than any server's limit is refused, or its connection closed; the next request is answered.
         with contextlib.suppress(requests.ConnectionError, requests.exceptions.ChunkedEncodingError):
             long = requests.get(f"{url}/api/v1/search", params={"q": "x" * 200_000}, headers=bearer, timeout=240)
             assert long.status_code in (400, 414, 431)
@@ -83,7 +83,8 @@ def test_serve(tmp_path: Path, number: int) -> None:
 @pytest.mark.process
 def test_an_open_service_stays_on_this_machine(tmp_path: Path) -> None:
     """
-    Where others could reach it, it asks who they are or is told not to; a taken port is one message.
+    Listening for other machines needs credentials, or an option that allows access without them; a taken port is one
+    message.
     """
     open_store(tmp_path / "store").close()
     with socket.socket() as taken:

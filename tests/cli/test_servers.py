@@ -1,4 +1,4 @@
-"""What the commands that look after a search server say: findings, and a backfill's end however it comes."""
+"""Tests of the output of commands for search servers: findings, and the end of a backfill."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whorl.errors import EngineUnavailableError
 @pytest.mark.parametrize("as_json", [False, True])
 def test_findings(capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
     """
-    An error among them is the exit code, whatever else was found.
+    An error among the findings determines the exit code.
     """
     note, error = Finding(Level.NOTE, "a-note", "Seen.", "Do it."), Finding(Level.ERROR, "an-error", "Broken.")
     show([note], as_json=as_json)
@@ -33,7 +33,7 @@ def test_findings(capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
 
 def test_a_run_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
     """
-    What was done, what is left, and what was refused with the reason.
+    A complete run prints the numbers of updated and remaining documents, and the refused ones with the reason.
     """
     end = Backfilled(2_000, sent=1_998, refused=(("a", "too long"),), left=1)
 
@@ -53,7 +53,7 @@ def test_a_run_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("error", [EngineUnavailableError("Solr is away"), KeyboardInterrupt()])
 def test_a_run_that_is_stopped(capsys: pytest.CaptureFixture[str], error: BaseException) -> None:
     """
-    How far it came, and how to go on; the error is for whoever called.
+    A stopped run prints its progress and how to continue, and the error reaches the caller.
     """
 
     def run(note: Callable[[Backfilled], None]) -> Backfilled:
@@ -68,7 +68,7 @@ def test_a_run_that_is_stopped(capsys: pytest.CaptureFixture[str], error: BaseEx
 
 def test_a_run_that_did_not_begin(capsys: pytest.CaptureFixture[str]) -> None:
     """
-    Has nothing to say but its error.
+    A run that fails at its start prints only the error.
     """
 
     def run(note: Callable[[Backfilled], None]) -> Backfilled:

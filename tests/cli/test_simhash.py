@@ -1,4 +1,4 @@
-"""`whorl simhash`: what it prints, in which form, and what it says of what it cannot read."""
+"""Tests of `whorl simhash`: output formats, and unreadable input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECOND = "Съешь ещё этих мягких французских бул�
 
 @pytest.fixture
 def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with two texts, one of them in a folder below, and JSON lines; also the working directory."""
+    """A folder with two texts, one of them in a subfolder, and JSON lines; also the working directory."""
     (tmp_path / "notes" / "below").mkdir(parents=True)
     (tmp_path / "notes" / "a.txt").write_text(FIRST)
     (tmp_path / "notes" / "below" / "b.html").write_text(f"<p>{SECOND}</p>", encoding="utf-8")
@@ -35,7 +35,7 @@ def run(*arguments: str, given: str | bytes = "") -> Result:
 @pytest.mark.process
 def test_codes_are_one_a_line(notes: Path) -> None:
     """
-    Decimal, in the order of the files, whatever they hold; what Python gives for the same text.
+    Codes are decimal, one a line in the order of the files, and equal those of the Python function.
     """
     done = run("notes", "more.jsonl")
     assert (done.exit_code, done.stderr) == (0, "")
@@ -44,7 +44,7 @@ def test_codes_are_one_a_line(notes: Path) -> None:
 
 def test_a_table_names_the_documents(notes: Path) -> None:
     """
-    A code, a tab, the id.
+    A line of the table has the code, a tab and the id.
     """
     done = run("more.jsonl", "notes/a.txt", "--format", "tsv")
     assert [line.split("\t") for line in done.stdout.splitlines()] == [
@@ -57,7 +57,7 @@ def test_a_table_names_the_documents(notes: Path) -> None:
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_json_says_the_scheme(notes: Path, scheme: str) -> None:
     """
-    One object a line; every scheme can be named, and the help names it.
+    JSON has one object a line; every scheme can be chosen, and the help lists it.
     """
     done = run("notes/a.txt", "--format", "json", "--scheme", scheme)
     assert json.loads(done.stdout) == {"id": "notes/a.txt", "scheme": scheme, "simhash": simhash(FIRST, scheme)}
@@ -66,7 +66,7 @@ def test_json_says_the_scheme(notes: Path, scheme: str) -> None:
 
 def test_standard_input_is_one_text(notes: Path) -> None:
     """
-    Under the id "-", among other paths.
+    Standard input is one text with the id "-", and may be combined with other paths.
     """
     done = run("-", "notes/a.txt", "--format", "tsv", "--scheme", "icu77", given=SECOND)
     assert done.stdout == f"{simhash(SECOND, 'icu77')}\t-\n{simhash(FIRST, 'icu77')}\tnotes/a.txt\n"
@@ -75,15 +75,15 @@ def test_standard_input_is_one_text(notes: Path) -> None:
 
 def test_what_gives_no_code_is_told(notes: Path) -> None:
     """
-    Texts without words, broken lines, paths that are not there: on standard error, and the others are printed.
+    Texts without words, broken lines and missing paths are reported on standard error, and the other codes are printed.
     """
     (notes / "odd.jsonl").write_text('{"id": "empty", "text": "..."}\nnonsense\n{"id": "good", "text": "a b"}\n')
     done = run("odd.jsonl", "nowhere", "--format", "tsv")
     assert done.stdout == f"{simhash('a b')}\tgood\n"
     assert done.stderr.splitlines() == [
         "3 gave no code:",
-        "  odd.jsonl, line 2: this is not JSON: Expecting value, at character 1",
         "  nowhere: there is no such file or folder",
+        "  odd.jsonl, line 2: this is not JSON: Expecting value, at character 1",
         "  empty: there is nothing in it that simhash1-icu74 hashes",
     ]
     assert done.exit_code == 1
@@ -94,7 +94,7 @@ def test_what_gives_no_code_is_told(notes: Path) -> None:
 
 def test_schemes_that_are_none(notes: Path) -> None:
     """
-    Nothing is read, and the error lists the schemes.
+    An unknown scheme is an error that lists the schemes, before anything is read.
     """
     done = run("notes", "--scheme", "md5")
     assert (done.exit_code, done.stdout) == (2, "")

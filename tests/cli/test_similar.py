@@ -1,4 +1,4 @@
-"""Calibrated search as Python and the command line offer it: pages, totals, exact values, sources, errors."""
+"""Tests of calibrated search in Python and on the command line: pages, totals, exact values, sources, errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHINGLE = 5
 
 
 def texts() -> dict[str, str]:
-    """Return a text of 4,000 words, copies of it with every n-th word replaced, a passage of it, and others."""
+    """Return a text of 4,000 words, copies of it with every n-th word replaced, a passage of it, and other texts."""
     chance = random.Random(3)
     words = [f"w{chance.randrange(50_000)}" for _ in range(4_000)]
     made = {"whole": words, "passage": words[1_000:1_300]}
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-# The command.
+# Tests of the command.
 
 
 def similar(folder: Path, *arguments: str, text: str | None = None) -> Result:
@@ -56,7 +56,7 @@ def hits(result: Result) -> list[str]:
 
 def test_a_source_is_an_id_a_text_or_a_file(folder: Path, tmp_path: Path) -> None:
     """
-    Three ways to the same hits; an id is not among its own.
+    An id, a text and a file as the source give the same hits; an id is not among its own hits.
     """
     file = tmp_path / "passage.txt"
     file.write_text(TEXTS["passage"], encoding="utf-8")
@@ -74,7 +74,7 @@ def test_a_source_is_an_id_a_text_or_a_file(folder: Path, tmp_path: Path) -> Non
 
 def test_json_has_shares_with_intervals(folder: Path) -> None:
     """
-    Fractions, each between the ends of its interval.
+    JSON has shares as fractions, each within its interval.
     """
     told = json.loads(similar(folder, "whole", "--threshold", "50", "--json").stdout)
     assert (told["metric"], told["threshold"], told["recall"], told["promised"]) == ("jaccard", 0.5, 0.95, True)
@@ -89,7 +89,7 @@ def test_json_has_shares_with_intervals(folder: Path) -> None:
 
 def test_a_filter_and_the_stock_plan(folder: Path) -> None:
     """
-    --filter leaves hits out; --plan stock is the FINGERPRINT query of the same numbers, the source among its hits.
+    --filter removes hits; --plan stock is the FINGERPRINT query of the same numbers, which also finds the source.
     """
     assert set(hits(similar(folder, "whole", "--json", "--filter", "kind:passa", "--threshold", "0.01"))) == {"passage"}
     stock = json.loads(similar(folder, "whole", "--plan", "stock", "--threshold", "50", "--json").stdout)
@@ -103,7 +103,7 @@ def test_a_filter_and_the_stock_plan(folder: Path) -> None:
 )
 def test_percentages_of_the_stock_plan(folder: Path, threshold: str, recall: str, query: str) -> None:
     """
-    They are what the same numbers of a query are: up to 1 fractions.
+    Percentages of the stock plan are read as in a query: numbers up to 1 are fractions.
     """
     asked = ("--plan", "stock", "--threshold", threshold, "--recall", recall, "--json")
     assert json.loads(similar(folder, "whole", *asked).stdout)["query"] == f"FINGERPRINT:whole{query}"
@@ -113,7 +113,7 @@ def test_percentages_of_the_stock_plan(folder: Path, threshold: str, recall: str
 @pytest.mark.parametrize("value", ["1 OR *", "", "0", "101", "1e-300", "1/3"])
 def test_the_stock_plan_takes_numbers_alone(folder: Path, option: str, value: str) -> None:
     """
-    What is no percentage is refused; it cannot become a part of the query.
+    An invalid percentage for the stock plan is refused, and cannot become query syntax.
     """
     result = similar(folder, "whole", "--plan", "stock", option, value)
     assert (result.exit_code, result.stdout) == (2, "")
@@ -122,7 +122,7 @@ def test_the_stock_plan_takes_numbers_alone(folder: Path, option: str, value: st
 
 def test_a_filter_stays_a_filter(folder: Path) -> None:
     """
-    Whatever its brackets, it cannot end the query that it stands beside; it leaves hits out and scores nothing.
+    Brackets in a filter cannot end the surrounding query; a filter removes hits and does not score.
     """
     asked = ("whole", "--plan", "stock", "--threshold", "20", "--json", "--filter")
     broken = similar(folder, *asked, "zzz) OR (*")
@@ -138,7 +138,7 @@ def test_a_filter_stays_a_filter(folder: Path) -> None:
 )
 def test_options_that_mean_nothing_with_the_stock_plan(folder: Path, option: tuple[str, ...]) -> None:
     """
-    They are refused, not ignored.
+    Options without a meaning for the stock plan are refused, not ignored.
     """
     result = similar(folder, "whole", "--plan", "stock", *option)
     assert result.exit_code == 2
@@ -147,7 +147,7 @@ def test_options_that_mean_nothing_with_the_stock_plan(folder: Path, option: tup
 
 def test_the_terminal_says_what_was_promised(folder: Path) -> None:
     """
-    A table, the count, and the promise; --explain says the plan first.
+    The terminal shows a table, the total and the promised recall; --explain shows the plan first.
     """
     shown = similar(folder, "whole", "--threshold", "80", "--explain").stdout
     assert "find documents that share at least 80 % of what both have together" in shown
@@ -157,7 +157,7 @@ def test_the_terminal_says_what_was_promised(folder: Path) -> None:
 
 def test_explaining_fetches_the_source_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The plan that is shown is the one that is searched with: the source is looked up once, with its sketch.
+    The search runs the printed plan: the source is looked up once, with its sketch.
     """
     asked = list[tuple[str, list[str]]]()
 
@@ -190,7 +190,7 @@ def test_explaining_fetches_the_source_once(folder: Path, monkeypatch: pytest.Mo
 )
 def test_mistakes_exit_with_2(folder: Path, arguments: tuple[str, ...], told: str) -> None:
     """
-    One message, no traceback.
+    An error is one message with exit code 2, without a traceback.
     """
     result = similar(folder, *arguments)
     assert result.exit_code == 2
@@ -199,7 +199,7 @@ def test_mistakes_exit_with_2(folder: Path, arguments: tuple[str, ...], told: st
 
 def test_explain_with_a_calibrated_plan(folder: Path) -> None:
     """
-    `explain --plan calibrated` tells how many documents were found and verified in place of tokens.
+    `explain --plan calibrated` prints the numbers of found and verified documents instead of tokens.
     """
     result = CliRunner().invoke(
         main, ["explain", "--store", str(folder), "--plan", "calibrated", "FINGERPRINT:whole_50 AND kind:every"]
@@ -211,7 +211,7 @@ def test_explain_with_a_calibrated_plan(folder: Path) -> None:
 @pytest.mark.parametrize("command", [("explain",), ("search", "--explain")], ids=" ".join)
 def test_what_calibrated_fingerprints_find_is_told(folder: Path, command: tuple[str, ...]) -> None:
     """
-    Each with its threshold and its promise, also where both name one source.
+    Each FINGERPRINT is listed with its threshold and promised recall, even if two have the same source.
     """
     query = "FINGERPRINT:whole_50 OR FINGERPRINT:whole_80_90"
     result = CliRunner().invoke(main, [*command, "--store", str(folder), "--plan", "calibrated", query])
@@ -224,8 +224,8 @@ def test_what_calibrated_fingerprints_find_is_told(folder: Path, command: tuple[
 
 def test_common_text_counts_for_nothing(folder: Path, tmp_path: Path) -> None:
     """
-    What stands in a file that is named is no hit any more; where nothing is named the line is 1%, for which the store
-    has to keep passages.
+    A document that shares only boilerplate is not a hit; without a frequency the limit is 1 %, which needs a store with
+    passages.
     """
     form = tmp_path / "form.txt"
     form.write_text(texts()["whole"], encoding="utf-8")
@@ -235,3 +235,15 @@ def test_common_text_counts_for_nothing(folder: Path, tmp_path: Path) -> None:
     assert "0 documents; all of the source is common, so nothing is left to look for" in ignored.stdout
     usual = similar(folder, "whole", "--ignore-common")
     assert (usual.exit_code, "keeps none of all its documents" in usual.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--plan", "stock")])
+@pytest.mark.parametrize("value", ["1", "1.0"])
+def test_a_threshold_of_exactly_one_says_how_it_was_read(folder: Path, arguments: tuple[str, ...], value: str) -> None:
+    """
+    1 prints a note, since it could mean 1 % or 100 %; 100 or a fraction prints none.
+    """
+    note = "note: threshold 1 means 100 %, since a number up to 1 is a fraction; write 0.01 for 1 %"
+    assert note in similar(folder, "whole", "--threshold", value, *arguments).stderr.splitlines()
+    for clear in ("100", "0.99", "2"):
+        assert "means 100" not in similar(folder, "whole", "--threshold", clear, *arguments).stderr

@@ -1,4 +1,4 @@
-"""`whorl solr …`: what is said of a real collection, and of what does not answer."""
+"""Tests of `whorl solr …`: output for a real collection, and errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cli.running import whorl
 @pytest.mark.parametrize("command", ["check", "init", "backfill"])
 def test_solr_commands_name_what_does_not_answer(command: str) -> None:
     """
-    Exit code 1 and the address; 2 for what is no address.
+    An unreachable server is exit code 1 with its address; an invalid address is 2.
     """
     result = whorl("solr", command, "http://127.0.0.1:1/solr/whorl")
     assert (result.exit_code, result.stdout) == (1, "")
@@ -23,7 +23,7 @@ def test_solr_commands_name_what_does_not_answer(command: str) -> None:
 
 def test_solr_check_and_init(core: str) -> None:
     """
-    whorl's own configset has no error, init finds nothing to add, and JSON says what the lines say.
+    whorl's own configset has no error, init has nothing to add, and JSON has the same findings as the lines.
     """
     result = whorl("solr", "check", core)
     assert result.exit_code == 0
@@ -42,3 +42,13 @@ def test_solr_check_of_what_cannot_work(core: str, monkeypatch: pytest.MonkeyPat
     result = whorl("solr", "check", core)
     assert result.exit_code == 1
     assert "content_of_nothing" in result.stdout
+
+
+def test_solr_up_names_the_versions_that_can_be_started(folder: Path) -> None:
+    """
+    An unknown version is refused before any download.
+    """
+    result = whorl("solr", "up", "--version", "7.7", "--dir", "home")
+    assert result.exit_code == 2
+    assert "Solr '7.7' cannot be started here, only one of 9.9.0, 8.11.4" in result.stderr
+    assert not (folder / "home").exists()

@@ -1,4 +1,4 @@
-"""`whorl sources` as a user meets it: what a text may be, what is printed and written, what goes wrong."""
+"""Tests of `whorl sources`: its texts, its output and files, its errors."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ pytestmark = pytest.mark.usefixtures("notes")
 
 def test_a_text_is_a_file_an_id_or_standard_input(folder: Path) -> None:
     """
-    A file's sources may be documents of its own text; a document's are others.
+    Sources of a file may include a document of the same text; sources of a document are other documents.
     """
     (folder / "own.txt").write_text(FIRST, encoding="utf-8")
     file = json.loads(whorl("sources", "--store", "store", "--json", "own.txt").stdout)
     assert (file["text"]["kind"], [each["id"] for each in file["sources"]]) == ("file", ["notes/a.txt"])
     piped = CliRunner().invoke(main, ["sources", "--store", "store", "--json", "-"], input=FIRST)
     assert json.loads(piped.stdout)["sources"] == file["sources"]
-    # Away from its folder the same name is that of the document.
+    # Without the file, the same name means the document.
     (folder / "notes" / "a.txt").unlink()
     document = json.loads(whorl("sources", "--store", "store", "--json", "notes/a.txt").stdout)
     assert (document["text"]["kind"], [each["id"] for each in document["sources"]]) == ("document", ["notes/b.txt"])
@@ -35,7 +35,7 @@ def test_a_text_is_a_file_an_id_or_standard_input(folder: Path) -> None:
 
 def test_parts_that_are_left_out(folder: Path) -> None:
     """
-    A line says how many words; the report says so, too.
+    A line and the report have the number of excluded words.
     """
     (folder / "own.txt").write_text(f"{SECOND}\n\nReferences\n\n{FIRST}", encoding="utf-8")
     result = whorl("sources", "--store", "store", "own.txt", "--without", "references", "--html", "report.html")
@@ -44,9 +44,17 @@ def test_parts_that_are_left_out(folder: Path) -> None:
     assert said in (folder / "report.html").read_text(encoding="utf-8")
 
 
+def test_a_recall_of_exactly_one_says_how_it_was_read(folder: Path) -> None:
+    """
+    Recall 1 prints a note, since it could mean 1 % or 100 %.
+    """
+    told = json.loads(whorl("sources", "--store", "store", "--json", "--recall", "1", "notes/a.txt").stdout)
+    assert "recall 1 means 100 %" in " ".join(told["warnings"])
+
+
 def test_what_is_printed(folder: Path) -> None:
     """
-    Totals, the sources that add something, and what was read.
+    The output has totals, the sources that add something, and the number of documents read.
     """
     (folder / "own.txt").write_text(f"{SECOND} And nothing else.", encoding="utf-8")
     result = whorl("sources", "--store", "store", "own.txt")
@@ -54,7 +62,7 @@ def test_what_is_printed(folder: Path) -> None:
     lines = result.stdout.splitlines()
     assert lines[0] == "19 of 22 words (86.3%) stand in 1 source; the longest passage has 19 words."
     assert lines[3].split()[0] == "notes/b.txt"
-    assert lines[-1].startswith("2 documents read, 1 of them with nothing that the sources lack; ")
+    assert lines[-1].startswith("2 documents read, 1 other document with nothing that the sources lack; ")
     few = whorl("sources", "--store", "store", "own.txt", "--rows", "0").stdout
     assert "… and 1 more" in few
     assert "notes/b.txt" not in few
@@ -62,7 +70,7 @@ def test_what_is_printed(folder: Path) -> None:
 
 def test_who_is_left_out_and_what_counts(folder: Path) -> None:
     """
-    --except leaves documents out, --min-words short passages; CSV has a line a source.
+    --except excludes documents, --min-words short passages; CSV has a line for each source.
     """
     (folder / "own.txt").write_text(SECOND, encoding="utf-8")
     asked = ("sources", "--store", "store", "own.txt", "--csv")
@@ -73,7 +81,7 @@ def test_who_is_left_out_and_what_counts(folder: Path) -> None:
 
 def test_a_report_is_written(folder: Path) -> None:
     """
-    --html FILE, beside what is printed; nothing is left of one that cannot be written.
+    --html FILE writes a report besides the output; a report that cannot be written leaves no file.
     """
     (folder / "own.txt").write_text(SECOND, encoding="utf-8")
     assert whorl("sources", "--store", "store", "own.txt", "--html", "report.html").exit_code == 0
@@ -83,7 +91,7 @@ def test_a_report_is_written(folder: Path) -> None:
     result = whorl("sources", "--store", "store", "own.txt", "--html", "nosuch/report.html")
     assert result.exit_code == 2
     assert "cannot be written: No such file" in result.stderr
-    # By whatever path, the text itself is not written over.
+    # The report does not overwrite the text, by whatever path.
     result = whorl("sources", "--store", "store", "own.txt", "--html", str(folder / "notes" / ".." / "own.txt"))
     assert (result.exit_code, "own.txt is what is read; name another file" in result.stderr) == (2, True)
     assert (folder / "own.txt").read_text(encoding="utf-8") == SECOND
@@ -101,7 +109,7 @@ def test_a_report_is_written(folder: Path) -> None:
 )
 def test_mistakes(arguments: list[str], said: str) -> None:
     """
-    Exit code 2, and what would do.
+    An error is exit code 2 with a remedy.
     """
     result = whorl("sources", "--store", "store", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
@@ -110,7 +118,7 @@ def test_mistakes(arguments: list[str], said: str) -> None:
 
 def test_what_is_common(folder: Path) -> None:
     """
-    A line says how much is; it is left out where that is asked for, at 1% if nobody says more.
+    A line has the share of common text; it is ignored on request, with a default limit of 1 %.
     """
     form = " ".join(f"w{word}" for word in range(40))
     (folder / "form.txt").write_text(form, encoding="utf-8")

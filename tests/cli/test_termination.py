@@ -1,4 +1,4 @@
-"""SIGTERM in the middle of long work."""
+"""Tests of SIGTERM during long work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.running import DEADLINE_SECONDS, FIRST, SECOND
 
-#: `whorl`, whose documents are never done once they are read.
+#: A `whorl` process that waits after it has read its documents.
 UNENDING = """
 import signal
 from whorl.cli.main import main
@@ -51,7 +51,7 @@ with terminable():
 )
 def test_nothing_is_left_of_duplicates(tmp_path: Path, asked: list[str], left: list[str], told: str) -> None:
     """
-    Temporary and unfinished files are gone, and a run with a state says how it goes on.
+    Temporary and unfinished files are deleted, and a run with a state prints how to continue.
     """
     temporary, work = tmp_path / "temporary", tmp_path / "work"
     temporary.mkdir()
@@ -76,7 +76,7 @@ def test_nothing_is_left_of_duplicates(tmp_path: Path, asked: list[str], left: l
 @pytest.mark.process
 def test_a_program_with_a_handler_of_its_own_keeps_it() -> None:
     """
-    What is called from Python ends by what its caller makes of the signal.
+    A Python program that calls whorl keeps its own signal handler.
     """
     done = subprocess.run([sys.executable, "-c", OWN], capture_output=True, text=True, check=True)
     assert done.stdout == "own\ngoes on\n"

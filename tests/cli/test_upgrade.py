@@ -1,4 +1,4 @@
-"""`whorl upgrade`: a store of the former format becomes one of this, whatever interrupts it."""
+"""Tests of `whorl upgrade`: it converts a store of the former format, also after interruptions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def assert_upgraded(folder: Path) -> None:
 
 def test_a_former_store(tmp_path: Path) -> None:
     """
-    Opening it says what to do; afterwards all is there, and the old folder as well.
+    Opening an old store prints the command; afterwards the new store is complete, and the old folder still exists.
     """
     folder = tmp_path / "store"
     made_before(folder, DOCUMENTS)
@@ -58,7 +58,7 @@ def test_a_former_store(tmp_path: Path) -> None:
 @pytest.mark.parametrize("renames", [None, 0, 1])
 def test_an_interrupted_upgrade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renames: int | None) -> None:
     """
-    While documents are stored, or before one of the two renames: run again, it is completed.
+    An upgrade interrupted while storing documents, or before one of the two renames, is completed by a second run.
     """
     folder = tmp_path / "store"
     made_before(folder, DOCUMENTS)
@@ -87,7 +87,7 @@ def test_an_interrupted_upgrade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 @pytest.mark.parametrize("named", [".", "../link"])
 def test_a_store_by_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str) -> None:
     """
-    The working folder, or a link, which goes on leading to the store.
+    The store can be the working directory, or a link, which then leads to the new store.
     """
     folder = tmp_path / "store"
     made_before(folder, DOCUMENTS)
@@ -101,7 +101,7 @@ def test_a_store_by_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_what_cannot_be_upgraded(tmp_path: Path) -> None:
     """
-    No store, a damaged one, one of another version, and one whose old folder is in the way: each says so.
+    A missing or damaged store, a store of another version, and an old folder that is in the way are errors.
     """
     for path in (tmp_path / "nothing", Path("/")):
         assert "there is no store at" in run(path).stderr
@@ -123,7 +123,8 @@ def test_what_cannot_be_upgraded(tmp_path: Path) -> None:
 @pytest.mark.parametrize("is_parent_locked", [False, True])
 def test_a_store_that_may_only_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_parent_locked: bool) -> None:
     """
-    It is left as it is, and upgraded beside it; where nothing can be made there, that is said.
+    The files of the old store stay unchanged, as store.old; in a read-only parent folder, the upgrade is an error and
+    changes nothing.
     """
     folder = tmp_path / "store"
     made_before(folder, DOCUMENTS)

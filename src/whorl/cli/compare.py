@@ -1,4 +1,4 @@
-"""`whorl compare`: what two texts share."""
+"""Command `whorl compare`: exact comparison of two texts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from whorl.boilerplate import Comparer, commons, named_commons
+from whorl.boilerplate import Comparer, commons_for_comparison, named_commons
 from whorl.cli.options import BOILERPLATE, COMMON_ABOVE, STORE, boilerplate_texts
 from whorl.cli.render.comparison import read, summary_lines
 from whorl.cli.render.console import console
@@ -68,7 +68,7 @@ def _compared(
 ) -> Comparison:
     of_a = words_of(a, scheme)
     if common_above is None:
-        # Boilerplate in files needs no store.
+        # Boilerplate files need no store.
         named = named_commons(boilerplate, scheme) if boilerplate else None
         return Comparer(of_a, scheme, named).compare(b)
     with open_store(store, create=False) as opened:
@@ -76,4 +76,5 @@ def _compared(
             raise SchemeMismatchError(
                 f"what is common is known under the store's scheme, {opened.engine.scheme.name}; leave --scheme out"
             )
-        return Comparer(of_a, scheme, commons(opened.engine, common_above, boilerplate)).compare(b)
+        told = commons_for_comparison(opened.engine, common_above, boilerplate)
+        return Comparer(of_a, scheme, told).compare(b)

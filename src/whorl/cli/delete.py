@@ -1,4 +1,4 @@
-"""`whorl delete`: documents out of a store."""
+"""Command `whorl delete`: deletes documents from a store."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""`whorl demo`: real text found on this machine, three questions, three tables.
+"""Command `whorl demo`: indexes real text found on this machine and runs three queries.
 
-The texts are those that any machine with Python has: licences, readmes and metadata of the installed distributions,
-the documentation of the standard library's modules, and on Debian the common licences and copyright files. Many of
-them are copies and versions of each other, which is what the questions find.
+It uses texts present on any machine with Python: licences, readmes and metadata of the installed distributions,
+docstrings of the standard library's modules, and on Debian the common licences and copyright files. Many of them are
+copies and versions of each other, which the queries find.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from whorl.store import Store
 from whorl.wire.text import counted
 
 _LICENCE_WORDS = ("license", "licence", "copying", "notice", "readme", "metadata", "authors")
-#: More of one kind would make the demo slow without making it better.
+#: Maximum number of texts of one kind; more would make the demo slower, not better.
 _MOST_OF_A_KIND = 600
 
 
@@ -39,7 +39,7 @@ def demo(folder: Path | None) -> None:
     out = console()
     where = folder or platformdirs.user_cache_path("whorl") / "demo"
     if folder is None:
-        # What an earlier demo found may be gone from this machine.
+        # Texts indexed by an earlier demo may have been removed from this machine.
         shutil.rmtree(where, ignore_errors=True)
     with open_store(where) as store:
         out.print(f"Reading licences, readmes and documentation on this machine into {where} …", markup=False)
@@ -62,7 +62,7 @@ def demo(folder: Path | None) -> None:
 
 
 def found_texts() -> Iterator[Document]:
-    """Yield the texts of this machine, each under an id that says where it is from."""
+    """Yield the texts of this machine, with ids that name their origin."""
     yield from _distribution_texts()
     yield from _module_texts()
     yield from _files("licence", sorted(Path("/usr/share/common-licenses").glob("*")))
@@ -71,7 +71,7 @@ def found_texts() -> Iterator[Document]:
 
 
 def questions(store: Store) -> list[tuple[str, str]]:
-    """Choose three queries about documents that have company: the ones with the most relatives of their kind."""
+    """Choose three queries about the documents with the most near-duplicates of their kind."""
     by_relatives = sorted(
         ((store.search(f"FINGERPRINT:{_quoted(each)}_30", rows=0).total, each) for each in _candidates(store)),
         key=lambda counted: (-counted[0], counted[1]),
@@ -95,7 +95,7 @@ def questions(store: Store) -> list[tuple[str, str]]:
 
 
 def _candidates(store: Store) -> list[str]:
-    """Return a few documents of each kind that are likely to have relatives; if there are none, any documents."""
+    """Return a few documents of each kind that are likely to have near-duplicates; without any, other documents."""
     chosen: list[str] = []
     for query in (
         "kind:licence",
@@ -108,7 +108,7 @@ def _candidates(store: Store) -> list[str]:
 
 
 def _quoted(reference: str) -> str:
-    # Written outside the quotes, numbers are never mistaken for a part of the id.
+    # Numbers after the quotes cannot be mistaken for a part of the id.
     escaped = reference.replace("\\", "\\\\").replace('"', '\\"').replace("_", "\\_")
     return f'"{escaped}"'
 
@@ -126,7 +126,7 @@ def _is_about(file_name: str) -> bool:
 
 
 def _module_texts() -> Iterator[Document]:
-    """Yield the docstrings of the standard library's modules, each module's in one document."""
+    """Yield the docstrings of the standard library's modules, one document for each module."""
     folder = Path(sysconfig.get_paths()["stdlib"])
     for file in sorted(folder.glob("*.py"))[:_MOST_OF_A_KIND]:
         try:
@@ -147,5 +147,5 @@ def _files(kind: str, paths: list[Path], *, id_prefix: str = "") -> Iterator[Doc
             shown = f"{path.parent.name}/{path.name}" if path.name == "copyright" else f"{id_prefix}{path.name}"
             yield Document(f"{kind}/{shown}", text, name=shown, properties={"kind": kind})
         except (OSError, DocumentError):
-            # A dangling link or a binary file: the demo takes what it can read.
+            # A dangling link or a binary file: the demo skips unreadable files.
             continue

@@ -1,4 +1,4 @@
-"""`whorl duplicates`: all near-duplicates of a store, of files or of folders."""
+"""Command `whorl duplicates`: finds all near-duplicates in a store, or among files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.cli.options import BOILERPLATE, ID_COLUMN, IGNORE_COMMON, TEXT_COLUMN
+from whorl.cli.options import BOILERPLATE, FOLLOW_LINKS, ID_COLUMN, IGNORE_COMMON, TEXT_COLUMN
 from whorl.cli.termination import terminable
 from whorl.errors import ParameterError, WhorlError, without_login
 
@@ -45,7 +45,12 @@ if TYPE_CHECKING:
     "--recall", default="95", show_default=True, metavar="PERCENT", help="How many pairs just at the threshold to find."
 )
 @click.option("--clusters/--pairs", "wants_clusters", default=True, help="What to print.  [default: clusters]")
-@click.option("--complete", is_flag=True, help="Clusters in which any two members are duplicates; no chains.")
+@click.option(
+    "--complete",
+    is_flag=True,
+    help="Clusters in which any two members are duplicates; no chains. "
+    "With --keep, those around the documents that stay.",
+)
 @click.option(
     "--format",
     "form_named",
@@ -64,8 +69,9 @@ if TYPE_CHECKING:
     "--keep",
     "keep_named",
     metavar="WHICH",
-    help="Which of each complete cluster to keep: first, longest, newest, oldest, or newest:COLUMN, oldest:COLUMN, "
-    "largest:COLUMN, smallest:COLUMN by a column, or by a property of a store. The others are compared with it.",
+    help="Which documents to keep, each with its duplicates: first, longest, newest, oldest, or newest:COLUMN, "
+    "oldest:COLUMN, largest:COLUMN, smallest:COLUMN by a column, or by a property of a store. No two that stay are "
+    "duplicates.",
 )
 @click.option(
     "--delete-list",
@@ -104,6 +110,7 @@ if TYPE_CHECKING:
 )
 @TEXT_COLUMN
 @ID_COLUMN
+@FOLLOW_LINKS
 @click.option(
     "--within-column",
     "within",
@@ -171,7 +178,7 @@ def duplicates(**options: Any) -> None:
     from whorl.cli.duplicates_passages import require_of_passages, write_passages
     from whorl.cli.render.duplicates import is_too_much_lost
 
-    # Hundreds of thousands of small objects come and go, none of them in a circle.
+    # The search creates hundreds of thousands of small objects without reference cycles, so collect garbage rarely.
     gc.freeze()
     gc.set_threshold(100_000, 50, 50)
     asked = Asked(**options)
@@ -212,16 +219,16 @@ def _on_spark(asked: Asked) -> None:
         id_column=asked.columns.id_column,
         text_column=asked.columns.text,
     )
-    for line in summary_lines(done, output, clusters=asked.wants_clusters):
+    for line in (*asked.question.notes, *summary_lines(done, output, clusters=asked.wants_clusters)):
         click.echo(line, err=True)
     if is_too_much_lost([Problem(output, "", done.unfit)], done.documents, strict=asked.strict):
         sys.exit(1)
 
 
 def _write_duplicates(asked: Asked, reading: Reading) -> int:
-    """Find near-duplicates and write what is asked of them, and return among how many documents."""
+    """Find near-duplicates, write the requested output, and return the number of documents compared."""
     from whorl.cli.render.console import reading_bar
-    from whorl.cli.render.duplicates import rewrite, write_list
+    from whorl.cli.render.duplicates import print_lines
 
     has_begun = False
     with reading_bar(lambda: reading.share) as tell:
@@ -234,21 +241,33 @@ def _write_duplicates(asked: Asked, reading: Reading) -> int:
         try:
             with _found(asked, reading, progress) as found:
                 progress("", 0)
-                _write(found, asked)
-                keep, only_new = asked.keep, asked.shows_only_new
-                if keep is not None and asked.delete_list is not None:
-                    write_list(found.clusters(complete=True, only_new=only_new), keep, asked.delete_list)
-                if asked.folders:
-                    rewrite(found.clusters(complete=True, only_new=only_new, keep=keep), reading, asked.folders)
-                if asked.write_ids:
-                    _write_ids(found, asked.store, keep)
+                # Write files before printing: the reader of standard output may be gone.
+                lines = _write_beside(found, asked, reading)
+                try:
+                    lines.insert(0, _write(found, asked))
+                finally:
+                    print_lines([*lines, *_notes(asked, found, reading.problems)])
         except (WhorlError, KeyboardInterrupt) as error:
-            # What was asked wrongly, or a folder that is none of ours, is no better the next time.
+            # After an invalid option or folder, repeating the same command would not help.
             if asked.state is not None and has_begun and not isinstance(error, ParameterError):
                 click.echo(f"stopped; run the same command again to go on from {asked.state}", err=True)
             raise
-    _tell(found, reading.problems)
     return found.documents
+
+
+def _write_beside(found: Duplicates, asked: Asked, reading: Reading) -> list[str]:
+    """Write delete lists, files and cluster labels, and return the lines to print about them."""
+    from whorl.cli.render.duplicates import rewrite, write_list
+
+    keep, only_new = asked.keep, asked.shows_only_new
+    lines = []
+    if keep is not None and asked.delete_list is not None:
+        lines += write_list(found.clusters(complete=True, only_new=only_new, keep=keep), keep, asked.delete_list)
+    if asked.folders:
+        lines += rewrite(found.clusters(complete=True, only_new=only_new, keep=keep), reading, asked.folders)
+    if asked.write_ids:
+        lines.append(_write_ids(found, asked.store, keep))
+    return lines
 
 
 def _found(asked: Asked, reading: Reading, progress: Progress) -> AbstractContextManager[Duplicates]:
@@ -293,7 +312,7 @@ def _found_in_store(asked: Asked, progress: Progress) -> Iterator[Duplicates]:
                 f"{asked.shingle} cannot change; leave it out, or compare files"
             )
         if asked.write_ids:
-            # Before hours of work.
+            # Prepare the store before hours of work.
             opened.engine.marks.prepare()
         with duplicates_in(
             opened.engine,
@@ -310,7 +329,8 @@ def _found_in_store(asked: Asked, progress: Progress) -> Iterator[Duplicates]:
             yield found
 
 
-def _write(found: Duplicates, asked: Asked) -> None:
+def _write(found: Duplicates, asked: Asked) -> str:
+    """Write the pairs or clusters, and return their number in words."""
     from whorl.cli.render.duplicates import write_clusters_to, write_lines_to, write_pairs_to
     from whorl.duplicates.result import with_words
     from whorl.wire.text import counted
@@ -335,10 +355,10 @@ def _write(found: Duplicates, asked: Asked) -> None:
         )
     else:
         told = write_pairs_to(asked.file, found.pairs(only_new=only_new), asked.form, with_rest=with_rest)
-    click.echo(f"{told}, of {counted(found.documents, found.kind)} in all", err=True)
+    return f"{told}, of {counted(found.documents, found.kind)} in all"
 
 
-def _write_ids(found: Duplicates, store: str | None, keep: Keep | None) -> None:
+def _write_ids(found: Duplicates, store: str | None, keep: Keep | None) -> str:
     from whorl.cli.render.console import progress_bar
     from whorl.duplicates.marking import write_ids
     from whorl.opening import open_store
@@ -349,18 +369,17 @@ def _write_ids(found: Duplicates, store: str | None, keep: Keep | None) -> None:
         task = bar.add_task("writing clusters", total=None)
         clusters = found.clusters(complete=True, keep=keep)
         done = write_ids(opened.engine, clusters, lambda count: bar.update(task, completed=count))
-    click.echo(marked_line(done), err=True)
+    return marked_line(done)
 
 
-def _tell(found: Duplicates, problems: Sequence[Problem]) -> None:
+def _notes(asked: Asked, found: Duplicates, problems: Sequence[Problem]) -> Iterator[str]:
     from whorl.cli.render.console import problem_lines
     from whorl.wire.duplicates import common_line, left_out
 
     if found.rest:
-        click.echo(f"note: {common_line(found.rest)}", err=True)
-    for line in left_out(found):
-        click.echo(f"note: {line}", err=True)
+        yield f"note: {common_line(found.rest)}"
+    for line in (*asked.question.notes, *left_out(found)):
+        yield f"note: {line}"
     if found.without_sketch:
-        click.echo("'whorl solr backfill' makes the sketches that are missing", err=True)
-    for line in problem_lines(problems, "could not be read as they are"):
-        click.echo(line, err=True)
+        yield "'whorl solr backfill' makes the sketches that are missing"
+    yield from problem_lines(problems, "could not be read as they are")

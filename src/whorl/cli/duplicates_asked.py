@@ -1,4 +1,4 @@
-"""What `whorl duplicates` is asked: its options, what follows from them, and which of them contradict each other."""
+"""Options of `whorl duplicates`: derived values, defaults, and checks for contradictions."""
 
 from __future__ import annotations
 
@@ -21,29 +21,30 @@ from whorl.fingerprint.words.tokenizer import CHARACTERS
 from whorl.ingest.rows.columns import Columns
 
 _FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
-#: What stands for standard output, as for standard input among PATHs.
+#: Name for standard output, as for standard input among PATHs.
 _STANDARD_OUTPUT = "-"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The options of the command, by their names there; its properties are what follows from them.
+    """The options of the command under their own names; properties hold the values derived from them.
 
-    A property raises ParameterError where its own options make no sense.
+    A property raises ParameterError if its options are invalid.
     """
 
-    # What is read.
+    # Options for input.
     paths: tuple[str, ...]
     store: str | None
     reference: tuple[str, ...]
     text_column: str | None
     id_column: str | None
+    follow_links: bool
     date_named: str | None
     within: str | None
     level: str
     boilerplate_files: tuple[str, ...]
     strict: bool
-    # What is looked for, and where.
+    # Options for the search.
     metric: str
     threshold: str
     recall: str
@@ -57,7 +58,7 @@ class Asked:
     only_new: bool
     workers: int | None
     engine: str
-    # What is written.
+    # Options for output.
     wants_clusters: bool
     versions: bool
     form_named: str | None
@@ -70,12 +71,12 @@ class Asked:
 
     @cached_property
     def question(self) -> PairQuestion:
-        """From which share two documents are duplicates, and how many of those just there are to be found."""
+        """Metric, threshold and recall of the search."""
         return ask_pairs(self.metric, self.threshold, self.recall)
 
     @cached_property
     def scheme(self) -> Scheme:
-        """What words and shingles of files are."""
+        """Scheme for words and shingles of files."""
         if self.characters:
             return Scheme(CHARACTERS, self.shingle or 9)
         return Scheme(shingle_size=self.shingle or 5)
@@ -87,13 +88,13 @@ class Asked:
 
     @cached_property
     def common(self) -> CommonQuestion | None:
-        """What text is common; None where nobody asks."""
+        """Options for common text; None if it is not treated separately."""
         boilerplate = boilerplate_texts(self.boilerplate_files, [*self.paths, *self.reference])
         return ask_common(self.common_above, boilerplate, ignore_common=self.ignore_common)
 
     @cached_property
     def keep(self) -> Keep | None:
-        """Which document of each cluster is kept; None where that makes no difference."""
+        """Retention policy for each cluster; None if it makes no difference."""
         keep = None if self.keep_named is None else Keep.named(self.keep_named)
         if keep is not None and keep in (Keep("newest"), Keep("oldest")):
             return Keep(keep.by, self.date_named or "")
@@ -103,61 +104,61 @@ class Asked:
 
     @property
     def rule(self) -> Keep:
-        """Which document of each cluster is its principal one: the first, where nothing is kept."""
+        """Retention policy that chooses each cluster's principal; the first document by default."""
         return self.keep or Keep("first")
 
     @property
     def date_column(self) -> str | None:
-        """The column of the dates that --versions and --keep go by."""
+        """The column with the dates for --versions and --keep."""
         if self.date_named is None and self.keep is not None and self.keep.is_by_date:
             return self.keep.column or None
         return self.date_named
 
     @property
     def piece(self) -> str | None:
-        """What documents are cut into to be compared; None where they are compared whole."""
+        """Unit that documents are split into for the comparison; None to compare whole documents."""
         return None if self.level == "document" else self.level
 
     @property
     def needs_complete(self) -> bool:
-        """Whether in a cluster any two members are to be duplicates: so is what is not kept, and what is."""
+        """Whether any two members of a cluster must be duplicates; retention policies and cluster labels need this."""
         return self.complete or self.keep is not None or self.write_ids
 
     @property
     def links_suffice(self) -> bool:
-        """Whether not all pairs of a crowd that is all alike are needed."""
+        """Whether pairs that connect the clusters suffice, instead of all pairs of large similar groups."""
         return self.wants_clusters and not self.needs_complete
 
     @property
     def shows_only_new(self) -> bool:
-        """Whether only what has a new document is shown; what came before is the reference, where there is one."""
+        """Whether to show only pairs and clusters with a new document, as always if there is a reference."""
         return self.only_new or bool(self.reference)
 
     @property
     def state_folder(self) -> Path | None:
-        """Where what is learned is kept on this machine; Spark may name other file systems."""
+        """Local folder for the sketch store; Spark may name other file systems instead."""
         return None if self.state is None else Path(self.state)
 
     @cached_property
     def file(self) -> Path | None:
-        """What is written to; None for standard output."""
+        """Output file; None for standard output."""
         return None if self.output is None or self.output == _STANDARD_OUTPUT else Path(self.output)
 
     @cached_property
     def form(self) -> str:
-        """How it is written: json, csv, parquet or table."""
+        """Output format: json, csv, parquet or table."""
         by_name = "table" if self.file is None else _FORMATS.get(self.file.suffix.lower(), "table")
         return self.form_named or by_name
 
     @property
     def folders(self) -> Mapping[Path, bool]:
-        """The folders for the files anew, and whether columns are added to their rows."""
-        # Spark may be asked for one in another file system, whose address is no path here.
+        """The folders for rewritten files, each with whether to add columns to the rows."""
+        # With Spark, the folder may be an address in another file system, so it is converted only here.
         filtered = None if self.filtered is None else Path(self.filtered)
         return {each: each is self.annotated for each in (filtered, self.annotated) if each is not None}
 
     def require_consistent(self) -> None:
-        """Raise ParameterError where options contradict each other."""
+        """Raise ParameterError if options contradict each other."""
         keep = self.keep
         if self.paths and self.store is not None:
             raise ParameterError("give PATHs or a --store, not both")
@@ -182,7 +183,7 @@ class Asked:
                 "--reference keeps no state; with --state FOLDER run SET as PATHs first, then the others with --new"
             )
         self._require_of_level()
-        # A share or a line that is none is told now, before anything is read.
+        # Check percentages and limits now, before anything is read.
         common, _ = self.common, self.question
         if self.within and common and common.boilerplate:
             raise ParameterError("--boilerplate does not work with --within-column; leave out one of the two")
@@ -190,7 +191,8 @@ class Asked:
     def _require_of_store(self) -> None:
         for option, is_given in {
             "--within-column": self.within is not None, "--text-column": self.text_column is not None,
-            "--id-column": self.id_column is not None, "--filtered": self.filtered is not None,
+            "--id-column": self.id_column is not None, "--follow-links": self.follow_links,
+            "--filtered": self.filtered is not None,
             "--annotated": self.annotated is not None, "--characters": self.characters,
             "--level": self.piece is not None,
         }.items():  # fmt: skip
@@ -207,15 +209,15 @@ class Asked:
                 raise ParameterError(f"{option} is for documents; leave it out, or --level {self.level}")
 
     def output_of_spark(self) -> str:
-        """Return the folder that Spark writes.
+        """Return the output folder for Spark.
 
         Raises:
-            ParameterError: There is none, or nothing to read, or something is asked that Spark has no answer to.
+            ParameterError: No output folder or PATHs are given, or an option is not supported by Spark.
         """
         for option, is_given in {
             "--delete-list": self.delete_list is not None,
             "--store": self.store is not None, "--workers": self.workers is not None,
-            "--within-column": self.within is not None,
+            "--within-column": self.within is not None, "--follow-links": self.follow_links,
             "--annotated": self.annotated is not None, "--versions": self.versions,
             "--common-above": self.common_above is not None, "--boilerplate": bool(self.boilerplate_files),
             "--ignore-common": self.ignore_common, "--level": self.piece is not None,
@@ -227,7 +229,7 @@ class Asked:
         return self.output
 
     def require_targets(self) -> None:
-        """Raise ParameterError where what is found could not be written, before hours of work."""
+        """Raise ParameterError if the output cannot be written, before hours of work."""
         file, delete_list = self.file, self.delete_list
         if file is not None and delete_list is not None and file.absolute() == delete_list.absolute():
             raise ParameterError(f"--output and --delete-list are one file, {file}; name two")
@@ -242,10 +244,10 @@ class Asked:
             raise ParameterError(f"--filtered and --annotated are one folder, {self.filtered}; name two")
 
     def reading(self) -> Reading:
-        """Return what reads the files, of which none is read yet.
+        """Return the reader of the files, without reading yet.
 
         Raises:
-            ParameterError: They cannot be written anew as is asked.
+            ParameterError: The files cannot be rewritten with these options.
         """
         reading = Reading(
             self.paths,
@@ -257,6 +259,7 @@ class Asked:
             level=Level(self.level),
             lasts=self.state is not None,
             is_rewritten=bool(self.folders),
+            follow_links=self.follow_links,
         )
         for folder in self.folders:
             require_room(reading, folder)

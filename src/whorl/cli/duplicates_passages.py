@@ -1,4 +1,4 @@
-"""`whorl duplicates --level passage`: words that stand in several places of files, exactly so."""
+"""Passage level of `whorl duplicates`: finds passages repeated word for word in files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from click.core import ParameterSource
 
 from whorl.cli.duplicates_asked import Asked
 from whorl.cli.render.console import problem_lines, reading_bar
-from whorl.cli.render.duplicates import rewrite, write_clusters_to, write_list, write_pairs_to
+from whorl.cli.render.duplicates import print_lines, rewrite, write_clusters_to, write_list, write_pairs_to
 from whorl.duplicates import Keep, passages_among
 from whorl.duplicates.passages import WORDS
 from whorl.duplicates.processes import worthwhile_workers
@@ -18,7 +18,7 @@ from whorl.wire.text import counted
 
 
 def require_of_passages(asked: Asked) -> None:
-    """Raise where something is asked that passages, which are equal word for word, have no answer to."""
+    """Raise for options that do not apply to passages, which are equal word for word."""
     given = [
         f"--{name}"
         for name in ("metric", "threshold", "recall")
@@ -38,7 +38,7 @@ def require_of_passages(asked: Asked) -> None:
 
 
 def write_passages(asked: Asked, reading: Reading) -> int:
-    """Find the passages of files and write what is asked of them, and return among how many documents."""
+    """Find the repeated passages in files, write the requested output, and return the number of documents."""
     words = asked.words or WORDS
     with (
         reading_bar(lambda: reading.share) as tell,
@@ -53,20 +53,22 @@ def write_passages(asked: Asked, reading: Reading) -> int:
         ) as found,
     ):
         tell("", 0)
-        if asked.wants_clusters:
-            marks = asked.filtered is not None
-            told = write_clusters_to(asked.file, found.clusters(), asked.form, "passage", marks_principal=marks)
-        else:
-            told = write_pairs_to(asked.file, found.pairs(), asked.form)
-        click.echo(f"{told}, of {counted(found.documents, 'document')} in all", err=True)
+        lines = []
+        # Write files before printing: the reader of standard output may be gone.
         if asked.delete_list is not None:
-            write_list(found.clusters(), Keep("first"), asked.delete_list)
+            lines += write_list(found.clusters(), Keep("first"), asked.delete_list)
         if asked.folders:
-            rewrite(found.clusters(), reading, asked.folders)
+            lines += rewrite(found.clusters(), reading, asked.folders)
         if found.too_short:
-            click.echo(
-                f"note: {not_compared_line(found.too_short, 'document', f'of fewer than {words} words')}", err=True
-            )
-    for line in problem_lines(reading.problems, "could not be read as they are"):
-        click.echo(line, err=True)
+            lines.append(f"note: {not_compared_line(found.too_short, 'document', f'of fewer than {words} words')}")
+        lines += problem_lines(reading.problems, "could not be read as they are")
+        try:
+            if asked.wants_clusters:
+                marks = asked.filtered is not None
+                told = write_clusters_to(asked.file, found.clusters(), asked.form, "passage", marks_principal=marks)
+            else:
+                told = write_pairs_to(asked.file, found.pairs(), asked.form)
+            lines.insert(0, f"{told}, of {counted(found.documents, 'document')} in all")
+        finally:
+            print_lines(lines)
     return found.documents

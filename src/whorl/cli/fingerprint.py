@@ -1,4 +1,4 @@
-"""`whorl fingerprint`: the tokens of a file."""
+"""Command `whorl fingerprint`: prints the tokens of a file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""simhash-find-all and simhash-find-clusters: codes in, one a line; pairs or clusters out.
+"""Commands simhash-find-all and simhash-find-clusters: read codes, one per line, and write pairs or clusters.
 
-Options, messages and exit codes are those of the commands of simhash-cpp. What made these abort is an error here: a bad
-line (9), more than 64 blocks (6). Little is imported before it is needed, since small inputs take no longer than that.
+Options, messages and exit codes are those of the commands of simhash-cpp. Two cases that abort simhash-cpp are errors
+here: an invalid line (9), and more than 64 blocks (6). Imports are deferred, because they take longer than the search
+in small inputs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import getopt
 import io
 import json
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from whorl.hamming.pairs import Progress
 
 _MOST_BLOCKS, _DIGITS = 64, 19
-#: Bytes of the first line that tell whether there are ids.
+#: Exit code that shells report for a command ended by SIGPIPE.
+_BROKEN_PIPE = 141
+#: Number of bytes of the first line that are read to detect ids.
 _FIRST_LINE = 4096
 _HELP = """\
 usage: {name} --blocks BLOCKS --distance DISTANCE [--input INPUT] [--output OUTPUT]
@@ -41,12 +43,12 @@ that differ in at most DISTANCE bits, one per line: [1, 3]. Of lines with ids, a
   -o, --output OUTPUT      Path to output ('-', the default, for stdout)
   -h, --help               Print this
 """
-#: Seconds that the plain route takes for a code from text to pairs, roughly, and bytes of a line.
+#: Approximate seconds per code without compiled loops, from text to pairs, and bytes per line.
 _PLAIN_SECONDS, _LINE = 0.8e-6, 20
 
 
 class _Job(NamedTuple):
-    """What one of the commands does, and how it words it."""
+    """Search and messages of one of the two commands."""
 
     name: str
     sought: str
@@ -58,7 +60,7 @@ class _Job(NamedTuple):
 
 
 class _ExitError(Exception):
-    """The command ends with an exit code."""
+    """Ends the command with an exit code."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -66,7 +68,7 @@ class _ExitError(Exception):
 
 
 def find_all(arguments: Sequence[str] | None = None) -> int:
-    """Run simhash-find-all; return its exit code."""
+    """Run simhash-find-all and return its exit code."""
     return _main(
         _Job("simhash-find-all", "matches", "matches", ">=", "all pairs of them", _pairs, are_pairs=True),
         arguments,
@@ -74,7 +76,7 @@ def find_all(arguments: Sequence[str] | None = None) -> int:
 
 
 def find_clusters(arguments: Sequence[str] | None = None) -> int:
-    """Run simhash-find-clusters; return its exit code."""
+    """Run simhash-find-clusters and return its exit code."""
     what = "all groups of them connected by pairs"
     return _main(
         _Job("simhash-find-clusters", "clusters", "results", ">", what, _clusters, are_pairs=False),
@@ -101,14 +103,16 @@ def _clusters(codes: Codes, distance: int, progress: Progress) -> Iterator[Group
 def _main(job: _Job, arguments: Sequence[str] | None) -> int:
     if arguments is None:
         arguments = sys.argv[1:]
-        with contextlib.suppress(AttributeError):  # Windows has none
-            signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends this, too
     try:
         _run(job, arguments)
     except _ExitError as end:
         if str(end):
             _say(end)
         return end.code
+    except BrokenPipeError:
+        # The reader of standard output (head, less) has closed it.
+        _silence(sys.stdout)
+        return _BROKEN_PIPE
     except KeyboardInterrupt:
         return 130
     return 0
@@ -123,7 +127,7 @@ def _run(job: _Job, arguments: Sequence[str]) -> None:
         raise _ExitError(1, f"{job.name}: {problem.msg}") from None
     options = {name.lstrip("-")[0]: value for name, value in given}
     if "h" in options:
-        print(_HELP.format(name=job.name, what=job.what), end="")
+        print(_HELP.format(name=job.name, what=job.what), end="", flush=True)
         return
     blocks, distance = _number(options.get("b")), _number(options.get("d"))
     source, target = options.get("i", "-"), options.get("o", "-")
@@ -145,21 +149,21 @@ def _run(job: _Job, arguments: Sequence[str]) -> None:
 
 
 def _number(text: str | None) -> int:
-    """Return a number, or 0, which is none of those that are allowed."""
+    """Return a number, or 0, which no option accepts."""
     if not (text and text.isascii() and text.isdigit()):
         return 0
-    # int() refuses more than 4,300 digits, and any of more than a few is too large alike.
+    # int() refuses more than 4,300 digits, and any number of more than a few digits is too large.
     return int(text.lstrip("0")[:_DIGITS] or "0")
 
 
 def _standard(stream: TextIO | None) -> BinaryIO:
-    if stream is None:  # closed by whoever started this: `<&-`
+    if stream is None:  # Closed by the caller: `<&-`
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     return stream.buffer
 
 
 def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
-    """Return the codes, and the ids of each where there are some."""
+    """Return the codes, and the ids of each code if the input has ids."""
     from whorl.hamming import routes as hamming_routes
     from whorl.hamming.labelled import chained, is_labelled, read_labelled
     from whorl.hamming.text import read_codes
@@ -174,7 +178,7 @@ def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
                 if size:
                     stream.seek(0)
                 seconds = size / _LINE * _PLAIN_SECONDS
-                if seconds > hamming_routes.LOADING_SECONDS:  # then better before anything is read
+                if seconds > hamming_routes.LOADING_SECONDS:  # Compile the loops before anything is read.
                     hamming_routes.loops(seconds)
             name, ahead = "stdin" if source == "-" else source, stream.readline(_FIRST_LINE)
             if is_labelled(ahead):
@@ -189,10 +193,11 @@ def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
 def _lines(job: _Job, found: Iterator[Groups], ids: Mapping[int, list[str]]) -> Iterator[bytes]:
     from whorl.hamming.labelled import ids_of_clusters, ids_of_pairs
     from whorl.hamming.text import lines_of
+    from whorl.wire.text import without_controls
 
     if ids:
         groups = ids_of_pairs(found, ids) if job.are_pairs else ids_of_clusters(found, ids)
-        return (f"{json.dumps(group, ensure_ascii=False)}\n".encode() for group in groups)
+        return (f"{without_controls(json.dumps(group, ensure_ascii=False))}\n".encode() for group in groups)
     return (text for groups in found for text in lines_of(groups))
 
 
@@ -206,12 +211,14 @@ def _write(job: _Job, target: str, lines: Iterator[bytes]) -> None:
                 stream.write(text)
             stream.flush()
     except OSError as problem:
+        if target == "-" and isinstance(problem, BrokenPipeError):
+            raise
         raise _ExitError(8, f"Error writing {target}") from problem
 
 
 @contextlib.contextmanager
 def _progress(target: str) -> Iterator[Progress]:
-    """Show on a terminal how much of the work is done; nothing where nobody looks, or among results shown there."""
+    """Show the progress on a terminal, unless results are printed to the same terminal."""
     if not _is_terminal(sys.stderr) or (target == "-" and _is_terminal(sys.stdout)):
         yield lambda _: None
         return
@@ -227,6 +234,16 @@ def _is_terminal(stream: TextIO | None) -> bool:
 
 
 def _say(message: object) -> None:
-    # print() would take the standard output, where results go, for a standard error that is closed.
-    if sys.stderr is not None:
+    # If standard error is closed, print() would write to standard output, among the results.
+    if sys.stderr is None:
+        return
+    try:
         print(message, file=sys.stderr, flush=True)
+    except OSError:
+        # Results may still have a reader.
+        _silence(sys.stderr)
+
+
+def _silence(stream: TextIO) -> None:
+    """Discard the rest of a stream, because Python would fail to flush it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,4 +1,4 @@
-"""`whorl index`: files and folders into a store."""
+"""Command `whorl index`: stores files and folders."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 import click
 
-from whorl.cli.options import ID_COLUMN, STORE, TEXT_COLUMN
+from whorl.cli.options import FOLLOW_LINKS, ID_COLUMN, STORE, TEXT_COLUMN
 from whorl.cli.render.console import problem_lines, progress_bar
 from whorl.errors import DocumentError, WhorlError
 from whorl.fingerprint.statistics.metric import Metric, fraction_of, metric_named
@@ -28,6 +28,7 @@ from whorl.wire.text import counted
 @STORE
 @TEXT_COLUMN
 @ID_COLUMN
+@FOLLOW_LINKS
 @click.option("--batch", default=256, show_default=True, type=click.IntRange(1, 10_000), help="Documents per batch.")
 @click.option(
     "--all", "again", is_flag=True, help="Also index unchanged documents, for instance after a change of the schema."
@@ -60,6 +61,7 @@ def index(
     store: str | None,
     text_column: str | None,
     id_column: str | None,
+    follow_links: bool,
     batch: int,
     again: bool,
     passages: bool,
@@ -81,7 +83,7 @@ def index(
     columns = Columns(text_column or "text", id_column)
     with open_store(store, passages=passages, without_minhash=without_minhash) as opened:
         done = Indexed()
-        # What is asked wrongly is told before anything is stored.
+        # Report invalid options before anything is stored.
         repeats = None if warn is None else RepeatSearch(opened, warn, metric)
         stored: dict[str, None] = {}
 
@@ -95,7 +97,7 @@ def index(
         def refused(document: Document, error: DocumentError) -> None:
             problems.append(Problem(document.id, str(error)))
 
-        files = [place.file for place in places(paths, problems.append)]
+        files = [place.file for place in places(paths, problems.append, follow_links=follow_links)]
         try:
             with progress_bar("files") as bar:
                 read = bar.track(files, total=len(files), description="indexing")
@@ -122,7 +124,7 @@ def index(
 
 
 def _warn(repeats: RepeatSearch, stored: Collection[str], threshold: str, metric: Metric) -> None:
-    """Print which of the documents that were stored repeat others."""
+    """Print the stored documents that repeat others."""
     count = 0
     with progress_bar("documents") as bar:
         task = bar.add_task("comparing", total=len(stored))
@@ -130,6 +132,8 @@ def _warn(repeats: RepeatSearch, stored: Collection[str], threshold: str, metric
             count += 1
             for line in repeats_lines(found, metric):
                 click.echo(line)
+    for note in repeats.notes:
+        click.echo(f"note: {note}", err=True)
     about = percent(float(fraction_of("warn", threshold)))
     click.echo(f"{count:,} of {counted(len(stored), 'document')} stored repeat others by {about} or more.")
 

@@ -1,4 +1,4 @@
-"""The command line: a group of commands, each in a module of its own that is imported when it is asked for."""
+"""Command group of `whorl`: each command is a module that is imported only when it runs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from click.exceptions import Exit
 
 from whorl.errors import ParameterError, QueryError, WhorlError
 
-#: The commands, each with what the list of commands says of it: the first sentence of its own help.
+#: The commands, each with the first sentence of its help text.
 _COMMANDS: Mapping[str, str] = {
     "compare": "Count exactly what two texts share, and show the passages.",
     "delete": "Delete documents from a store, by their ids or by a query.",
@@ -27,7 +27,7 @@ _COMMANDS: Mapping[str, str] = {
     "same text.",
     "index": "Put files and folders into a store.",
     "mcp": "Let assistants use a store through the Model Context Protocol, on standard input and output.",
-    "opensearch": "Look after an index of OpenSearch or Elasticsearch, or start an OpenSearch to try out.",
+    "opensearch": "Look after an index of OpenSearch or Elasticsearch, or start a server to try out.",
     "search": "Search a store with a query.",
     "serve": "Serve HTTP: a page, whorl's routes under /api/v1 (see /openapi.json), and Alfresco's search under "
     "/alfresco.",
@@ -35,19 +35,20 @@ _COMMANDS: Mapping[str, str] = {
     "similar": "Find the documents that share content with document ID, or with a text that is not in the store.",
     "solr": "Look after a Solr collection, or start a Solr to try out.",
     "sources": "Find the documents that a text comes from: a small set that covers as much of it as possible.",
+    "status": "Print the state of a store: its engine, its documents, and whether its index is complete.",
     "upgrade": "Bring a store of an earlier version up to date.",
 }
-#: The modules of commands that do not stand in one of their own name.
+#: Modules of commands that share another command's module.
 _MODULES = {"explain": "search"}
-#: Its number.
+#: Its file descriptor.
 _STANDARD_OUTPUT = 1
 
 
 class _Group(click.Group):
-    """Imports a command when it is called; makes of every error raised on purpose one message and an exit code.
+    """Imports commands when they run, and turns whorl's errors into one message and an exit code.
 
-    The exit code is 2 for what was typed, 1 for the rest. `commands` holds names and help alone, for the list of
-    commands and for what a mistyped name may have meant.
+    The exit code is 2 for invalid input, 1 for other errors. `commands` holds only names and help texts, for the list
+    of commands and for suggestions after a mistyped name.
     """
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -58,23 +59,24 @@ class _Group(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands as click does, but import none of them for it."""
+        """List the commands as click does, but without importing them."""
         limit = formatter.width - 6 - max(map(len, self.commands))
         with formatter.section("Commands"):
             formatter.write_dl([(name, each.get_short_help_str(limit)) for name, each in self.commands.items()])
 
     def main(self, *args: Any, **extra: Any) -> Any:
         if sys.stdout is None:
-            # Closed by whoever started this. What is written fails then, and no other file gets its number.
+            # Closed by the caller. Writes then fail, and no other file gets this descriptor.
             os.dup2(os.open(os.devnull, os.O_RDONLY), _STANDARD_OUTPUT)
             sys.stdout = open(_STANDARD_OUTPUT, "w", closefd=False)  # noqa: SIM115 - as long as the process
         if isinstance(sys.stdout, io.TextIOWrapper):
-            # A bar or an id that the terminal's encoding lacks becomes a question mark, not the end.
+            # Characters that the terminal's encoding lacks, e.g. in a bar or an id, become question marks instead of
+            # errors.
             sys.stdout.reconfigure(errors="replace")
         return super().main(*args, **extra)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        # Here --help is written.
+        # Covers --help, which is written here.
         with _told():
             return super().make_context(*args, **extra)
 
@@ -85,35 +87,56 @@ class _Group(click.Group):
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Tell errors, and exit."""
+    """Print errors raised inside the block, and exit."""
     try:
         yield
     except WhorlError as error:
-        from whorl.wire.text import printable
-
-        click.echo("\n".join(map(printable, f"whorl: {error}".split("\n"))), err=True)
-        raise Exit(2 if isinstance(error, QueryError | ParameterError) else 1) from None
+        _print_error(error)
+    except MemoryError as error:
+        click.echo(f"whorl: {error or 'there is too little memory for this'}", err=True)
+        raise Exit(1) from None
     except OSError as error:
-        # Nobody takes the output: what is still in the buffer goes nowhere, or Python complains at its end.
+        # Standard output is closed: discard the buffer, or Python reports an error at exit.
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
-            # The reader (head, less) has seen enough.
+            if isinstance(error.__context__, WhorlError):
+                # The output so far told the user how far the command came before this error.
+                _print_error(error.__context__)
+            # The reader (head, less) has closed the output.
             raise Exit(0) from None
         click.echo(f"whorl: {'standard output is closed' if error.errno == errno.EBADF else error}", err=True)
         raise Exit(1) from None
 
 
+def _print_error(error: WhorlError) -> NoReturn:
+    from whorl.addresses import public_text
+    from whorl.wire.text import printable
+
+    # A query error points to a position in the query, which shortening the text would move.
+    message = str(error) if isinstance(error, QueryError) else public_text(str(error))
+    code = 2 if isinstance(error, QueryError | ParameterError) else 1
+    try:
+        click.echo("\n".join(map(printable, f"whorl: {message}".split("\n"))), err=True)
+    finally:
+        raise Exit(code) from None
+
+
 @click.group(
     cls=_Group,
     commands={name: click.Command(name, help=text) for name, text in _COMMANDS.items()},
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
 )
 @click.version_option(package_name="whorl")
-def main() -> None:
+@click.option("--config", metavar="FILE", type=click.Path(), help="Read settings from FILE instead of ./whorl.toml.")
+def main(config: str | None) -> None:
     """Find the documents that share content with a document.
 
     Put documents in with `whorl index`, then ask for those that share content with one of them:
 
         whorl search 'FINGERPRINT:notes/a.md_50'
     """
+    if config:
+        from whorl.settings.settings import name_file
+
+        name_file(config)

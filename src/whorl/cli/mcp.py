@@ -1,4 +1,4 @@
-"""`whorl mcp`: a store for assistants."""
+"""Command `whorl mcp`: serves a store to assistants."""
 
 from __future__ import annotations
 

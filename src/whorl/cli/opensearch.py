@@ -1,4 +1,4 @@
-"""The commands that look after an index of OpenSearch or Elasticsearch: `whorl opensearch …`."""
+"""Commands `whorl opensearch …`: setup, check and backfill of an index of OpenSearch or Elasticsearch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whorl.cli.servers import show, show_refused, wait, watch
 
 @click.group()
 def opensearch() -> None:
-    """Look after an index of OpenSearch or Elasticsearch, or start an OpenSearch to try out."""
+    """Look after an index of OpenSearch or Elasticsearch, or start a server to try out."""
 
 
 @opensearch.command("up")
@@ -25,24 +25,43 @@ def opensearch() -> None:
     type=click.Path(path_type=Path, file_okay=False),
     help="Where documents are kept. [default: data folder]",
 )
-@click.option("--nodes", default=1, show_default=True, type=click.IntRange(1, 9), help="Nodes of the cluster.")
+@click.option("--nodes", default=1, show_default=True, type=click.IntRange(1, 9), help="Nodes of an OpenSearch.")
 @click.option("--heap", default="768m", show_default=True, help="The JVM's largest heap.")
-def opensearch_up(port: int, folder: Path | None, nodes: int, heap: str) -> None:
-    """Start a real OpenSearch 3 on this machine, without Docker, and stop it on Ctrl-C.
+@click.option("--elasticsearch", "is_elasticsearch", is_flag=True, help="Start an Elasticsearch instead.")
+@click.option(
+    "--version",
+    default="",
+    help="OpenSearch 3, 2.19 or 2.11; with --elasticsearch 9.5 or 8.19.  [default: the newest]",
+)
+def opensearch_up(port: int, folder: Path | None, nodes: int, heap: str, is_elasticsearch: bool, version: str) -> None:
+    """Start a real OpenSearch or Elasticsearch on this machine, without Docker, and stop it on Ctrl-C.
 
     An index is made when documents are first put into it; they stay in the folder until the next start. The first
-    start fetches OpenSearch's jars, about 70 MB. Needs Java 21+ and `pip install 'whorl[opensearch]'`.
+    start of a version fetches its jars, 45 to 75 MB. Needs `pip install 'whorl[opensearch]'` and Java: 21+ for
+    OpenSearch 3 and Elasticsearch 9, 17+ for the others. This Elasticsearch has no scripts, so it does not sort by a
+    field: Maven Central lacks that module.
     """
     import platformdirs
 
-    from whorl.engine.opensearch.local.launcher import start_opensearch
+    from whorl.engine.local.jars import of_version
+    from whorl.engine.opensearch.local.elasticsearch import ELASTICSEARCH, start_elasticsearch
+    from whorl.engine.opensearch.local.launcher import OPENSEARCH, start_opensearch
     from whorl.settings.settings import Settings
 
-    home = folder or platformdirs.user_data_path("whorl") / "opensearch"
-    click.echo(f"Starting OpenSearch in {home} …")
+    servers = ELASTICSEARCH if is_elasticsearch else OPENSEARCH
+    server = of_version(servers, version or servers[0].version)
+    if is_elasticsearch and nodes > 1:
+        raise click.UsageError(f"--nodes {nodes} is for OpenSearch; an Elasticsearch is started as one node.")
+    name = server.key if server == servers[0] else f"{server.key}-{server.version}"
+    home = folder or platformdirs.user_data_path("whorl") / name
+    click.echo(f"Starting {server.name} {server.version} in {home} …")
     cache = Settings.load().opensearch_cache
-    with start_opensearch(home, nodes=nodes, port=port, heap=heap, cache=cache) as running:
-        wait(running, "OpenSearch", f"opensearch+{running.url}/whorl")
+    with (
+        start_elasticsearch(home, version=server.version, port=port, heap=heap, cache=cache)
+        if is_elasticsearch
+        else start_opensearch(home, version=server.version, nodes=nodes, port=port, heap=heap, cache=cache)
+    ) as running:
+        wait(running, server.name, f"{server.key}+{running.url}/whorl")
 
 
 _content = click.option("--content", metavar="FIELD", help="The field with the texts, if whorl.toml does not name it.")
@@ -62,7 +81,7 @@ def opensearch_init(url: str, content: str | None, dry_run: bool, passages: bool
     client, names = _opened(url, content)
     from whorl.engine.opensearch.setup import initialise
 
-    for line in initialise(client, names, dry_run=dry_run, passages=passages):
+    for line in [*initialise(client, names, dry_run=dry_run, passages=passages)]:
         click.echo(line)
 
 
@@ -113,7 +132,7 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
 
 
 def _opened(url: str, content: str | None) -> tuple[Any, Any]:
-    # Says what to install where the client's package is missing, so what imports that comes after it.
+    # The client reports a missing package, so import it before modules that need the package.
     from whorl.opening import index_client, source_names
     from whorl.settings.settings import Settings
 

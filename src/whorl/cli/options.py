@@ -1,4 +1,4 @@
-"""Options that several commands have, and the files that they write."""
+"""Options shared by several commands, and safe writing of output files."""
 
 from __future__ import annotations
 
@@ -50,6 +50,11 @@ ID_COLUMN = click.option(
     metavar="COLUMN",
     help="The column with the ids; '' for none. Rows without an id get one from file and row.  [default: id, if any]",
 )
+FOLLOW_LINKS = click.option(
+    "--follow-links",
+    is_flag=True,
+    help="Follow symbolic links that lead out of the named folder, or out of the fixed part of a pattern.",
+)
 EXPLAIN = click.option("--explain", "explained", is_flag=True, help="Print the plan and the request as well.")
 
 COMMON_ABOVE = click.option(
@@ -75,19 +80,19 @@ IGNORE_COMMON = click.option(
 
 
 def line_or_usual(above: str | None, boilerplate: Sequence[str], *, is_ignored: bool) -> str | None:
-    """Return the line above which text is common: as named, or the usual one where it is ignored and none is."""
+    """Return the limit above which text is common; the default if common text is ignored and no limit is given."""
     return DEFAULT_ABOVE if is_ignored and above is None and not boilerplate else above
 
 
 def boilerplate_texts(names: Sequence[str], beside: Collection[str | None]) -> list[str]:
-    """Return the texts that are named as boilerplate.
+    """Return the boilerplate texts in files.
 
     Args:
         names: Files, or `-` for standard input.
-        beside: What else is read.
+        beside: Other inputs of the command.
 
     Raises:
-        ParameterError: One cannot be read, or is not text; or standard input is named twice.
+        ParameterError: A file cannot be read or is not text, or standard input is named twice.
     """
     from whorl.ingest.files import source_text
 
@@ -97,21 +102,21 @@ def boilerplate_texts(names: Sequence[str], beside: Collection[str | None]) -> l
 
 
 def require_writable(target: Path, read: Collection[str] = ()) -> None:
-    """Raise where a file cannot be written, before hours of work.
+    """Check that a file can be written, before hours of work.
 
     Args:
         target: The file.
-        read: What is read, whose place it must not take where that is a file.
+        read: Input files, which the target must not replace.
 
     Raises:
-        ParameterError: It cannot, or is a folder or one of those files.
+        ParameterError: The file cannot be written, is a folder, or is one of the inputs.
     """
     if not target.name or target.is_dir():
         raise ParameterError(f"{target} is a folder; name a file to write to")
     if target.is_file() and any(_is_one(target, each) for each in read):
         raise ParameterError(f"{target} is what is read; name another file to write to")
     if target.exists() and not target.is_file():
-        # Opening a pipe would wait for who reads it.
+        # Opening a pipe would block until it has a reader.
         return
     partial = _partial(target)
     try:
@@ -123,28 +128,28 @@ def require_writable(target: Path, read: Collection[str] = ()) -> None:
 
 @contextmanager
 def written_file(output: Path | None, *, is_binary: bool = False) -> Iterator[IO[Any]]:
-    """Open what is written to, standard output where None; a file is in its place once it is complete.
+    """Open the output, standard output if None; a file replaces its target once it is complete.
 
     Args:
         output: The file.
-        is_binary: Whether bytes are written, not text.
+        is_binary: Whether to write bytes, not text.
 
     Raises:
-        ParameterError: It cannot be written.
+        ParameterError: The file cannot be written.
     """
     if output is None:
         yield sys.stdout
-        # What fails is to fail here, and not when Python ends.
+        # Flush here, so that an error is raised here and not at exit.
         sys.stdout.flush()
         return
-    # A device or a pipe is written to as it is, and never replaced.
+    # A device or a pipe is written directly, and never replaced.
     is_file = output.is_file() or not output.exists()
     partial = _partial(output) if is_file else output
     try:
         with partial.open("wb") if is_binary else partial.open("w", encoding="utf-8", newline="\n") as out:
             yield out
         if is_file:
-            # What is a link stays one.
+            # Links stay links.
             partial.replace(os.path.realpath(output))
     except OSError as error:
         raise ParameterError(f"{output} cannot be written: {error.strerror or error}") from error
@@ -162,6 +167,6 @@ def _is_one(target: Path, other: str) -> bool:
 
 
 def _partial(target: Path) -> Path:
-    # Two processes may write to one file at the same time: the one that ends last counts.
+    # Several processes may write the same file at the same time; the last one wins.
     place = Path(os.path.realpath(target))
     return place.with_name(f"{place.name}.{os.getpid()}.part")

@@ -1,4 +1,4 @@
-"""`whorl search` and `whorl explain`: a query in the query language."""
+"""Commands `whorl search` and `whorl explain`: run or explain a query."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def explain(
 
 
 def _told(explained: Explanation) -> str:
-    """Return what a query does, with how each calibrated FINGERPRINT finds its documents."""
+    """Return a query's plan and request in words, with the plan of each calibrated FINGERPRINT."""
     lines = list(explained.plan)
     for source, plan in explained.fingerprints:
         lines += [f"FINGERPRINT of {source!r}:", *(f"  {line}" for line in plan_lines(plan))]
@@ -104,7 +104,7 @@ def show_page(
     explained: bool,
     collapsed: bool = False,
 ) -> None:
-    """Print a page of a query's hits, and what it does before that if so wanted."""
+    """Print a page of a query's hits, optionally after its plan."""
     if explained:
         told = prepared.explain(start=start, rows=rows)
         click.echo(_told(told), err=as_json)

@@ -1,4 +1,4 @@
-"""`whorl serve`: the HTTP service."""
+"""Command `whorl serve`: runs the HTTP service."""
 
 from __future__ import annotations
 

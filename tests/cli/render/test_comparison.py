@@ -1,4 +1,4 @@
-"""Two texts read by their names, and their comparison on a terminal."""
+"""Tests of reading two texts by name and of printing their comparison on a terminal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from whorl.wire.comparison import Read
 )
 def test_shortened(text: str, shown: str) -> None:
     """
-    White space is one blank, words stay whole, control characters are data, joiners are part of the text.
+    White space becomes one blank, words stay whole, control characters are replaced, and joiners are part of the text.
     """
     assert shortened(f"before {text.strip()} after", 7, 7 + len(text.strip())) == shown
 
@@ -42,7 +42,7 @@ def test_shortened(text: str, shown: str) -> None:
 @given(st.text(max_size=40), st.integers(0, 300), st.integers(0, 300))
 def test_any_range_is_one_line(piece: str, repeats: int, start: int) -> None:
     """
-    However long and whatever it holds: no more than 333 characters, none of which moves a cursor.
+    Any excerpt is one line of at most 333 characters, and none of them moves the cursor.
     """
     text = piece * repeats
     line = shortened(text, min(start, len(text)), len(text))
@@ -51,7 +51,7 @@ def test_any_range_is_one_line(piece: str, repeats: int, start: int) -> None:
 
 
 def lines(a: Read, b: Read, *, most: int = 5, width: int = 120) -> list[str]:
-    """What is shown of two texts."""
+    """Return the printed lines of a comparison."""
     printer = Console(file=io.StringIO(), width=width)
     found = compare(a.text, b.text, Scheme())
     return [line.plain for line in summary_lines(a, b, found, most=most, printer=printer)]
@@ -59,7 +59,7 @@ def lines(a: Read, b: Read, *, most: int = 5, width: int = 120) -> list[str]:
 
 def test_sizes_shares_and_places() -> None:
     """
-    Of nine and ten words six in a row are in both, which are two of five and of six shingles.
+    Texts of nine and ten words with six consecutive words in common share two of five and of six shingles.
     """
     first = Read("a.txt", "file", "The quick brown fox jumps over the lazy dog.\n")
     second = Read("", "standard input", "So:\nTHE QUICK, brown\nfox jumps over a lazy dog.\n")
@@ -80,7 +80,7 @@ def test_sizes_shares_and_places() -> None:
 
 def test_a_narrow_terminal() -> None:
     """
-    Passages are wrapped to it, indented, but never to fewer than twenty characters.
+    Passages are wrapped to the width of the terminal, indented, with a minimum of twenty characters.
     """
     text = Read("a", "document", " ".join(["word"] * 40))
     for width, longest in ((40, 40), (10, 23)):
@@ -91,21 +91,21 @@ def test_a_narrow_terminal() -> None:
 
 def test_names_are_not_acted_on() -> None:
     """
-    An id may hold an escape sequence.
+    Escape sequences in ids are replaced.
     """
     assert lines(Read("\x1b[2J", "document", ""), Read("b", "document", ""))[0].startswith("A  document \ufffd[2J")
 
 
 def test_two_files_choose_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The scheme is the one that is named, else the default one; the configured store need not be there.
+    Two files need no store: the scheme is `--scheme` or the default one, and the configured store may be missing.
     """
     monkeypatch.setenv("WHORL_STORE", str(tmp_path / "nosuch"))
     (tmp_path / "a.txt").write_text("one two")
     name, named = str(tmp_path / "a.txt"), Scheme.named("minhash1-icu74-w2-b512")
     assert read(name, name, None, None) == (Read(name, "file", "one two"), Read(name, "file", "one two"), Scheme())
     assert read(name, name, None, named)[2] == named
-    # A store that is named chooses the scheme, unless that is named as well.
+    # A named store determines the scheme, unless the scheme is named as well.
     assert read(name, name, str(tmp_path / "nosuch"), named)[2] == named
     with pytest.raises(StoreError, match="there is no store at"):
         read(name, name, str(tmp_path / "nosuch"), None)
@@ -113,7 +113,8 @@ def test_two_files_choose_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_what_is_no_file_is_asked_of_the_store(tmp_path: Path) -> None:
     """
-    An id is found; what is neither is named, with both readings; standard input is one of the two at most.
+    A name without a file is a document id; an unknown name is an error that mentions both; standard input may be used
+    once.
     """
     (tmp_path / "a.txt").write_text("from the file")
     store, file = str(tmp_path / "store"), str(tmp_path / "a.txt")

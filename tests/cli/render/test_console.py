@@ -1,4 +1,4 @@
-"""Tables, bars, problems and progress on a terminal, and where nobody looks."""
+"""Tests of tables, bars, problems and progress on a terminal and in a pipe."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from rich.console import Console
 from rich.table import Table
 
 from whorl.cli.render.console import console, explanation, page_table, problem_lines, progress_bar, share_bar
+from whorl.ingest.files import Problem
 from whorl.model import Hit, Page
 
 
 def shown(table: Table, width: int = 100) -> list[str]:
-    """The lines of a table, without the blanks at their ends."""
+    """Return the lines of a table, without trailing blanks."""
     out = Console(file=io.StringIO(), width=width, color_system=None)
     with out.capture() as captured:
         out.print(table)
@@ -26,7 +27,7 @@ def shown(table: Table, width: int = 100) -> list[str]:
 
 def test_hits_of_words_have_scores() -> None:
     """
-    Without one source a hit has its score, and no bar; brackets and control characters of ids and names are text.
+    Hits without a source have a score and no bar; brackets and control characters of ids and names are printed as text.
     """
     page = Page(2, (Hit("[bold]a[/]", "One", 2.0), Hit("b\x1b[31m", "\r", 0.5)))
     head, first, second = shown(page_table(page))
@@ -37,7 +38,7 @@ def test_hits_of_words_have_scores() -> None:
 
 def test_hits_of_one_source_have_their_share_of_it() -> None:
     """
-    Half of the source's tokens is half a bar; what was not counted is a dash, and no hit has more than all.
+    Half of the source's tokens is half a bar; a hit without counts has a dash, and no hit has more than all.
     """
     hits = (Hit("a", "", 3.0, 512), Hit("b", "", 2.0, 256), Hit("c", "", 1.0), Hit("d", "", 1.0, 600))
     head, *rows = shown(page_table(Page(4, hits, source_tokens=512)))
@@ -52,7 +53,7 @@ def test_hits_of_one_source_have_their_share_of_it() -> None:
 
 def test_a_long_id_is_folded_and_a_long_name_is_cut() -> None:
     """
-    An id can be copied whole from its lines; of a name forty characters are shown.
+    A long id is wrapped over several lines without loss; a name is cut to forty characters.
     """
     lines = shown(page_table(Page(1, (Hit("i" * 200, "n" * 60, 1.0),))), width=80)
     assert sum(line.count("i") for line in lines[1:]) == 200
@@ -63,7 +64,7 @@ def test_a_long_id_is_folded_and_a_long_name_is_cut() -> None:
 @given(st.floats(0, 1))
 def test_a_bar_is_as_full_as_its_share(share: float) -> None:
     """
-    Twenty cells, of which the nearest whole number is full.
+    A bar of twenty cells is filled to the nearest whole number.
     """
     bar = share_bar(share).plain
     assert len(bar) == 20
@@ -73,7 +74,7 @@ def test_a_bar_is_as_full_as_its_share(share: float) -> None:
 
 def test_an_explanation_is_words_and_a_request() -> None:
     """
-    Each line of the plan is indented; the request is JSON that any terminal can show.
+    Each line of the plan is indented; the request is JSON in ASCII.
     """
     words, _, request = explanation(["first", "second"], {"q": "é\x1b"}).partition("\n\nRequest\n")
     assert words == "Plan\n  first\n  second"
@@ -87,7 +88,7 @@ def test_an_explanation_is_words_and_a_request() -> None:
 )
 def test_the_first_twenty_problems_are_named(count: int, lines: int, last: str) -> None:
     """
-    All are counted in the first line, and those that are not named in the last.
+    The first line counts all problems, and the last line those not listed.
     """
     told = problem_lines([f"p{number}" for number in range(count)], "went wrong")
     assert (told[0], len(told), told[-1]) == (f"{count:,} went wrong:", lines, last)
@@ -95,7 +96,7 @@ def test_the_first_twenty_problems_are_named(count: int, lines: int, last: str) 
 
 def test_problems_that_a_terminal_would_act_on() -> None:
     """
-    No problem is no line; a file may be named after an escape sequence.
+    No problems print nothing; an escape sequence in the name of a file is replaced.
     """
     assert problem_lines([], "went wrong") == []
     assert problem_lines(["\x1b[2J\n"], "went wrong")[1] == "  \ufffd[2J\ufffd"
@@ -103,7 +104,8 @@ def test_problems_that_a_terminal_would_act_on() -> None:
 
 def test_a_pipe_gets_wide_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     """
-    120 columns whatever the terminal has, no colours, no emoji codes, and paths and numbers are not highlighted.
+    A pipe gets 120 columns whatever the terminal's width, without colours, emoji codes, or highlighted paths and
+    numbers.
     """
     console().print("a:key:b /tmp/x 12 " + "w" * 120, markup=False)
     out = capsys.readouterr().out
@@ -114,7 +116,7 @@ def test_a_pipe_gets_wide_plain_lines(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_a_reader_that_is_gone_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    With the error that every other print raises, which the command line knows.
+    Writing to a closed pipe raises the same error as any other print, which the command line handles.
     """
 
     class Gone(io.StringIO):
@@ -127,7 +129,7 @@ def test_a_reader_that_is_gone_ends_the_command(monkeypatch: pytest.MonkeyPatch)
 
 
 class Terminal(io.StringIO):
-    """What a terminal is sent."""
+    """A fake terminal that records its output."""
 
     def isatty(self) -> bool:
         return True
@@ -137,7 +139,8 @@ def test_progress_is_shown_on_standard_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
-    What, how many of how many, and erased at the end; standard output may be a file, and gets only what is printed.
+    Progress on standard error shows the activity and the counts, and is erased at the end; standard output gets only
+    results.
     """
     terminal = Terminal()
     monkeypatch.setenv("TERM", "xterm")
@@ -156,7 +159,7 @@ def test_progress_is_shown_on_standard_error(
 
 def test_no_progress_where_nobody_looks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """
-    A log gets no bar, and closed standard error is no reason to fail.
+    A log gets no progress bar, and closed standard error is not a failure.
     """
     for closed in (False, True):
         if closed:
@@ -164,3 +167,13 @@ def test_no_progress_where_nobody_looks(monkeypatch: pytest.MonkeyPatch, capsys:
         with progress_bar() as bar:
             bar.update(bar.add_task("indexing", total=7), completed=7)
         assert capsys.readouterr() == ("", "")
+
+
+def test_problems_of_whole_files_come_first() -> None:
+    """
+    A file that cannot be read to its end is named, however many of its rows before that are broken.
+    """
+    rows = [Problem(f"a.csv, line {at}", "broken") for at in range(1000)]
+    lines = problem_lines([*rows, Problem("a.csv", "too large", None)], "were not read")
+    assert lines[:3] == ["1,001 were not read:", "  a.csv: too large", "  a.csv, line 0: broken"]
+    assert lines[-1] == "  … and 981 more"

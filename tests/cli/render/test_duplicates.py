@@ -1,4 +1,4 @@
-"""What `whorl duplicates` writes, and when too much was lost."""
+"""Tests of the messages and lists of `whorl duplicates`, and of the limit of unreadable input."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLUSTER = Cluster((Pair.of_counts(A, A, 5, 5, 5), Pair.of_counts(A, B, 5, 5, 5),
 
 def test_how_many_were_written(tmp_path: Path) -> None:
     """
-    In words, whatever the format.
+    The number of written items is printed in words, whatever the format.
     """
     for form in ("json", "csv", "table", "parquet"):
         assert write_clusters_to(tmp_path / "c", [CLUSTER], form, "line") == "1 cluster with 3 lines"
@@ -28,7 +28,7 @@ def test_how_many_were_written(tmp_path: Path) -> None:
 
 def test_a_list_has_what_is_not_kept(tmp_path: Path) -> None:
     """
-    One id a line.
+    A delete list has the ids of the documents that are not kept, one a line.
     """
     write_list([CLUSTER], Keep("longest"), tmp_path / "ids")
     assert (tmp_path / "ids").read_text() == "a\nc\n"
@@ -49,7 +49,8 @@ def test_when_too_much_is_lost(
     lost: list[int | None], documents: int, strict: bool, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
-    More than one in a hundred, a file of unknown size, or with strictness anything.
+    The run fails if more than one in a hundred is unreadable, if a file of unknown size is, or with --strict if
+    anything is.
     """
     problems = [Problem("x", "broken", number) for number in lost]
     assert is_too_much_lost(problems, documents, strict=strict) == bool(told)

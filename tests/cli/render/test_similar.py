@@ -1,4 +1,4 @@
-"""The hits of a calibrated search as a table."""
+"""Tests of the hits of a calibrated search as a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whorl.similar.hits import Found, Similar, exact_estimate
 
 
 def rows(*found: Found) -> list[list[str]]:
-    """The cells of each row."""
+    """Return the cells of each row."""
     page = Similar(len(found), True, found, cast(Any, None), len(found))
     out = Console(file=io.StringIO(), width=120, color_system=None)
     with out.capture() as captured:
@@ -25,7 +25,8 @@ def rows(*found: Found) -> list[list[str]]:
 
 def test_counted_shares_have_no_interval() -> None:
     """
-    20 shingles that both of 40 and 80 have: 20 of 100, 20 of 40, 20 of 80, and a bar of the score.
+    Exact shares have no interval: texts of 40 and 80 shingles share 20: 20 of 100, of 40 and of 80, and a bar of the
+    score.
     """
     found = Found(Hit("[b]x", "a name", 25.0), exact_estimate(40, 80, 20))
     head, row = rows(found)
@@ -35,7 +36,7 @@ def test_counted_shares_have_no_interval() -> None:
 
 def test_estimates_have_the_ends_of_their_intervals() -> None:
     """
-    In whole percent beside the estimate, rounded outward, each share with its own; sizes in thousands.
+    Estimates have intervals in whole percent, rounded outward, each share its own; sizes have separators of thousands.
     """
     low, high = Shares(0.301, 0.402, 0.503), Shares(0.359, 0.458, 0.557)
     estimate = Estimate(Shares(0.333, 0.444, 0.555), low, high, 10, 30, 1_000, 12_345, is_exact=False)

@@ -1,4 +1,4 @@
-"""The table of sources, and the lines around it."""
+"""Tests of the table of sources and of the lines around it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from whorl.sources.result import Common
 
 def test_the_table() -> None:
     """
-    Shares of the words in percent; markup in ids is text, control characters are replaced; no more rows than asked.
+    Shares of the words are in percent; markup in ids is text, control characters are replaced; the number of rows is
+    limited.
     """
     some = found()
     source = replace(some.sources[0], id="[red]b\x1b")
@@ -31,18 +32,20 @@ def test_the_table() -> None:
 
 def test_the_lines_around() -> None:
     """
-    What is covered in all, and what was read for it.
+    The lines around the table have the covered share of the text, and the number of documents read.
     """
     assert totals_line(found()) == "5 of 10 words (50.0%) stand in 1 source; the longest passage has 5 words."
     assert totals_line(replace(found(), sources=())) == (
         "No source: none of 10 words stands in a passage of another document."
     )
-    assert closing_line(found()).startswith("2 documents read, 1 of them with nothing that the sources lack; at least")
+    assert closing_line(found()).startswith(
+        "2 documents read, 1 other document with nothing that the sources lack; at least"
+    )
 
 
 def test_shares_without_what_is_common() -> None:
     """
-    They stand behind the others, and words are those that are counted.
+    Shares without common text follow the others, and the words are those without common text.
     """
     comparison = compare_words(
         words_of(TEXT), words_of(SOURCE), common=CommonWords(np.arange(10) < 6, np.arange(5) < 5, 0)

@@ -1,4 +1,4 @@
-"""`whorl compare`: reads the two texts by their names, and shows on a terminal what they share."""
+"""Input and terminal output of `whorl compare`: reads the two texts, and renders their comparison."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from whorl.wire.comparison import Lines, Read
 from whorl.wire.numbers import percent
 from whorl.wire.text import counted, printable
 
-#: Characters shown of a passage that is too long to be shown whole: from its beginning, and from its end.
+#: Characters shown of the beginning and the end of a long passage.
 _BEGINNING, _END = 220, 110
 _INDENT = "   "
 _STANDARD_INPUT = "-"
@@ -30,18 +30,18 @@ _JOINERS = re.compile("([\u200c\u200d])")
 
 
 def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read, Read, Scheme]:
-    """Read two texts by their names, and choose the scheme to compare them under.
+    """Read two texts by their names, and choose the scheme for the comparison.
 
     Args:
         a: The path of a file, `-` for standard input, or a reference to a document in the store.
-        b: Likewise; standard input can be only one of the two.
-        store: The store's name, or None for the configured one. It is opened for a name that is no file, and where it
-            is named to choose the scheme.
-        scheme: The scheme to use; None for the store's, or the default where no store is opened.
+        b: As for `a`; at most one of the two can be standard input.
+        store: The store's name, or None for the configured one. It is opened for a name that is no file, and, if named
+            explicitly, to get its scheme.
+        scheme: The scheme to use; None for the store's, or the default if no store is opened.
 
     Raises:
         ParameterError: A name is neither a file nor a document, a file cannot be read, or both are standard input.
-        StoreError: A name is no file, and the store cannot be opened or does not answer.
+        StoreError: A name is not a file, and the store cannot be opened or does not answer.
     """
     if a == b == _STANDARD_INPUT:
         raise ParameterError("- is standard input, which is read once; name a file or an id beside it")
@@ -59,7 +59,7 @@ def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read
 
 
 def is_file(name: str) -> bool:
-    """Return whether a name that was typed is that of a file, or of standard input."""
+    """Check whether a name is a file, or standard input."""
     # A pipe, such as bash's <(…), is read like a file; a folder is not.
     return name == _STANDARD_INPUT or (os.path.exists(name) and not os.path.isdir(name))
 
@@ -68,7 +68,7 @@ def read_file(name: str) -> Read:
     """Return the text of a file or of standard input.
 
     Raises:
-        ParameterError: It cannot be read, or is not text.
+        ParameterError: The file cannot be read, or is not text.
     """
     return Read(name, "standard input" if name == _STANDARD_INPUT else "file", source_text(name))
 
@@ -84,7 +84,7 @@ def _documents(ids: list[str], store: str | None) -> tuple[Mapping[str, Read], S
 def _stored(name: str, opened: Store, store: str | None) -> str:
     text = opened.text(name)
     if text is None:
-        # A password in the address is not shown.
+        # Hide a password in the address.
         place = without_login(store or Settings.load().store)
         raise ParameterError(
             f"{name!r} is {_no_file(name)}, and the store {place} has no document of that id, or none with a text; "
@@ -98,14 +98,14 @@ def _no_file(name: str) -> str:
 
 
 def summary_lines(a: Read, b: Read, found: Comparison, *, most: int, printer: Console) -> Iterator[Text]:
-    """Yield the lines to show: the size of each text, the three shares, and the longest passages.
+    """Yield the lines of the summary: the size of each text, the three shares, and the longest passages.
 
     Args:
         a: The first text.
         b: The second text.
         found: Their comparison.
-        most: How many passages to show, at most.
-        printer: The console, whose width the passages are wrapped to.
+        most: Maximum number of passages to show.
+        printer: The console; passages are wrapped to its width.
     """
     yield _side("A", a, found.a, found.scheme)
     yield _side("B", b, found.b, found.scheme)
@@ -159,8 +159,8 @@ def _share(name: str, share: float, counts: str) -> Text:
 
 
 def shortened(text: str, start: int, end: int) -> str:
-    """Return a range of a text on one line, white space as single blanks and the middle left out where it is long."""
-    # A passage may have megabytes; only as much of it is split as can be shown.
+    """Return a range of a text on one line, with single blanks, and without the middle of a long range."""
+    # A passage may have megabytes; split only a part large enough for the output.
     enough = 4 * (_BEGINNING + _END)
     if end - start <= enough:
         beginning = ending = _on_one_line(text[start:end])

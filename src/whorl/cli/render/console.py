@@ -1,4 +1,4 @@
-"""What a terminal shows: tables of hits, plans, problems. Imports rich where something is shown."""
+"""Terminal output: tables of hits, plans, problems, progress bars; rich is imported only for output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from whorl.model import Page
 
 _BAR_WIDTH = 20
-#: Problems shown in full; the rest are counted.
+#: Maximum number of problems listed; the rest are counted.
 _PROBLEMS_SHOWN = 20
 
 
@@ -32,21 +32,21 @@ def _console_type() -> type[Console]:
 
     class OfPipes(Console):
         def on_broken_pipe(self) -> None:
-            # As every other print does; rich would end the process itself.
+            # Raise as every other print does; rich would end the process itself.
             raise BrokenPipeError
 
     return OfPipes
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console that does not wrap at 80 columns when nobody looks at it."""
+    """Return a console; its width is 120 columns if the output is not a terminal."""
     stream = sys.stderr if stderr else sys.stdout
     is_looked_at = stream is not None and stream.isatty()
     return _console_type()(stderr=stderr, width=None if is_looked_at else 120, highlight=False, emoji=False)
 
 
 def page_table(page: Page) -> Table:
-    """Return a page of hits as a table; with one source, shared tokens and their share of the source's as a bar."""
+    """Return a page of hits as a table; with one source, with shared tokens and a bar for the overlap."""
     from rich.table import Table
     from rich.text import Text
 
@@ -61,7 +61,7 @@ def page_table(page: Page) -> Table:
     if page.matches is not None:
         table.add_column("near-copies", justify="right")
     for hit in page.hits:
-        # Text objects: brackets in ids and names are not markup.
+        # Text objects prevent brackets in ids and names from being read as markup.
         row = [Text(printable(hit.id)), Text(printable(hit.name))]
         if page.source_tokens:
             row += [
@@ -90,39 +90,40 @@ def share_bar(share: float) -> Text:
 
 
 def explanation(plan: Iterable[str], request: Mapping[str, object]) -> str:
-    """Return a plan in words, given line by line, and the request that runs it as JSON."""
+    """Return the lines of a plan, followed by the request as JSON."""
     words = "\n".join(f"  {line}" for line in plan)
     return f"Plan\n{words}\n\nRequest\n{json.dumps(request, ensure_ascii=True, indent=2)}"
 
 
 def problem_lines(problems: Sequence[object], what: str) -> list[str]:
-    """Return lines that name the first problems and count the rest."""
+    """Return lines that name the first problems, those of whole files before those of rows, and count the rest."""
     if not problems:
         return []
-    lines = [f"{len(problems):,} {what}:", *(f"  {printable(str(problem))}" for problem in problems[:_PROBLEMS_SHOWN])]
+    shown = sorted(problems, key=lambda problem: getattr(problem, "documents", 1) is not None)[:_PROBLEMS_SHOWN]
+    lines = [f"{len(problems):,} {what}:", *(f"  {printable(str(problem))}" for problem in shown)]
     hidden = len(problems) - _PROBLEMS_SHOWN
     return lines if hidden <= 0 else [*lines, f"  … and {hidden:,} more"]
 
 
-#: What is counted while something is done.
+#: Unit counted in each step.
 _COUNTED = {"reading": "documents", "comparing": "pairs", "reading whole": "pairs"}
 _MEGABYTE = 1_000_000
-#: Seconds between two looks at what is done.
+#: Minimum interval between two updates, in seconds.
 _SHOWN_EVERY = 0.1
 
 
 def progress_bar(of: str = "", *, is_alone: bool = False) -> Progress:
-    """Return a bar on standard error for tasks that count something; it shows nothing where that is no terminal.
+    """Return a progress bar on standard error; it is disabled if that is no terminal.
 
     Args:
-        of: What is counted.
-        is_alone: Whether no thread shows it again and again; `refresh` then does.
+        of: Unit of the counts.
+        is_alone: Whether to do without a thread that refreshes the bar; callers then call `refresh`.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     return Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(of), TimeRemainingColumn(),
-        # What is printed to standard output stays there.
+        # Keep output on standard output.
         console=console(stderr=True), redirect_stdout=False, disable=not _is_watched(),
         transient=True, auto_refresh=not is_alone,
     )  # fmt: skip
@@ -134,15 +135,15 @@ def _is_watched() -> bool:
 
 @contextmanager
 def reading_bar(share: Callable[[], tuple[int, int]]) -> Iterator[Callable[[str, int], None]]:
-    """Show what is being done on a terminal, nothing elsewhere; yield what takes what that is, and how much of it.
+    """Show progress on a terminal; yields a function that takes the current step and its count.
 
     Args:
-        share: Returns how many bytes are read, of how many.
+        share: Returns the bytes read, and the total.
     """
     if not _is_watched():
         yield lambda doing, count: None
         return
-    # Without a thread of its own, so that other processes can begin as copies of this one.
+    # Without a refresh thread, so that other processes can be forked from this one.
     with progress_bar("{task.fields[unit]}", is_alone=True) as bar:
         task = bar.add_task("reading", total=None, unit="documents")
         shown = -_SHOWN_EVERY

@@ -1,4 +1,4 @@
-"""What `whorl duplicates` writes: clusters, pairs, lists for deletion and files anew, and what could not be read."""
+"""Output of `whorl duplicates`: clusters, pairs, delete lists, rewritten files, and reports of unreadable input."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from whorl.wire.duplicate_lines import write_cluster_lines, write_pair_lines
 from whorl.wire.duplicates import write_clusters, write_clusters_parquet, write_pairs, write_pairs_parquet
 from whorl.wire.text import counted, is_one_line
 
-#: Share of the documents that may be lost before the command fails.
+#: Maximum share of lost documents; above it the command fails.
 _MOST_LOST = 0.01
 
 
@@ -31,16 +31,16 @@ def write_clusters_to(
     with_versions: bool = False,
     with_rest: bool = False,
 ) -> str:
-    """Write clusters to a file, or for None to standard output, and return in words how many.
+    """Write clusters, and return their number in words.
 
     Args:
-        output: The file.
-        clusters: What `wire.duplicates.write_clusters` takes; and so on.
+        output: The file; None for standard output.
+        clusters: Clusters, as for `wire.duplicates.write_clusters`.
         form: json, csv, parquet or table.
-        kind: What their members are called.
-        marks_principal: As there.
-        with_versions: As there.
-        with_rest: As there.
+        kind: Name of the members' kind.
+        marks_principal: As for `write_clusters`.
+        with_versions: As for `write_clusters`.
+        with_rest: As for `write_clusters`.
     """
     more = {"with_versions": with_versions, "with_rest": with_rest}
     with written_file(output, is_binary=form == "parquet") as out:
@@ -52,7 +52,7 @@ def write_clusters_to(
 
 
 def write_pairs_to(output: Path | None, pairs: Iterable[Pair], form: str, *, with_rest: bool = False) -> str:
-    """Write pairs to a file, or for None to standard output, and return in words how many."""
+    """Write pairs to a file, or for None to standard output, and return their number in words."""
     with written_file(output, is_binary=form == "parquet") as out:
         if form == "parquet":
             count = write_pairs_parquet(pairs, out, with_rest=with_rest)
@@ -62,14 +62,14 @@ def write_pairs_to(output: Path | None, pairs: Iterable[Pair], form: str, *, wit
 
 
 def write_lines_to(output: Path | None, found: Duplicates, *, clusters: bool, complete: bool, only_new: bool) -> str:
-    """Write what the other two write as JSON, many at once, and return in words how many.
+    """Write pairs or clusters as JSON from columns, much faster than one by one, and return their number in words.
 
     Args:
         output: The file, None for standard output.
-        found: What was found, all of which `is_counted`.
-        clusters: Whether clusters are written, or pairs.
-        complete: Whether any two members of a cluster are a pair.
-        only_new: Whether only what a new document is in.
+        found: The result, which must have `is_counted`.
+        clusters: Whether to write clusters, or pairs.
+        complete: Whether any two members of a cluster must be a pair.
+        only_new: Whether to write only pairs or clusters with a new document.
     """
     with written_file(output) as out:
         if not clusters:
@@ -78,42 +78,53 @@ def write_lines_to(output: Path | None, found: Duplicates, *, clusters: bool, co
     return f"{counted(written[0], 'cluster')} with {counted(written[1], found.kind)}"
 
 
-def write_list(clusters: Iterable[Cluster], keep: Keep, delete_list: Path) -> None:
-    """Write the ids of what is not kept of complete clusters, one a line."""
+def write_list(clusters: Iterable[Cluster], keep: Keep, delete_list: Path) -> list[str]:
+    """Write the ids of documents to delete, one per line, and return the lines to print about it."""
     with written_file(delete_list) as out:
         count = unlisted = 0
         for member in superfluous(clusters, keep):
-            # Whoever reads such an id from the list would delete other documents.
+            # A program that reads such an id from the list would delete other documents.
             if is_one_line(member.id):
                 out.write(f"{member.id}\n")
                 count += 1
             else:
                 unlisted += 1
-    click.echo(f"{counted(count, 'id')} in {delete_list}; nothing was deleted", err=True)
+    lines = [f"{counted(count, 'id')} in {delete_list}; nothing was deleted"]
     if unlisted:
-        click.echo(f"note: {counted(unlisted, 'id')} not listed, for the line breaks in them", err=True)
+        lines.append(f"note: {counted(unlisted, 'id')} not listed, for the line breaks or control characters in them")
+    return lines
 
 
-def rewrite(clusters: Iterable[Cluster], reading: Reading, folders: Mapping[Path, bool]) -> None:
-    """Write the files anew into folders, each with or without columns that are added to all rows.
+def rewrite(clusters: Iterable[Cluster], reading: Reading, folders: Mapping[Path, bool]) -> list[str]:
+    """Write the files to new folders, each with or without added columns.
 
-    Of files in which nothing could be read no folder appears: with the right column, the same command then works.
+    Return the lines to print about it.
+
+    If no input could be read, no folder is created, so that the corrected command can create it.
     """
     if reading.problems and not reading.count:
-        return
+        return []
     told = decided(clusters, with_columns=any(folders.values()))
+    lines = []
     for folder, with_columns in folders.items():
         written, read = write_filtered(reading, told, folder, with_columns=with_columns)
-        click.echo(f"{written:,} of {counted(read, 'document')} in {folder}", err=True)
+        lines.append(f"{written:,} of {counted(read, 'document')} in {folder}")
+    return lines
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines to standard error."""
+    for line in lines:
+        click.echo(line, err=True)
 
 
 def is_too_much_lost(problems: Sequence[Problem], count: int, *, strict: bool) -> bool:
-    """Say how much could not be read, if that is too much to go unnoticed.
+    """Report lost documents, and return True if there are too many.
 
     Args:
-        problems: What was lost.
+        problems: Unreadable documents and files.
         count: Documents that were read.
-        strict: Whether anything is too much.
+        strict: Whether a single lost document is too many.
     """
     lost = sum(1 if each.documents is None else each.documents for each in problems)
     whole_files = sum(each.documents is None for each in problems)

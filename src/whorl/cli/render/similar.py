@@ -1,4 +1,4 @@
-"""What a terminal shows of a calibrated search: its hits with their percentages, and its plan in words."""
+"""Terminal output of a calibrated search: the table of hits with percentages."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from whorl.wire.text import printable
 
 
 def similar_table(page: Similar) -> Table:
-    """Return the hits: a bar for the metric asked, each percentage with the ends of its 95 % interval.
+    """Return the hits as a table: a bar for the requested metric, and each share with its 95 % interval.
 
-    Where it is told what is common, the shares without that stand behind them.
+    With common text, the shares without it follow in brackets.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("id", overflow="fold", ratio=3)

@@ -1,4 +1,4 @@
-"""What a terminal shows of the sources of a text: its totals, and a table of the sources."""
+"""Terminal output of the sources of a text: the totals, and a table of the sources."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from whorl.wire.text import counted, printable
 
 
 def sources_table(found: Attribution, most: int) -> Table:
-    """Return the first sources: what each covers, adds and has alone, of the words of the text, and what both share.
+    """Return a table of the first sources, with the words that each covers, adds and has alone, and the shares.
 
-    Where it is known what is common, the shares without that stand behind the others.
+    With common text, the shares without it follow in brackets.
 
     Args:
         found: The sources.
-        most: How many to show.
+        most: Maximum number of sources to show.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("source", overflow="fold", ratio=3)
@@ -32,7 +32,7 @@ def sources_table(found: Attribution, most: int) -> Table:
             rest = (percent(getattr(each.rest.shares, name)) for name in Shares.NAMES)
             shares = [f"{whole} ({part})" for whole, part in zip(shares, rest, strict=True)]
         table.add_row(
-            # Text objects: brackets in ids and names are not markup.
+            # Text objects prevent brackets in ids and names from being read as markup.
             Text(printable(each.id)),
             Text(printable(each.name)),
             *(percent(words / found.counted_words) for words in (each.words, each.new_words, each.only_words)),
@@ -43,7 +43,7 @@ def sources_table(found: Attribution, most: int) -> Table:
 
 
 def totals_line(found: Attribution) -> str:
-    """Say how much of the text stands in other documents."""
+    """Return a line with the part of the text that is in other documents."""
     if not found.sources:
         return f"No source: none of {counted(found.counted_words, 'word')} stands in a passage of another document."
     return (
@@ -53,6 +53,7 @@ def totals_line(found: Attribution) -> str:
 
 
 def closing_line(found: Attribution) -> str:
-    """Say what was read for it, who has no more than the sources, and how surely a source is found."""
-    also = f", {len(found.also):,} of them with nothing that the sources lack" if found.also else ""
+    """Return a line with the numbers of documents read and of redundant ones, and the recall."""
+    also = counted(found.also_count, "other document")
+    also = f", {also} with nothing that the sources lack" if found.also_count else ""
     return f"{counted(found.read, 'document')} read{also}; {recall_line(found)}"
