@@ -159,8 +159,15 @@ class Lucene:
             for text in texts:
                 raw = text.encode("utf-8", "replace")
                 out.write(struct.pack(">i", len(raw)) + raw)
-        jars = os.pathsep.join(str(jar) for jar in fetch_jars(SOLR))
-        command = [str(find_java(SOLR)), "-XX:+UseSerialGC", "-Xmx2g", "-cp", jars, str(HERE / "FingerprintBench.java")]
+        jars = os.pathsep.join(str(jar) for jar in fetch_jars(SOLR[0]))
+        command = [
+            str(find_java(SOLR[0])),
+            "-XX:+UseSerialGC",
+            "-Xmx2g",
+            "-cp",
+            jars,
+            str(HERE / "FingerprintBench.java"),
+        ]
         self._process = subprocess.Popen(
             [*command, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )

@@ -119,8 +119,8 @@ class Comparison:
 @contextlib.contextmanager
 def with_icu() -> Iterator[str]:
     """Start an OpenSearch whose analysis knows ICU; give its URL."""
-    jars = f"{fetch_jars(OPENSEARCH)[0].parent}/*:{fetch_jars(ICU)[0].parent}/*"
-    java, url = find_java(OPENSEARCH), f"http://127.0.0.1:{PORT}"
+    jars = f"{fetch_jars(OPENSEARCH[0])[0].parent}/*:{fetch_jars(ICU)[0].parent}/*"
+    java, url = find_java(OPENSEARCH[0]), f"http://127.0.0.1:{PORT}"
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
             [str(java.with_name("javac")), "-cp", jars, "-d", folder, str(HERE / "IcuPlugin.java")], check=True

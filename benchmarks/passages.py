@@ -14,7 +14,7 @@ and the search says so (`crowded`): what is missed of these is counted by itself
 10,000 of which it is promised.
 
 `--design` counts, for 500 texts, the pairs that share a number by how many words are under a hash: see
-docs/decisions/0027-passages-with-certainty.md.
+docs/decisions/0027-find-passages-by-winnowing.md.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Ite
             begin = time.process_time()
             found = by_passages(kept.engine, SCHEME, of_text, left_out=None, progress=lambda *_: None)
             took["with certainty"].append((time.process_time() - begin) * 1000)
-            ids = {hit.id for hits in found.places for hit in hits}
+            ids = {each.id for each in found.holders}
             candidates += len(ids)
             certain += met(ids, own)
             is_promised += [is_followed(kept, each) for each in own]

@@ -1,4 +1,4 @@
-"""What the README and the pages say is run: console blocks, queries of the tables, codes of the doctor."""
+"""Runs the examples of the README and the pages: console blocks, Python, queries of the tables, codes of the doctor."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("page", [page for page in PAGES if sessions(page)], ids=lambda page: page.name)
 def test_console_blocks(page: Path, folder: Path) -> None:
     """
-    Each command prints what the page shows.
+    Each command of a console block prints the output on the page.
     """
     for command, shown in sessions(page):
         done = subprocess.run(
@@ -58,7 +58,7 @@ def test_console_blocks(page: Path, folder: Path) -> None:
 @pytest.mark.process
 def test_the_python_example_runs(folder: Path) -> None:
     """
-    examples/python_api.py ends well.
+    examples/python_api.py succeeds.
     """
     script = folder / "examples" / "python_api.py"
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
@@ -69,7 +69,7 @@ def test_tutorial_python_runs(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
-    The tutorial's Python finds what its console block found.
+    The tutorial's Python finds the same documents as its console block.
     """
     monkeypatch.chdir(folder)
     with open_store("first.whorl") as store:
@@ -86,7 +86,7 @@ def test_tutorial_python_runs(
 
 def test_python_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The blocks of docs/python.md run one after the other, and b, which begins with a, is found.
+    The blocks of docs/python.md run one after the other, and find b, which begins with a.
     """
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
@@ -98,7 +98,7 @@ def test_python_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_sources_page_runs(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """
-    The Python of docs/sources.md prints what its console block shows, without the minutes, which add nothing.
+    The Python of docs/sources.md prints the result of its console block, without the minutes, which add nothing.
     """
     monkeypatch.chdir(folder)
     with open_store("office.whorl") as store:
@@ -120,7 +120,7 @@ def test_sources_page_runs(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys
 
 def test_duplicates_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Each command of docs/duplicates.md, on a few documents of which some are duplicates.
+    Each command of docs/duplicates.md succeeds on a few documents with duplicates.
     """
     monkeypatch.chdir(tmp_path)
     page = " ".join(f"w{at}" for at in range(40))
@@ -158,7 +158,7 @@ def test_duplicates_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.process
 def test_the_example_report_is_what_the_command_writes(folder: Path) -> None:
     """
-    docs/examples/letter.html, from the documents of the examples.
+    docs/examples/letter.html is the command's report on the example documents.
     """
     for words in ("index --store letter.whorl examples/contracts", _REPORT.format("letter.whorl")):
         subprocess.run([str(WHORL), *words.split()], cwd=folder, capture_output=True, check=True)
@@ -168,7 +168,7 @@ def test_the_example_report_is_what_the_command_writes(folder: Path) -> None:
 
 
 def table_queries() -> list[str]:
-    """Return the queries that stand in the first column of the tables of queries, a bar without its backslash."""
+    """Return the queries in the first column of the tables of queries, with escaped bars unescaped."""
     language = (ROOT / "docs" / "afts.md").read_text(encoding="utf-8")
     tables = re.findall(r"^\| query \|.*\n\|---.*\n((?:\|.*\n)+)", language, re.MULTILINE)
     cells = [cell.replace("\\|", "|") for table in tables for cell in _CELL.findall(table)]
@@ -178,7 +178,7 @@ def table_queries() -> list[str]:
 @pytest.mark.parametrize("query", table_queries())
 def test_queries_in_tables(query: str) -> None:
     """
-    Whatever the tables show is in the language.
+    Every query in the tables can be parsed.
     """
     parse(query)
 
@@ -186,7 +186,7 @@ def test_queries_in_tables(query: str) -> None:
 @pytest.mark.parametrize("engine", ["solr", "opensearch"])
 def test_doctor_codes_are_documented(engine: str) -> None:
     """
-    Each code of a finding stands in the page of its engine, and none stands there that is not one.
+    The page of an engine lists exactly the codes of its findings.
     """
     sources = [*(ROOT / "src" / "whorl" / "engine" / engine).glob("*.py")]
     source = "".join(path.read_text(encoding="utf-8") for path in sources)

@@ -1,4 +1,4 @@
-"""Every command has a place in the README or in docs/; tests/test_settings.py sees to the settings."""
+"""Every command and module has its place in the README or in docs/; tests/test_settings.py checks the settings."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ TEXT = "\n".join(
 )
 def test_every_command_is_documented(words: str) -> None:
     """
-    With the words that one types, of which "whorl" may be left out in a list.
+    The documentation names each command as typed; lists may leave out "whorl".
     """
     assert re.search(rf"\b{words}\b|`{words.removeprefix('whorl ')}\b", TEXT)
 
 
 def test_named_files_are_there() -> None:
     """
-    Each module and folder that the map of the house names is in the house.
+    Each module and folder on the map of docs/internals.md exists.
     """
     text = (ROOT / "docs" / "internals.md").read_text(encoding="utf-8")
     places = [path.relative_to(ROOT).as_posix() for path in (ROOT / "src" / "whorl").rglob("*")]
@@ -46,7 +46,7 @@ def test_named_files_are_there() -> None:
 
 def test_named_modules_are_there() -> None:
     """
-    Modules and what is in them, as docs name them and as programs within benchmarks import them.
+    Modules and their members that docs, benchmarks and tools name can be imported.
     """
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     named = {
@@ -56,7 +56,7 @@ def test_named_modules_are_there() -> None:
     }
     assert "whorl.hamming" in named
     if find_spec("pyspark") is None:
-        # Without it nobody can import these.
+        # These modules cannot be imported without pyspark.
         named = {each for each in named if not each.startswith("whorl.duplicates.spark")}
     missing = []
     for name in sorted(named):

@@ -1,4 +1,4 @@
-"""The recipes under examples/ do what they say; tests/test_documentation.py runs the others."""
+"""The recipes under examples/ work as described; tests/test_documentation.py runs the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONTRACTS = EXAMPLES / "contracts"
 
 def test_the_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """
-    Its cells run one after the other, and it is stored without output.
+    The notebook's cells run one after the other, and it is stored without output.
     """
     monkeypatch.chdir(EXAMPLES)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -44,7 +44,7 @@ def test_the_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
 @pytest.mark.slow
 def test_the_nightly_job(tmp_path: Path) -> None:
     """
-    The second night tells of what came since alone, and leaves the report of the first, though it is of the same day.
+    The second night reports only the new documents, and keeps the report of the first night, even on the same day.
     """
     documents, reports = tmp_path / "documents", tmp_path / "reports"
     documents.mkdir()
@@ -71,7 +71,7 @@ def test_the_nightly_job(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_client_of_alfresco(tmp_path: Path) -> None:
     """
-    It logs in, and prints the shares of what it found.
+    The Alfresco client logs in and prints the shares of the hits.
     """
     with open_store(tmp_path / "store") as store:
         store.index(Document(path.stem, path.read_text("utf-8"), name=path.name) for path in CONTRACTS.glob("*.txt"))
@@ -90,7 +90,8 @@ def test_the_client_of_alfresco(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_backend_of_a_search_application(solr_standalone_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A near-copy is told beside the hit that stands for it, and who contains part of a document is counted.
+    The backend lists near-copies with the hit that represents them, and counts the documents that contain part of
+    another.
     """
     with own_collection(solr_standalone_url) as url:
         assert whorl("solr", "init", url).exit_code == 0

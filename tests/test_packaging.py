@@ -1,4 +1,4 @@
-"""What is released: an sdist and a wheel that are complete, and the wheel alone does what the README promises."""
+"""The release: sdist and wheel are complete, and the wheel alone works as the README promises."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an sdist, and the wheel that is made of it and not of the repository."""
+    """A folder with an sdist, and with the wheel that is built from the sdist instead of the repository."""
     folder = tmp_path_factory.mktemp("dist")
     subprocess.run(
         [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)],
@@ -49,9 +49,9 @@ def metadata(built: Path) -> Message:
 
 @pytest.fixture(scope="module")
 def environment(built: Path, metadata: Message, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The commands of an environment that has what `pip install whorl` brings, and nothing else.
+    """The commands of an environment with the dependencies of `pip install whorl` and nothing else.
 
-    What whorl requires, and what that requires, is linked from the environment of the tests instead of being fetched.
+    The dependencies are linked from the environment of the tests instead of being downloaded.
     """
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, symlinks=True)
@@ -66,7 +66,7 @@ def environment(built: Path, metadata: Message, tmp_path_factory: pytest.TempPat
 
 
 def required(requirements: Sequence[str], seen: set[str]) -> Iterator[Distribution]:
-    """Yield the installed distributions that requirements lead to, none of them by an extra."""
+    """Yield the installed distributions that the requirements lead to, without extras."""
     for requirement in map(Requirement, requirements):
         name = canonicalize_name(requirement.name)
         if name not in seen and (not requirement.marker or requirement.marker.evaluate({"extra": ""})):
@@ -78,7 +78,7 @@ def required(requirements: Sequence[str], seen: set[str]) -> Iterator[Distributi
 
 def test_the_sdist_is_the_repository(built: Path) -> None:
     """
-    What a packager needs to build, to test and to read is in it; what a machine has made is not.
+    The sdist contains everything needed to build, test and read, and no generated files.
     """
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as files:
@@ -98,7 +98,7 @@ def test_the_sdist_is_the_repository(built: Path) -> None:
 
 def test_the_wheel_is_the_package(built: Path) -> None:
     """
-    Every file of src/whorl and the configset, the licences of all that is in it, and nothing else.
+    The wheel contains exactly the files of src/whorl and the configset, and all licences.
     """
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as files:
@@ -120,7 +120,7 @@ def test_the_wheel_is_the_package(built: Path) -> None:
 
 def test_the_metadata_say_what_the_project_is(metadata: Message) -> None:
     """
-    Pythons, licence, extras; and on PyPI no link of the README leads nowhere.
+    The metadata list Python versions, licence and extras; the README's links also work on PyPI.
     """
     assert (metadata["Name"], metadata["Version"], metadata["License-Expression"]) == (
         "whorl",
@@ -138,7 +138,7 @@ def test_the_metadata_say_what_the_project_is(metadata: Message) -> None:
 
 
 def run(environment: Path, folder: Path, command: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    """Run one of the environment's commands, with no variable that could lead to another one."""
+    """Run one of the environment's commands without environment variables that could lead to another environment."""
     program, *words = shlex.split(command)
     return subprocess.run(
         [str(environment / program), *words],
@@ -148,7 +148,7 @@ def run(environment: Path, folder: Path, command: str, given: str = "") -> subpr
 
 def test_what_the_readme_shows_needs_no_extra(environment: Path, tmp_path: Path) -> None:
     """
-    In an environment of whorl alone its example prints what the README shows.
+    With whorl alone installed, the README's example prints the output in the README.
     """
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     for command, shown in sessions(ROOT / "README.md"):
@@ -158,7 +158,7 @@ def test_what_the_readme_shows_needs_no_extra(environment: Path, tmp_path: Path)
 
 def test_each_console_script_runs(environment: Path, tmp_path: Path) -> None:
     """
-    The commands that the metadata name, and no command of whorl lacks a library to begin with.
+    The metadata name exactly these commands, they run, and every subcommand of whorl can be imported.
     """
     assert set(PROJECT["scripts"]) == {"whorl", "simhash-find-all", "simhash-find-clusters"}
     done = run(environment, tmp_path, "whorl --version")
@@ -179,7 +179,7 @@ def test_each_console_script_runs(environment: Path, tmp_path: Path) -> None:
 )
 def test_what_needs_an_extra_says_which(environment: Path, tmp_path: Path, command: str, extra: str) -> None:
     """
-    With the command that installs it.
+    A command that needs an extra says how to install it.
     """
     done = run(environment, tmp_path, command)
     assert done.returncode == 2

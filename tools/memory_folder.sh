@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints a folder that is kept in memory, where there is one with 4 GiB left in which programs can be run.
+# Print the in-memory folder /dev/shm if it has 4 GiB free and allows executing programs; otherwise print nothing.
 folder=/dev/shm
 left=$(df -Pk "$folder" 2>/dev/null | awk 'NR == 2 { print $4 }')
 [ "${left:-0}" -ge 4194304 ] || exit 0

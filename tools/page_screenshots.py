@@ -102,6 +102,7 @@ def compare(page: Page) -> None:
 def duplicates(page: Page) -> None:
     """Mark all but the first of what is alike."""
     page.goto(f"{page.url}#duplicates?threshold=80")
+    page.get_by_role("button", name="Find duplicates").click()
     page.get_by_role("button", name="Mark all but the first").click()
     expect(page.locator("#cleaning")).to_be_visible()
 

@@ -175,7 +175,9 @@ def test_a_body_that_is_too_large(embedded_service: TestClient) -> None:
 
     headers = {"Content-Type": "application/json"}
     for body in (padded(Settings().max_search_bytes + 1), parts(padded(Settings().max_search_bytes + 1))):
-        assert f"{Settings().max_search_bytes:,}" in told(embedded_service.post(SEARCH, content=body, headers=headers), 413)
+        assert f"{Settings().max_search_bytes:,}" in told(
+            embedded_service.post(SEARCH, content=body, headers=headers), 413
+        )
     for body in (padded(Settings().max_search_bytes), parts(padded(Settings().max_search_bytes))):
         assert embedded_service.post(SEARCH, content=body, headers=headers).status_code == 200
 

@@ -75,7 +75,7 @@ def exists(field: str) -> _Json:
 def _in_field(test: Words | InOrder | Near, field: str) -> _Json:
     match test:
         case Words(text=text, slop=slop):
-            # Not {!field}: a text without a word for the field's analyser is no query there, and an error beside others.
+            # Not {!field}, which returns no query for a text without words; a clause without a query is an error.
             return {"lucene": {"df": field, "query": f'"{_coded(text)}"' + (f"~{slop}" if slop else "")}}
         case InOrder(words=(pattern,)):
             return {"lucene": {"df": field, "query": _pattern(pattern)}}

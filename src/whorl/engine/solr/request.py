@@ -1,8 +1,8 @@
 """Solr JSON requests for bound plans; pure. Only this module and `clauses` build queries.
 
 User text is always the value of an argument in Solr's JSON query language, which passes it to the parser unchanged
-(`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`), and `clauses` escapes it for parsers with a syntax, so no
-input is read as syntax.
+(`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`), and `clauses` escapes it for parsers with a syntax, so
+no input is read as syntax.
 
 Tokens go to Solr's own `{!min_hash}` parser as a token list that it does not analyse: it adds 1 to the score for each
 matching token or band, and parses faster than one clause per token. It takes a similarity and a probability instead of
