@@ -32,11 +32,11 @@ from accuracy_peers import Ensemble, Lsh, Sketches
 from accuracy_truth import Hashed, Truth, all_hashed
 from corpus import DEFAULT_DIRECTORY, CorpusError
 from whorl import Document
-from whorl.fingerprint.minhash.buckets import compare_buckets, estimate_buckets
+from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets
 from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of_distinct
 from whorl.fingerprint.statistics.estimate import Estimate, estimate
 from whorl.fingerprint.statistics.metric import Metric, Shares
-from whorl.similar.question import METRICS
+from whorl.search.similar.options import METRICS
 
 RESULTS = Path(__file__).resolve().parent / "results"
 RECALL = 95

@@ -14,12 +14,12 @@ from accuracy_truth import Hashed, Postings
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.minhash.banding import band_rows, min_should_match, wrapped_bands
-from whorl.fingerprint.minhash.buckets import buckets_of, compare_buckets, judge_buckets
+from whorl.fingerprint.minhash.bucket_estimates import buckets_of, compare_buckets, judge_buckets
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.similar.minhash_plan import make_minhash_plan
-from whorl.similar.plan import SketchPlan
-from whorl.similar.question import ask
+from whorl.search.similar.minhash_plan import make_minhash_plan
+from whorl.search.similar.options import ask
+from whorl.search.similar.plan import SketchPlan
 
 #: Hits that one search returns at most.
 MOST_HITS = 10_000

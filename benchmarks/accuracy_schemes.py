@@ -35,7 +35,7 @@ from whorl.fingerprint.sketch.codec import encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare, lookup_numbers, sketch_of_distinct
 from whorl.fingerprint.statistics.estimate import estimate
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.similar.plan import make_plan
+from whorl.search.similar.plan import make_plan
 
 CHOSEN = SketchScheme()
 SCHEMES = (

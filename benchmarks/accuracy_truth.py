@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl import Document
-from whorl.fingerprint.hashing import numbered
 from whorl.fingerprint.minhash.minima import minima_of
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import numbered
 from whorl.fingerprint.statistics.metric import Metric, Percent, least_overlap
 from whorl.fingerprint.words.shingles import murmur_pieces, pieces
-from whorl.similar.question import ask
+from whorl.search.similar.options import ask
 
 SCHEME = Scheme()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import requests
 
-from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.shingling import well_formed
 
 
 def analysed(url: str, field: str, text: str) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ import numpy as np
 from corpus import DEFAULT_DIRECTORY, Corpus, Downloads, deb_members, decode
 from corpus_texts import texts
 from whorl import Document, ask_common, ask_pairs, duplicates_among
-from whorl.ingest.extraction.html import html_text
+from whorl.ingest.extraction.documents import html_text
 
 MACHINE = Path("/usr/share/doc")
 #: Of the pages of javadoc one in so many.

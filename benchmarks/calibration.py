@@ -34,7 +34,7 @@ import whorl
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.statistics.hypergeometric import least_good_for, upper_tail
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
-from whorl.similar.plan import Branch, SketchPlan, make_plan
+from whorl.search.similar.plan import Branch, SketchPlan, make_plan
 
 RESULTS = Path(__file__).resolve().parent / "results" / "calibration.csv"
 SCHEME = SketchScheme()

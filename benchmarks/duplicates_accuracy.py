@@ -27,7 +27,7 @@ from duplicates_truth import Judged, Overlaps, codes, judged, lines_of, truth_of
 from engine_solr import own_solr
 from whorl import Document, Store, open_store
 from whorl.duplicates import ask_pairs, duplicates_among, duplicates_in
-from whorl.duplicates.question import PairQuestion
+from whorl.duplicates.options import PairQuestion
 from whorl.duplicates.result import Duplicates
 from whorl.ingest.files import documents_in
 

@@ -81,17 +81,17 @@ class Clocks:
 
 #: What is timed: the part, the module, and the name in it; of a class behind a dot.
 PARTS = (
-    ("reading documents", "whorl.duplicates.reading", "documents_in"),
+    ("reading documents", "whorl.duplicates.input", "documents_in"),
     ("words and hashes", "whorl.duplicates.sketching", "hashed_together"),
     ("importing numba and loading the loops", "whorl.fingerprint.batch", "kernel_if_ready"),
-    ("waiting for workers", "whorl.duplicates.processes", "Future.result"),
-    ("ending workers", "whorl.duplicates.processes", "ProcessPoolExecutor.shutdown"),
+    ("waiting for workers", "whorl.duplicates.worker_pool", "Future.result"),
+    ("ending workers", "whorl.duplicates.worker_pool", "ProcessPoolExecutor.shutdown"),
     ("columns and keys of sketches", "whorl.duplicates.sketching", "Sketching._in_columns"),
     ("putting documents aside", "whorl.duplicates.scratch", "Scratch.add"),
     ("looking for ids that came before", "whorl.duplicates.scratch", "Scratch._later"),
-    ("candidates", "whorl.duplicates.search", "find_candidates"),
-    ("hashes that meet, of these", "whorl.duplicates.candidates", "meeting"),
-    ("verification", "whorl.duplicates.search", "verified"),
+    ("candidates", "whorl.duplicates.pairs", "find_candidates"),
+    ("hashes that meet, of these", "whorl.duplicates.prefix_filter", "meeting"),
+    ("verification", "whorl.duplicates.pairs", "verified"),
     ("output", "whorl.cli.duplicates", "_write"),
 )
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import requests
 
-from whorl.engine.connections import Connections, Told
+from whorl.engine.http import Connections, Told
 from whorl.engine.solr.request import joined
 
 #: What a query finds: how many documents, and the ids and scores on the page.

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from whorl.engine.local.running import RunningServer
+from whorl.engine.local.server import RunningServer
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.local.launcher import admin, configset_directory, start_standalone
 from whorl.errors import EngineResponseError

@@ -35,8 +35,8 @@ from whorl.engine.solr.fields import FIELDS
 from whorl.engine.solr.local.launcher import configset_directory, start_standalone
 from whorl.engine.solr.request import vector_parameters
 from whorl.engine.solr.schema import Collection, FieldNames, inspect
-from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.minhash.signature import sign
+from whorl.fingerprint.shingling import well_formed
 from whorl.settings.settings import Settings
 
 DATA = Path(__file__).parent / "data"

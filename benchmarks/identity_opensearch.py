@@ -34,8 +34,8 @@ from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.fields import SourceNames
 from whorl.engine.opensearch.local.launcher import OPENSEARCH
 from whorl.engine.opensearch.tokens import foreign_tokens
-from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.minhash.signature import sign
+from whorl.fingerprint.shingling import well_formed
 
 HERE = Path(__file__).resolve().parent
 ICU = Server("OpenSearch-ICU", "10.5.0", HERE / "opensearch-icu.lock", 21, "opensearch")

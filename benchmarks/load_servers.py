@@ -16,7 +16,7 @@ from typing import Protocol
 import requests
 
 from whorl import open_store
-from whorl.engine.local.running import RunningServer
+from whorl.engine.local.server import RunningServer
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.fields import SourceNames
 from whorl.engine.opensearch.local.launcher import start_opensearch

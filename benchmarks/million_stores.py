@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from indexing import parts
-from whorl.engine.local.running import RunningServer
+from whorl.engine.local.server import RunningServer
 from whorl.engine.solr.local.launcher import configset_directory, start_cloud, start_standalone
 
 #: embedded: a folder. solr: a core as whorl's configset makes it. solr-sketch: one without MINHASH. solr-backfill: one

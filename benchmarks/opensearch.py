@@ -45,8 +45,8 @@ from whorl.engine.opensearch.local.launcher import start_opensearch
 from whorl.engine.opensearch.setup import create
 from whorl.fingerprint.batch import text_hashes
 from whorl.fingerprint.scheme import Scheme
-from whorl.similar import by_sketch
-from whorl.similar.by_sketch import SketchSearch
+from whorl.search.similar import by_sketch
+from whorl.search.similar.by_sketch import SketchSearch
 
 HERE = Path(__file__).resolve().parent
 KEPT = (0.95, 0.85, 0.7, 0.5)

@@ -34,11 +34,11 @@ from typing import NamedTuple
 from corpus_texts import texts
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.fingerprint.passages import words_of
-from whorl.fingerprint.winnow import PassageScheme, run_hashes, winnowed
+from whorl.fingerprint.compare import words_of
+from whorl.fingerprint.winnowing import PassageScheme, run_hashes, winnowed
 from whorl.fingerprint.words.shingles import joined_words
-from whorl.sources.by_passages import MANY, by_passages
-from whorl.sources.candidates import find_candidates
+from whorl.search.attribution.by_passages import MANY, by_passages
+from whorl.search.attribution.candidates import find_candidates
 
 HERE = Path(__file__).resolve().parent
 SCHEME = PassageScheme()

@@ -28,7 +28,7 @@ from pathlib import Path
 from corpus_texts import texts
 from indexing import COLUMNS, HERE, QUERIES, cpu_ms
 from whorl import Document, Store, open_store
-from whorl.similar import by_sketch, plan
+from whorl.search.similar import by_sketch, plan
 
 WHOLE, ROUNDS = 1_500, 7
 

@@ -27,7 +27,7 @@ from queries import WHOLE
 _ASKED = """
 import gc, sys, time
 from whorl import open_store
-from whorl.similar import by_sketch, plan
+from whorl.search.similar import by_sketch, plan
 kept = [each for each in (by_sketch._plan, plan._branches) if hasattr(each, "cache_clear")]
 with open_store(sys.argv[1], create=False) as store:
     gc.disable()

@@ -33,7 +33,7 @@ from whorl import Document, ParameterError, Store, open_store
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.local.launcher import start_opensearch
 from whorl.fingerprint.words.tokenizer import tokens
-from whorl.similar.question import METRICS
+from whorl.search.similar.options import METRICS
 
 HERE = Path(__file__).resolve().parent
 ROWS = 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from whorl.fingerprint.hashing import join
+from whorl.fingerprint.shingling import join
 from whorl.fingerprint.simhash.simhash import DEFAULT_SCHEME, SCHEMES, simhash
 from whorl.fingerprint.simhash.voting import elect, tally
 from whorl.fingerprint.words.shingles import murmur_together

@@ -4,7 +4,7 @@
 
 The folder is one that `benchmarks/similar.py --keep` has filled. Measured are, with Solr's caches off, the time that a
 token more takes that is looked up in each segment, the time that a candidate more takes from its record to the
-judgement on its sketch, and D: how many documents share as much as the sources do (`whorl.similar.plan` has the law).
+judgement on its sketch, and D: how many documents share as much as the sources do (law: `search/similar/plan.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from whorl.fingerprint.statistics.estimate import estimate
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.statistics.verify import judge_overlaps
-from whorl.planning.build import BoundNode, BoundPlan, MatchAll, SketchTokens
+from whorl.query.plan.build import BoundNode, BoundPlan, MatchAll, SketchTokens
 
 CORPUS = Path(__file__).resolve().parent / "data" / "main.jsonl"
 TOKENS, CANDIDATES = (8, 24, 64, 128), (10, 100, 300)

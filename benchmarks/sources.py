@@ -35,8 +35,8 @@ import numpy.typing as npt
 
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.fingerprint.passages import words_of
-from whorl.fingerprint.winnow import PassageScheme
+from whorl.fingerprint.compare import words_of
+from whorl.fingerprint.winnowing import PassageScheme
 
 RUN = 20
 FAMILIES, COPIES = 8, 500

@@ -34,14 +34,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from duplicates_texts import short_texts
 from whorl.duplicates import ask_pairs
-from whorl.duplicates.gathering import FILES_SCHEME
 from whorl.duplicates.keep import Keep
+from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching, no_date
-from whorl.duplicates.spark.candidates import find_candidates
 from whorl.duplicates.spark.components import components
 from whorl.duplicates.spark.documents import documents_in, parts_of, read
-from whorl.duplicates.spark.gathering import gathered
 from whorl.duplicates.spark.job import SETTINGS, run
+from whorl.duplicates.spark.load import gathered
+from whorl.duplicates.spark.prefix_filter import find_candidates
 from whorl.duplicates.spark.verify import verified_pairs
 from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME
 

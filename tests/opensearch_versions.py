@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from whorl.engine.local.jars import Server, of_version
-from whorl.engine.local.running import RunningServer
+from whorl.engine.local.server import RunningServer
 from whorl.engine.opensearch.local.elasticsearch import ELASTICSEARCH, start_elasticsearch
 from whorl.engine.opensearch.local.launcher import OPENSEARCH, start_opensearch
 from whorl.settings.settings import Settings

@@ -11,14 +11,14 @@ from functools import cache
 from typing import cast
 
 from tests.plain_clauses import PlainStore
-from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.minhash.signature import Signature, sign
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Document
-from whorl.planning.bind import bind
-from whorl.planning.build import (
+from whorl.query.plan.bind import bind
+from whorl.query.plan.build import (
     Bool,
     BoundNode,
     BoundPlan,
@@ -30,7 +30,7 @@ from whorl.planning.build import (
     SharedBands,
     SharedTokens,
 )
-from whorl.planning.clauses import Words
+from whorl.query.plan.clauses import Words
 
 DEFAULT_FIELDS = ("name", "content")
 ALIASES = {"text": "content", "TEXT": "content"}

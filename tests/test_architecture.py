@@ -15,21 +15,21 @@ SOURCE = Path(__file__).parents[1] / "src" / "whorl"
 #: The packages, from the ground up. A module imports from its own package and from those earlier in this list.
 ROOMS = (
     *("errors", "addresses", "context", "arrays", "workers", "exports"),
-    *("fingerprint", "hamming", "query", "planning", "model"),
+    *("fingerprint", "hamming", "query", "query.plan", "model"),
     *("engine", "ingest.extraction", "settings", "ingest"),
-    *("boilerplate", "similar", "sources", "duplicates", "collapse", "snippets", "prepared"),
-    *("facets", "highlight", "listing", "spelling", "store"),
-    *("repeats", "opening", "simhash_compat"),
-    *("wire", "service", "mcp", "cli"),
+    *("search.boilerplate", "search.similar", "search.attribution", "duplicates", "search"),
+    *("store", "search.novelty", "opening", "simhash_compat"),
+    *("output", "service", "mcp", "cli"),
 )
 #: Packages that must not import each other, although one is lower.
 STRANGERS = (
-    ("query", "fingerprint"),
+    ("query.parser", "fingerprint"),
+    ("query.builder", "fingerprint"),
     ("engine.embedded", "engine.solr"),
     ("engine.opensearch", "engine.solr"),
     ("engine.opensearch", "engine.embedded"),
     ("service", "engine.opensearch"),
-    ("planning", "engine"),
+    ("query.plan", "engine"),
     ("service", "engine.solr"),
     ("service", "fingerprint"),
 )
@@ -39,7 +39,7 @@ DOORS = {
     "pysolr": "engine.solr",
     "tantivy": "engine.embedded",
     "pyspark": "duplicates.spark",
-    "pyarrow": "ingest.rows duplicates.spark wire",
+    "pyarrow": "ingest.rows duplicates.spark output",
     "warcio": "ingest.rows",
     "fsspec": "ingest",
     "subprocess": "engine.local ingest.extraction fingerprint.compiled",

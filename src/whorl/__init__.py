@@ -52,14 +52,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from whorl.boilerplate import CommonOptions
+    from whorl.duplicates.boilerplate import ask_common
     from whorl.duplicates.columns import ClusterColumns, PairColumns
-    from whorl.duplicates.common import ask_common
-    from whorl.duplicates.gathering import duplicates_among, duplicates_in
     from whorl.duplicates.keep import Keep
     from whorl.duplicates.marking import Marked, write_ids
-    from whorl.duplicates.question import ask_pairs
+    from whorl.duplicates.options import ask_pairs
     from whorl.duplicates.result import Cluster, Duplicates, Member, Pair, Version, superfluous, with_words
+    from whorl.duplicates.run import duplicates_among, duplicates_in
     from whorl.duplicates.versions import Own
     from whorl.engine.solr.schema import FieldNames
     from whorl.errors import (
@@ -84,9 +83,9 @@ if TYPE_CHECKING:
         UnsupportedQueryError,
         WhorlError,
     )
+    from whorl.fingerprint.compare import Comparison, Passage, Rest, Size, compare
     from whorl.fingerprint.minhash.codec import Spelling
     from whorl.fingerprint.minhash.signature import Signature
-    from whorl.fingerprint.passages import Comparison, Passage, Rest, Size, compare
     from whorl.fingerprint.scheme import Scheme
     from whorl.fingerprint.simhash.simhash import simhash, simhashes
     from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
@@ -95,24 +94,25 @@ if TYPE_CHECKING:
     from whorl.ingest.indexing import IndexOptions
     from whorl.model import Document, Hit, Indexed, Order, Page, Stored
     from whorl.opening import open_store
-    from whorl.planning.clauses import Kind
-    from whorl.planning.options import Conventions
-    from whorl.prepared import Explanation, PreparedQuery, PreparedSimilar, Reading
     from whorl.query.ast import Operator
     from whorl.query.limits import QueryLimits
     from whorl.query.literals import quote
     from whorl.query.parser import parse, unparse
-    from whorl.repeats import Repeats, RepeatSearch
+    from whorl.query.plan.clauses import Kind
+    from whorl.query.plan.options import Conventions
+    from whorl.search.attribution.options import SourcesOptions
+    from whorl.search.attribution.result import Attribution, Common, Promise, TextSource
+    from whorl.search.boilerplate import CommonOptions
+    from whorl.search.novelty import Repeats, RepeatSearch
+    from whorl.search.prepared import Explanation, PreparedQuery, PreparedSimilar, Reading
+    from whorl.search.similar.estimates import Measured
+    from whorl.search.similar.minhash_plan import MinHashPlan
+    from whorl.search.similar.options import SimilarOptions
+    from whorl.search.similar.plan import Branch, SketchPlan
+    from whorl.search.similar.rest_plan import RestPlan
+    from whorl.search.similar.results import Found, Similar
+    from whorl.search.snippets import Snippet
     from whorl.settings.settings import Settings
-    from whorl.similar.hits import Found, Similar
-    from whorl.similar.measured import Measured
-    from whorl.similar.minhash_plan import MinHashPlan
-    from whorl.similar.plan import Branch, SketchPlan
-    from whorl.similar.question import SimilarOptions
-    from whorl.similar.rest_plan import RestPlan
-    from whorl.snippets import Snippet
-    from whorl.sources.question import SourcesOptions
-    from whorl.sources.result import Attribution, Common, Promise, TextSource
     from whorl.store import Store
 
     __version__: str
@@ -212,19 +212,19 @@ __all__ = [
 ]
 
 _NAMES = {
-    "boilerplate": "CommonOptions",
-    "duplicates.gathering": "duplicates_among duplicates_in",
+    "search.boilerplate": "CommonOptions",
+    "duplicates.run": "duplicates_among duplicates_in",
     "duplicates.keep": "Keep",
     "duplicates.columns": "ClusterColumns PairColumns",
     "duplicates.marking": "Marked write_ids",
-    "duplicates.common": "ask_common",
-    "duplicates.question": "ask_pairs",
+    "duplicates.boilerplate": "ask_common",
+    "duplicates.options": "ask_pairs",
     "duplicates.result": "Cluster Duplicates Member Pair Version superfluous with_words",
     "duplicates.versions": "Own",
     "engine.solr.schema": "FieldNames",
     "fingerprint.minhash.codec": "Spelling",
     "fingerprint.minhash.signature": "Signature",
-    "fingerprint.passages": "compare Comparison Passage Rest Size",
+    "fingerprint.compare": "compare Comparison Passage Rest Size",
     "fingerprint.scheme": "Scheme",
     "fingerprint.simhash.simhash": "simhash simhashes",
     "fingerprint.sketch.sketch": "Sketch SketchScheme",
@@ -232,24 +232,24 @@ _NAMES = {
     "fingerprint.statistics.metric": "Metric Shares",
     "ingest.indexing": "IndexOptions",
     "model": "Document Hit Indexed Order Page Stored",
-    "planning.clauses": "Kind",
-    "planning.options": "Conventions",
-    "prepared": "Explanation PreparedQuery PreparedSimilar Reading",
+    "query.plan.clauses": "Kind",
+    "query.plan.options": "Conventions",
+    "search.prepared": "Explanation PreparedQuery PreparedSimilar Reading",
     "query.ast": "Operator",
     "query.limits": "QueryLimits",
     "query.literals": "quote",
     "query.parser": "parse unparse",
-    "repeats": "Repeats RepeatSearch",
+    "search.novelty": "Repeats RepeatSearch",
     "settings.settings": "Settings",
-    "similar.hits": "Found Similar",
-    "similar.measured": "Measured",
-    "similar.minhash_plan": "MinHashPlan",
-    "similar.plan": "Branch SketchPlan",
-    "similar.question": "SimilarOptions",
-    "similar.rest_plan": "RestPlan",
-    "snippets": "Snippet",
-    "sources.question": "SourcesOptions",
-    "sources.result": "Attribution Common Promise TextSource",
+    "search.similar.results": "Found Similar",
+    "search.similar.estimates": "Measured",
+    "search.similar.minhash_plan": "MinHashPlan",
+    "search.similar.plan": "Branch SketchPlan",
+    "search.similar.options": "SimilarOptions",
+    "search.similar.rest_plan": "RestPlan",
+    "search.snippets": "Snippet",
+    "search.attribution.options": "SourcesOptions",
+    "search.attribution.result": "Attribution Common Promise TextSource",
     "opening": "open_store",
     "store": "Store",
 }

@@ -25,19 +25,19 @@ from pydantic import Field, ValidationError
 
 from whorl.context import new_request
 from whorl.duplicates import ask_pairs, duplicates_in
-from whorl.duplicates.gathering import require_few
-from whorl.duplicates.question import PairWord
+from whorl.duplicates.options import PairWord
+from whorl.duplicates.run import require_few
 from whorl.errors import ParameterError, UnknownDocumentError, WhorlError
 from whorl.model import Document
-from whorl.similar.question import SimilarWord
-from whorl.similar.sources import SOURCE
+from whorl.output.comparison import Read, comparison_values
+from whorl.output.duplicates import cluster_values
+from whorl.output.page import measured_page_values
+from whorl.output.similar import similar_values
+from whorl.output.sources import sources_values
+from whorl.output.trim import trim
+from whorl.search.similar.options import SimilarWord
+from whorl.search.similar.sources import SOURCE
 from whorl.store import Store
-from whorl.wire.comparison import Read, comparison_values
-from whorl.wire.duplicates import cluster_values
-from whorl.wire.page import measured_page_values
-from whorl.wire.similar import similar_values
-from whorl.wire.sources import sources_values
-from whorl.wire.trim import trim
 
 _INSTRUCTIONS = """\
 whorl finds documents that share wording with a document or a text: copies, versions, quotations, sources. It does not

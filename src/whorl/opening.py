@@ -84,7 +84,7 @@ def open_store(
         engine = solr_engine
     else:
         from whorl.engine.embedded.engine import EmbeddedEngine
-        from whorl.fingerprint.winnow import PassageScheme
+        from whorl.fingerprint.winnowing import PassageScheme
 
         try:
             folder = Path(name).expanduser()

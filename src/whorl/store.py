@@ -6,25 +6,25 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Self, Unpack
 
-from whorl.boilerplate import CommonOptions, Comparer, commons, commons_for_comparison, ignored
 from whorl.engine.lag import lag_warnings
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
+from whorl.fingerprint.compare import Comparison, words_of
 from whorl.fingerprint.minhash.signature import Signature
-from whorl.fingerprint.passages import Comparison, words_of
 from whorl.fingerprint.statistics.metric import Metric, Percent, metric_named
 from whorl.ingest.indexing import IndexOptions, index_documents
-from whorl.listing import count_matching, delete_matching
 from whorl.model import Document, Indexed, Order, Page, Stored
-from whorl.planning.options import Conventions
-from whorl.prepared import Explanation, Filter, PreparedQuery, PreparedSimilar, QueryReader, Reading
 from whorl.query.limits import QueryLimits
+from whorl.query.plan.options import Conventions
+from whorl.search.attribution.options import SourcesOptions, sources_of
+from whorl.search.attribution.result import Attribution
+from whorl.search.boilerplate import CommonOptions, Comparer, commons, commons_for_comparison, ignored
+from whorl.search.pagination import count_matching, delete_matching
+from whorl.search.prepared import Explanation, Filter, PreparedQuery, PreparedSimilar, QueryReader, Reading
+from whorl.search.similar.options import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, SimilarOptions, ask
+from whorl.search.similar.results import Similar
+from whorl.search.similar.sources import SOURCE, Sources, stored_texts
 from whorl.settings.settings import MAX_ROWS
-from whorl.similar.hits import Similar
-from whorl.similar.question import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, SimilarOptions, ask
-from whorl.similar.sources import SOURCE, Sources, stored_texts
-from whorl.sources.question import SourcesOptions, sources_of
-from whorl.sources.result import Attribution
 
 
 class Store:

@@ -597,7 +597,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(*_: object, **__: object) -> None:
         raise AssertionError("documents were read")
 
-    monkeypatch.setattr("whorl.duplicates.reading.documents_in", none)
+    monkeypatch.setattr("whorl.duplicates.input.documents_in", none)
 
 
 @pytest.mark.parametrize("option", ["-o", "--delete-list"])

@@ -9,7 +9,7 @@ import pytest
 
 from whorl.cli.servers import show, show_refused, watch
 from whorl.engine.backfilled import Backfilled
-from whorl.engine.finding import Finding, Level
+from whorl.engine.findings import Finding, Level
 from whorl.errors import EngineUnavailableError
 
 

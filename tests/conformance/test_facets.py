@@ -10,8 +10,8 @@ import pytest
 
 from whorl import Document, Store
 from whorl.engine.facets import Facet, Matching, Numbers, Statistics, ValueCount, Values
-from whorl.planning.build import BoundPlan, MatchAll
-from whorl.planning.clauses import Between, Equal, Kind, Value
+from whorl.query.plan.build import BoundPlan, MatchAll
+from whorl.query.plan.clauses import Between, Equal, Kind, Value
 
 ALL = BoundPlan(MatchAll())
 

@@ -10,7 +10,7 @@ import pytest
 
 from whorl import Document, Store
 from whorl.errors import FieldError
-from whorl.highlight import Marking, highlights
+from whorl.search.highlight import Marking, highlights
 
 NAMES = ["lease_2024.txt", "one_two_three.txt", "hello.txt", "Hello txt notes", "Zeugnis_v1.2_Ärzte.pdf", "_", "v1.5"]
 

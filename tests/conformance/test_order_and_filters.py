@@ -9,10 +9,10 @@ import pytest
 
 from whorl import Document, Store
 from whorl.errors import ParameterError, QueryError
-from whorl.listing import behind
 from whorl.model import Order
-from whorl.planning.options import Conventions
 from whorl.query.ast import Operator
+from whorl.query.plan.options import Conventions
+from whorl.search.pagination import behind
 
 
 def ids(store: Store, query: str, **asked: Any) -> list[str]:

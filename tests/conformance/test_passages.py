@@ -11,12 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from tests import opensearch_runtime, solr_runtime
-from tests.sources.made import words
+from tests.search.attribution.made import words
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
-from whorl.fingerprint.hashing import join
-from whorl.fingerprint.winnow import PassageScheme, winnowed
-from whorl.planning.build import Chosen
+from whorl.fingerprint.shingling import join
+from whorl.fingerprint.winnowing import PassageScheme, winnowed
+from whorl.query.plan.build import Chosen
 
 SCHEME = PassageScheme()
 CHANCE = random.Random(61)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from tests.plain import sketch_of
-from whorl.duplicates.question import PairQuestion
+from whorl.duplicates.options import PairQuestion
 from whorl.duplicates.sketches import Sketches
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric

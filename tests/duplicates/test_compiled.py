@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.duplicates import candidates, meeting, threads
-from whorl.duplicates.question import ask_pairs
-from whorl.duplicates.schedule import rounds
+from whorl.duplicates import prefix_filter as candidates
+from whorl.duplicates import threads
+from whorl.duplicates import token_index as meeting
+from whorl.duplicates.options import ask_pairs
+from whorl.duplicates.rounds import rounds
 from whorl.duplicates.sketches import Sketches
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme

@@ -9,7 +9,7 @@ from whorl.duplicates import marking
 from whorl.duplicates.marking import Marked, write_ids
 from whorl.duplicates.result import Cluster, Member, Pair
 from whorl.engine.protocol import Mark
-from whorl.wire.duplicates import marked_line
+from whorl.output.duplicates import marked_line
 
 
 class Remembering:

@@ -11,12 +11,12 @@ import pytest
 from tests.duplicates.found import clusters, ids
 from tests.families import family_documents, shingles, true_components, true_pairs
 from whorl import Document
-from whorl.duplicates.gathering import duplicates_among
-from whorl.duplicates.question import ask_pairs
+from whorl.duplicates.options import ask_pairs
 from whorl.duplicates.result import superfluous
+from whorl.duplicates.run import duplicates_among
 from whorl.errors import ParameterError
 from whorl.fingerprint.scheme import Scheme
-from whorl.wire.duplicates import left_out
+from whorl.output.duplicates import left_out
 
 DOCUMENTS = family_documents(80)
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.families import family_documents
 from whorl.duplicates.archive import Entry
-from whorl.duplicates.question import ask_pairs
+from whorl.duplicates.options import ask_pairs
+from whorl.duplicates.pairs import find_pairs
 from whorl.duplicates.scratch import Scratch
-from whorl.duplicates.search import find_pairs
 from whorl.duplicates.verify import Pairs
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.scheme import Scheme

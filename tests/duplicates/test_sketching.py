@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from whorl.arrays import batches
-from whorl.duplicates.gathering import FILES_SCHEME
 from whorl.duplicates.keep import Keep
+from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketches import Sketches
 from whorl.duplicates.sketching import Sketching, no_date
 from whorl.fingerprint.batch import text_sketch

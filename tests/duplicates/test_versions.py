@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.families import shingles
 from whorl.duplicates.versions import in_order, told_apart
-from whorl.fingerprint.passages import words_of
+from whorl.fingerprint.compare import words_of
 from whorl.fingerprint.scheme import Scheme
 
 _TEXTS = st.lists(st.sampled_from("abcd"), max_size=40).map(" ".join)

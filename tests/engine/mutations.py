@@ -14,8 +14,8 @@ import pytest
 
 from tests.accidents import value_changed
 from whorl import Document, Settings, Store, open_store
-from whorl.engine.connections import Connections, Told
 from whorl.engine.facets import Matching, Numbers, Values
+from whorl.engine.http import Connections, Told
 from whorl.engine.opensearch import doctor as opensearch_doctor
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.fields import SourceNames
@@ -25,8 +25,8 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.schema import FieldNames
 from whorl.errors import WhorlError
 from whorl.model import Order
-from whorl.planning.build import BoundPlan, MatchAll
-from whorl.planning.clauses import Kind, Present
+from whorl.query.plan.build import BoundPlan, MatchAll
+from whorl.query.plan.clauses import Kind, Present
 
 Asking: TypeAlias = Callable[[Store], object]
 _Request: TypeAlias = tuple[str, str, bytes]

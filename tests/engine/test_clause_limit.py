@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from whorl.engine.clause_limit import MAX_CLAUSES, evaluated_apart
 from whorl.errors import ParameterError
-from whorl.planning.build import Bool, BoundLeaf, BoundNode, MatchAll, SharedTokens
+from whorl.query.plan.build import Bool, BoundLeaf, BoundNode, MatchAll, SharedTokens
 
 
 def tokens(count: int) -> SharedTokens:

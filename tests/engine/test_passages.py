@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from whorl.engine.passages import passage_tokens, spelled_numbers
-from whorl.fingerprint.hashing import join
-from whorl.fingerprint.winnow import PassageScheme, winnowed
+from whorl.fingerprint.shingling import join
+from whorl.fingerprint.winnowing import PassageScheme, winnowed
 
 SCHEME = PassageScheme()
 

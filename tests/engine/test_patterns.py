@@ -6,9 +6,9 @@ import pytest
 
 from whorl.engine.patterns import doublings, refusals_explained
 from whorl.errors import EngineResponseError, UnsupportedQueryError
-from whorl.planning.build import Bool, BoundPlan, MatchAll
-from whorl.planning.clauses import InOrder, Like
 from whorl.query.ast import Joker, Pattern
+from whorl.query.plan.build import Bool, BoundPlan, MatchAll
+from whorl.query.plan.clauses import InOrder, Like
 
 ANY, ONE = Joker.ANY, Joker.ONE
 REFUSED = EngineResponseError("Solr answers 500", status=500, detail="Determinizing automaton would require more")

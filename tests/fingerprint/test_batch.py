@@ -16,8 +16,8 @@ from whorl.errors import ParameterError
 from whorl.fingerprint import batch as bulk
 from whorl.fingerprint.batch import Parts, fingerprints, hashed, signatures_of, sized_signatures_of
 from whorl.fingerprint.compiled import first_use, kernel
-from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import shingles, tokens
 
 needs_numba = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed")

@@ -17,7 +17,7 @@ from tests.service.served import listening, sending
 from whorl import Store
 from whorl.context import new_request
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.fingerprint.winnow import PassageScheme
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.service.app import create_app
 from whorl.service.middleware import request_log
 from whorl.service.paths import DISCOVERY, DOCUMENTS, NODES, PEOPLE, SEARCH, TICKETS

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import click
 
-from whorl.boilerplate import Comparer, commons_for_comparison, named_commons
 from whorl.cli.options import BOILERPLATE, COMMON_ABOVE, STORE, boilerplate_texts
 from whorl.cli.render.comparison import read, summary_lines
 from whorl.cli.render.console import console
 from whorl.errors import SchemeMismatchError
-from whorl.fingerprint.passages import Comparison, words_of
+from whorl.fingerprint.compare import Comparison, words_of
 from whorl.fingerprint.scheme import Scheme
 from whorl.opening import open_store
-from whorl.wire.comparison import comparison_values, warnings
-from whorl.wire.text import as_json as json_text
+from whorl.output.comparison import comparison_values, warnings
+from whorl.output.text import as_json as json_text
+from whorl.search.boilerplate import Comparer, commons_for_comparison, named_commons
 
 
 @click.command()

@@ -6,7 +6,7 @@ import click
 
 from whorl.cli.options import STORE
 from whorl.opening import open_store
-from whorl.wire.text import counted
+from whorl.output.text import counted
 
 
 @click.command()

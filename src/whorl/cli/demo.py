@@ -22,8 +22,8 @@ from whorl.errors import DocumentError
 from whorl.ingest.extraction.decoding import decode
 from whorl.model import Document
 from whorl.opening import open_store
+from whorl.output.text import counted
 from whorl.store import Store
-from whorl.wire.text import counted
 
 _LICENCE_WORDS = ("license", "licence", "copying", "notice", "readme", "metadata", "authors")
 #: Maximum number of texts of one kind; more would make the demo slower, not better.

@@ -17,10 +17,10 @@ from whorl.errors import ParameterError, WhorlError, without_login
 
 if TYPE_CHECKING:
     from whorl.cli.duplicates_asked import Asked
-    from whorl.duplicates.gathering import Progress
+    from whorl.duplicates.input import Reading
     from whorl.duplicates.keep import Keep
-    from whorl.duplicates.reading import Reading
     from whorl.duplicates.result import Duplicates
+    from whorl.duplicates.run import Progress
     from whorl.ingest.files import Problem
 
 
@@ -272,7 +272,7 @@ def _write_beside(found: Duplicates, asked: Asked, reading: Reading) -> list[str
 
 def _found(asked: Asked, reading: Reading, progress: Progress) -> AbstractContextManager[Duplicates]:
     from whorl.duplicates import duplicates_among
-    from whorl.duplicates.processes import worthwhile_workers
+    from whorl.duplicates.worker_pool import worthwhile_workers
 
     if not asked.paths:
         return _found_in_store(asked, progress)
@@ -333,7 +333,7 @@ def _write(found: Duplicates, asked: Asked) -> str:
     """Write the pairs or clusters, and return their number in words."""
     from whorl.cli.render.duplicates import write_clusters_to, write_lines_to, write_pairs_to
     from whorl.duplicates.result import with_words
-    from whorl.wire.text import counted
+    from whorl.output.text import counted
 
     keep, versions, only_new, with_rest = asked.keep, asked.versions, asked.shows_only_new, found.rest is not None
     is_plain = not asked.wants_clusters or (keep is None and not versions)
@@ -362,8 +362,8 @@ def _write_ids(found: Duplicates, store: str | None, keep: Keep | None) -> str:
     from whorl.cli.render.console import progress_bar
     from whorl.duplicates.marking import write_ids
     from whorl.opening import open_store
+    from whorl.output.duplicates import marked_line
     from whorl.settings.settings import Settings
-    from whorl.wire.duplicates import marked_line
 
     with open_store(store, Settings.load(), create=False) as opened, progress_bar("documents") as bar:
         task = bar.add_task("writing clusters", total=None)
@@ -374,7 +374,7 @@ def _write_ids(found: Duplicates, store: str | None, keep: Keep | None) -> str:
 
 def _notes(asked: Asked, found: Duplicates, problems: Sequence[Problem]) -> Iterator[str]:
     from whorl.cli.render.console import problem_lines
-    from whorl.wire.duplicates import common_line, left_out
+    from whorl.output.duplicates import common_line, left_out
 
     if found.rest:
         yield f"note: {common_line(found.rest)}"

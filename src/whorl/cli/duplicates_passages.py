@@ -9,12 +9,12 @@ from whorl.cli.duplicates_asked import Asked
 from whorl.cli.render.console import problem_lines, reading_bar
 from whorl.cli.render.duplicates import print_lines, rewrite, write_clusters_to, write_list, write_pairs_to
 from whorl.duplicates import Keep, passages_among
+from whorl.duplicates.input import Reading
 from whorl.duplicates.passages import WORDS
-from whorl.duplicates.processes import worthwhile_workers
-from whorl.duplicates.reading import Reading
+from whorl.duplicates.worker_pool import worthwhile_workers
 from whorl.errors import ParameterError
-from whorl.wire.duplicates import not_compared_line
-from whorl.wire.text import counted
+from whorl.output.duplicates import not_compared_line
+from whorl.output.text import counted
 
 
 def require_of_passages(asked: Asked) -> None:

@@ -16,11 +16,11 @@ from whorl.ingest.places import places
 from whorl.ingest.rows.columns import Columns
 from whorl.model import Document, Indexed
 from whorl.opening import open_store
-from whorl.repeats import RepeatSearch
-from whorl.similar.question import METRICS
-from whorl.wire.numbers import percent
-from whorl.wire.repeats import repeats_lines
-from whorl.wire.text import counted
+from whorl.output.numbers import percent
+from whorl.output.repeats import repeats_lines
+from whorl.output.text import counted
+from whorl.search.novelty import RepeatSearch
+from whorl.search.similar.options import METRICS
 
 
 @click.command()

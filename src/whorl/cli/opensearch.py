@@ -114,7 +114,7 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
     """
     client, names = _opened(url, content)
     from whorl.engine.opensearch.backfill import backfill, prepare
-    from whorl.wire.text import counted
+    from whorl.output.text import counted
 
     if dry_run:
         click.echo(f"{counted(prepare(client, names, again=again), 'document')} would be looked at")

@@ -11,8 +11,8 @@ from typing import IO, Any
 
 import click
 
-from whorl.boilerplate import DEFAULT_ABOVE
 from whorl.errors import ParameterError
+from whorl.search.boilerplate import DEFAULT_ABOVE
 
 STORE = click.option(
     "--store",

@@ -8,13 +8,13 @@ from whorl.cli.options import AFTS, EXPLAIN, PLAN, ROWS, SOURCE, START, STORE
 from whorl.cli.render.console import console, explanation, page_table
 from whorl.ingest.files import source_text
 from whorl.opening import open_store
-from whorl.planning.options import Conventions
-from whorl.prepared import Explanation, PreparedQuery
+from whorl.output.page import page_values
+from whorl.output.plan import plan_lines
+from whorl.output.text import as_json as json_text
+from whorl.output.text import counted, printable
+from whorl.query.plan.options import Conventions
+from whorl.search.prepared import Explanation, PreparedQuery
 from whorl.store import Store
-from whorl.wire.page import page_values
-from whorl.wire.plan import plan_lines
-from whorl.wire.text import as_json as json_text
-from whorl.wire.text import counted, printable
 
 
 @click.command()

@@ -13,8 +13,8 @@ from whorl.errors import EngineUnavailableError, WhorlError
 
 if TYPE_CHECKING:
     from whorl.engine.backfilled import Backfilled
-    from whorl.engine.finding import Finding
-    from whorl.engine.local.running import RunningServer
+    from whorl.engine.findings import Finding
+    from whorl.engine.local.server import RunningServer
 
 
 def wait(running: RunningServer, name: str, url: str) -> None:
@@ -34,7 +34,7 @@ def wait(running: RunningServer, name: str, url: str) -> None:
 
 def show(findings: Sequence[Finding], *, as_json: bool) -> None:
     """Print the findings of a check, and exit with status 1 if fingerprint search cannot work."""
-    from whorl.engine.finding import Level
+    from whorl.engine.findings import Level
 
     if as_json:
         click.echo(json.dumps([finding.as_json() for finding in findings], indent=2))
@@ -55,7 +55,7 @@ def watch(run: Callable[[Callable[[Backfilled], None]], Backfilled], *, doing: s
     """
     from whorl.cli.render.console import progress_bar
     from whorl.engine.backfilled import Backfilled
-    from whorl.wire.text import counted
+    from whorl.output.text import counted
 
     so_far = Backfilled(0)
     try:

@@ -121,8 +121,8 @@ def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
     command says so and does nothing. It can be stopped at any time; run it again to continue.
     """
     from whorl.engine.solr.backfill import backfill, prepare
+    from whorl.output.text import counted
     from whorl.settings.settings import Settings
-    from whorl.wire.text import counted
 
     client, fields = _client(url), Settings.load().fields
     if dry_run:

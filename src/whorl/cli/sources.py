@@ -23,14 +23,14 @@ from whorl.cli.render.console import console, progress_bar
 from whorl.cli.render.sources import closing_line, sources_table, totals_line
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.opening import open_store
-from whorl.similar.sources import SOURCE
-from whorl.sources.exclusions import Exclusion
-from whorl.sources.search import DEFAULT_READ, MIN_WORDS, MOST_READ
-from whorl.wire.comparison import Read
-from whorl.wire.report import report
-from whorl.wire.sources import common_line, excluded_line, notes, sources_values, write_sources
-from whorl.wire.text import as_json as json_text
-from whorl.wire.text import printable
+from whorl.output.comparison import Read
+from whorl.output.report import report
+from whorl.output.sources import common_line, excluded_line, notes, sources_values, write_sources
+from whorl.output.text import as_json as json_text
+from whorl.output.text import printable
+from whorl.search.attribution.exclusions import Exclusion
+from whorl.search.attribution.search import DEFAULT_READ, MIN_WORDS, MOST_READ
+from whorl.search.similar.sources import SOURCE
 
 
 @click.command()

@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from whorl.cli.render.console import progress_bar
-from whorl.engine.embedded.former import FORMER_FORMAT, former_count, former_documents
+from whorl.engine.embedded.upgrade import FORMER_FORMAT, former_count, former_documents
 from whorl.errors import StoreError
 from whorl.opening import open_store
-from whorl.wire.text import counted
+from whorl.output.text import counted
 
 
 @click.command()

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 from whorl.exports import lazily
 
 if TYPE_CHECKING:
-    from whorl.duplicates.common import ask_common
-    from whorl.duplicates.gathering import duplicates_among, duplicates_in
+    from whorl.duplicates.boilerplate import ask_common
     from whorl.duplicates.keep import Keep
     from whorl.duplicates.marking import write_ids
+    from whorl.duplicates.options import ask_pairs
     from whorl.duplicates.passages import passages_among
-    from whorl.duplicates.question import ask_pairs
     from whorl.duplicates.result import superfluous, with_words
+    from whorl.duplicates.run import duplicates_among, duplicates_in
 
 __all__ = [
     "Keep",
@@ -40,10 +40,10 @@ __getattr__ = lazily(
     __name__,
     {
         "Keep": "keep",
-        "ask_common": "common",
-        "ask_pairs": "question",
-        "duplicates_among": "gathering",
-        "duplicates_in": "gathering",
+        "ask_common": "boilerplate",
+        "ask_pairs": "options",
+        "duplicates_among": "run",
+        "duplicates_in": "run",
         "passages_among": "passages",
         "superfluous": "result",
         "with_words": "result",

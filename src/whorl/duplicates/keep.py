@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from whorl.errors import ParameterError
-from whorl.planning.dates import DateError, read_date
+from whorl.query.plan.dates import DateError, read_date
 
 #: Policies, and whether each must, may or cannot have a column; files without a date column use their time of change.
 _COLUMNS = {"first": "none", "longest": "none", "newest": "may", "oldest": "may", "largest": "must", "smallest": "must"}

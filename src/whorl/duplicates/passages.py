@@ -29,17 +29,17 @@ import numpy.typing as npt
 from whorl.arrays import batches, chunks, run_starts, with_made
 from whorl.context import require_time
 from whorl.duplicates.archive import HASH, Archived, Known
-from whorl.duplicates.gathering import FILES_SCHEME, Progress, gather
 from whorl.duplicates.levels import passage_id
-from whorl.duplicates.processes import AT_ONCE
 from whorl.duplicates.result import Cluster, Member, Pair
+from whorl.duplicates.run import FILES_SCHEME, Progress, gather
 from whorl.duplicates.scratch import Scratch
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.sketching import Sketched, bits_of, part_of
+from whorl.duplicates.worker_pool import AT_ONCE
 from whorl.errors import ParameterError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.winnow import hashes_of_runs, kept_of, mixed, word_hashes
+from whorl.fingerprint.winnowing import hashes_of_runs, kept_of, mixed, word_hashes
 from whorl.fingerprint.words.tokenizer import spans
 from whorl.model import Document
 

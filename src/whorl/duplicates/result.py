@@ -13,16 +13,16 @@ import numpy.typing as npt
 
 from whorl.arrays import batches, chunks
 from whorl.duplicates.archive import Archived
+from whorl.duplicates.boilerplate import Rest
 from whorl.duplicates.clusters import Components, complete_labels, grouped, labels_around_kept, labels_beside_known
 from whorl.duplicates.columns import ClusterColumns, PairColumns
-from whorl.duplicates.common import Rest
 from whorl.duplicates.keep import Keep
 from whorl.duplicates.scratch import Gathered
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.verify import Pairs, measured
 from whorl.duplicates.versions import Own, in_order, told_apart
 from whorl.errors import ParameterError
-from whorl.fingerprint.passages import TextWords, words_of
+from whorl.fingerprint.compare import TextWords, words_of
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.statistics.metric import Shares
 

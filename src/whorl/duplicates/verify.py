@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from whorl.arrays import run_starts
 from whorl.context import require_time
-from whorl.duplicates.question import PairQuestion
+from whorl.duplicates.options import PairQuestion
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.threads import even_stretches, in_threads
 from whorl.fingerprint.compiled import kernel

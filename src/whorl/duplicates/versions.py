@@ -14,7 +14,7 @@ from itertools import accumulate, zip_longest
 
 import numpy as np
 
-from whorl.fingerprint.passages import Comparison, Passage, TextWords, compare_words
+from whorl.fingerprint.compare import Comparison, Passage, TextWords, compare_words
 from whorl.fingerprint.scheme import Scheme
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from whorl.errors import ParameterError
-from whorl.planning.build import BoundLeaf, BoundNode, leaves
+from whorl.query.plan.build import BoundLeaf, BoundNode, leaves
 
 #: Lucene's limit on the leaf clauses of one query (IndexSearcher.maxClauseCount); the default of Solr, OpenSearch and
 #: Elasticsearch, which most installations keep.

@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from whorl.planning.build import BoundNode
-from whorl.planning.clauses import Kind, Value
+from whorl.query.plan.build import BoundNode
+from whorl.query.plan.clauses import Kind, Value
 
 
 @dataclass(frozen=True, slots=True)

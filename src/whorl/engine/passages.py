@@ -9,10 +9,10 @@ import numpy as np
 from whorl.arrays import batches, chunks
 from whorl.context import require_time
 from whorl.engine.protocol import PassageHolders
-from whorl.fingerprint.hashing import JoinedWords
+from whorl.fingerprint.shingling import JoinedWords
 from whorl.fingerprint.sketch.sketch import spelled
-from whorl.fingerprint.winnow import PassageScheme, winnowed
-from whorl.planning.build import Bool, BoundNode, BoundPlan, Chosen, PassageNumbers
+from whorl.fingerprint.winnowing import PassageScheme, winnowed
+from whorl.query.plan.build import Bool, BoundNode, BoundPlan, Chosen, PassageNumbers
 
 
 def passage_tokens(words: JoinedWords, scheme: PassageScheme) -> list[str]:

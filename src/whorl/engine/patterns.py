@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from whorl.errors import EngineResponseError, Span, UnsupportedQueryError
-from whorl.planning.build import BoundPlan, leaves
-from whorl.planning.clauses import InOrder, Like
 from whorl.query.ast import Joker, Pattern, as_typed
+from whorl.query.plan.build import BoundPlan, leaves
+from whorl.query.plan.clauses import InOrder, Like
 
 
 def doublings(pattern: Pattern) -> int:

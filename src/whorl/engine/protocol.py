@@ -13,10 +13,10 @@ from whorl.engine.facets import Counted, Facet
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
-from whorl.fingerprint.winnow import PassageScheme
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
-from whorl.planning.build import BoundNode, BoundPlan
-from whorl.planning.fields import Fields
+from whorl.query.plan.build import BoundNode, BoundPlan
+from whorl.query.plan.fields import Fields
 
 #: Documents per batch of a scan; their sketches take some megabytes.
 SCANNED_AT_ONCE = 1000

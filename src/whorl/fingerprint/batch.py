@@ -28,9 +28,9 @@ from whorl.arrays import chunks, sorted_distinct
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.first_use import give_back, is_compiling, kernel_if_ready
-from whorl.fingerprint.hashing import JoinedWords, join, numbered
 from whorl.fingerprint.minhash.minima import minima_of, minima_of_each, text_minima
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import JoinedWords, join, numbered
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.words.shingles import joined_words, murmur_pieces, murmur_together, pieces
 from whorl.fingerprint.words.tokenizer import segmenter_of

@@ -20,7 +20,7 @@ from whorl.ingest.extraction.decoding import decode
 from whorl.ingest.extraction.formats import format_of
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
 from whorl.ingest.rows.formats import format_of as format_of_rows
-from whorl.ingest.rows.row import File, Row, Span, portions
+from whorl.ingest.rows.rows import File, Row, Span, portions
 
 if TYPE_CHECKING:
     from whorl.ingest.extraction.reader import Reader

@@ -22,7 +22,7 @@ from whorl.addresses import public_address
 from whorl.errors import ParameterError
 from whorl.ingest.files import Problem, files_under, without_notes
 from whorl.ingest.remote import PATTERN, RemoteFile, remote_files
-from whorl.ingest.rows.row import File
+from whorl.ingest.rows.rows import File
 
 _REMOTE = "://"
 #: Prefixes of addresses of local files, which are paths.

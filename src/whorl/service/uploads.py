@@ -17,15 +17,15 @@ from typing_extensions import TypedDict
 
 from whorl.context import cancellation, require_time, undisturbed
 from whorl.errors import DocumentError, ParameterError, StoppedError, WhorlError
-from whorl.ingest.rows.lines import json_document
+from whorl.ingest.rows.text import json_document
 from whorl.model import Document, Indexed
-from whorl.repeats import Repeats, RepeatSearch
+from whorl.output.repeats import RepeatsValues, repeats_values
+from whorl.search.novelty import Repeats, RepeatSearch
 from whorl.service.middleware.admission import Room
 from whorl.service.middleware.bodies import BodyMemory
 from whorl.service.middleware.json_meter import JsonMeter
 from whorl.settings.settings import Settings
 from whorl.store import Store
-from whorl.wire.repeats import RepeatsValues, repeats_values
 
 #: The number of a line, from 1, and its bytes; None if the line is too long.
 Line: TypeAlias = tuple[int, bytes | None]

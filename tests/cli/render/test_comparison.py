@@ -13,9 +13,9 @@ from rich.console import Console
 from whorl import Document, open_store
 from whorl.cli.render.comparison import read, shortened, summary_lines
 from whorl.errors import ParameterError, StoreError
-from whorl.fingerprint.passages import compare
+from whorl.fingerprint.compare import compare
 from whorl.fingerprint.scheme import Scheme
-from whorl.wire.comparison import Read
+from whorl.output.comparison import Read
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from whorl.cli.render.similar import similar_table
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Shares
 from whorl.model import Hit
-from whorl.similar.hits import Found, Similar, exact_estimate
+from whorl.search.similar.results import Found, Similar, exact_estimate
 
 
 def rows(*found: Found) -> list[list[str]]:

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from tests.wire.test_sources import SOURCE, TEXT, found
+from tests.output.test_sources import SOURCE, TEXT, found
 from whorl.cli.render.console import console
 from whorl.cli.render.sources import closing_line, sources_table, totals_line
-from whorl.fingerprint.passages import CommonWords, compare_words, words_of
-from whorl.sources.result import Common
+from whorl.fingerprint.compare import CommonWords, compare_words, words_of
+from whorl.search.attribution.result import Common
 
 
 def test_the_table() -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whorl.duplicates.gathering import FILES_SCHEME
 from whorl.duplicates.keep import Keep
+from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching, no_date
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
@@ -18,7 +18,7 @@ from whorl.model import Document
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from whorl.duplicates.spark.gathering import Gathered
+    from whorl.duplicates.spark.load import Gathered
 
 #: Sketches of few hashes, so that a few hundred documents have many levels.
 SMALL = SketchScheme(k=256, floor_level=1, cap=512)
@@ -60,7 +60,7 @@ def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchS
     """Return sketches, given by their keys, divided over `count` parts."""
     from whorl.duplicates.spark.blocks import SKETCHES
     from whorl.duplicates.spark.frames import Kept, Parts, narrowed, sent
-    from whorl.duplicates.spark.gathering import Gathered
+    from whorl.duplicates.spark.load import Gathered
 
     parts = Parts.so_many(count)
     rows = []

@@ -25,7 +25,7 @@ def test_every_kind_of_file_gives_the_same_documents(spark: SparkSession, tmp_pa
     Parquet, JSON lines and text files of the same documents give the same sketches, and so does the local reader.
     """
     from whorl.duplicates.spark.documents import Columns, documents_in, parts_of, read
-    from whorl.duplicates.spark.gathering import gathered
+    from whorl.duplicates.spark.load import gathered
 
     texts = {
         "plain.txt": "The quick brown fox jumps over the lazy dog, again and again.",

@@ -19,7 +19,7 @@ from tests.families import family_documents, true_pairs, version_documents
 from whorl.duplicates import ask_pairs, duplicates_among
 from whorl.duplicates.spark.job import Summary, run, summary_lines
 from whorl.errors import ParameterError
-from whorl.wire.duplicates import write_clusters
+from whorl.output.duplicates import write_clusters
 
 ROOT = Path(__file__).parents[3]
 

@@ -27,7 +27,7 @@ def test_one_worker_finds_the_rest(spark: SparkSession, links_suffice: bool) -> 
     The pairs that one worker finds among postponed documents equal those of the distributed search in all numbers; with
     `links_suffice`, fewer pairs connect the same components.
     """
-    from whorl.duplicates.spark.candidates import find_candidates as candidates_by_parts
+    from whorl.duplicates.spark.prefix_filter import find_candidates as candidates_by_parts
     from whorl.duplicates.spark.verify import verified_pairs
 
     made = {

@@ -17,8 +17,8 @@ from tests.duplicates.spark.written import cluster_told, files_of, pair_told
 from tests.families import family_documents
 from whorl.cli.main import main
 from whorl.duplicates import ask_pairs
-from whorl.duplicates.gathering import FILES_SCHEME
 from whorl.duplicates.keep import Keep
+from whorl.duplicates.run import FILES_SCHEME
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.scheme import Scheme
 from whorl.model import Document
@@ -141,7 +141,7 @@ def test_a_crowd_that_loses_what_linked_it_stays_one(spark: SparkSession, tmp_pa
     If only clusters are needed, few pairs of near-copies are stored, each with one of a few hubs. On the next day the
     hubs have other texts; the remaining pages still form one cluster.
     """
-    from whorl.duplicates.spark.search import SparkDuplicates
+    from whorl.duplicates.spark.duplicates import SparkDuplicates
 
     page = [f"p{at}" for at in range(100)]
     pages = [Document(f"page/{at:03}", " ".join([*page, f"x{at}"])) for at in range(60)]
@@ -262,7 +262,7 @@ def test_pairs_answer_one_question(spark: SparkSession, tmp_path: Path) -> None:
     """
     With another question, documents are kept, and pairs are searched for again among all of them.
     """
-    from whorl.duplicates.spark.gathering import Run
+    from whorl.duplicates.spark.load import Run
 
     folder = tmp_path / "seen"
     opened(spark, folder).keep(*some(spark, 1))

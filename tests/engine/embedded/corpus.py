@@ -10,7 +10,7 @@ from tests.engine.embedded.store_process import SCHEME
 from whorl.fingerprint.minhash.banding import wrapped_bands
 from whorl.fingerprint.minhash.signature import sign
 from whorl.model import Document
-from whorl.planning.build import (
+from whorl.query.plan.build import (
     Bool,
     BoundNode,
     MatchAll,
@@ -18,7 +18,7 @@ from whorl.planning.build import (
     SharedBands,
     SharedTokens,
 )
-from whorl.planning.clauses import Words
+from whorl.query.plan.clauses import Words
 
 WORDS = ["red", "green", "blue", "Straße", "東京", "don't", "3.14", "naïve", "x_y", "\N{HANGUL FILLER}"]
 FIELDS = ["kind", "with space", "emoji 😀", "DBID", "ns:name", "name2"]

@@ -16,12 +16,13 @@ from typing import Any, NoReturn
 
 from whorl.engine.embedded import engine as embedded
 from whorl.engine.embedded import index as inverted
-from whorl.engine.embedded import records, words
+from whorl.engine.embedded import records
+from whorl.engine.embedded import text_index as words
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import WhorlError
 from whorl.fingerprint.scheme import Scheme
 from whorl.model import Document
-from whorl.planning.build import BoundPlan, MatchAll
+from whorl.query.plan.build import BoundPlan, MatchAll
 
 SCHEME = Scheme(shingle_size=2, bucket_count=16)
 State = dict[str, str]

@@ -7,8 +7,8 @@ from typing import Any
 
 from tests.engine.embedded.store_process import SCHEME, State, document, step
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.planning.build import Bool, BoundPlan, MatchAll
-from whorl.planning.clauses import Words
+from whorl.query.plan.build import Bool, BoundPlan, MatchAll
+from whorl.query.plan.clauses import Words
 
 EVERYTHING = BoundPlan(MatchAll())
 

@@ -14,12 +14,12 @@ from whorl.context import deadline, new_request
 from whorl.engine.embedded import clauses
 from whorl.engine.embedded.clauses import MOST_LOOK_UPS
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.terms import compiled
+from whorl.engine.lucene import compiled
 from whorl.errors import StoppedError, UnsupportedQueryError
 from whorl.model import Document
-from whorl.planning.build import Bool, BoundPlan
-from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Words
 from whorl.query.ast import Joker, Pattern, as_typed
+from whorl.query.plan.build import Bool, BoundPlan
+from whorl.query.plan.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Words
 
 ANY, ONE = Joker.ANY, Joker.ONE
 

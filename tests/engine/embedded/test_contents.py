@@ -12,10 +12,10 @@ from tests.engine.embedded.stores import opened
 from whorl.context import deadline
 from whorl.engine.embedded.contents import Contents, Values
 from whorl.engine.embedded.schema import SCHEMA
-from whorl.engine.terms import term, value_term, values_begin
+from whorl.engine.lucene import term, value_term, values_begin
 from whorl.errors import StoppedError
 from whorl.model import Document
-from whorl.planning.clauses import Kind
+from whorl.query.plan.clauses import Kind
 
 EVERYTHING = Query.exists_query("id")
 

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from whorl.engine.embedded import counting, runs
+from whorl.engine.embedded import counting
+from whorl.engine.embedded import segments as runs
 from whorl.engine.embedded.counting import Counted, best, count, is_countable
-from whorl.engine.embedded.tokens import DocumentTokens, TokenIndex, TokenSnapshot
+from whorl.engine.embedded.postings import DocumentTokens, TokenIndex, TokenSnapshot
 from whorl.fingerprint.sketch.sketch import SketchScheme
-from whorl.planning.build import Bool, BoundNode, MatchAll, Nothing, SharedBands, SharedTokens, SketchTokens
-from whorl.planning.clauses import Words
+from whorl.query.plan.build import Bool, BoundNode, MatchAll, Nothing, SharedBands, SharedTokens, SketchTokens
+from whorl.query.plan.clauses import Words
 
 SCHEME = SketchScheme()
 #: Tokens and sizes by number; the sketch's tokens are the even ones.

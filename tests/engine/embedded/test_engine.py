@@ -17,8 +17,8 @@ from whorl.fingerprint.minhash.codec import Spelling, integers, read
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.model import Document, Hit, PropertyValue
-from whorl.planning.bind import bind
-from whorl.planning.build import (
+from whorl.query.plan.bind import bind
+from whorl.query.plan.build import (
     Bool,
     BoundNode,
     BoundPlan,
@@ -28,7 +28,7 @@ from whorl.planning.build import (
     SharedBands,
     SharedTokens,
 )
-from whorl.planning.clauses import Kind, Words
+from whorl.query.plan.clauses import Kind, Words
 
 UUID = "3f2a91c0-0d6e-4b7c-9e55-0123456789ab"
 

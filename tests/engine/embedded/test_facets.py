@@ -11,8 +11,8 @@ import pytest
 from whorl import Document, open_store
 from whorl.engine.embedded.records import Records
 from whorl.engine.facets import Facet, Matching, Values
-from whorl.planning.build import BoundPlan, MatchAll
-from whorl.planning.clauses import Equal, Kind
+from whorl.query.plan.build import BoundPlan, MatchAll
+from whorl.query.plan.clauses import Equal, Kind
 
 
 def test_records_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

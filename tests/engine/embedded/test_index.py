@@ -10,9 +10,9 @@ import pytest
 from tests.engine.embedded.store_process import document
 from tests.engine.embedded.stores import EVERYTHING, found, opened
 from whorl.engine.embedded.folder import INDEX
-from whorl.engine.embedded.words import WordWriter
-from whorl.planning.build import Bool, BoundLeaf, BoundPlan, SharedTokens
-from whorl.planning.clauses import Words
+from whorl.engine.embedded.text_index import WordWriter
+from whorl.query.plan.build import Bool, BoundLeaf, BoundPlan, SharedTokens
+from whorl.query.plan.clauses import Words
 
 
 def same(engine, document_id: str) -> BoundPlan:

@@ -10,7 +10,7 @@ from whorl import Document
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.records import Records
 from whorl.engine.protocol import Mark
-from whorl.planning.build import BoundPlan, MatchAll
+from whorl.query.plan.build import BoundPlan, MatchAll
 
 MARK = Mark("a", is_principal=True)
 

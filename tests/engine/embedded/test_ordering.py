@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from whorl.engine.embedded.ordering import sort_hits
 from whorl.model import Document, Order
-from whorl.planning.clauses import Kind
+from whorl.query.plan.clauses import Kind
 
 IDS = list("abcdef")
 KEYS = [

@@ -9,9 +9,9 @@ import pytest
 from whorl import Document
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import SchemeMismatchError, StoreError
-from whorl.fingerprint.hashing import join
-from whorl.fingerprint.winnow import PassageScheme, winnowed
-from whorl.planning.build import Bool, BoundPlan, Chosen, PassageNumbers
+from whorl.fingerprint.shingling import join
+from whorl.fingerprint.winnowing import PassageScheme, winnowed
+from whorl.query.plan.build import Bool, BoundPlan, Chosen, PassageNumbers
 
 SCHEME = PassageScheme()
 WORDS = [f"w{number}" for number in range(60)]

@@ -11,7 +11,7 @@ from tests.oracle import Oracle
 from whorl.engine.embedded.queries import Translation, translate
 from whorl.fingerprint.minhash.banding import wrapped_bands
 from whorl.fingerprint.minhash.signature import sign
-from whorl.planning.build import (
+from whorl.query.plan.build import (
     Bool,
     BoundLeaf,
     BoundNode,
@@ -22,7 +22,7 @@ from whorl.planning.build import (
     SharedBands,
     SharedTokens,
 )
-from whorl.planning.clauses import Words
+from whorl.query.plan.clauses import Words
 
 
 def translated(root: BoundNode, warnings: tuple[str, ...] = ()) -> Translation:

@@ -16,8 +16,8 @@ from whorl.engine.embedded.folder import INDEX, RECORDS
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.batch import text_sketch
 from whorl.model import Document
-from whorl.planning.build import BoundPlan
-from whorl.planning.clauses import Words
+from whorl.query.plan.build import BoundPlan
+from whorl.query.plan.clauses import Words
 
 DOCUMENTS = [
     Document(f"d{number}", f"one two three {number} four five", f"name {number}", {"DBID": 100 + number, "kind": "x"})

@@ -6,11 +6,11 @@ import tantivy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whorl.engine.embedded.postings import DocumentTokens
 from whorl.engine.embedded.schema import Entry, fill, words_analyzer
-from whorl.engine.embedded.tokens import DocumentTokens
-from whorl.engine.terms import BETWEEN_WORDS, joined, presence, term, value_term
-from whorl.fingerprint.hashing import join
-from whorl.planning.clauses import Kind
+from whorl.engine.lucene import BETWEEN_WORDS, joined, presence, term, value_term
+from whorl.fingerprint.shingling import join
+from whorl.query.plan.clauses import Kind
 
 ANALYZER = words_analyzer()
 

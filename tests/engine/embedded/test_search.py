@@ -13,7 +13,7 @@ from whorl.engine.embedded.counting import Counted
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.records import Records
 from whorl.model import Document, Order
-from whorl.planning.build import BoundNode
+from whorl.query.plan.build import BoundNode
 
 COUNT = 30
 TEXT = " ".join(f"word{number}" for number in range(60))

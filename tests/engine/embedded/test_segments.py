@@ -1,71 +1,200 @@
-"""Verification of tantivy's files by the CRC32 in their footers."""
+"""Runs of tokens, against plain sets: what is looked up, what comes of merging, and what damage does."""
 
 from __future__ import annotations
 
-import json
-import zlib
+import random
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from tests.engine.embedded.stores import fill
-from whorl.engine.embedded.folder import INDEX, IndexBrokenError
-from whorl.engine.embedded.segments import META, SegmentFiles, require_sound, segment_files
-
-
-@pytest.fixture
-def folder(path: Path) -> Path:
-    fill(path)
-    return path / INDEX / "main"
+from whorl.engine.embedded import segments as runs
+from whorl.engine.embedded.folder import IndexBrokenError
+from whorl.engine.embedded.segments import Contents, Run, entries_of, merged, write_run
 
 
-def test_each_file_has_the_check_sum_of_its_bytes(folder: Path) -> None:
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The footer is JSON, its length and 1337; the sum covers everything before it.
+    Nothing here is about power cuts, and waiting for the disk would take most of the time.
     """
-    files = list(segment_files(folder))
-    assert {path.suffix for path in files} >= {".store", ".idx", ".pos", ".term", ".fast", ".fieldnorm"}
-    for path in files:
-        require_sound(path)
-        raw = path.read_bytes()
-        assert int.from_bytes(raw[-4:], "little") == 1337
-        length = int.from_bytes(raw[-8:-4], "little")
-        assert json.loads(raw[-8 - length : -8])["crc"] == zlib.crc32(raw[: -8 - length])
+    monkeypatch.setattr("os.fsync", lambda _: None)
 
 
-def test_damage_is_found_wherever_it_is(folder: Path) -> None:
-    """
-    A flipped bit in the content or in the sum, a lost end and an empty file.
-    """
-    path = next(segment_files(folder))
-    raw = path.read_bytes()
-    end = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")
-    for at in (0, end // 2, end - 1, end, len(raw) - 6, len(raw) - 1):
-        path.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :])
-        with pytest.raises(IndexBrokenError, match=path.name):
-            require_sound(path)
-    for damaged in (raw[:-1], raw[:4], b""):
-        path.write_bytes(damaged)
-        with pytest.raises(IndexBrokenError, match=path.name):
-            require_sound(path)
+BITS = (64, 32)
+#: The tokens of one document, of each kind.
+Kinds = tuple[frozenset[int], frozenset[int]]
+#: Documents by number.
+Documents = dict[int, Kinds]
 
 
-def test_a_file_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def tokens(bits: int) -> st.SearchStrategy[frozenset[int]]:
+    """Tokens that come again, that lie close to each other, that lie anywhere, and at both ends."""
+    some = st.sampled_from([0, 1, 2, 3, 1 << (bits - 1), (1 << bits) - 2, (1 << bits) - 1])
+    return st.frozensets(st.one_of(some, st.integers(0, 200), st.integers(0, (1 << bits) - 1)), max_size=30)
+
+
+DOCUMENTS = st.dictionaries(st.integers(0, 1 << 40), st.tuples(tokens(64), tokens(32)), max_size=12)
+
+
+def write(path: Path, documents: Documents, gone: Sequence[int] = ()) -> Run:
+    path.unlink(missing_ok=True)
+    there = sorted(documents.items())
+    kinds = [[np.array(sorted(own[kind]), np.uint64) for _, own in there] for kind in range(2)]
+    contents = Contents(
+        np.array([number for number, _ in there], np.int64),
+        np.array([len(own[0]) for _, own in there], np.int64),
+        np.array(gone, np.int64),
+        [np.array([own.size for own in kind], np.int64) for kind in kinds],
+    )
+    write_run(path, contents, BITS, [[entries_of(kind, bits)] for kind, bits in zip(kinds, BITS, strict=True)])
+    return Run(path)
+
+
+def looked_up(run: Run, kind: int, wanted: Sequence[int]) -> set[tuple[int, int]]:
+    """Which of some tokens which numbers have."""
+    portions = run.kinds[kind].look_up(np.array(wanted, np.uint64))
+    found = [
+        (wanted[owner], number)
+        for owners, places in portions
+        for owner, number in zip(owners, run.numbers[places].tolist(), strict=True)
+    ]
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+def plain(documents: Documents, kind: int, wanted: Sequence[int]) -> set[tuple[int, int]]:
+    return {(token, number) for number, own in documents.items() for token in own[kind] if token in set(wanted)}
+
+
+def test_what_all_documents_have_is_read_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Unchanged segments are not verified again, a changed file is.
+    So a text that comes a hundred thousand times takes no more memory than one that comes a thousand times.
     """
-    read: list[str] = []
-    monkeypatch.setattr("whorl.engine.embedded.segments.require_sound", lambda path: read.append(path.name))
-    files = SegmentFiles(folder)
-    files.require_sound()
-    first = len(read)
-    files.require_sound()
-    assert first == len(read) == len(list(segment_files(folder)))
-    (folder / META).touch()
-    files.require_sound()
-    assert len(read) == first
-    path = next(segment_files(folder))
-    path.write_bytes(path.read_bytes())
-    (folder / META).write_bytes((folder / META).read_bytes())
-    files.require_sound()
-    assert read[first:] == [path.name]
+    monkeypatch.setattr(runs, "READ_AT_ONCE", 100)
+    own = frozenset(range(1, 40))
+    documents = dict.fromkeys(range(30), (own, own))
+    run = write(tmp_path / "a.run", documents, gone=[])
+    assert looked_up(run, 0, sorted(own)) == plain(documents, 0, sorted(own))
+    sizes = [owners.size for owners, _ in run.kinds[0].look_up(np.array(sorted(own), np.uint64))]
+    assert sum(sizes) == 39 * 30
+    assert max(sizes) <= 100
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(documents=DOCUMENTS, others=st.tuples(tokens(64), tokens(32)))
+def test_what_is_written_is_found(tmp_path: Path, documents: Documents, others: Kinds) -> None:
+    """
+    Each token in the documents that have it and in no others, also of a run without any.
+    """
+    run = write(tmp_path / "a.run", documents, gone=[7, 9])
+    assert run.numbers.tolist() == sorted(documents)
+    assert run.gone.tolist() == [7, 9]
+    for kind, bits in enumerate(BITS):
+        wanted = sorted(others[kind].union(*(own[kind] for own in documents.values())))
+        assert looked_up(run, kind, wanted) == plain(documents, kind, wanted)
+        low, high = sorted((min(others[kind], default=0), max(others[kind], default=0) + 1))
+        found = run.kinds[kind].between(low, high)
+        expected = sorted(token for own in documents.values() for token in own[kind] if low <= token < high)
+        assert found.tokens.tolist() == expected
+        assert run.kinds[kind].between(0, 1 << bits).tokens.size == sum(len(own[kind]) for own in documents.values())
+
+
+@pytest.mark.slow
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(parts=st.lists(DOCUMENTS, min_size=1, max_size=4))
+def test_merged_runs_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: list[Documents]) -> None:
+    """
+    The youngest run has the last word on a document, in portions of any size.
+    """
+    monkeypatch.setattr(runs, "_MERGED_AT_ONCE", 32)
+    written = [write(tmp_path / f"{number}.run", documents) for number, documents in enumerate(parts)]
+    later = [{number for other in parts[at + 1 :] for number in other} for at in range(len(parts))]
+    alive = [
+        np.array([number not in own for number in run.numbers.tolist()], np.bool_)
+        for run, own in zip(written, later, strict=True)
+    ]
+    (tmp_path / "all.run").unlink(missing_ok=True)
+    merged(tmp_path / "all.run", written, alive, np.array([3], np.int64))
+    run, documents = Run(tmp_path / "all.run"), {number: own for part in parts for number, own in part.items()}
+    assert run.numbers.tolist() == sorted(documents)
+    assert run.sizes.tolist() == [len(own[0]) for _, own in sorted(documents.items())]
+    assert run.gone.tolist() == [3]
+    for kind in range(2):
+        wanted = sorted({token for own in documents.values() for token in own[kind]})
+        assert looked_up(run, kind, wanted) == plain(documents, kind, wanted)
+
+
+def crowd(count: int) -> Documents:
+    """Documents that share some tokens, so that a byte cannot count a bucket's, and some of their own."""
+    chosen = random.Random(1)
+    shared = {kind: [chosen.randrange(1 << bits) for _ in range(3)] for kind, bits in enumerate(BITS)}
+    return {
+        number: (
+            frozenset([*shared[0], *(chosen.randrange(1 << 64) for _ in range(5))]),
+            frozenset([*shared[1], *(chosen.randrange(1 << 32) for _ in range(5))]),
+        )
+        for number in range(count)
+    }
+
+
+@pytest.mark.slow
+def test_tokens_that_many_documents_have(tmp_path: Path) -> None:
+    """
+    Beyond what a byte can say of a stretch, as written and as merged.
+    """
+    documents = crowd(700)
+    halves = [{number: own for number, own in documents.items() if number % 2 == half} for half in (0, 1)]
+    parts = [write(tmp_path / f"{half}.run", own) for half, own in enumerate(halves)]
+    merged(tmp_path / "all.run", parts, [np.ones(350, np.bool_)] * 2, np.empty(0, np.int64))
+    for run, own in ((Run(tmp_path / "all.run"), documents), (write(tmp_path / "b.run", documents), documents)):
+        for kind in range(2):
+            wanted = sorted({token for each in own.values() for token in each[kind]})
+            assert looked_up(run, kind, wanted) == plain(own, kind, wanted)
+
+
+@pytest.mark.slow
+def test_damage_is_told(tmp_path: Path) -> None:
+    """
+    Wherever a byte is changed: the right answer, or an error; and an error for every file that was cut short.
+    """
+    documents = crowd(60)
+    wanted = [sorted({token for own in documents.values() for token in own[kind]}) for kind in range(2)]
+    write(tmp_path / "a.run", documents)
+    raw = (tmp_path / "a.run").read_bytes()
+    told = 0
+    for at in range(0, len(raw), 7):
+        (tmp_path / "b.run").unlink(missing_ok=True)
+        (tmp_path / "b.run").write_bytes(raw[:at] + bytes([raw[at] ^ (1 << at % 8)]) + raw[at + 1 :])
+        try:
+            run = Run(tmp_path / "b.run")
+            found = [looked_up(run, kind, wanted[kind]) for kind in range(2)]
+        except IndexBrokenError:
+            told += 1
+        else:
+            assert found == [plain(documents, kind, wanted[kind]) for kind in range(2)]
+    assert told > len(raw) / 7 / 2
+    for length in (0, 10, 1023, 1024, 2000, len(raw) - 1):
+        (tmp_path / "c.run").unlink(missing_ok=True)
+        (tmp_path / "c.run").write_bytes(raw[:length])
+        with pytest.raises(IndexBrokenError, match=r"c\.run"):
+            Run(tmp_path / "c.run")
+
+
+@pytest.mark.slow
+def test_an_entry_takes_few_bytes(tmp_path: Path) -> None:
+    """
+    Of random tokens about what there is to know of them, whatever the number of documents.
+    """
+    generator = np.random.default_rng(1)
+    for count in (1000, 3000):
+        own = [np.unique(generator.integers(0, 1 << 32, 300, np.uint64)) for _ in range(count)]
+        counts = np.array([each.size for each in own], np.int64)
+        nothing = [np.empty(0, np.uint64)] * count
+        contents = Contents(np.arange(count), counts, np.empty(0, np.int64), [np.zeros(count, np.int64), counts])
+        path = tmp_path / f"{count}.run"
+        write_run(path, contents, BITS, [[entries_of(nothing, 64)], [entries_of(own, 32)]])
+        assert path.stat().st_size / counts.sum() < (32 - np.log2(300) + 7) / 8

@@ -10,7 +10,7 @@ import pytest
 from tests import opensearch_runtime
 from tests.engine.opensearch.foreign import BESIDE, WORDS, filled
 from whorl import Store, open_store
-from whorl.engine.opensearch import min_hash
+from whorl.engine.opensearch import foreign_minhash as min_hash
 from whorl.engine.opensearch.client import Access, IndexClient
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from whorl import Document, open_store
-from whorl.engine.finding import Level
+from whorl.engine.findings import Level
 from whorl.engine.opensearch import doctor
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check

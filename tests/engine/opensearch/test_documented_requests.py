@@ -20,9 +20,10 @@ from whorl.engine.opensearch.fields import MAPPING, OF_PASSAGES, SourceNames, in
 from whorl.engine.opensearch.setup import create, initialise
 from whorl.engine.opensearch.tokens import foreign_tokens
 from whorl.fingerprint.sketch.sketch import SketchScheme
-from whorl.fingerprint.winnow import PassageScheme
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Order
-from whorl.planning.build import (
+from whorl.query.ast import Joker
+from whorl.query.plan.build import (
     Bool,
     BoundLeaf,
     BoundPlan,
@@ -34,8 +35,7 @@ from whorl.planning.build import (
     SharedTokens,
     SketchTokens,
 )
-from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Words
-from whorl.query.ast import Joker
+from whorl.query.plan.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Words
 
 DOCUMENTED = json.loads((Path(__file__).parent / "documented.json").read_text(encoding="utf-8"))
 TEXT = "one two three four five six seven"

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from whorl.engine.facets import Facet, Matching, Numbers, Statistics, ValueCount, Values
+from whorl.engine.lucene import value_term
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.facets import facet_aggregations, read_facets
-from whorl.engine.terms import value_term
 from whorl.errors import EngineResponseError, ParameterError
-from whorl.planning.build import BoundPlan, MatchAll
-from whorl.planning.clauses import Kind
+from whorl.query.plan.build import BoundPlan, MatchAll
+from whorl.query.plan.clauses import Kind
 
 ASKED: list[Facet] = [
     Values(Kind.INTEGER, "n", 3, within=(Matching(MatchAll()),)),

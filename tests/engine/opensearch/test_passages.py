@@ -13,9 +13,9 @@ from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.fields import SourceNames
 from whorl.engine.opensearch.setup import initialise
 from whorl.errors import SchemaError
-from whorl.fingerprint.hashing import join
-from whorl.fingerprint.winnow import PassageScheme, winnowed
-from whorl.planning.build import Bool, BoundPlan, Chosen, PassageNumbers
+from whorl.fingerprint.shingling import join
+from whorl.fingerprint.winnowing import PassageScheme, winnowed
+from whorl.query.plan.build import Bool, BoundPlan, Chosen, PassageNumbers
 
 SCHEME = PassageScheme()
 CHANCE = random.Random(42)

@@ -14,8 +14,8 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Order
-from whorl.planning.build import Bool, BoundPlan, Chosen, MatchAll, Nothing, SharedBands, SharedTokens, SketchTokens
-from whorl.planning.clauses import Kind, Near, Words
+from whorl.query.plan.build import Bool, BoundPlan, Chosen, MatchAll, Nothing, SharedBands, SharedTokens, SketchTokens
+from whorl.query.plan.clauses import Kind, Near, Words
 
 
 def query(root: Any) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from whorl.engine.opensearch.local.elasticsearch import ELASTICSEARCH
 from whorl.engine.opensearch.local.launcher import OPENSEARCH
 from whorl.errors import EngineResponseError
 from whorl.model import Order
-from whorl.planning.build import BoundPlan, MatchAll
-from whorl.planning.clauses import Kind
+from whorl.query.plan.build import BoundPlan, MatchAll
+from whorl.query.plan.clauses import Kind
 
 _WORDS = [f"word{number}" for number in range(400)]
 #: The copy has all shingles of the original, the half 196 of its 396, the other document none.

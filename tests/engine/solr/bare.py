@@ -7,7 +7,7 @@ from pathlib import Path
 
 import requests
 
-from whorl.engine.finding import Level
+from whorl.engine.findings import Level
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.local.launcher import create_collection

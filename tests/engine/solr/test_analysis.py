@@ -19,7 +19,7 @@ from hostile import TEXTS
 from tests import solr_runtime
 from tests.plain import plain_filter
 from whorl import Store
-from whorl.engine.finding import Level
+from whorl.engine.findings import Level
 from whorl.engine.solr.analysis import seen_profile
 from whorl.engine.solr.answer import Answer
 from whorl.engine.solr.client import SolrClient
@@ -27,10 +27,10 @@ from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.sample import compare_sample
 from whorl.engine.solr.schema import FieldNames, inspect, profile_of
-from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import PROFILES, tokens
 
 VECTORS = Path(__file__).parents[2] / "vectors"

@@ -173,7 +173,7 @@ def test_what_changes_in_a_collection_is_seen(url: str, monkeypatch: pytest.Monk
         engine = store.engine
         assert isinstance(engine, SolrEngine)
         clock = [1000.0]
-        monkeypatch.setattr("whorl.engine.shared.time.monotonic", lambda: clock[0])
+        monkeypatch.setattr("whorl.engine.caching.time.monotonic", lambda: clock[0])
         engine._collection.forget()
         assert engine.collection.has_sketches
         definition = client.get("schema/fields/whorl_sketch")["field"]

@@ -22,7 +22,7 @@ from tests.engine.solr.indexed import (
 from whorl import Store
 from whorl.cli.main import main
 from whorl.engine.backfilled import Backfilled
-from whorl.engine.finding import Level
+from whorl.engine.findings import Level
 from whorl.engine.solr.answer import Answer
 from whorl.engine.solr.backfill import backfill, prepare
 from whorl.engine.solr.client import SolrClient
@@ -33,7 +33,7 @@ from whorl.engine.solr.schema import FieldNames
 from whorl.engine.solr.setup import initialise
 from whorl.errors import SchemaError
 from whorl.fingerprint.sketch.sketch import Sketch, lookup_tokens
-from whorl.planning.build import BoundPlan, SketchTokens
+from whorl.query.plan.build import BoundPlan, SketchTokens
 
 TEXT = "one two three four five six seven"
 PLAIN: dict[str, object] = {"id": "a", "content": TEXT}

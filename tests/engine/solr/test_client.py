@@ -34,8 +34,8 @@ from tests import solr_runtime
 from tests.engine.solr.test_transport import Door
 from whorl import Document, open_store
 from whorl.cli.main import main
-from whorl.engine.connections import Told
-from whorl.engine.local.running import RunningServer
+from whorl.engine.http import Told
+from whorl.engine.local.server import RunningServer
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.local.launcher import start_standalone
 from whorl.engine.solr.transport import Transport

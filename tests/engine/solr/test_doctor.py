@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.engine.solr.bare import TRAPS, Collections, codes
 from whorl import Document, Store, open_store
-from whorl.engine.finding import Finding, Level
+from whorl.engine.findings import Finding, Level
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine

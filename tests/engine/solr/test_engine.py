@@ -20,9 +20,9 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.ingest.indexing import BATCH_CHARACTERS
-from whorl.planning.build import BoundPlan, SharedTokens
-from whorl.similar.plan import make_plan
-from whorl.similar.question import METRICS
+from whorl.query.plan.build import BoundPlan, SharedTokens
+from whorl.search.similar.options import METRICS
+from whorl.search.similar.plan import make_plan
 
 #: Longer than Lucene's limit on a term of a string field.
 TOO_LONG = "x" * 40_000

@@ -20,9 +20,9 @@ from whorl.engine.solr.fields import PASSAGES
 from whorl.engine.solr.passages import document_counts
 from whorl.engine.solr.schema import FieldNames
 from whorl.errors import SchemaError
-from whorl.fingerprint.hashing import join
-from whorl.fingerprint.winnow import PassageScheme, winnowed
-from whorl.planning.build import Bool, BoundPlan, Chosen, PassageNumbers
+from whorl.fingerprint.shingling import join
+from whorl.fingerprint.winnowing import PassageScheme, winnowed
+from whorl.query.plan.build import Bool, BoundPlan, Chosen, PassageNumbers
 
 SCHEME = PassageScheme()
 CHANCE = random.Random(41)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.engine.solr.indexed import DOCUMENTS
-from whorl.engine.finding import Level
+from whorl.engine.findings import Level
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.sample import compare_sample
 from whorl.engine.solr.schema import FieldNames, TokenSource, inspect

@@ -10,7 +10,7 @@ import requests
 from tests import solr_runtime
 from tests.plain import full_minima, plain_minima
 from whorl import Store
-from whorl.engine.finding import Level
+from whorl.engine.findings import Level
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.sample import compare_sample

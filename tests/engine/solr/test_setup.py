@@ -15,7 +15,7 @@ from tests.engine.solr.bare import Collections, codes, schema_of
 from tests.plain import plain_minima, plain_tokens
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
-from whorl.engine.finding import Level
+from whorl.engine.findings import Level
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine

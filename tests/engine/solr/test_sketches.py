@@ -32,8 +32,8 @@ from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers, lookup_tokens
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.planning.build import Bool, BoundPlan, Chosen, SketchTokens
-from whorl.planning.clauses import Words
+from whorl.query.plan.build import Bool, BoundPlan, Chosen, SketchTokens
+from whorl.query.plan.clauses import Words
 
 
 @pytest.mark.parametrize("large", [0, 10**9])

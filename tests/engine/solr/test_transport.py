@@ -19,7 +19,7 @@ from tests import solr_runtime
 from tests.clock import Clock
 from whorl import Document, open_store
 from whorl.context import Trace, deadline, new_request, seconds_left
-from whorl.engine import connections
+from whorl.engine import http as connections
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.transport import Link
 from whorl.errors import EngineResponseError, EngineUnavailableError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from whorl.fingerprint.minhash.buckets import Buckets, buckets_of
+from whorl.fingerprint.minhash.bucket_estimates import Buckets, buckets_of
 
 
 def at(*places: float | None) -> Buckets:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.plain import full_minima
 from whorl.errors import SchemeMismatchError
-from whorl.fingerprint.minhash.buckets import buckets_of, compare_buckets, estimate_buckets
+from whorl.fingerprint.minhash.bucket_estimates import buckets_of, compare_buckets, estimate_buckets
 from whorl.fingerprint.minhash.codec import Spelling, read, spell
 from whorl.fingerprint.minhash.minima import minima_of
 from whorl.fingerprint.minhash.signature import Signature, buckets_from, from_distinct, shared_tokens, sign

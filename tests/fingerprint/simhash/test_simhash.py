@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from whorl.arrays import chunks
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
-from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.simhash import simhash as module
 from whorl.fingerprint.simhash.lookup3 import lookup3
 from whorl.fingerprint.simhash.simhash import SCHEMES, combine, distance, named, simhash, simhashes, simhashes_of

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from whorl.errors import ParameterError
-from whorl.fingerprint.hashing import murmur3_x64_128
+from whorl.fingerprint.shingling import murmur3_x64_128
 from whorl.fingerprint.words.ascii import ascii_words
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, PROFILES, shingles, tokens
 from whorl.fingerprint.words.wordbreak import tables

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hostile import TEXTS
 from tests.plain import full_minima, murmur_halves
-from whorl.fingerprint.hashing import join, well_formed
 from whorl.fingerprint.minhash.minima import text_minima
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import join, well_formed
 from whorl.fingerprint.words.shingles import joined_words, murmur_pieces, pieces
 from whorl.fingerprint.words.tokenizer import CHARACTERS, PROFILES, tokens
 

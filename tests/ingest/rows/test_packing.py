@@ -8,8 +8,8 @@ import pytest
 import zstandard
 
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
-from whorl.ingest.rows.lines import JsonLines
 from whorl.ingest.rows.packing import Packed, packing_of, unpacked
+from whorl.ingest.rows.text import JsonLines
 
 TEXT = b"".join(b"%d\n" % (at * at) for at in range(100_000))
 

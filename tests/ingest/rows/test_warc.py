@@ -13,7 +13,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from whorl.errors import DocumentError
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
-from whorl.ingest.rows.row import Row
+from whorl.ingest.rows.rows import Row
 from whorl.ingest.rows.warc import Warc
 
 

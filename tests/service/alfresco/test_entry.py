@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from whorl.model import Hit, Stored
+from whorl.search.similar.estimates import Measured
+from whorl.search.similar.results import exact_estimate
 from whorl.service.alfresco.entry import entry
-from whorl.similar.hits import exact_estimate
-from whorl.similar.measured import Measured
 
 NODE = "aaaabbbb-cccc-4ddd-8eee-ffff00001111"
 

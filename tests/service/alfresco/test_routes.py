@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from tests.service.contracts import NODE
 from whorl import Document, Store, parse
-from whorl.planning import options
+from whorl.query.plan import options
 from whorl.service.paths import SEARCH
 
 #: Queries for the lease, for its renewal (which has seven eighths of it), and for the minutes (which quote one of its

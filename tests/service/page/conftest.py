@@ -20,7 +20,7 @@ from tests.service.page.windows import opened
 from tests.service.served import serving
 from whorl import Document, Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.fingerprint.winnow import PassageScheme
+from whorl.fingerprint.winnowing import PassageScheme
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -26,7 +26,8 @@ with warnings.catch_warnings():
 from tests.families import family_documents, true_components, true_pairs
 from tests.service.limited import until
 from whorl import Document, Store, open_store
-from whorl.duplicates import ask_common, ask_pairs, duplicates_in, gathering
+from whorl.duplicates import ask_common, ask_pairs, duplicates_in
+from whorl.duplicates import run as gathering
 from whorl.errors import EngineUnavailableError
 from whorl.service import jobs
 from whorl.service.app import create_app

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
-from whorl.wire.numbers import percent
-from whorl.wire.text import printable
+from whorl.output.numbers import percent
+from whorl.output.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,13 +9,13 @@ import click
 
 from whorl.cli.options import written_file
 from whorl.duplicates import Keep, superfluous
-from whorl.duplicates.filtered import decided, write_filtered
-from whorl.duplicates.reading import Reading
+from whorl.duplicates.input import Reading
+from whorl.duplicates.output import decided, write_filtered
 from whorl.duplicates.result import Cluster, Duplicates, Pair
 from whorl.ingest.files import Problem
-from whorl.wire.duplicate_lines import write_cluster_lines, write_pair_lines
-from whorl.wire.duplicates import write_clusters, write_clusters_parquet, write_pairs, write_pairs_parquet
-from whorl.wire.text import counted, is_one_line
+from whorl.output.duplicate_lines import write_cluster_lines, write_pair_lines
+from whorl.output.duplicates import write_clusters, write_clusters_parquet, write_pairs, write_pairs_parquet
+from whorl.output.text import counted, is_one_line
 
 #: Maximum share of lost documents; above it the command fails.
 _MOST_LOST = 0.01

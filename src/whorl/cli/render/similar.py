@@ -8,10 +8,10 @@ from rich.text import Text
 from whorl.cli.render.console import share_bar
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.similar.hits import Similar
-from whorl.similar.question import METRICS
-from whorl.wire.numbers import percent, percent_interval
-from whorl.wire.text import printable
+from whorl.output.numbers import percent, percent_interval
+from whorl.output.text import printable
+from whorl.search.similar.options import METRICS
+from whorl.search.similar.results import Similar
 
 
 def similar_table(page: Similar) -> Table:

@@ -6,10 +6,10 @@ from rich.table import Table
 from rich.text import Text
 
 from whorl.fingerprint.statistics.metric import Shares
-from whorl.sources.result import Attribution
-from whorl.wire.numbers import percent
-from whorl.wire.sources import recall_line
-from whorl.wire.text import counted, printable
+from whorl.output.numbers import percent
+from whorl.output.sources import recall_line
+from whorl.output.text import counted, printable
+from whorl.search.attribution.result import Attribution
 
 
 def sources_table(found: Attribution, most: int) -> Table:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.duplicates.keep import Keep
-from whorl.duplicates.question import PairQuestion, ask_pairs
+from whorl.duplicates.options import PairQuestion, ask_pairs
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError, WhorlError
 from whorl.fingerprint.scheme import Scheme
 
@@ -31,7 +31,7 @@ SETTINGS = {
     "spark.sql.adaptive.skewJoin.enabled": "true",
     # Spark writes out the plan of each query repeatedly; the plans of many rounds would fill the driver's memory.
     "spark.sql.maxPlanStringLength": "20000",
-    "spark.python.daemon.module": "whorl.duplicates.spark.daemon",
+    "spark.python.daemon.module": "whorl.duplicates.spark.deploy",
 }
 
 
@@ -124,7 +124,7 @@ def run(
     with _failures():
         from whorl.duplicates.spark.clusters import member_by_member, nested
         from whorl.duplicates.spark.documents import KINDS, Columns, read, require_rows, without
-        from whorl.duplicates.spark.search import SparkDuplicates
+        from whorl.duplicates.spark.duplicates import SparkDuplicates
 
         if kind is not None and kind not in KINDS:
             raise ParameterError(f"Spark reads {', '.join(KINDS)}, got {kind!r}")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from pyspark.sql import DataFrame
 
-from whorl.duplicates.question import PairQuestion
-from whorl.duplicates.schedule import Round
-from whorl.duplicates.search import find_pairs
+from whorl.duplicates.options import PairQuestion
+from whorl.duplicates.pairs import find_pairs
+from whorl.duplicates.rounds import Round
 from whorl.duplicates.spark.blocks import Block
 from whorl.duplicates.spark.frames import Batches, stepped
 from whorl.duplicates.spark.verify import PAIRS, told
@@ -41,7 +41,7 @@ class Rest:
         Args:
             scheme: Sketch scheme.
             question: Metric, threshold and recall.
-            links_suffice: As in `whorl.duplicates.search.find_pairs`.
+            links_suffice: As in `whorl.duplicates.pairs.find_pairs`.
         """
         # Capture the fields, not `self`: a data frame cannot be sent to a worker.
         to_look, most = self.to_look, self.most

@@ -23,11 +23,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from whorl.duplicates.gathering import origin_of_files
 from whorl.duplicates.keep import Keep
-from whorl.duplicates.question import PairQuestion
+from whorl.duplicates.options import PairQuestion
+from whorl.duplicates.run import origin_of_files
 from whorl.duplicates.spark.components import components
-from whorl.duplicates.spark.gathering import Gathered, Run
+from whorl.duplicates.spark.load import Gathered, Run
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme

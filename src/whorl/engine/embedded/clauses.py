@@ -16,8 +16,7 @@ from whorl.context import require_time
 from whorl.engine.embedded.contents import Contents, Values
 from whorl.engine.embedded.matching import is_ordered_span, is_sloppy_phrase
 from whorl.engine.embedded.schema import SCHEMA
-from whorl.engine.patterns import doublings
-from whorl.engine.terms import (
+from whorl.engine.lucene import (
     OWN_FIELDS,
     between,
     compiled,
@@ -30,10 +29,12 @@ from whorl.engine.terms import (
     value_term,
     values_begin,
 )
+from whorl.engine.patterns import doublings
 from whorl.errors import Span, UnsupportedQueryError
-from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import tokens
-from whorl.planning.clauses import (
+from whorl.query.ast import Pattern, as_typed
+from whorl.query.plan.clauses import (
     Between,
     Equal,
     InOrder,
@@ -44,9 +45,8 @@ from whorl.planning.clauses import (
     Test,
     Words,
 )
-from whorl.planning.describe import describe_test
-from whorl.planning.patterns import distance
-from whorl.query.ast import Pattern, as_typed
+from whorl.query.plan.describe import describe_test
+from whorl.query.plan.patterns import distance
 
 #: Fields searched when a query names none.
 DEFAULT_FIELDS = ("name", "content")

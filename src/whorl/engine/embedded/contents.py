@@ -11,11 +11,11 @@ from tantivy import Query
 from whorl.context import require_time, seconds_left
 from whorl.engine.embedded.counting import Counted, count
 from whorl.engine.embedded.index import InvertedIndex
+from whorl.engine.embedded.postings import TokenSnapshot
 from whorl.engine.embedded.records import Records
-from whorl.engine.embedded.tokens import TokenSnapshot
 from whorl.errors import StoppedError
-from whorl.planning.build import BoundNode
-from whorl.planning.fields import split_name
+from whorl.query.plan.build import BoundNode
+from whorl.query.plan.fields import split_name
 
 #: The words of each value of a field, in order.
 Values: TypeAlias = Sequence[Sequence[str]]

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from whorl.arrays import batches, run_starts, sorted_distinct, spread
 from whorl.context import require_time
-from whorl.engine.embedded.runs import Numbers, Tokens
-from whorl.engine.embedded.tokens import TokenSnapshot
-from whorl.planning.build import (
+from whorl.engine.embedded.postings import TokenSnapshot
+from whorl.engine.embedded.segments import Numbers, Tokens
+from whorl.query.plan.build import (
     Bool,
     BoundLeaf,
     BoundNode,

@@ -19,9 +19,9 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from whorl.engine.embedded.arrivals import Arrivals
 from whorl.engine.embedded.connection import WriteLock
 from whorl.engine.embedded.counting import PASSAGES, document_counts
+from whorl.engine.embedded.documents import Preparation, passages_there
 from whorl.engine.embedded.facets import count_facets
 from whorl.engine.embedded.folder import (
     INDEX,
@@ -34,10 +34,10 @@ from whorl.engine.embedded.folder import (
     mirror,
     prepare_folder,
 )
+from whorl.engine.embedded.group_commit import Arrivals
 from whorl.engine.embedded.index import IndexWriter, InvertedIndex
 from whorl.engine.embedded.lag import IndexLag
 from whorl.engine.embedded.marks import EmbeddedMarks
-from whorl.engine.embedded.preparation import Preparation, passages_there
 from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.embedded.queries import translate
 from whorl.engine.embedded.records import Choice, Records
@@ -50,11 +50,11 @@ from whorl.fingerprint.few import signature, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
-from whorl.fingerprint.winnow import PassageScheme
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document, Order, Page, Stored
-from whorl.planning.build import BoundNode, BoundPlan, SharedBands, SharedTokens, leaves
-from whorl.planning.clauses import Kind
-from whorl.planning.fields import Fields
+from whorl.query.plan.build import BoundNode, BoundPlan, SharedBands, SharedTokens, leaves
+from whorl.query.plan.clauses import Kind
+from whorl.query.plan.fields import Fields
 
 #: Documents stored but not yet searchable in a long run of `index`, at most: what a crash leaves to be applied.
 COMMIT_EVERY = 2048

@@ -10,10 +10,10 @@ from whorl.context import require_time
 from whorl.engine.embedded.records import Records
 from whorl.engine.embedded.search import Search
 from whorl.engine.facets import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
-from whorl.engine.terms import sortable
-from whorl.planning.build import Bool, BoundNode, BoundPlan
-from whorl.planning.clauses import Equal, Kind, Value
-from whorl.planning.values import whole
+from whorl.engine.lucene import sortable
+from whorl.query.plan.build import Bool, BoundNode, BoundPlan
+from whorl.query.plan.clauses import Equal, Kind, Value
+from whorl.query.plan.values import whole
 
 _READ_AT_ONCE = 1000
 #: Values of the requested fields by document id.

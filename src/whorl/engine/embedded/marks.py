@@ -10,8 +10,8 @@ from whorl.engine.embedded.records import Records
 from whorl.engine.marks import marked, marks_in
 from whorl.engine.protocol import Mark
 from whorl.model import IS_PRINCIPAL, Document
-from whorl.planning.build import Bool, BoundPlan
-from whorl.planning.clauses import Kind, Present
+from whorl.query.plan.build import Bool, BoundPlan
+from whorl.query.plan.clauses import Kind, Present
 
 #: Limits of a batch of rewritten documents, with their texts.
 _AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24

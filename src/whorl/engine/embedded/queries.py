@@ -13,7 +13,7 @@ from whorl.engine.embedded.clauses import ClauseQueries
 from whorl.engine.embedded.contents import Contents
 from whorl.engine.embedded.counting import Together, is_countable, regrouped
 from whorl.engine.embedded.schema import SCHEMA
-from whorl.planning.build import (
+from whorl.query.plan.build import (
     Bool,
     BoundLeaf,
     BoundNode,
@@ -26,7 +26,7 @@ from whorl.planning.build import (
     SharedTokens,
     SketchTokens,
 )
-from whorl.planning.clauses import Between, Equal, InOrder, Like, Near, Present, Words
+from whorl.query.plan.clauses import Between, Equal, InOrder, Like, Near, Present, Words
 
 _Json: TypeAlias = Mapping[str, object]
 #: Up to this many documents, term queries are faster than a set, for which tantivy scans the numbers of all documents.
@@ -62,7 +62,7 @@ def translate(plan: BoundPlan, profile: str, contents: Contents | None) -> Trans
     """Translate a bound plan into a query.
 
     Args:
-        plan: A plan from `whorl.planning.bind.bind`.
+        plan: A plan from `whorl.query.plan.bind.bind`.
         profile: How texts are split into words.
         contents: Evaluates clauses that tantivy cannot; None if the query will not run.
     """

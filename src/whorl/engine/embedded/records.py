@@ -22,16 +22,16 @@ import zstandard
 
 from whorl.context import require_time
 from whorl.engine.embedded.connection import connect, connect_read_only, damaged, failures, state
-from whorl.engine.embedded.former import FORMER_FORMAT
 from whorl.engine.embedded.texts import TextCodec
+from whorl.engine.embedded.upgrade import FORMER_FORMAT
 from whorl.errors import SchemeMismatchError, StoreError
-from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.sketch.codec import decode, decode_all, encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.model import Document, PropertyValue
-from whorl.planning.clauses import Kind
-from whorl.planning.values import typed
+from whorl.query.plan.clauses import Kind
+from whorl.query.plan.values import typed
 
 #: Version of the tables below; every change to them needs a new number.
 FORMAT = "8"

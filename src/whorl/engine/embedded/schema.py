@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import tantivy
 
-from whorl.engine.embedded.tokens import DocumentTokens
-from whorl.engine.terms import OTHER_FIELDS, OWN_FIELDS, place, presence, value_term
-from whorl.planning.clauses import Kind, Value
+from whorl.engine.embedded.postings import DocumentTokens
+from whorl.engine.lucene import OTHER_FIELDS, OWN_FIELDS, place, presence, value_term
+from whorl.query.plan.clauses import Kind, Value
 
 #: Version of the schema, of the terms and of the runs of tokens; an index with another version is rebuilt.
 LAYOUT = "7"

@@ -17,12 +17,12 @@ from whorl.engine.embedded.ordering import goes_by_value, sort_hits
 from whorl.engine.embedded.queries import translate
 from whorl.engine.embedded.records import Records
 from whorl.engine.embedded.schema import SCHEMA
-from whorl.engine.embedded.words import Found
+from whorl.engine.embedded.text_index import Found
 from whorl.engine.protocol import Candidates, PassageHolders
 from whorl.engine.references import Role, candidates
-from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.shingling import well_formed
 from whorl.model import Hit, Order, Page
-from whorl.planning.build import BoundPlan
+from whorl.query.plan.build import BoundPlan
 
 _PROPERTIES: Mapping[Role, str] = {"dbid": "DBID", "noderef": "LID"}
 _Known = TypeVar("_Known")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from whorl.engine.lucene import sortable, value_term, values_begin
 from whorl.engine.opensearch.fields import (
     BETWEEN_WORDS,
     FIELDS,
@@ -16,11 +17,10 @@ from whorl.engine.opensearch.fields import (
     in_word,
     word_term,
 )
-from whorl.engine.terms import sortable, value_term, values_begin
-from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import tokens
-from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Words
 from whorl.query.ast import Joker, Pattern
+from whorl.query.plan.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Words
 
 #: Fields searched by a clause without a field.
 DEFAULT_FIELDS = ("name", "content")

@@ -22,8 +22,8 @@ from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, SSLE
 from whorl.arrays import batches
 from whorl.context import seconds_left
 from whorl.engine.opensearch.answers import reads_answers
-from whorl.engine.opensearch.connection import Connection
 from whorl.engine.opensearch.fields import Json
+from whorl.engine.opensearch.transport import Connection
 from whorl.engine.repetition import repeated
 from whorl.errors import (
     EngineError,
@@ -33,7 +33,7 @@ from whorl.errors import (
     SchemaError,
     without_login,
 )
-from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.shingling import well_formed
 
 #: Maximum length of an id in a cluster.
 MOST_ID_BYTES = 512

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from whorl.engine.lucene import value_term
 from whorl.engine.marks import mark_in
 from whorl.engine.opensearch.fields import (
     BETWEEN_WORDS,
@@ -34,15 +35,14 @@ from whorl.engine.opensearch.fields import (
     word_term,
 )
 from whorl.engine.passages import passage_tokens
-from whorl.engine.terms import value_term
 from whorl.fingerprint.batch import Hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import encode
 from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_tokens
-from whorl.fingerprint.winnow import PassageScheme
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.shingles import joined_words
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
-from whorl.planning.fields import split_name
+from whorl.query.plan.fields import split_name
 
 
 def source(document: Document, names: SourceNames) -> Json:

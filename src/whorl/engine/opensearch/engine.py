@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from whorl.arrays import batches
+from whorl.engine.caching import Remembered, SharedCommit
 from whorl.engine.facets import Counted, Facet
 from whorl.engine.opensearch.answers import reads_answers
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
@@ -30,8 +31,8 @@ from whorl.engine.opensearch.fields import (
     handle,
     stored_name,
 )
+from whorl.engine.opensearch.foreign_minhash import TokenField
 from whorl.engine.opensearch.marks import OpenSearchMarks
-from whorl.engine.opensearch.min_hash import TokenField
 from whorl.engine.opensearch.request import Translation, everything, id_field, sorted_by, translate
 from whorl.engine.opensearch.setup import described, require_fields, splits_names
 from whorl.engine.opensearch.tokens import ForeignTokens, foreign_tokens
@@ -39,7 +40,6 @@ from whorl.engine.passages import holders_plan, look_up_holders, spelled_numbers
 from whorl.engine.patterns import refusals_explained
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Costs, PassageHolders, Scanned
 from whorl.engine.references import candidates as meanings
-from whorl.engine.shared import Remembered, SharedCommit
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.few import signature, signatures_by_id
@@ -47,11 +47,11 @@ from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import decode_texts
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
-from whorl.fingerprint.winnow import PassageScheme
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
-from whorl.planning.build import BoundNode, BoundPlan
-from whorl.planning.clauses import Kind
-from whorl.planning.fields import Fields
+from whorl.query.plan.build import BoundNode, BoundPlan
+from whorl.query.plan.clauses import Kind
+from whorl.query.plan.fields import Fields
 
 _AT_ONCE = 200
 _FIELDS_SECONDS = _LARGEST_SECONDS = 30.0

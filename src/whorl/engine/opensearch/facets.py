@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from whorl.engine.facets import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
+from whorl.engine.lucene import read_sortable, values_begin
 from whorl.engine.opensearch.fields import ID, VALUES, Json
-from whorl.engine.terms import read_sortable, values_begin
 from whorl.errors import ParameterError
-from whorl.planning.build import BoundNode
-from whorl.planning.clauses import Kind
+from whorl.query.plan.build import BoundNode
+from whorl.query.plan.clauses import Kind
 
 #: Minimum number of values that each of several shards returns, so that no value that is frequent overall is missed.
 _LEAST_OF_A_SHARD = 1000

@@ -21,7 +21,7 @@ from whorl.engine.patterns import refusals_explained
 from whorl.engine.protocol import Mark
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document
-from whorl.planning.build import BoundPlan
+from whorl.query.plan.build import BoundPlan
 
 #: Documents per update request, with their texts, and per read request.
 _CHANGED_AT_ONCE, _READ_AT_ONCE = 100, 1000

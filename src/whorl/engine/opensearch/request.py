@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from whorl.engine.clause_limit import evaluated_apart
+from whorl.engine.lucene import values_begin
 from whorl.engine.opensearch.clauses import clause, leaves
 from whorl.engine.opensearch.fields import (
     BETWEEN_WORDS,
@@ -29,15 +30,14 @@ from whorl.engine.opensearch.fields import (
     spelled_minhash,
     stored_name,
 )
-from whorl.engine.opensearch.min_hash import TokenField
+from whorl.engine.opensearch.foreign_minhash import TokenField
 from whorl.engine.passages import spelled_numbers
-from whorl.engine.terms import values_begin
 from whorl.errors import SchemaError
 from whorl.fingerprint.minhash.codec import spell_integers
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import spelled
 from whorl.model import Order
-from whorl.planning.build import (
+from whorl.query.plan.build import (
     Bool,
     BoundLeaf,
     BoundNode,
@@ -50,7 +50,7 @@ from whorl.planning.build import (
     SharedTokens,
     SketchTokens,
 )
-from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Words
+from whorl.query.plan.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Words
 
 #: Clauses left of a fingerprint in functions: its terms query and two filters.
 _LEAVES_APART = 3

@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterable, Mapping
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import text_in
 from whorl.engine.opensearch.fields import ID, OWN, SourceNames
-from whorl.engine.opensearch.min_hash import TokenField, chosen, described_fields, fields_of, shown
+from whorl.engine.opensearch.foreign_minhash import TokenField, chosen, described_fields, fields_of, shown
 from whorl.engine.opensearch.setup import described
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.few import signature
 from whorl.fingerprint.minhash.signature import Signature, from_distinct, smallest_in_buckets
-from whorl.planning.clauses import Kind
-from whorl.planning.fields import Fields
+from whorl.query.plan.clauses import Kind
+from whorl.query.plan.fields import Fields
 
 #: Documents per request.
 _AT_ONCE = 200

@@ -28,7 +28,7 @@ from whorl.engine.solr.texts import listing, stored_texts
 from whorl.errors import EngineError, EngineResponseError, ParameterError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme
-from whorl.fingerprint.winnow import PassageScheme
+from whorl.fingerprint.winnowing import PassageScheme
 
 #: Documents fetched and sent per request; each includes its whole text.
 DEFAULT_BATCH = 100

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from whorl.engine.solr.fields import BESIDE
-from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Value, Words
-from whorl.planning.dates import written
-from whorl.planning.values import whole
 from whorl.query.ast import Joker, Pattern
+from whorl.query.plan.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Value, Words
+from whorl.query.plan.dates import written
+from whorl.query.plan.values import whole
 
 #: Lucene's limit on the words that a fuzzy query expands to (FuzzyQuery.defaultMaxExpansions).
 MOST_NEAR = 50

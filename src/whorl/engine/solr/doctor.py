@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whorl.engine.finding import Finding, Level, worst_first
+from whorl.engine.findings import Finding, Level, worst_first
 from whorl.engine.solr.answer import Json, reading
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import NEEDED, stored_name
@@ -32,7 +32,7 @@ from whorl.engine.solr.sketches import coverage
 from whorl.engine.solr.texts import TextField, listing, stored_texts
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.sketch.sketch import SketchScheme
-from whorl.fingerprint.winnow import PassageScheme
+from whorl.fingerprint.winnowing import PassageScheme
 
 _OUR_TYPE = "give the field the type text_min_hash of solr/configset and index again (whorl index --all)"
 _NORMALIZER = ("icuNormalizer2", "solr.ICUNormalizer2FilterFactory", "ICUNormalizer2FilterFactory")

@@ -13,12 +13,12 @@ from operator import itemgetter
 from typing import Any
 
 from whorl.arrays import batches, chunks
+from whorl.engine.caching import Remembered, SharedCommit
 from whorl.engine.facets import Counted, Facet
 from whorl.engine.passages import passage_tokens
 from whorl.engine.patterns import refusals_explained
 from whorl.engine.protocol import Candidates, Costs, PassageHolders, Scanned
 from whorl.engine.references import candidates as meanings
-from whorl.engine.shared import Remembered, SharedCommit
 from whorl.engine.solr.answer import Answer, Json, first_text, vectors, whole_text
 from whorl.engine.solr.client import BEGINNING, SolrClient
 from whorl.engine.solr.facets import facets_request, read_facets
@@ -46,12 +46,12 @@ from whorl.fingerprint.minhash.codec import read
 from whorl.fingerprint.minhash.signature import Signature, from_distinct, signature_of, smallest_in_buckets
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
-from whorl.fingerprint.winnow import PassageScheme
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Document, Hit, Order, Page, Stored
-from whorl.planning.build import BoundLeaf, BoundNode, BoundPlan, Nothing, SharedBands, SharedTokens, mapped
-from whorl.planning.clauses import InOrder, Near, Words
-from whorl.planning.fields import Fields
+from whorl.query.plan.build import BoundLeaf, BoundNode, BoundPlan, Nothing, SharedBands, SharedTokens, mapped
+from whorl.query.plan.clauses import InOrder, Near, Words
+from whorl.query.plan.fields import Fields
 
 #: Documents per batch of a scan; Solr goes through all documents for each batch, 20 ms for a million.
 SCANNED_AT_ONCE = 5_000

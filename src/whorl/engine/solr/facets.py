@@ -10,9 +10,9 @@ from whorl.engine.facets import Counted, Facet, Matching, Numbers, Statistics, V
 from whorl.engine.solr.answer import Answer, Json, reading
 from whorl.engine.solr.request import Names, search_request
 from whorl.errors import ParameterError
-from whorl.planning.build import BoundPlan
-from whorl.planning.clauses import Kind, Value
-from whorl.planning.dates import date_of
+from whorl.query.plan.build import BoundPlan
+from whorl.query.plan.clauses import Kind, Value
+from whorl.query.plan.dates import date_of
 
 #: Names that Solr parses as a field, and as nothing else, in a function.
 _NAMEABLE = re.compile(r"[^\W\d][\w.:]*", re.ASCII)

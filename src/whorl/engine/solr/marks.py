@@ -25,9 +25,9 @@ from whorl.engine.solr.sketches import read_sketches, sketch_fields
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme
-from whorl.fingerprint.winnow import PassageScheme
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL
-from whorl.planning.build import BoundPlan
+from whorl.query.plan.build import BoundPlan
 
 #: Documents per update request, and per read request.
 _CHANGED_AT_ONCE, _READ_AT_ONCE = 100, 1000

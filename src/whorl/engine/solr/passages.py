@@ -13,8 +13,8 @@ from whorl.engine.solr.clauses import exists
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import PASSAGES, SIZE
 from whorl.engine.solr.request import EVERYTHING, listed
-from whorl.fingerprint.winnow import PassageScheme
-from whorl.planning.build import BoundNode, BoundPlan
+from whorl.fingerprint.winnowing import PassageScheme
+from whorl.query.plan.build import BoundNode, BoundPlan
 
 #: Passage hashes counted in one request.
 _COUNTED_AT_ONCE = 500

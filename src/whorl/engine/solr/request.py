@@ -34,7 +34,7 @@ from whorl.fingerprint.minhash.codec import Spelling, spell_integers, spelled_in
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import spelled
 from whorl.model import Order
-from whorl.planning.build import (
+from whorl.query.plan.build import (
     Bool,
     BoundLeaf,
     BoundNode,
@@ -47,7 +47,7 @@ from whorl.planning.build import (
     SharedTokens,
     SketchTokens,
 )
-from whorl.planning.clauses import Between, Equal, InOrder, Like, Near, Present, Words
+from whorl.query.plan.clauses import Between, Equal, InOrder, Like, Near, Present, Words
 
 #: Clauses per part of a query that is split.
 _PART = 1000

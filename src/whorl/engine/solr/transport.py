@@ -14,7 +14,7 @@ from requests.adapters import BaseAdapter
 from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
 from whorl.context import seconds_left
-from whorl.engine.connections import Connections, Told
+from whorl.engine.http import Connections, Told
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ import numpy.typing as npt
 from whorl.arrays import sorted_distinct
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.tables import PADDING, layout
-from whorl.fingerprint.hashing import JoinedWords, hash_of_number, java_utf16, join
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import JoinedWords, hash_of_number, java_utf16, join
 from whorl.fingerprint.words import tokenizer as plain
 
 #: Number of characters read at a time, so that memory does not depend on the size of a text. Calls between Python and

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from whorl.fingerprint.hashing import numbered
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import numbered
 from whorl.fingerprint.words.shingles import murmur_pieces, pieces
 
 _LARGEST = np.iinfo(np.uint64).max

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import ParameterError
-from whorl.fingerprint.minhash.buckets import Buckets, buckets_of
+from whorl.fingerprint.minhash.bucket_estimates import Buckets, buckets_of
 from whorl.fingerprint.minhash.codec import ALFRESCO_LENGTHS, ALFRESCO_TOKEN, Spelling, as_kept, integers, read, spell
 from whorl.fingerprint.minhash.minima import bucket_of, text_minima
 from whorl.fingerprint.scheme import Scheme

@@ -31,7 +31,7 @@ from typing import TypeVar
 import numpy as np
 
 from whorl.errors import CodeTypeError, ParameterError
-from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.simhash.lookup3 import lookup3
 from whorl.fingerprint.simhash.voting import Hashes, elect, tally
 

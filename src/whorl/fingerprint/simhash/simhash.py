@@ -24,8 +24,8 @@ from whorl.arrays import chunks
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.first_use import kernel_if_ready
-from whorl.fingerprint.hashing import JoinedWords, join
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import JoinedWords, join
 from whorl.fingerprint.simhash import published
 from whorl.fingerprint.simhash.codes import CodesLike, as_code, as_codes
 from whorl.fingerprint.simhash.voting import Hashes, Tally, elect, tally

@@ -16,7 +16,7 @@ from itertools import islice
 import numpy as np
 
 from whorl.errors import ParameterError
-from whorl.fingerprint.hashing import JoinedWords
+from whorl.fingerprint.shingling import JoinedWords
 from whorl.fingerprint.words import tokenizer as plain
 
 #: Number of Lucene's buffers read at a time, so that their data stays in the processor's cache.

@@ -15,7 +15,7 @@ from itertools import accumulate, chain, groupby, islice
 import numpy as np
 import numpy.typing as npt
 
-from whorl.fingerprint.hashing import JoinedWords, join, murmur3_x64_128
+from whorl.fingerprint.shingling import JoinedWords, join, murmur3_x64_128
 from whorl.fingerprint.words import tokenizer as plain
 from whorl.fingerprint.words.ascii import ascii_words
 

@@ -8,7 +8,7 @@ from email.policy import default
 
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.decoding import decode
-from whorl.ingest.extraction.html import html_text
+from whorl.ingest.extraction.documents import html_text
 from whorl.ingest.extraction.pieces import Pieces
 
 #: Usual headers; any sent or drafted message has at least one of these.

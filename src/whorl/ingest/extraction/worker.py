@@ -82,7 +82,7 @@ def _append(raw: bytes, name: str, memory_bytes: int, text: Pieces) -> None:
         mail.read(raw, text)
     elif name == HTML.name:
         from whorl.ingest.extraction.decoding import decode
-        from whorl.ingest.extraction.html import html_text
+        from whorl.ingest.extraction.documents import html_text
 
         text.add(html_text(decode(raw)))
 

@@ -15,7 +15,7 @@ from whorl.errors import DocumentError
 from whorl.ingest.limits import bounded_memory
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
 from whorl.ingest.rows.packing import Expansion
-from whorl.ingest.rows.row import AT_ONCE, Added, Decide, Row, Span
+from whorl.ingest.rows.rows import AT_ONCE, Added, Decide, Row, Span
 
 _TYPES = {str: pa.string(), bool: pa.bool_(), float: pa.float64()}
 #: Approximate size of a Parquet row group in bytes.

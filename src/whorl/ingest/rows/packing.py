@@ -16,7 +16,7 @@ import zstandard
 
 from whorl.ingest.limits import file_limits
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
-from whorl.ingest.rows.row import Added, Decide, Format, Row, Span
+from whorl.ingest.rows.rows import Added, Decide, Format, Row, Span
 
 #: First bytes of compressed files, and the module that reads them.
 _MARKS = {rb"\x1f\x8b\x08": "gzip", rb"BZh[1-9]1AY&": "bz2", rb"\xfd7zXZ\0": "lzma", rb"\x28\xb5\x2f\xfd": "zstandard"}

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from typing import IO, Any, Self
 
 from whorl.errors import DocumentError
-from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.shingling import well_formed
 from whorl.ingest.extraction.decoding import announced
 from whorl.ingest.limits import file_limits
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
-from whorl.ingest.rows.row import CELL_BYTES, MOST_BYTES, Added, Decide, Row, Span, portions
+from whorl.ingest.rows.rows import CELL_BYTES, MOST_BYTES, Added, Decide, Row, Span, portions
 
 #: Separators; a table without any has one column.
 _SEPARATORS = ",\t;|"

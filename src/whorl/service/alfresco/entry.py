@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from whorl.model import Hit, Stored
-from whorl.planning.dates import date_of, written
-from whorl.similar.measured import Measured
-from whorl.wire.numbers import shares_values
+from whorl.output.numbers import shares_values
+from whorl.query.plan.dates import date_of, written
+from whorl.search.similar.estimates import Measured
 
 #: Node types: the default for a document without a type, and the type that marks a folder.
 NODE_TYPE, FOLDER_TYPE = "cm:content", "cm:folder"

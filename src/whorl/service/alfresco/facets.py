@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, TypeVar, cast
 
-from whorl.facets import (
+from whorl.query.ast import Bound
+from whorl.search.facets import (
     Answer,
     Bucket,
     FieldNumbers,
@@ -16,8 +17,7 @@ from whorl.facets import (
     faceted,
     range_query,
 )
-from whorl.prepared import PreparedQuery
-from whorl.query.ast import Bound
+from whorl.search.prepared import PreparedQuery
 from whorl.service.alfresco.facet_request import MOST_VALUES, FacetField, Interval, IntervalSet, Range, Stats
 from whorl.service.alfresco.ranges import Step, steps
 from whorl.service.alfresco.request import SearchRequest

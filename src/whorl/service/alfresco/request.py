@@ -6,11 +6,11 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from whorl.highlight import Marking
 from whorl.model import Order
-from whorl.planning.fields import ALWAYS_IN_ALFRESCO
-from whorl.planning.options import Conventions
 from whorl.query.ast import Operator
+from whorl.query.plan.fields import ALWAYS_IN_ALFRESCO
+from whorl.query.plan.options import Conventions
+from whorl.search.highlight import Marking
 from whorl.service.alfresco.facet_request import (
     MOST_FACETS,
     FacetField,

@@ -12,16 +12,16 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel, ConfigDict
 
 from whorl.errors import ParameterError
-from whorl.highlight import Highlights, highlights
 from whorl.model import Page, Stored
-from whorl.prepared import PreparedQuery
+from whorl.search.highlight import Highlights, highlights
+from whorl.search.prepared import PreparedQuery
+from whorl.search.spelling import corrected
 from whorl.service.alfresco.entry import entry
 from whorl.service.alfresco.facets import facets_of
 from whorl.service.alfresco.request import SearchRequest, markings
 from whorl.service.credentials import Access, ticket_in
 from whorl.service.errors import Json
 from whorl.service.paths import SEARCH, TICKETS
-from whorl.spelling import corrected
 from whorl.store import Store
 
 _ME = f"{TICKETS}/-me-"

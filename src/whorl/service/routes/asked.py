@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args,
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from whorl.boilerplate import CommonOptions, common_limit
-from whorl.similar.sources import SOURCE
+from whorl.search.boilerplate import CommonOptions, common_limit
+from whorl.search.similar.sources import SOURCE
 
 #: A query in whorl's query language, described in docs/afts.md.
 QueryText: TypeAlias = Annotated[

@@ -6,11 +6,11 @@ from typing import ClassVar, Literal
 
 from fastapi import APIRouter
 
+from whorl.output.comparison import ComparisonValues, Read, comparison_values
 from whorl.service.errors import Json
 from whorl.service.routes.asked import Commonness, Example, OneText
 from whorl.service.routes.router import api_router
 from whorl.store import Store
-from whorl.wire.comparison import ComparisonValues, Read, comparison_values
 
 
 class CompareRequest(Commonness):

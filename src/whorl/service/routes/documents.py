@@ -10,21 +10,21 @@ from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
 from whorl.errors import ParameterError, UnknownDocumentError
-from whorl.listing import behind
 from whorl.model import MAX_ID_LENGTH, PropertyValue
-from whorl.planning.clauses import Kind
-from whorl.planning.patterns import words_of
 from whorl.query import ast
 from whorl.query.ast import Joker, Pattern, Wildcard
+from whorl.query.plan.clauses import Kind
+from whorl.query.plan.patterns import words_of
 from whorl.query.unparse import unparse
-from whorl.repeats import RepeatSearch
+from whorl.search.novelty import RepeatSearch
+from whorl.search.pagination import behind
+from whorl.search.similar.options import SimilarWord
 from whorl.service.errors import Failure, Json, failure_of, require_writable
 from whorl.service.paths import DOCUMENTS
 from whorl.service.routes.asked import Asked, Example, Percent, QueryText
 from whorl.service.routes.router import api_router
 from whorl.service.uploads import BrokenOffError, ReportValues, Uploads
 from whorl.settings.settings import MAX_ROWS, MAX_START
-from whorl.similar.question import SimilarWord
 from whorl.store import Store
 
 #: Maximum number of words in the name filter; further words are ignored.

@@ -14,20 +14,13 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
 from whorl.duplicates import Keep, ask_common, ask_pairs, duplicates_in
-from whorl.duplicates.common import CommonQuestion
-from whorl.duplicates.gathering import require_few
+from whorl.duplicates.boilerplate import CommonQuestion
 from whorl.duplicates.marking import Marked, write_ids
-from whorl.duplicates.question import PairWord
+from whorl.duplicates.options import PairWord
 from whorl.duplicates.result import Cluster, with_words
+from whorl.duplicates.run import require_few
 from whorl.errors import NoSketchesError, ParameterError, WhorlError
-from whorl.service.errors import DEFECT, Json, require_writable, status_of
-from whorl.service.jobs import Job, Jobs, Report
-from whorl.service.paths import API
-from whorl.service.routes.asked import Example, Ignoring, Percent
-from whorl.service.routes.router import api_router
-from whorl.settings.settings import MAX_START
-from whorl.store import Store
-from whorl.wire.duplicates import (
+from whorl.output.duplicates import (
     ClusterValues,
     PairValues,
     cluster_values,
@@ -36,6 +29,13 @@ from whorl.wire.duplicates import (
     pair_values,
     write_clusters,
 )
+from whorl.service.errors import DEFECT, Json, require_writable, status_of
+from whorl.service.jobs import Job, Jobs, Report
+from whorl.service.paths import API
+from whorl.service.routes.asked import Example, Ignoring, Percent
+from whorl.service.routes.router import api_router
+from whorl.settings.settings import MAX_START
+from whorl.store import Store
 
 #: Maximum number of members of a cluster that is returned with its pairs.
 PAIRS_UP_TO = 30

@@ -7,12 +7,12 @@ from typing import ClassVar
 from fastapi import APIRouter
 from typing_extensions import TypedDict
 
-from whorl.boilerplate import commons_for_comparison
+from whorl.output.comparison import LongestPassage, longest_passage_values
+from whorl.search.boilerplate import commons_for_comparison
+from whorl.search.similar.rest import comparisons
 from whorl.service.routes.asked import Commonness, Example, OneText, Shown
 from whorl.service.routes.router import api_router
-from whorl.similar.rest import comparisons
 from whorl.store import Store
-from whorl.wire.comparison import LongestPassage, longest_passage_values
 
 
 class PassagesRequest(OneText, Commonness):

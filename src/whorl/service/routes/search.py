@@ -7,14 +7,14 @@ from typing import Annotated, ClassVar, Literal
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from whorl.prepared import Reading
+from whorl.output.page import ExplanationValues, MeasuredPage, explanation_values, measured_page_values
+from whorl.search.prepared import Reading
+from whorl.search.similar.options import SimilarWord
 from whorl.service.errors import Json
 from whorl.service.routes.asked import Example, Ignoring, QueryText
 from whorl.service.routes.router import api_router
 from whorl.settings.settings import MAX_ROWS, MAX_START
-from whorl.similar.question import SimilarWord
 from whorl.store import Store
-from whorl.wire.page import ExplanationValues, MeasuredPage, explanation_values, measured_page_values
 
 
 class QueryRequest(Ignoring):

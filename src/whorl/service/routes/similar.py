@@ -7,13 +7,13 @@ from typing import ClassVar
 from fastapi import APIRouter
 from pydantic import Field
 
+from whorl.output.similar import SimilarValues, similar_values
+from whorl.search.similar.options import SimilarWord
 from whorl.service.errors import Json
 from whorl.service.routes.asked import Example, Ignoring, OneText, Percent, QueryText
 from whorl.service.routes.router import api_router
 from whorl.settings.settings import MAX_ROWS, MAX_START
-from whorl.similar.question import SimilarWord
 from whorl.store import Store
-from whorl.wire.similar import SimilarValues, similar_values
 
 
 class SimilarRequest(OneText, Ignoring):

@@ -7,15 +7,15 @@ from typing import Any, ClassVar, Literal
 from fastapi import APIRouter, Response
 from pydantic import Field
 
+from whorl.output.comparison import Read
+from whorl.output.report import report
+from whorl.output.sources import SourcesValues, sources_values
+from whorl.search.attribution.exclusions import Exclusion
+from whorl.search.attribution.search import DEFAULT_READ, MIN_WORDS, MOST_READ
 from whorl.service.errors import Json
 from whorl.service.routes.asked import Example, Ignoring, OneText, Percent, QueryText
 from whorl.service.routes.router import api_router
-from whorl.sources.exclusions import Exclusion
-from whorl.sources.search import DEFAULT_READ, MIN_WORDS, MOST_READ
 from whorl.store import Store
-from whorl.wire.comparison import Read
-from whorl.wire.report import report
-from whorl.wire.sources import SourcesValues, sources_values
 
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {"model": SourcesValues, "content": {"text/html": {"schema": {"type": "string"}}}}

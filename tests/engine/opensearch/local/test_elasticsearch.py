@@ -13,7 +13,7 @@ import pytest
 from tests.engine.opensearch.local.test_launcher import cluster_at, taken_port, wait_until
 from whorl import Document, open_store
 from whorl.engine.local.jars import Server, fetch_jars, find_java
-from whorl.engine.local.running import compile_java
+from whorl.engine.local.server import compile_java
 from whorl.engine.opensearch.local.elasticsearch import ELASTICSEARCH, start_elasticsearch
 from whorl.errors import EngineUnavailableError
 

@@ -21,7 +21,7 @@ from tests.cli.running import WHORL
 from tests.engine.solr.test_transport import Door
 from whorl import Document, open_store
 from whorl.engine.local.jars import Server
-from whorl.engine.local.running import RunningServer
+from whorl.engine.local.server import RunningServer
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.local import launcher
 from whorl.engine.opensearch.local.launcher import start_opensearch

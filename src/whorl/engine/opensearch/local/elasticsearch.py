@@ -13,7 +13,7 @@ import shutil
 from pathlib import Path
 
 from whorl.engine.local.jars import Server, fetch_jars, find_java, of_version
-from whorl.engine.local.running import RunningServer, compile_java
+from whorl.engine.local.server import RunningServer, compile_java
 from whorl.engine.opensearch.local.launcher import free_port, start_cluster
 
 _LOCKS = Path(__file__).parent

@@ -20,7 +20,7 @@ from pathlib import Path
 import requests
 
 from whorl.engine.local.jars import Server, fetch_jars, find_java, of_version
-from whorl.engine.local.running import RunningServer, start
+from whorl.engine.local.server import RunningServer, start
 from whorl.errors import EngineUnavailableError, ParameterError
 
 _LOCKS = Path(__file__).parent

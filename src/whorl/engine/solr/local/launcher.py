@@ -20,7 +20,7 @@ from typing import Any
 import requests
 
 from whorl.engine.local.jars import Server, fetch_jars, find_java, of_version
-from whorl.engine.local.running import RunningServer, start, tail
+from whorl.engine.local.server import RunningServer, start, tail
 from whorl.errors import EngineResponseError, EngineUnavailableError, ParameterError
 
 _HOST = "127.0.0.1"

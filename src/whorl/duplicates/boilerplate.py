@@ -1,0 +1,164 @@
+"""Boilerplate among the compared documents: detects common shingles and separates them from the rest of each document.
+
+All hashes of all documents are available here, so this works without a store that keeps passages: a shingle is common
+if more than a given number of the distinct documents have it, or if a text named as boilerplate has it. Equal documents
+count once, since otherwise every shingle of a text with enough copies would be common.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.arrays import chunks, run_starts, sorted_distinct
+from whorl.context import require_time
+from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.errors import ParameterError
+from whorl.fingerprint.batch import hashed
+from whorl.fingerprint.scheme import Scheme
+from whorl.search.boilerplate import DEFAULT_ABOVE, common_limit
+
+#: Hashes processed at once.
+_AT_ONCE = 1 << 23
+
+_Hashes = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class CommonQuestion:
+    """Definition of common text, and its effect on the search.
+
+    Args:
+        above: Frequency above which a shingle is common: a number of documents ("50") or a share of the distinct ones
+            ("1%"), as `whorl.search.boilerplate.common_limit` reads it; None if only `boilerplate` counts.
+        boilerplate: Texts all of whose shingles are common.
+        is_ignored: Whether only the rest makes documents duplicates; otherwise all text counts, and the
+            shares with and without common text are reported.
+
+    Raises:
+        ParameterError: No definition is given, or the frequency is invalid.
+    """
+
+    above: str | None = DEFAULT_ABOVE
+    boilerplate: tuple[str, ...] = ()
+    is_ignored: bool = False
+
+    def __post_init__(self) -> None:
+        if self.above is None and not self.boilerplate:
+            raise ParameterError("say which text is common: a number or share of documents, or boilerplate")
+        if self.above is not None:
+            common_limit(self.above, 0)
+
+
+def ask_common(
+    above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
+) -> CommonQuestion | None:
+    """Return the options of boilerplate for the arguments as users give them; None if there are none.
+
+    Args:
+        above: As in `CommonQuestion`; "1%" if common text is ignored without any definition.
+        boilerplate: As in `CommonQuestion`.
+        ignore_common: Whether only the rest makes documents duplicates.
+
+    Raises:
+        ParameterError: The frequency is invalid.
+    """
+    if above is None and not boilerplate and not ignore_common:
+        return None
+    default = None if boilerplate else DEFAULT_ABOVE
+    return CommonQuestion(default if above is None else above, tuple(boilerplate), ignore_common)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rest:
+    """Documents without their common shingles.
+
+    Args:
+        question: Definition of common text.
+        above: Largest number of distinct documents that share a shingle that is not common; None if only boilerplate
+            counts.
+        sketches: Sketches of the rest of each document. A document with more hashes than a sketch holds keeps all of
+            them.
+        shingles: Number of distinct common shingles.
+        share: Share of common hashes in all documents, in [0, 1].
+        bare: Number of documents without any rest.
+    """
+
+    question: CommonQuestion
+    above: int | None
+    sketches: Sketches
+    shingles: int
+    share: float
+    bare: int
+
+
+def rest_of(sketches: Sketches, firsts: Numbers, question: CommonQuestion, scheme: Scheme) -> Rest:
+    """Return the documents without their common shingles.
+
+    Args:
+        sketches: Sketches of all documents.
+        firsts: For each document the index of the first equal one.
+        question: Definition of common text.
+        scheme: Scheme of words and shingles.
+    """
+    is_whole = sketches.scheme_levels(sketches.sizes) == 0
+    different = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
+    above = None if question.above is None else common_limit(question.above, different.size)
+    shift = np.uint64(64 - sketches.scheme.bits)
+    parts = [each.hashes >> shift for each in hashed(question.boilerplate, scheme, workers=1)]
+    if above is not None:
+        parts.append(frequent(sketches, different[is_whole[different]], above))
+    common = sorted_distinct(parts)
+    rest = _without(sketches, common, is_whole)
+    left, whole = int(rest.counts.sum()), int(sketches.counts.sum())
+    bare = int(np.count_nonzero((rest.sizes == 0) & (sketches.sizes > 0)))
+    return Rest(question, above, rest, common.size, (whole - left) / whole if whole else 0.0, bare)
+
+
+def frequent(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
+    """Return the hashes that more than `limit` documents have, ascending; uint64 array.
+
+    Args:
+        sketches: Sketches of all documents.
+        places: Indices of the documents to count, whose sketches are complete.
+        limit: Largest number of documents with a hash that is not returned.
+    """
+    total = int(sketches.counts[places].sum())
+    portions = max(1, -(-total // _AT_ONCE))
+    found, taken = [np.empty(0, np.uint64)], np.zeros(places.size, np.int64)
+    for portion in range(1, portions + 1):
+        require_time()
+        end = np.uint64(sketches.scheme.bound(0) * portion // portions - 1)
+        upto = sketches.upto(places, np.full(places.size, end))
+        hashes, owners = sketches.gathered(places, taken, upto - taken)
+        taken = upto
+        # Truncation to the top bits can make two hashes of a document equal; they count once.
+        hashes = np.sort(hashes[run_starts(hashes, owners)])
+        starts = run_starts(hashes)
+        found.append(hashes[starts[np.diff(np.append(starts, hashes.size)) > limit]])
+    return np.concatenate(found)
+
+
+def _without(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[np.bool_]) -> Sketches:
+    """Return sketches without the common hashes, in a temporary file that is deleted with them."""
+    places, counts = np.arange(len(sketches)), np.zeros(len(sketches), np.int64)
+    if not common.size:
+        return sketches
+    with tempfile.TemporaryFile(prefix="whorl-rest-") as file:
+        for some in chunks(places.tolist(), lambda place: int(sketches.counts[place]), _AT_ONCE):
+            require_time()
+            here = np.array(some, np.int64)
+            hashes, owners = sketches.gathered(here, np.zeros_like(here), sketches.counts[here])
+            at = np.minimum(np.searchsorted(common, hashes), common.size - 1)
+            is_left = (common[at] != hashes) | ~is_whole[here][owners]
+            counts[here] = np.bincount(owners[is_left], minlength=here.size)
+            hashes[is_left].tofile(file)
+        total = int(counts.sum())
+        # numpy cannot map an empty file.
+        left = np.memmap(file, np.uint64, "r", shape=(total,)) if total else np.empty(0, np.uint64)
+    sizes = np.where(is_whole, counts, sketches.sizes)
+    return Sketches(sketches.scheme, sizes, np.cumsum(counts) - counts, counts, left)

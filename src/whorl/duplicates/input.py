@@ -1,0 +1,381 @@
+"""Reader of the files to compare: yields their documents and collects problems, progress and missing columns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+
+from whorl.duplicates.keep import Keep, seconds_of
+from whorl.duplicates.levels import Level, pieces_of
+from whorl.duplicates.sketching import no_date
+from whorl.errors import DocumentError, ParameterError
+from whorl.ingest.files import Problem, documents_in, file_text, spans_in
+from whorl.ingest.places import Place, StandardInput, places
+from whorl.ingest.rows.columns import Columns
+from whorl.ingest.rows.rows import File, Span
+from whorl.model import Document
+
+#: Largest number of column names listed in an error message.
+_SHOWN = 20
+
+
+def _ignore(position: int) -> None:
+    """Ignore the position."""
+
+
+class Reading:
+    """The files of one run, read once, with the problems found in them.
+
+    Args:
+        named: Files to read, named as in `ingest.places`.
+        reference: Files to compare them with, named as in `ingest.places`.
+        columns: Columns of ids and texts in rows.
+        keep: Retention policy for clusters.
+        date_column: Column with the dates of documents; None for the dates of the files.
+        within: Column that compared documents must have in common; it becomes a property.
+        level: Granularity of the comparison.
+        lasts: Whether the results are stored for later runs, which may need the dates of the files.
+        is_rewritten: Whether the files are rewritten, so that ids must identify rows.
+        follow_links: Whether to follow links that lead out of the named folders.
+    """
+
+    def __init__(
+        self,
+        named: Sequence[str],
+        *,
+        reference: Sequence[str] = (),
+        columns: Columns = Columns(),  # noqa: B008 - frozen
+        keep: Keep = Keep("first"),  # noqa: B008 - frozen
+        date_column: str | None = None,
+        within: str | None = None,
+        level: Level = Level.DOCUMENT,
+        lasts: bool = False,
+        is_rewritten: bool = False,
+        follow_links: bool = False,
+    ) -> None:
+        self.problems: list[Problem] = []
+        #: Number of documents read.
+        self.count = 0
+        self._keep, self._lasts, self._is_rewritten = keep, lasts, is_rewritten
+        self._date_column, self._within, self.level = date_column, within, level
+        needed = frozenset(filter(None, (keep.column, date_column, within)))
+        self.columns = replace(columns, further=needed, is_text_optional=True)
+        #: Files whose rows have no text column.
+        self.without_texts = set[str]()
+        known = set[object]()
+        self._reference = list(_once(places(reference, self.problems.append, follow_links=follow_links), known))
+        #: Files to search; a file that is also in the reference counts as reference.
+        self.places = list(_once(places(named, self.problems.append, follow_links=follow_links), known))
+        self._bytes = sum(place.size for place in [*self._reference, *self.places])
+        self._done = self._at = 0
+
+    @property
+    def share(self) -> tuple[int, int]:
+        """Number of bytes read, and number of all bytes."""
+        return min(self._done + self._at, self._bytes), self._bytes
+
+    def reference(self) -> Documents:
+        """Return the reference documents; the ids of rows are prefixed with their file's name."""
+        return Documents(self, self._reference, is_reference=True)
+
+    def documents(self) -> Documents:
+        """Return the documents to search."""
+        return Documents(self, self.places)
+
+    def part(self, place: Place, span: Span | None, *, is_reference: bool) -> Part:
+        """Return the reader of a file, or of a byte range of it."""
+        return Part(
+            place.file, span, self.columns, self._keep, self._date_column, self._within, self.level, is_reference
+        )
+
+    def note_bytes(self, done: int, at: int = 0) -> None:
+        """Record `done` further bytes as read, and the position `at` in the current file."""
+        self._done, self._at = self._done + done, at
+
+    def note(self, report: Report) -> None:
+        """Add the findings of a part."""
+        self.count += report.count
+        self.problems += report.problems
+
+    def note_without_text(self, place: Place, rows: int) -> None:
+        """Record a file without any text: a problem if its rows lack the text column.
+
+        Args:
+            place: The file.
+            rows: Number of its rows.
+        """
+        try:
+            names = self._columns_of(place)
+            if names:
+                self.columns.require(names)
+        except DocumentError as error:
+            self.problems.append(Problem(str(place.file), str(error), None))
+            self.without_texts.add(place.file.as_posix())
+            self.count -= rows
+
+    def require_decided(self, *, has_worth: bool, has_date: bool, has_part: bool) -> None:
+        """Raise if no document has a usable value in the column of the retention policy or in the date column.
+
+        Also raise if the column that compared documents must have in common is missing, since all documents would be
+        compared with each other. An empty column is no error: the input may be that of a day without any value.
+
+        Raises:
+            ParameterError: A column has no value, or is missing.
+        """
+        column, dates = self._keep.column, self._date_column
+        if column and not has_worth and self.count:
+            raise ParameterError(
+                f"no document has a {self._keep.sought} in the column {column!r}, so nobody knows which is the "
+                f"{self._keep.by}; " + self._advice()
+            )
+        if dates and not has_date and self.count:
+            raise ParameterError(
+                f"no document has a date in the column {dates!r}; name another one (--date COLUMN{self._columns()})"
+            )
+        within = self._within
+        if within and not has_part and self.count and not any(within in names for names in self._headers()):
+            raise ParameterError(
+                f"no document has a column {within!r}; name another one (--within-column COLUMN{self._columns()})"
+            )
+
+    def texts(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the texts of documents that are a whole file each, read again; rows are skipped."""
+        found: dict[str, str] = {}
+        for each in ids:
+            if place := self._files.get(each):
+                read = documents_in(place.file, lambda problem: None, self.columns)
+                found |= {document.id: document.text for document in read if document.id == each}
+        return found
+
+    @cached_property
+    def _files(self) -> dict[str, Place]:
+        return {place.file.as_posix(): place for place in self.places}
+
+    @property
+    def dates(self) -> Callable[[Document], float | None]:
+        """Function that returns the date of a document; `no_date` if dates cannot matter."""
+        return self.date if self._needs_dates or self._lasts else no_date
+
+    @property
+    def _needs_dates(self) -> bool:
+        return self._keep.is_by_value and not self._keep.column
+
+    def date(self, document: Document) -> float | None:
+        """Return a file's time of change in seconds since 1970, if it may matter; None if unknown.
+
+        Raises:
+            ParameterError: The retention policy needs dates of files, and the document is a row of a file.
+        """
+        needed = self._needs_dates
+        if not (needed or self._lasts):
+            return None
+        try:
+            return os.stat(document.id).st_mtime
+        except (OSError, ValueError):
+            if not needed:
+                return None
+            raise ParameterError(
+                f"{document.id!r} is one of several documents in a file, and has no date of its own; " + self._advice()
+            ) from None
+
+    def _advice(self) -> str:
+        return f"name the column (--keep {self._keep.by}:COLUMN{self._columns()}), or --keep first or longest"
+
+    def _columns(self) -> str:
+        """Return the columns of the input, as part of an error message."""
+        there = ", ".join(self._names()[:_SHOWN])
+        return f", of {there}" if there else ""
+
+    def _names(self) -> list[str]:
+        """Return the columns of the first row, without those of text and id."""
+        return sorted(set(next(self._headers(), [])) - {self.columns.text, self.columns.id_column})
+
+    def _headers(self) -> Iterator[list[str]]:
+        """Yield the columns of the first row of each file that has rows."""
+        yield from filter(None, map(self._columns_of, self.places))
+
+    def _columns_of(self, place: Place) -> list[str]:
+        """Return the columns of the first row of a file, none if it has no rows or cannot be read."""
+        from whorl.ingest.rows.formats import column_names
+
+        try:
+            return column_names(place.file, self.columns, file_text)
+        except (DocumentError, OSError):
+            return []
+
+    def note_repeated(self, document_id: str) -> None:
+        """Record a repeated id as a problem.
+
+        Raises:
+            ParameterError: The files are rewritten, so that ids must identify rows.
+        """
+        if self._is_rewritten:
+            raise ParameterError(
+                f"the id {document_id!r} comes more than once, so that it does not tell which row to keep; name "
+                "another column (--id-column COLUMN), or '' for rows to be known by their places"
+            )
+        self.problems.append(Problem(document_id, "this id came before; the last document of it counts", 0))
+
+
+@dataclass(slots=True)
+class Report:
+    """Findings from reading documents.
+
+    Args:
+        count: Number of documents read.
+        problems: Inputs that could not be read.
+        has_worth: Whether a document has a value in the column of the retention policy.
+        has_date: Whether a document has a date in the date column.
+        has_part: Whether a document has a value in the column that compared documents must have in common.
+        has_text: Whether a document has a text that is not empty.
+        file: Name of the file.
+    """
+
+    count: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    has_worth: bool = False
+    has_date: bool = False
+    has_part: bool = False
+    has_text: bool = False
+    file: str = ""
+
+
+@dataclass(slots=True)
+class Part:
+    """A file, or a byte range of one, as a process reads it.
+
+    Args:
+        file: The file.
+        span: The byte range; None for the whole file.
+        columns: Columns of ids and texts in rows.
+        keep: Retention policy for clusters.
+        date_column: Column with the dates of documents.
+        within: Column that compared documents must have in common.
+        level: Granularity of the comparison.
+        is_reference: Whether ids of rows are prefixed with their file's name.
+        at_byte: Called at intervals with the position in the file.
+        report: Findings, complete once the part is read.
+    """
+
+    file: File
+    span: Span | None
+    columns: Columns
+    keep: Keep
+    date_column: str | None
+    within: str | None
+    level: Level
+    is_reference: bool
+    at_byte: Callable[[int], None] = _ignore
+    report: Report = field(default_factory=Report)
+
+    def __iter__(self) -> Iterator[Document]:
+        """Yield the documents, or their pieces at the given granularity."""
+        told, file = self.report, self.file.as_posix()
+        told.file = file
+        column, dates, within = self.keep.column, self.date_column, self.within
+        is_whole = self.level in (Level.DOCUMENT, Level.PASSAGE)
+        is_plain = is_whole and not (column or dates or within or self.is_reference)
+        for document in documents_in(
+            self.file, told.problems.append, self.columns, span=self.span, tables_are_text=False, at_byte=self.at_byte
+        ):
+            told.count += 1
+            told.has_text = told.has_text or bool(document.text)
+            if is_plain:
+                yield document
+                continue
+            if column and not told.has_worth:
+                told.has_worth = self.keep.worth(document.properties.get(column)) is not None
+            if dates and not told.has_date:
+                told.has_date = seconds_of(document.properties.get(dates)) is not None
+            if within and not told.has_part:
+                told.has_part = document.properties.get(within) is not None
+            if self.is_reference and document.id != file and not document.id.startswith(f"{file}:"):
+                document = replace(document, id=f"{file}:{document.id}")
+            if is_whole:
+                yield document
+                continue
+            try:
+                yield from pieces_of(document, self.level)
+            except DocumentError as error:
+                told.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
+
+
+class Documents:
+    """Documents of files, readable in sequence or in parts by several processes.
+
+    Args:
+        reading: Collects the findings.
+        of: The files.
+        is_reference: Whether these are reference documents.
+    """
+
+    def __init__(self, reading: Reading, of: Sequence[Place], *, is_reference: bool = False) -> None:
+        self._reading, self._places, self._is_reference = reading, of, is_reference
+        self._noted = Report()
+        #: Number of rows of each file without any text so far.
+        self._without_text: dict[str, int] = {}
+        self._with_text: set[str] = set()
+
+    def __iter__(self) -> Iterator[Document]:
+        for place in self._places:
+            part = self._reading.part(place, None, is_reference=self._is_reference)
+            part.at_byte = partial(self._reading.note_bytes, 0)
+            yield from part
+            self.note(part.report)
+            self._reading.note_bytes(place.size)
+        self.finish()
+
+    @property
+    def is_portable(self) -> bool:
+        """Whether a spawned process can read them, too."""
+        return not any(isinstance(place.file, StandardInput) for place in self._places)
+
+    def parts(self) -> Iterator[Part]:
+        """Yield the parts, each a file or a byte range, for several processes."""
+        for place in self._places:
+            left = place.size
+            for span in spans_in(place.file, self._reading.columns):
+                yield self._reading.part(place, span, is_reference=self._is_reference)
+                own = 0 if span is None else min(left, span.end - span.begin)
+                left -= own
+                self._reading.note_bytes(own)
+            self._reading.note_bytes(left)
+
+    def note(self, report: Report) -> None:
+        """Add the findings of a part."""
+        self._reading.note(report)
+        self._noted.has_worth |= report.has_worth
+        self._noted.has_date |= report.has_date
+        self._noted.has_part |= report.has_part
+        if report.has_text:
+            self._with_text.add(report.file)
+            self._without_text.pop(report.file, None)
+        elif report.count and report.file not in self._with_text:
+            self._without_text[report.file] = self._without_text.get(report.file, 0) + report.count
+
+    def finish(self) -> None:
+        """Record the files without text, and check that the needed columns have values.
+
+        Raises:
+            ParameterError: No document has a usable value in the column of the retention policy or in the date column,
+                or the column that compared documents must have in common is missing.
+        """
+        for place in self._places:
+            if rows := self._without_text.get(place.file.as_posix()):
+                self._reading.note_without_text(place, rows)
+        if not self._is_reference:
+            noted = self._noted
+            self._reading.require_decided(has_worth=noted.has_worth, has_date=noted.has_date, has_part=noted.has_part)
+
+
+def _once(named: Iterable[Place], known: set[object]) -> Iterator[Place]:
+    """Yield the files that are not known yet, and add them to `known`.
+
+    A file named twice, by another path or a link, would be its own duplicate, and its only copy be listed for deletion.
+    """
+    for place in named:
+        if (identity := place.identity) not in known:
+            known.add(identity)
+            yield place

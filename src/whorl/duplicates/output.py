@@ -1,0 +1,286 @@
+"""Rewriter of the input files: the same files without their duplicates, or with cluster columns added to each row."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath, PurePosixPath
+from typing import IO
+
+from whorl.duplicates.input import Reading
+from whorl.duplicates.levels import Level, by_document, without, without_ranges
+from whorl.duplicates.result import Cluster
+from whorl.errors import DocumentError, ParameterError
+from whorl.ingest.extraction.decoding import decode
+from whorl.ingest.extraction.formats import format_of as format_of_file
+from whorl.ingest.files import file_text, without_notes
+from whorl.ingest.places import Place
+from whorl.ingest.rows.columns import UnreadRowsError
+from whorl.ingest.rows.formats import format_of
+from whorl.ingest.rows.rows import Added, Format, Row
+
+#: Columns added to rows: the id of the kept document of the row's cluster (null outside clusters), whether the row is
+#: kept, and its Jaccard similarity to the kept document.
+ADDED = {"cluster": str, "is_principal": bool, "similarity": float}
+#: The same columns for a row outside clusters.
+_UNIQUE = {"cluster": None, "is_principal": True, "similarity": None}
+#: Metadata files that Hugging Face's library writes next to a data set, and their keys that are wrong for a part of the
+#: rows.
+_NOTES = ("state.json", "dataset_info.json", "dataset_dict.json")
+_OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "download_checksums")
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """Results for the documents in clusters.
+
+    Args:
+        superfluous: Ids of the documents to remove.
+        found: Values of the added columns by id, if these are wanted.
+    """
+
+    superfluous: set[str] = field(default_factory=set)
+    found: dict[str, dict[str, object]] = field(default_factory=dict)
+
+
+def decided(clusters: Iterable[Cluster], *, with_columns: bool) -> Decided:
+    """Return the results for the members of clusters.
+
+    Args:
+        clusters: Complete clusters, each compared with the member to keep.
+        with_columns: Whether columns are added to rows.
+    """
+    told = Decided()
+    for cluster in clusters:
+        for match in cluster.matches:
+            is_kept = match.b.stays or match.b == match.a
+            if not is_kept:
+                told.superfluous.add(match.b.id)
+            if with_columns:
+                values = (match.a.id, is_kept, round(match.shares.jaccard, 6))
+                told.found[match.b.id] = dict(zip(ADDED, values, strict=True))
+    return told
+
+
+def require_room(reading: Reading, target: Path) -> None:
+    """Raise if the files cannot be written to a folder, to fail before hours of work.
+
+    Raises:
+        ParameterError: The folder is not empty or cannot be created, or two files would have the same path in it.
+    """
+    partial = _partial(target)
+    try:
+        for each in (target, partial):
+            if each.exists() and (not each.is_dir() or any(each.iterdir())):
+                left = ", perhaps of a run that was killed; delete it, or" if each is partial else ";"
+                raise ParameterError(f"{each} is there already{left} name a folder that is not")
+        partial.mkdir(parents=True, exist_ok=True)
+        partial.rmdir()
+    except OSError as error:
+        raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
+    taken: dict[PurePosixPath, Place] = {}
+    for place in reading.places:
+        other = taken.setdefault(place.inside, place)
+        if other is not place:
+            raise ParameterError(
+                f"{other.file} and {place.file} would both be {target / place.inside}; name the folder that both are in"
+            )
+
+
+def require_columns(reading: Reading) -> None:
+    """Raise if a file has no rows that can take further columns.
+
+    Raises:
+        ParameterError: The file is a text, or a web archive.
+    """
+    for place in reading.places:
+        try:
+            with place.file.open("rb") as opened:
+                form = _format_of(place, opened, reading)
+        except (OSError, DocumentError):
+            # The reader reports files that cannot be read.
+            continue
+        if form is None or not form.takes_columns:
+            raise ParameterError(f"{place.file} has no rows that columns could be added to; leave it out")
+
+
+def require_texts(reading: Reading) -> None:
+    """Raise if a file has no text that can be cut.
+
+    Raises:
+        ParameterError: The file is a web archive, or its text is extracted from another format, as for PDF.
+    """
+    for place in reading.places:
+        try:
+            with place.file.open("rb") as opened:
+                form = _format_of(place, opened, reading)
+                is_made = form is None and format_of_file(opened.read(), PurePath(place.file.name)) is not None
+        except (OSError, DocumentError):
+            continue
+        if is_made or (form is not None and not form.takes_columns):
+            raise ParameterError(f"{place.file} has no text that a {reading.level} could be taken out of; leave it out")
+
+
+def _format_of(place: Place, opened: IO[bytes], reading: Reading) -> Format | None:
+    return format_of(opened, PurePath(place.file.name), reading.columns, file_text)
+
+
+def write_filtered(reading: Reading, told: Decided, target: Path, *, with_columns: bool = False) -> tuple[int, int]:
+    """Rewrite files, and return the number of documents written and the number read.
+
+    Args:
+        reading: Reader of the files. Unreadable files and broken rows are left out; if paragraphs, lines or passages
+            were compared, the superfluous ones are cut out of the texts.
+        told: Results for the documents.
+        target: Output folder, moved to its place once it is complete.
+        with_columns: Whether all rows are written, with the columns of ADDED; otherwise superfluous rows are left out.
+
+    Raises:
+        ParameterError: The folder cannot be written.
+    """
+    writing = _Writing(reading, told, with_columns=with_columns)
+    partial = _partial(target)
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        for place in reading.places:
+            if place.file.as_posix() in reading.without_texts:
+                continue
+            try:
+                writing.write(place, partial / place.inside)
+            except UnreadRowsError:
+                # The reader reported the error; the rows before it are written.
+                continue
+        _write_notes(reading.places, partial, with_columns=with_columns)
+        if target.exists():
+            target.rmdir()
+        partial.replace(target)
+    except OSError as error:
+        raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
+    return writing.written, writing.read
+
+
+class _Writing:
+    """Writer of the output files, with counts of the documents read and written."""
+
+    def __init__(self, reading: Reading, told: Decided, *, with_columns: bool) -> None:
+        self._reading, self._told, self._with_columns = reading, told, with_columns
+        self.written = self.read = 0
+        self._takes_pieces = reading.level is not Level.DOCUMENT
+        self._passages = by_document(told.superfluous) if reading.level is Level.PASSAGE else {}
+        self._added: Added = {}
+        if with_columns:
+            self._added = ADDED
+        elif self._takes_pieces:
+            self._added = {reading.columns.text: str}
+
+    def write(self, place: Place, target: Path) -> None:
+        """Write a file; skip a text file without any remaining text.
+
+        Raises:
+            UnreadRowsError: The file cannot be read, or not to its end.
+        """
+        file = place.file.as_posix()
+
+        def decide(rows: Sequence[Row]) -> list[Mapping[str, object] | None]:
+            values = [self._values(row, file) for row in rows]
+            self.read += sum(not isinstance(row.values, DocumentError) for row in rows)
+            self.written += sum(each is not None for each in values)
+            return values
+
+        with place.file.open("rb") as opened:
+            form = _format_of(place, opened, self._reading)
+            left = self._left(opened.read(), file) if form is None else b""
+            if left is None:
+                return
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as out:
+                if form is None:
+                    out.write(left)
+                else:
+                    form.rewrite(opened, out, self._reading.columns, decide, self._added)
+
+    def _left(self, raw: bytes, file: str) -> bytes | None:
+        """Return the remaining bytes of a file that is a single document, None if nothing is left."""
+        self.read += 1
+        if file in self._told.superfluous:
+            return None
+        if self._takes_pieces:
+            text = decode(raw)
+            left = self._without_pieces(text, file)
+            if left is None:
+                return None
+            # An unchanged text keeps its bytes, whatever their encoding.
+            raw = raw if left == text else left.encode()
+        self.written += 1
+        return raw
+
+    def _without_pieces(self, text: str, document_id: str) -> str | None:
+        """Return a text without its superfluous pieces, None if nothing is left."""
+        if self._reading.level is Level.PASSAGE:
+            return without_ranges(text, self._passages.get(document_id, ()))
+        return without(text, document_id, self._told.superfluous, self._reading.level)
+
+    def _values(self, row: Row, file: str) -> Mapping[str, object] | None:
+        """Return the values of the added columns of a row, None to leave the row out."""
+        columns = self._reading.columns
+        try:
+            if isinstance(row.values, DocumentError):
+                return None
+            document = columns.document(row.values, file, row.number)
+        except DocumentError:
+            return None
+        if self._takes_pieces:
+            text = self._without_pieces(document.text, document.id)
+            if text is None:
+                return None
+            # A row without superfluous pieces stays unchanged.
+            return {} if text == document.text else {columns.text: text}
+        if not self._with_columns:
+            return None if document.id in self._told.superfluous else {}
+        return self._told.found.get(document.id, _UNIQUE)
+
+
+def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -> None:
+    """Write the metadata files that Hugging Face's library needs next to a data set."""
+    seen: set[Path] = set()
+    for place in places:
+        if not isinstance(place.file, Path):
+            continue
+        for inside in place.inside.parents:
+            folder = place.file.parents[len(place.inside.parts) - len(inside.parts) - 1]
+            if folder in seen:
+                continue
+            seen.add(folder)
+            names = {each.name for each in folder.iterdir()}
+            # Other files with these names are documents, and rewritten like the others.
+            for name in (names - without_notes(names)).intersection(_NOTES):
+                if note := _note_in(folder / name):
+                    (target / inside / name).write_text(_noted(note, with_columns=with_columns), "utf-8")
+
+
+def _note_in(file: Path) -> dict[str, object]:
+    """Return the content of a metadata file, empty if it is damaged: the rows matter more."""
+    try:
+        note = json.loads(file.read_text("utf-8"))
+    except ValueError:
+        return {}
+    return note if isinstance(note, dict) else {}
+
+
+def _noted(note: dict[str, object], *, with_columns: bool) -> str:
+    is_of_parts = list(note) == ["splits"]
+    kept = {name: value for name, value in note.items() if is_of_parts or name not in _OF_ALL_ROWS}
+    if with_columns:
+        kept.pop("features", None)
+    if "_fingerprint" in kept:
+        # Change the fingerprint, so that the library does not take its cache of all rows for these.
+        kept["_fingerprint"] = hashlib.blake2b(f"filtered {kept['_fingerprint']}".encode(), digest_size=8).hexdigest()
+    return json.dumps(kept, indent=2)
+
+
+def _partial(target: Path) -> Path:
+    return target.with_name(f"{target.name}.part")

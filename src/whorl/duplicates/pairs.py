@@ -1,0 +1,218 @@
+"""All pairs of a collection: merge equal documents, find candidates with the prefix filter, verify them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.arrays import run_starts
+from whorl.context import require_time
+from whorl.duplicates.clusters import Components
+from whorl.duplicates.options import PairQuestion
+from whorl.duplicates.prefix_filter import AT_ONCE, Crowd, find_candidates
+from whorl.duplicates.rounds import MOST_PAIRS, Round
+from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.verify import Pairs, verified
+
+#: Documents of a block that are compared with the whole block, one after the other, before the others are paired.
+_PIVOTS = 16
+#: Sample size of a block: a sample is compared with one document to decide whether the block is one cluster.
+_SAMPLE = 64
+
+
+def first_of_equals(keys: Numbers, sizes: Numbers) -> Numbers:
+    """Return the index of the first document with an equal sketch, for each one; int64 array of shape (documents,).
+
+    Args:
+        keys: Equal for documents with equal sketches; int64 array of shape (documents,).
+        sizes: Shingles of each document; a document without shingles equals no other.
+    """
+    order = np.argsort(keys, kind="stable")
+    is_first = np.ones(order.size, np.bool_)
+    is_first[1:] = keys[order[1:]] != keys[order[:-1]]
+    firsts = np.empty(order.size, np.int64)
+    firsts[order] = order[np.flatnonzero(is_first)[np.cumsum(is_first) - 1]] if order.size else order
+    return np.where(sizes > 0, firsts, np.arange(order.size))
+
+
+def find_pairs(
+    sketches: Sketches,
+    firsts: Numbers,
+    question: PairQuestion,
+    *,
+    known: Pairs,
+    is_known: npt.NDArray[np.bool_],
+    keys: Numbers | None = None,
+    links_suffice: bool = False,
+    only_links: bool = False,
+    most: int = MOST_PAIRS,
+    to_look: Sequence[Round] | None = None,
+    workers: int = 1,
+    progress: Callable[[int], None] = lambda pairs: None,
+) -> Pairs:
+    """Return all pairs of different documents.
+
+    Args:
+        sketches: Sketches of all documents.
+        firsts: Result of `first_of_equals`; only these documents are compared.
+        question: Options of the search.
+        known: Pairs found by an earlier run.
+        is_known: Documents whose pairs with each other are all in `known`; bool array of shape (documents,).
+        keys: As in `first_of_equals`. Documents of one size are compared in the order of their keys, which makes the
+            result independent of the order of input; without keys it depends on that order.
+        links_suffice: Whether a block of near-copies needs only the pairs that keep its connected components together.
+            Time then grows linearly with the block, not quadratically.
+        only_links: Whether that holds for all documents, not only for blocks. Pairs must then be final: no later exact
+            verification may reject one.
+        most: Pairs that one hash may produce in a round.
+        to_look: Rounds to run, if earlier rounds ran elsewhere; None for all.
+        workers: Threads for finding and comparing candidates in the compiled loops; the result does not depend on it.
+        progress: Called with the number of pairs found so far.
+    """
+    places = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
+    if keys is not None:
+        places = places[np.argsort(keys[places])]
+    # From here on, indices count the compared documents only.
+    compared = Sketches(
+        sketches.scheme, sketches.sizes[places], sketches.starts[places], sketches.counts[places], sketches.hashes
+    )
+    is_new = ~is_known[places]
+    found: list[Pairs] = []
+    count = len(known)
+    if not is_new.any():
+        return known
+    linking = _Links(compared, question, is_new)
+    if links_suffice:
+        linking.note(known.at(_inverse(places, len(sketches))))
+
+    def hang_together(crowd: Numbers) -> bool:
+        links, is_decided = linking.of_family(crowd) if links_suffice else ([], False)
+        found.extend(each.at(places) for each in links)
+        return is_decided
+
+    candidates = find_candidates(
+        compared,
+        question,
+        crowds=links_suffice,
+        hang_together=hang_together,
+        most=most,
+        to_look=to_look,
+        workers=workers,
+    )
+    for some in candidates:
+        if isinstance(some, Crowd):
+            pairs = Pairs.together(linking.of(some.places))
+        else:
+            is_open = is_new[some.smaller] | is_new[some.larger]
+            a, b = some.smaller[is_open], some.larger[is_open]
+            if only_links:
+                pairs = Pairs.together(linking.among(a, b, workers))
+            else:
+                pairs = verified(compared, a, b, question, workers)
+                if links_suffice:
+                    linking.note(pairs)
+        found.append(pairs.at(places))
+        count += len(pairs)
+        progress(count)
+    return Pairs.together([known, *found])
+
+
+def _inverse(places: Numbers, count: int) -> Numbers:
+    """Return the inverse of `places`: the position of each of `count` documents in it, -1 if absent."""
+    inverse = np.full(count, -1)
+    inverse[places] = np.arange(places.size)
+    return inverse
+
+
+class _Links:
+    """Spanning pairs: just enough pairs to connect each component of the similarity graph."""
+
+    def __init__(self, sketches: Sketches, question: PairQuestion, is_new: npt.NDArray[np.bool_]) -> None:
+        self._sketches, self._question, self._is_new = sketches, question, is_new
+        self._components = Components(len(sketches))
+
+    def note(self, pairs: Pairs) -> None:
+        """Add pairs found elsewhere to the union-find."""
+        self._components.join(pairs.a, pairs.b)
+
+    def among(self, a: Numbers, b: Numbers, workers: int) -> Iterator[Pairs]:
+        """Yield spanning pairs among candidates: each document with one partner, then two more, then four, and so on.
+
+        Documents that are connected already are not compared again, so the number of comparisons is about the number of
+        near-copies.
+
+        Args:
+            a: Indices of documents; equal ones are adjacent.
+            b: Indices of each document's candidates.
+            workers: As in `find_pairs`.
+        """
+        most = 1
+        while a.size:
+            is_apart = self._components.find(a) != self._components.find(b)
+            a, b = a[is_apart], b[is_apart]
+            starts = run_starts(a)
+            is_next = np.arange(a.size) < np.repeat(starts + most, np.diff(np.append(starts, a.size)))
+            yield self._linked(a[is_next], b[is_next], workers)
+            a, b, most = a[~is_next], b[~is_next], 2 * most
+
+    def of(self, crowd: Numbers) -> Iterator[Pairs]:
+        """Yield spanning pairs within a block, between its new documents and all of it."""
+        yield from self._by_pivots(crowd)
+        for outside, others in self._left(crowd):
+            portion = max(1, AT_ONCE // 8 // max(1, others.size))
+            for at in range(0, outside.size, portion):
+                some = outside[at : at + portion]
+                yield self._linked(np.repeat(some, others.size), np.tile(others, some.size))
+
+    def of_family(self, crowd: Numbers) -> tuple[list[Pairs], bool]:
+        """Return spanning pairs within a block, and whether they decide the whole block.
+
+        They do if most of the block are near-copies of each other; that takes about as many comparisons as the block
+        has documents. If the block merely shares boilerplate, a sample shows it, and more hashes are needed.
+        """
+        found: list[Pairs] = []
+        outside = self._outside(crowd[self._is_new[crowd]], crowd)
+        if outside.size > _PIVOTS:
+            sample = crowd[np.linspace(0, crowd.size - 1, min(_SAMPLE, crowd.size)).astype(np.int64)]
+            # Compare with a document of medium size: the smallest and the largest of a block often are outliers.
+            middle = np.full(sample.size, outside[outside.size // 2])
+            found.append(self._linked(middle, sample))
+            if 2 * np.count_nonzero(self._components.find(sample) == self._components.find(middle)) < sample.size:
+                return found, False
+            found += self._by_pivots(crowd)
+        if sum(outside.size * others.size for outside, others in self._left(crowd)) > _PIVOTS * crowd.size:
+            return found, False
+        return found + list(self.of(crowd)), True
+
+    def _by_pivots(self, crowd: Numbers) -> Iterator[Pairs]:
+        left = crowd[self._is_new[crowd]]
+        for _ in range(_PIVOTS):
+            left = self._outside(left, crowd)
+            if not left.size:
+                break
+            yield self._linked(np.full(crowd.size, left[0]), crowd)
+            left = left[1:]
+
+    def _left(self, crowd: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
+        """Return the remaining comparisons within a block as two products, each of a first and a second group.
+
+        If two documents are not connected yet, at least one of them is outside the block's largest component. A
+        document joined to others by a pivot was compared with that pivot only, so all documents outside take part.
+        """
+        is_new = self._is_new[crowd]
+        new, old = crowd[is_new], crowd[~is_new]
+        return (self._outside(new, crowd), crowd), (self._outside(old, crowd), new)
+
+    def _outside(self, some: Numbers, crowd: Numbers) -> Numbers:
+        """Return the given documents that are not in the block's largest component."""
+        roots, counts = np.unique(self._components.find(crowd), return_counts=True)
+        return some[self._components.find(some) != roots[counts.argmax()]] if counts.max() > 1 else some
+
+    def _linked(self, a: Numbers, b: Numbers, workers: int = 1) -> Pairs:
+        require_time()
+        is_open = self._components.find(a) != self._components.find(b)
+        pairs = verified(self._sketches, a[is_open], b[is_open], self._question, workers)
+        self.note(pairs)
+        return pairs

@@ -1,0 +1,154 @@
+"""Parameters of the prefix filter: rounds, levels and prefix lengths, shared by the local and the Spark search.
+
+The module `candidates` describes the algorithm and why it finds its pairs; this module computes its numbers. Each
+depends only on a single document and on the size of the largest sketch, never on the location or order of documents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.duplicates.options import PairQuestion
+from whorl.duplicates.sketches import Numbers, Sketches, level_beyond
+from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
+from whorl.fingerprint.statistics.metric import Metric
+
+#: Hashes per sketch in the first round, at a threshold of 80 %; lower thresholds need more for the same certainty.
+FIRST_AIM = 64
+#: Pairs that one hash may produce before its documents are deferred to the next round.
+MOST_PAIRS = 20_000
+#: Share of the allowed misses that the candidate search may use; verification uses the rest.
+_OF_MISSES = Fraction(1, 5)
+_GROWTH = 4
+#: Upper limit of a document's shingles; sampling from so many is as good as sampling with replacement.
+_ENDLESS = 1 << 39
+
+
+class Looked(NamedTuple):
+    """Numbers of hashes that the prefix filter uses of documents at one level; int64 arrays of shape (documents,).
+
+    Attributes:
+        counts: Hashes below the bound of the level.
+        offered: Offered hashes: the smallest ones, eligible for the index prefix of the document as the smaller one.
+        least_offered: Fewest offered hashes that a larger partner shares, with the recall.
+        least_shared: Fewest hashes that a smaller partner shares, with the recall.
+    """
+
+    counts: Numbers
+    offered: Numbers
+    least_offered: Numbers
+    least_shared: Numbers
+
+    def counted(self, is_larger: npt.NDArray[np.bool_]) -> Numbers:
+        """Return the number of hashes of each document that are used, the smallest ones.
+
+        Args:
+            is_larger: Which documents may be the larger one of a pair; the others use their offered hashes only.
+        """
+        return np.where(is_larger, self.counts, self.offered)
+
+    def prefixes(self, is_larger: npt.NDArray[np.bool_], met: Numbers, met_offered: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the lengths of the index prefixes and of the probe prefixes, counted in shared hashes.
+
+        Hashes of one document only are the rarest of all and come first; the lengths exclude them.
+
+        Args:
+            is_larger: Which documents may be the larger one of a pair.
+            met: Number of each document's hashes that other documents have, too.
+            met_offered: Number of its offered hashes that other documents have, too.
+
+        Returns:
+            The length of the index prefix, among the offered hashes, and of the probe prefix, among all hashes. A
+            length of 0 or less means an empty prefix.
+        """
+        found_by = np.where(self.offered > 0, met_offered - self.least_offered + 1, 0)
+        return found_by, np.where(is_larger & (self.counts > 0), met - self.least_shared + 1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One pass over documents with sketches of about `aim` hashes.
+
+    Args:
+        question: Options of the search.
+        aim: Approximate number of hashes of a sketch.
+        recall: Probability that a pair just at the threshold is found in this round.
+        is_last: Whether no further round has more hashes.
+    """
+
+    question: PairQuestion
+    aim: int
+    recall: Fraction
+    is_last: bool
+
+    @property
+    def is_jaccard(self) -> bool:
+        """Whether both documents of a pair are of about the same size."""
+        return self.question.metric is Metric.JACCARD
+
+    def home_levels(self, sketches: Sketches, sizes: Numbers) -> Numbers:
+        """Return the home levels of documents of these sizes: the levels at which they may be the larger document."""
+        # A level finer than the sketch's own has no further hashes.
+        own = sketches.scheme_levels(sizes)
+        return np.maximum(own, level_beyond(sizes, self.aim)) if self.is_jaccard else own
+
+    def taking_part(self, sizes: Numbers, homes: Numbers, level: int, smallest_at_home: int) -> npt.NDArray[np.bool_]:
+        """Return a mask of the documents compared at a level.
+
+        Args:
+            sizes: Sizes of the documents; int64 array.
+            homes: Home levels of the documents.
+            level: Level at which its home documents are compared with each other and with smaller documents.
+            smallest_at_home: Size of the smallest document with this home level.
+        """
+        least = self.question.smallest_partner(np.array([smallest_at_home]))[0]
+        return np.asarray((homes == level) | ((homes < level) & (sizes >= least)))
+
+    def looked(self, sketches: Sketches, places: Numbers, level: int) -> Looked:
+        """Return the numbers of hashes to use of documents at a level."""
+        sizes = sketches.sizes[places]
+        counts = sketches.at_level(places, np.full(places.shape, level))
+        offered = counts if self.is_jaccard else np.minimum(counts, self.aim)
+        least_offered = self._least_shared(sizes, offered, self.question.share_of_smaller)
+        # The smaller document may be of any size, so one shared hash is all that containment guarantees.
+        alone = np.ones_like(counts)
+        least = self._least_shared(sizes, counts, self.question.threshold) if self.is_jaccard else alone
+        return Looked(counts, offered, least_offered, least)
+
+    def _least_shared(self, sizes: Numbers, counts: Numbers, share: Fraction) -> Numbers:
+        """Return the number of hashes shared with a partner that contains a share of the shingles, with the recall."""
+        part, whole = share.as_integer_ratio()
+        distinct = np.flatnonzero(np.bincount(counts, minlength=1))
+        good = -(-part * _ENDLESS // whole)
+        of_counts = np.zeros(distinct.max(initial=0) + 1, np.int64)
+        of_counts[distinct] = min_should_match_for(_ENDLESS, good, distinct, self.recall)
+        drawn = of_counts[counts]
+        # A complete sketch is no sample, so the count is exact.
+        return np.maximum(1, np.where(counts == sizes, -(-part * sizes // whole), drawn))
+
+    def can_tell_more(self, sketches: Sketches, places: Numbers, looked: Looked) -> npt.NDArray[np.bool_]:
+        """Return a mask of the documents with more hashes in their sketches than this round used."""
+        return np.asarray(sketches.counts[places] > (looked.counts if self.is_jaccard else looked.offered))
+
+
+def rounds(question: PairQuestion, largest: int) -> list[Round]:
+    """Return the rounds of a search, until the sketches are exhausted.
+
+    Args:
+        question: Options of the search.
+        largest: Number of hashes of the largest sketch.
+    """
+    # Share as many hashes at the threshold as with the first aim at 80 %.
+    aim = FIRST_AIM
+    while aim * question.threshold < FIRST_AIM // 2 or (question.recall == 1 and aim < largest):
+        aim *= 2
+    aims = [aim]
+    while aims[-1] < largest:
+        aims.append(aims[-1] * _GROWTH)
+    recall = 1 - (1 - question.recall) * _OF_MISSES / (2 * len(aims))
+    return [Round(question, aim, recall, aim == aims[-1]) for aim in aims]

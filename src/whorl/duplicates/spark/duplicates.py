@@ -1,0 +1,374 @@
+"""Duplicate pairs and clusters of a Spark data frame: the same results as `whorl.duplicates.result` on one machine."""
+
+from __future__ import annotations
+
+from functools import cached_property, partial, reduce
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+from whorl.duplicates.clusters import labels_around_kept, labels_beside_known
+from whorl.duplicates.keep import Keep
+from whorl.duplicates.options import PairQuestion
+from whorl.duplicates.rounds import MOST_PAIRS
+from whorl.duplicates.run import FILES_SCHEME
+from whorl.duplicates.sketching import Sketching, no_date
+from whorl.duplicates.spark.blocks import Members, sizes_in
+from whorl.duplicates.spark.clusters import MEMBERS, clustered, loss_of, member_by_member, with_shares
+from whorl.duplicates.spark.components import components
+from whorl.duplicates.spark.documents import documents_in, parts_of
+from whorl.duplicates.spark.frames import (
+    Batches,
+    addressed,
+    arrow_schema,
+    batch_of,
+    joined,
+    met,
+    stepped,
+    whole_numbers,
+)
+from whorl.duplicates.spark.load import STAYS, Run, gathered
+from whorl.duplicates.spark.prefix_filter import find_candidates
+from whorl.duplicates.spark.rest import MOST_AT_ONCE
+from whorl.duplicates.spark.state import State, still_paired
+from whorl.duplicates.spark.verify import PAIRS, measured_pairs, verified_pairs
+from whorl.duplicates.verify import Pairs
+from whorl.errors import ParameterError
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import SketchScheme
+
+#: Number of pivots of a crowd, which are compared with all its documents; also the largest number of documents that may
+#: remain unconnected afterwards for all their pairs to be compared.
+_PIVOTS = 16
+_PAIR_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
+
+
+class SparkDuplicates:
+    """Near-duplicates in a data frame; candidates are found at once, clusters and pairs on demand.
+
+    Args:
+        documents: Rows as returned by `documents.read` or `documents.documents_of`.
+        reference: Documents to compare these with, but not with each other; the same columns, with ids that differ from
+            those of `documents`. Excludes a state.
+        question: Metric, threshold and recall.
+        scheme: Tokens and shingles.
+        keep: Retention policy; its column is one of the documents' columns. None names the first document of each
+            cluster its principal, without building clusters around it.
+        links_suffice: Whether only clusters are needed, and they need not be complete: in a crowd of near-copies only
+            the pairs that connect it are searched for.
+        state: Folder of earlier runs: the documents are compared with theirs as well, and pairs and clusters cover all
+            of them. None for a single run.
+        only_new: Whether to return only pairs and clusters with a document that is new, or whose text is. Earlier
+            documents then stay, as a reference does.
+        sketches: Sketch scheme.
+        most: Maximum number of pairs of one hash in a round, as in `whorl.duplicates.prefix_filter.find_candidates`.
+        most_at_once: Maximum number of hashes of crowds and postponed documents that one worker takes over.
+
+    Raises:
+        StoreError: The state folder holds something else, or cannot be used.
+        ParameterError: The state was made with other parameters, or there is a reference as well.
+    """
+
+    def __init__(
+        self,
+        documents: DataFrame,
+        question: PairQuestion,
+        *,
+        reference: DataFrame | None = None,
+        scheme: Scheme = Scheme(),  # noqa: B008 - frozen
+        keep: Keep | None = None,
+        links_suffice: bool = False,
+        state: str | None = None,
+        only_new: bool = False,
+        sketches: SketchScheme = FILES_SCHEME,
+        most: int = MOST_PAIRS,
+        most_at_once: int = MOST_AT_ONCE,
+    ) -> None:
+        if reference is not None and state is not None:
+            raise ParameterError("a reference keeps no state: put it into the state by a run of its own")
+        self._question, self._keep, self._state = question, keep or Keep("first"), None
+        self._is_kept = keep is not None
+        self._run, earlier, known = Run(), None, None
+        if state is not None:
+            self._state = State(
+                documents.sparkSession,
+                state,
+                question,
+                scheme=scheme,
+                sketches=sketches,
+                keep=self._keep,
+                links_suffice=links_suffice,
+            )
+            self._run, earlier, known = self._state.run, self._state.blocks, self._state.pairs
+        self._only_new = only_new or reference is not None
+        if reference is not None:
+            reference = reference.withColumn(STAYS, f.lit(True))
+            documents = documents.unionByName(reference, allowMissingColumns=True)
+        sketching = Sketching(scheme, sketches, no_date, None, self._keep, None)
+        read = [documents] if earlier is None else [documents, earlier]
+        self._documents = gathered(documents, documents_in, sketching, parts_of(*read), self._run, earlier)
+        self._found: list[DataFrame] = []
+        if known is not None:
+            self._documents, known = still_paired(self._documents, known, links=links_suffice)
+            self._found.append(known)
+        for met_here in find_candidates(
+            self._documents,
+            question,
+            decide=self._link if links_suffice else None,
+            crowds=links_suffice,
+            pivots=_PIVOTS if links_suffice else 0,
+            most=most,
+            most_at_once=most_at_once,
+        ):
+            self._verify(met_here.pairs)
+            if met_here.crowds is not None:
+                self._link(met_here.crowds, is_open=False)
+            if met_here.rest is not None:
+                rest = met_here.rest.pairs(self._documents.scheme, question, links_suffice=links_suffice)
+                self._found.append(self.kept(rest))
+        #: Pairs, some of them more than once.
+        self._links = reduce(DataFrame.unionByName, self._found)
+
+    @cached_property
+    def _pairs(self) -> DataFrame:
+        """All pairs, each once."""
+        return self._links if len(self._found) == 1 else self.kept(self._links.dropDuplicates(["a", "b"]))
+
+    def release(self) -> None:
+        """Delete the materialised rows on the executors' disks; later results are computed again."""
+        self._documents.kept.release()
+
+    # Input statistics.
+
+    def counts(self) -> tuple[int, int]:
+        """Return the number of documents, and the number of documents too short to be compared."""
+        return self._documents.documents, self._documents.too_short
+
+    @property
+    def unfit(self) -> DataFrame:
+        """Rows that could not be converted to documents: columns id and problem."""
+        return self._documents.unfit
+
+    @property
+    def repeated(self) -> int:
+        """Number of ids that came more than once; the document with the most shingles counts for each of them."""
+        return self._documents.repeated
+
+    # Results.
+
+    def pairs(self) -> DataFrame:
+        """Return all pairs, each once, in no order, and including pairs of equal documents.
+
+        Two documents that stay never form a pair.
+
+        Returns:
+            Columns a and b (ids, a the smaller one), jaccard, a_in_b, b_in_a (fractions), exact (whether all shingles
+            were compared), a_name and b_name.
+        """
+        paired = self._pairs.select(f.explode(f.array("a", "b")).alias("key")).distinct()
+        members = self.kept(self._members(paired.withColumn("root", f.col("key"))))
+        several = members.groupBy("key").count().where(f.col("count") > 1)
+        own = several.select(f.col("key").alias("traveller"), f.col("key").alias("home"))
+        everything = self._pairs.unionByName(measured_pairs(self._to_travel(own), self._documents))
+        document = f.struct("id", "name", "stays")
+        one = members.select(f.col("key").alias("a"), document.alias("one"))
+        other = members.select(f.col("key").alias("b"), document.alias("other"))
+        rows = everything.join(one, "a").join(other, "b")
+        rows = rows.where("(a <> b or one.id < other.id) and not (one.stays and other.stays)")
+        is_turned = f.col("other.id") < f.col("one.id")
+        jaccard, a_in_b, b_in_a, exact = _shares()
+        return rows.select(
+            f.least("one.id", "other.id").alias("a"),
+            f.greatest("one.id", "other.id").alias("b"),
+            jaccard,
+            f.when(is_turned, b_in_a).otherwise(a_in_b).alias("a_in_b"),
+            f.when(is_turned, a_in_b).otherwise(b_in_a).alias("b_in_a"),
+            exact,
+            f.when(is_turned, f.col("other.name")).otherwise(f.col("one.name")).alias("a_name"),
+            f.when(is_turned, f.col("one.name")).otherwise(f.col("other.name")).alias("b_name"),
+        )
+
+    def clusters(self, *, complete: bool = False) -> DataFrame:
+        """Return all clusters, one row for each member.
+
+        Documents of the reference and of earlier runs come first in a cluster. If a cluster has members that stay, one
+        of them is its principal; clusters without other members are omitted.
+
+        Args:
+            complete: Whether any two members have to be a pair; otherwise clusters are connected components. With a
+                retention policy: whether every other member is a duplicate of the retained one, and no two retained
+                documents are a pair.
+
+        Returns:
+            Columns cluster (id of the first document), documents (number of members), id, name, shingles, stays
+            (whether it is a reference document, or an earlier one with `only_new`), is_principal (whether it is the
+            retained document), and jaccard, a_in_b, b_in_a and exact, where A is the retained document.
+
+        Raises:
+            ParameterError: No document of a cluster has a value for the retention policy.
+        """
+        return member_by_member(self.clusters_in_lists(complete=complete))
+
+    def clusters_in_lists(self, *, complete: bool = False) -> DataFrame:
+        """Return all clusters, one row for each of them; see `clusters`, and `clusters.with_shares` for the columns."""
+        members = self._members(components(self._links, self._documents.kept))
+        if complete:
+            members = self.kept(members)
+            members = members.join(self._complete(members).withColumnRenamed("root", "own"), "key", "left")
+            members = members.withColumn("root", f.coalesce("own", "key")).select(*arrow_schema(MEMBERS).names)
+        clusters = self.kept(clustered(members, self._keep, self._documents.parts))
+        if self._keep.is_by_value:
+            for row in clusters.where("is_unknown").limit(1).collect():
+                raise ParameterError(
+                    f"nobody knows which is the {self._keep.by} of {row.cluster!r} and {row.documents - 1} more; name "
+                    f"another column (--keep {self._keep.by}:COLUMN), or keep the first or the longest"
+                )
+        return with_shares(clusters, self._documents)
+
+    def remember(self) -> None:
+        """Write the state for the next run; do nothing without a state.
+
+        Call this after all results are written: if that fails, the next run starts from the same state as this one.
+
+        Raises:
+            StoreError: Another run has done so since this one began, or the folder cannot be written.
+        """
+        if self._state is not None:
+            self._state.keep(self._documents.blocks.where(f.col("problem").isNull()), self._pairs)
+
+    def _members(self, roots: DataFrame) -> DataFrame:
+        """Return the documents of the given keys, and all documents with copies, as rows of MEMBERS.
+
+        Args:
+            roots: Columns key and root; a document without a row is its own root.
+        """
+        documents = self._documents
+        rows = addressed(roots, documents.parts, part_of="key", key="key", root="root")
+        before = self._run.number if self._only_new else 0
+        return met(documents.members, rows, partial(_members_of, before=before), MEMBERS, documents.parts)
+
+    def _to_travel(self, pairs: DataFrame) -> DataFrame:
+        """Group pairs, given in columns traveller and home, by part for `measured_pairs`."""
+        parts = self._documents.parts
+        return addressed(pairs, parts, part_of="traveller", traveller="traveller", home="home")
+
+    def kept(self, frame: DataFrame) -> DataFrame:
+        """Materialise rows until `release`, so that later steps do not recompute them."""
+        return self._documents.kept.settled(frame)
+
+    def _verify(self, candidates: DataFrame) -> None:
+        self._found.append(self.kept(verified_pairs(candidates, self._documents, self._question)))
+
+    def _link(self, crowds: DataFrame, *, is_open: bool = True) -> DataFrame:
+        """Find enough links in crowds of near-copies to connect their components.
+
+        All documents of a crowd have been compared with its pivots. The documents outside the largest component found
+        so far are compared with the whole crowd if they are few, or if no further hashes exist. Every pair left out
+        thus joins documents that are connected already.
+
+        Args:
+            crowds: Columns as in `candidates.Met`.
+            is_open: Whether further hashes could separate the documents.
+
+        Returns:
+            The crowds whose further hashes have to be examined, in a column crowd.
+        """
+        crowds = self.kept(crowds)
+        known = components(reduce(DataFrame.unionByName, self._found), self._documents.kept)
+        placed = self.kept(crowds.join(known, "key", "left").withColumn("root", f.coalesce("root", "key")))
+        counts = placed.groupBy("crowd", "root").count().groupBy("crowd")
+        most = self.kept(
+            counts.agg(f.max(f.struct("count", "root")).alias("most"), f.sum("count").alias("all")).select(
+                "crowd", f.col("most.root").alias("most"), (f.col("all") - f.col("most.count")).alias("outside")
+            )
+        )
+        decided = most.where(f.col("outside") <= _PIVOTS) if is_open else most
+        outside = placed.join(decided, "crowd").where(f.col("root") != f.col("most"))
+        travellers = outside.select("crowd", f.col("key").alias("traveller"), f.col("is_new").alias("is_other_new"))
+        together = crowds.join(travellers, "crowd").where("key <> traveller and (is_new or is_other_new)")
+        left = together.select("traveller", f.col("key").alias("home"))
+        self._verify(self._to_travel(left.distinct()))
+        return most.where(f.col("outside") > _PIVOTS).select("crowd")
+
+    def _complete(self, members: DataFrame) -> DataFrame:
+        """Return a new root for each key: complete groups, or groups around retained documents."""
+        loss = loss_of(self._keep) if self._is_kept else f.lit(0.0)
+        firsts = members.groupBy("key").agg(
+            f.min(f.struct(loss.alias("loss"), "run", "id")).alias("first"),
+            f.bool_or("stays").alias("stays"),
+            f.first("root").alias("root"),
+        )
+        a, b = (
+            firsts.select(
+                f.col("key").alias(side),
+                f.col("stays").alias(f"stays_{side}"),
+                *(f.col(f"first.{name}").alias(f"{name}_{side}") for name in ("loss", "run", "id")),
+                *of_a,
+            )
+            for side, of_a in (("a", ["root"]), ("b", []))
+        )
+        pairs = self._pairs.join(a, "a").join(b, "b")
+        # Repartitioning by root puts each component into one partition.
+        step = partial(_complete_groups, around_kept=self._is_kept)
+        return stepped(pairs.repartition(len(self._documents.parts), "root"), step, "key long, root long")
+
+
+def _shares() -> tuple[Column, ...]:
+    """Return the columns jaccard, a_in_b, b_in_a and exact of measured pairs, rounded as in `whorl.output.numbers`."""
+    shared, a, b = f.col("shared"), f.col("size_a"), f.col("size_b")
+    shares = {"jaccard": shared / (a + b - shared), "a_in_b": shared / a, "b_in_a": shared / b}
+    rounded = (f.floor(share * 1_000_000 + 1e-9) / 1_000_000 for share in shares.values())
+    is_exact = (f.col("low") == f.col("high")).alias("exact")
+    return (*(share.alias(name) for name, share in zip(shares, rounded, strict=True)), is_exact)
+
+
+def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
+    """Yield rows of MEMBERS; a document stays if its run came before run `before`."""
+    members, _ = Members.of(block)
+    keys, of_keys = joined(roots, "keys roots", "i8 i8")
+    sizes = sizes_in(block, members.keys)
+    order = np.argsort(keys)
+    at = order[np.minimum(np.searchsorted(keys[order], members.keys), keys.size - 1)] if keys.size else None
+    roots_of = members.keys if at is None else np.where(keys[at] == members.keys, of_keys[at], members.keys)
+    is_told = np.zeros(sizes.size, np.bool_) if at is None else keys[at] == members.keys
+    _, which, times = np.unique(members.keys, return_inverse=True, return_counts=True)
+    chosen = np.flatnonzero((sizes > 0) & (is_told | (times[which] > 1)))
+    if chosen.size:
+        some = members.only(chosen)
+        columns = (
+            *(some.ids, some.names, sizes[chosen], some.keys, roots_of[chosen], some.worths),
+            *(some.runs.astype(np.int64), some.runs < before),
+        )
+        yield pa.RecordBatch.from_arrays(list(map(pa.array, columns)), names=[*arrow_schema(MEMBERS).names])
+
+
+def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
+    """Yield the complete groups of connected components, or the retained documents with their duplicates.
+
+    Documents are processed in the order of their ranks, then runs, then ids.
+    """
+    rows = list(batches)
+    if not any(batch.num_rows for batch in rows):
+        return
+    pairs = pa.Table.from_batches(rows).combine_chunks()
+    keys, losses, runs, ids, stays = (
+        np.concatenate([np.asarray(pairs[f"{name}{side}"]) for side in ("a", "b")])
+        for name in ("", "loss_", "run_", "id_", "stays_")
+    )
+    _, at, which = np.unique(ids, return_index=True, return_inverse=True)
+    order = np.lexsort((runs[at], losses[at]))
+    places = np.empty_like(order)
+    places[order] = np.arange(order.size)
+    a, b = np.split(places[which], 2)
+    numbers = [whole_numbers(pairs[name]) for name in _PAIR_NAMES[2:]]
+    # From here on, documents are numbered in that order.
+    at = at[order]
+    in_order = np.arange(at.size)
+    own = Pairs(a, b, *numbers).at(in_order)
+    if around_kept:
+        labels = labels_around_kept(at.size, own, in_order, stays[at])
+    else:
+        labels = labels_beside_known(at.size, own, stays[at])
+    yield batch_of({"key": keys[at], "root": keys[at][labels]})

@@ -1,0 +1,314 @@
+"""Document frequencies of hashes, counted block by block, and the hash prefixes that the prefix filter chooses by them.
+
+The hashes to examine follow from a document's sketch and the round alone (`whorl.duplicates.rounds`), so each block
+recomputes them in each step and stores nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from whorl.arrays import order_of, run_starts, spread
+from whorl.duplicates.prefix_filter import rarest
+from whorl.duplicates.rounds import Looked, Round
+from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.spark.blocks import Block
+from whorl.duplicates.spark.frames import Batches, Parts, divided, joined, narrow_type, narrowed, repeated, widened
+from whorl.fingerprint.sketch.sketch import SketchScheme
+
+COUNTS = "part int, source long, levels binary, tokens binary, counts binary, told binary"
+FREQUENCIES = "part int, levels binary, tokens binary, frequencies binary"
+RAREST = "part int, levels binary, tokens binary, keys binary, sizes binary, told binary"
+#: Bit flags of a hash in COUNTS, and of a document's hash in RAREST.
+_IS_OFFERED, _IS_LARGER = 1, 2
+IS_FOUND, IS_ASKED, CAN_TELL_MORE, IS_NEW = 1, 2, 4, 8
+#: Shift that packs a level and a hash into one integer.
+_LEVEL_SHIFT = 58
+#: Multiplier for mixing, from the golden ratio; it is odd, so no bit is lost.
+SCATTERED = np.uint64(0x9E3779B97F4A7C15)
+#: Fraction of the threshold that the hashes left for the second count make up; and fraction of all hashes from which
+#: on the first count covers all of them.
+_OF_THRESHOLD, _MOST_AT_FIRST = Fraction(4, 5), Fraction(3, 4)
+#: Bits that address the table of hash prefixes: the maximum, and the number beyond the bits of its entry count.
+_MOST_HEAD_BITS, _SPARE_BITS = 22, 3
+
+_Bools: TypeAlias = npt.NDArray[np.bool_]
+
+
+class _Entries(NamedTuple):
+    """Examined hashes of one level, grouped by document and ascending.
+
+    Attributes:
+        tokens: Hashes; uint64 array of shape (entries,), as are the others.
+        owners: Document of each hash, as its position among the compared documents.
+        is_offered: Whether the hash is in the part of the sketch that may be indexed for the document as the smaller
+            one.
+    """
+
+    tokens: npt.NDArray[np.uint64]
+    owners: Numbers
+    is_offered: _Bools
+
+    def only(self, which: _Bools) -> _Entries:
+        """Return the entries that a mask selects."""
+        return _Entries(self.tokens[which], self.owners[which], self.is_offered[which])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Level:
+    """Documents of a block that are compared at one level.
+
+    Args:
+        level: The level.
+        sketches: Sketches of the block.
+        places: Positions of the documents in the block.
+        looked: Prefix lengths of the documents.
+        is_larger: Whether each document may be the larger one of a pair.
+        counts: Number of hashes of each document to examine.
+        first: Number of these hashes in the first count, which covers all documents.
+    """
+
+    level: int
+    sketches: Sketches
+    places: Numbers
+    looked: Looked
+    is_larger: _Bools
+    counts: Numbers
+    first: Numbers
+
+    def entries(self, skipped: Numbers, counts: Numbers) -> _Entries:
+        """Return `counts` hashes of each document after its `skipped` smallest ones."""
+        tokens, owners = self.sketches.gathered(self.places, skipped, counts)
+        return _Entries(tokens, owners, spread(skipped, counts) < self.looked.offered[owners])
+
+    def at_first(self) -> _Entries:
+        """Return the hashes of the first count."""
+        return self.entries(np.zeros_like(self.first), self.first)
+
+    def hopeful(self, known: _Known) -> _Bools:
+        """Return a mask of the documents that can reach the threshold, by sharing all hashes left for the second count.
+
+        Decision 0050: the first part of the hashes rules out most documents.
+        """
+        if self.first is self.counts:
+            # The first count covers all hashes, so the prefix filter alone decides.
+            return np.ones(self.places.size, np.bool_)
+        entries = self.at_first()
+        met, met_offered = self.met(entries.only(known.frequencies(entries.tokens) > 0))
+        left = self.counts - self.first
+        left_offered = np.maximum(0, self.looked.offered - self.first)
+        is_found = (self.looked.offered > 0) & (met_offered + left_offered >= self.looked.least_offered)
+        return np.asarray(is_found | (self.is_larger & (met + left >= self.looked.least_shared)))
+
+    def met(self, entries: _Entries) -> tuple[Numbers, Numbers]:
+        """Return the number of entries of each document, and the number of offered ones among them."""
+        owners = entries.owners
+        offered = np.bincount(owners[entries.is_offered], minlength=self.places.size)
+        return np.bincount(owners, minlength=self.places.size), offered
+
+
+class _Known:
+    """Document frequencies of the hashes of one level that several documents have.
+
+    Args:
+        tokens: Hashes in any order; uint64 array of shape (hashes,).
+        frequencies: Number of documents that have each hash; array of the same shape.
+        bits: Number of bits of a hash at this level.
+    """
+
+    def __init__(self, tokens: npt.NDArray[np.uint64], frequencies: npt.NDArray[Any], bits: int) -> None:
+        order = np.argsort(tokens, kind="stable")
+        self._tokens, self._frequencies = tokens[order], frequencies[order]
+        # A table of upper bits quickly rules out most hashes, which only one document has.
+        self._shift = np.uint64(max(0, bits - min(_MOST_HEAD_BITS, tokens.size.bit_length() + _SPARE_BITS)))
+        self._heads = np.zeros(1 << max(0, bits - int(self._shift)), np.bool_)
+        self._heads[tokens >> self._shift] = True
+
+    def frequencies(self, tokens: npt.NDArray[np.uint64]) -> Numbers:
+        """Return the number of documents that have each hash, 0 for a hash that a single document has."""
+        found = np.zeros(tokens.size, np.int64)
+        may_be = np.flatnonzero(self._heads[tokens >> self._shift])
+        if may_be.size:
+            some = tokens[may_be]
+            at = np.minimum(np.searchsorted(self._tokens, some), self._tokens.size - 1)
+            found[may_be] = np.where(self._tokens[at] == some, self._frequencies[at], 0)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """Frequency counting and prefix filter of one round, block by block.
+
+    Args:
+        scheme: Sketch scheme.
+        parts: Parts of the blocks and of the hashes.
+        one: The current round.
+        smallest: Size of the smallest document at home at each level.
+    """
+
+    scheme: SketchScheme
+    parts: Parts
+    one: Round
+    smallest: Mapping[int, int]
+
+    @property
+    def first(self) -> Fraction:
+        """Share of the hash range in the first count, from the smallest hash up; 1 for all hashes."""
+        if not self.one.is_jaccard:
+            # Outside Jaccard a single shared hash is enough for a pair, so a first count rules out no document.
+            return Fraction(1)
+        # A document that shares none of these hashes cannot share enough of the rest; most documents share a few of
+        # them.
+        share = 1 - self.one.question.threshold * _OF_THRESHOLD
+        return share if share < _MOST_AT_FIRST else Fraction(1)
+
+    def counts(self, batches: Batches) -> Batches:
+        """Yield the document frequencies within each block of the hashes of the first count."""
+        by_source: dict[int, list[pa.RecordBatch]] = {}
+        for batch in batches:
+            for at, part in enumerate(batch["part"].to_pylist()):
+                by_source.setdefault(part, []).append(batch.slice(at, 1))
+        for source, rows in by_source.items():
+            levels = self._levels(Block.of(rows, self.scheme))
+            yield from self._counted(source, ((level, level.at_first()) for level in levels))
+
+    def counts_of_rest(self, block: pa.Table, frequencies: pa.Table) -> Batches:
+        """Yield the frequencies of a block's remaining hashes, for documents that can still reach the threshold."""
+        if not block.num_rows:
+            return
+        known = self._known(frequencies)
+
+        def rest() -> Iterator[tuple[_Level, _Entries]]:
+            for level in self._levels(Block.of(block, self.scheme)):
+                is_open = level.hopeful(known(level.level))
+                yield level, level.entries(level.first, np.where(is_open, level.counts - level.first, 0))
+
+        yield from self._counted(block["part"][0].as_py(), rest())
+
+    def prefixes(self, block: pa.Table, frequencies: pa.Table) -> Batches:
+        """Yield the hashes of a block that pass the prefix filter."""
+        if not frequencies.num_rows:
+            return
+        known = self._known(frequencies)
+        whole = Block.of(block, self.scheme)
+        columns: list[tuple[npt.NDArray[Any], ...]] = []
+        for level in self._levels(whole):
+            here, places = known(level.level), level.places
+            entries = level.entries(np.zeros_like(level.counts), np.where(level.hopeful(here), level.counts, 0))
+            frequency = here.frequencies(entries.tokens)
+            entries, frequency = entries.only(frequency > 0), frequency[frequency > 0]
+            prefixes = level.looked.prefixes(level.is_larger, *level.met(entries))
+            is_found, is_asked = rarest(entries.owners, frequency, entries.is_offered, *prefixes)
+            can_tell_more = self.one.can_tell_more(whole.sketches, places, level.looked)[entries.owners]
+            is_new = whole.is_new[places[entries.owners]]
+            told = is_found * IS_FOUND | is_asked * IS_ASKED | can_tell_more * CAN_TELL_MORE | is_new * IS_NEW
+            through = is_found | is_asked
+            of, own = places[entries.owners[through]], entries.tokens[through]
+            columns.append(
+                (
+                    np.full(of.size, level.level, np.uint8), own, whole.keys[of], whole.sketches.sizes[of],
+                    told[through].astype(np.uint8),
+                )
+            )  # fmt: skip
+        if columns:
+            of_levels, hashes, keys, sizes, told = (np.concatenate(several) for several in zip(*columns, strict=True))
+            rows = {"levels": of_levels, "tokens": self._narrowed(hashes), "keys": keys, "sizes": sizes, "told": told}
+            yield divided(self.parts.of(_mixed(of_levels, hashes)), rows)
+
+    def _levels(self, block: Block) -> Iterator[_Level]:
+        """Yield the documents of a block level by level."""
+        sketches, one = block.sketches, self.one
+        homes = one.home_levels(sketches, sketches.sizes)
+        for level, size in self.smallest.items():
+            places = np.flatnonzero(one.taking_part(sketches.sizes, homes, level, size))
+            looked = one.looked(sketches, places, level)
+            is_larger = homes[places] == level
+            counts = first = looked.counted(is_larger)
+            if self.first < 1:
+                last = int(self.scheme.bound(level) * self.first) - 1
+                first = np.minimum(counts, sketches.upto(places, np.full(places.shape, last, np.uint64)))
+            yield _Level(level, sketches, places, looked, is_larger, counts, first)
+
+    def _counted(self, source: int, several: Iterable[tuple[_Level, _Entries]]) -> Batches:
+        """Yield the distinct hashes of entries with the number of entries of each."""
+        columns: list[tuple[npt.NDArray[Any], ...]] = []
+        for level, entries in several:
+            order = order_of(entries.tokens, self.scheme.bits)
+            tokens = entries.tokens[order]
+            starts = run_starts(tokens)
+            if not starts.size:
+                continue
+            told = _any(entries.is_offered[order], starts) * _IS_OFFERED
+            told |= _any(level.is_larger[entries.owners[order]], starts) * _IS_LARGER
+            counts = np.diff(np.append(starts, tokens.size)).astype(np.uint32)
+            levels = np.full(starts.size, level.level, np.uint8)
+            columns.append((levels, tokens[starts], counts, told.astype(np.uint8)))
+        if columns:
+            levels, tokens, counts, told = (np.concatenate(several) for several in zip(*columns, strict=True))
+            rows = {"levels": levels, "tokens": self._narrowed(tokens), "counts": counts, "told": told}
+            yield divided(self.parts.of(_mixed(levels, tokens)), rows, source=source)
+
+    def _known(self, frequencies: pa.Table) -> Callable[[int], _Known]:
+        """Return a function that maps a level to its document frequencies."""
+        names, types = "levels tokens frequencies", f"u1 {narrow_type(self.scheme.bits)} i8"
+        levels, narrow, counts = joined(frequencies, names, types)
+        tokens = widened(narrow)
+
+        def known(level: int) -> _Known:
+            here = np.flatnonzero(levels == level)
+            return _Known(tokens[here], counts[here], max(0, self.scheme.bits - level))
+
+        return known
+
+    def _narrowed(self, tokens: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
+        return narrowed(tokens, self.scheme.bits)
+
+
+def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
+    """Add up the frequencies of a part's hashes, and yield each that may make a pair to the blocks that have it."""
+    rows = list(batches)
+    names, types = "levels tokens counts told", f"u1 {narrow_type(scheme.bits)} u4 u1"
+    levels, narrow, counts, told = joined(rows, names, types)
+    if not levels.size:
+        return
+    sources, tokens = repeated(rows, "source", "levels", 1), widened(narrow)
+    if scheme.bits > _LEVEL_SHIFT:
+        order = np.lexsort((tokens, levels))
+    else:
+        # A stable sort is fast here because the hashes of each block are sorted already.
+        order = np.argsort(_together(levels, tokens), kind="stable")
+    levels, tokens, told = levels[order], tokens[order], told[order]
+    starts = run_starts(levels, tokens)
+    several = np.add.reduceat(counts[order].astype(np.int64), starts)
+    # A pair needs a document that offers the hash and another one at home at the level.
+    meets = (several > 1) & (np.bitwise_or.reduceat(told, starts) == _IS_OFFERED | _IS_LARGER)
+    lengths = np.diff(np.append(starts, order.size))
+    kept = np.repeat(meets, lengths)
+    columns = {
+        "levels": levels[kept],
+        "tokens": narrow[order][kept],
+        "frequencies": np.repeat(several, lengths)[kept],
+    }
+    yield divided(sources[order][kept].astype(np.int32), columns)
+
+
+def _any(holds: _Bools, starts: Numbers) -> npt.NDArray[np.int64]:
+    """Return 1 for each run with a true value, 0 for the others."""
+    return np.logical_or.reduceat(holds, starts).astype(np.int64)
+
+
+def _together(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Pack level and hash into one number."""
+    return (levels.astype(np.uint64) << np.uint64(_LEVEL_SHIFT)) | tokens
+
+
+def _mixed(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Mix level and hash into numbers that determine the part."""
+    return tokens + levels.astype(np.uint64) * SCATTERED

@@ -1,0 +1,297 @@
+"""Candidate pairs on Spark: the prefix filter of `whorl.duplicates.prefix_filter` on blocks that exchange numbers.
+
+A round takes four steps. Each block counts its documents per examined hash and sends the counts to the hash's part. The
+part adds up the counts of all blocks and returns the hashes that several documents have. Both steps run twice: for the
+smallest hashes of all documents, then for the remaining hashes of the few documents that can still reach the threshold.
+Now each block knows how rare its hashes are, and sends the hashes that pass the prefix filter. The hash's part sorts
+the documents of each hash by size and key; each document is a candidate partner of every smaller one before it in this
+order that is large enough.
+
+A crowd is the set of documents of one high-frequency hash. Crowds, and documents postponed to further rounds, go to one
+worker if they fit into its memory (`rest`): the fixed cost of a distributed step far exceeds the cost of a few thousand
+documents.
+
+A block sends one count per hash, no matter how many documents have the hash. The number of pairs of a hash follows from
+positions in the sorted order, without making a pair: if a hash makes too many pairs, its documents are postponed to the
+next round or returned as a crowd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from whorl.arrays import run_starts, spread
+from whorl.duplicates.options import PairQuestion
+from whorl.duplicates.prefix_filter import crowded
+from whorl.duplicates.rounds import MOST_PAIRS, Round, rounds
+from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.spark.blocks import SKETCHES, some_of
+from whorl.duplicates.spark.frames import (
+    Batches,
+    Parts,
+    addressed,
+    arrow_schema,
+    batch_of,
+    divided,
+    joined,
+    met,
+    narrow_type,
+    sent,
+    stepped,
+    widened,
+)
+from whorl.duplicates.spark.frequencies import (
+    CAN_TELL_MORE,
+    COUNTS,
+    FREQUENCIES,
+    IS_ASKED,
+    IS_FOUND,
+    IS_NEW,
+    RAREST,
+    SCATTERED,
+    Looking,
+    frequencies_of,
+)
+from whorl.duplicates.spark.load import Gathered
+from whorl.duplicates.spark.rest import MOST_AT_ONCE, Rest
+from whorl.fingerprint.sketch.sketch import SketchScheme
+
+#: Rows of pairs hold the keys of the smaller documents (travellers), whose sketches are sent, and of their partners
+#: (homes). Rows of crowds hold the crowd's name, the keys of all its documents (homes) and of its new ones
+#: (travellers).
+_MET = "part int, kind long, crowd string, travellers binary, homes binary"
+_KEYS = "part int, keys binary"
+_MET_NAMES = [part.split()[0] for part in _MET.split(", ")]
+_PAIRS, _CROWD, _OPEN_CROWD = 0, 1, 2
+#: Shift that packs the number of a hash and a size into one integer.
+_SIZE_BITS = 32
+#: Maximum number of pairs in one batch.
+_AT_ONCE = 1 << 20
+
+_Bools: TypeAlias = npt.NDArray[np.bool_]
+#: Takes crowds that more hashes could separate, with the columns of `Met.crowds`; returns the crowds whose further
+#: hashes are needed, in a column crowd.
+Decide: TypeAlias = Callable[[DataFrame], DataFrame]
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """Result of one round.
+
+    Args:
+        pairs: Columns part (of the travellers), travellers and homes: keys of the documents whose sketches are sent,
+            and of the documents that they are compared with.
+        crowds: Columns crowd, key and is_new. Any two documents of a crowd are candidates if one of them is new. None
+            if no crowd remains, or if one worker finds its pairs.
+        rest: Work left to one worker, which ends the distributed search; None if the search continues or is complete.
+    """
+
+    pairs: DataFrame
+    crowds: DataFrame | None
+    rest: Rest | None = None
+
+
+def find_candidates(
+    documents: Gathered,
+    question: PairQuestion,
+    *,
+    decide: Decide | None = None,
+    crowds: bool = False,
+    pivots: int = 0,
+    most: int = MOST_PAIRS,
+    most_at_once: int = MOST_AT_ONCE,
+) -> Iterator[Met]:
+    """Yield the pairs that may reach the threshold, round by round; a few pairs come more than once.
+
+    Args:
+        documents: The documents to compare.
+        question: Metric, threshold and recall.
+        decide: Called with the crowds of a round before further hashes of them are examined; None to examine all.
+        crowds: As in `whorl.duplicates.prefix_filter.find_candidates`.
+        pivots: Number of new documents of each crowd that are paired with all of its other documents.
+        most: As in `whorl.duplicates.prefix_filter.find_candidates`.
+        most_at_once: Maximum number of hashes of crowds and postponed documents that one worker takes over.
+    """
+    blocks, scheme, parts = documents.sketches, documents.scheme, documents.parts
+    to_look = rounds(question, documents.largest or 1)
+    for number, one in enumerate(to_look):
+        looking = Looking(scheme, parts, one, _smallest_at_home(blocks, scheme, one))
+        counted = sent(stepped(blocks, looking.counts, COUNTS), parts)
+        frequencies = stepped(counted, partial(frequencies_of, scheme=scheme), FREQUENCIES)
+        if looking.first < 1:
+            frequencies = documents.kept.settled(frequencies)
+            rest = sent(met(blocks, frequencies, looking.counts_of_rest, COUNTS, parts), parts)
+            frequencies = frequencies.unionByName(stepped(rest, partial(frequencies_of, scheme=scheme), FREQUENCIES))
+        rarest_hashes = sent(met(blocks, frequencies, looking.prefixes, RAREST, parts), parts)
+        line = _Line(scheme, parts, one, number, gives_crowds=crowds, pivots=pivots, most=most)
+        found = documents.kept.settled(stepped(rarest_hashes, line.met, _MET))
+        kinds = {row["kind"] for row in found.select("kind").distinct().collect()}
+        pairs = found.where(f.col("kind") == _PAIRS).select("part", "travellers", "homes")
+        if not kinds - {_PAIRS}:
+            yield Met(pairs, None)
+            return
+        blocks = _blocks_of(
+            stepped(found.where(f.col("kind") != _PAIRS), partial(_aside, parts=parts), _KEYS), documents
+        )
+        in_bytes = blocks.agg(f.sum(f.length("hashes"))).collect()[0][0]
+        if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
+            # The local search recognises the same crowds again.
+            yield Met(pairs, None, Rest(blocks, to_look[number + 1 :] or [one], most))
+            return
+        yield Met(pairs, _told(found, _CROWD) if _CROWD in kinds else None)
+        if _OPEN_CROWD not in kinds:
+            return
+        put_off = _told(found, _OPEN_CROWD)
+        if decide is not None:
+            put_off = put_off.join(decide(put_off), "crowd", "left_semi")
+        blocks = _blocks_of(addressed(put_off.select("key").distinct(), parts, part_of="key", key="key"), documents)
+        if blocks.isEmpty():
+            return
+
+
+def _blocks_of(keys: DataFrame, documents: Gathered) -> DataFrame:
+    """Return some documents as rows of SKETCHES, each row in the partition of its part.
+
+    Args:
+        keys: Rows of _KEYS.
+        documents: The documents to choose from.
+    """
+    step, parts = partial(some_of, scheme=documents.scheme), documents.parts
+    return documents.kept.in_place(sent(met(documents.sketches, keys, step, SKETCHES, parts), parts))
+
+
+def _aside(batches: Batches, parts: Parts) -> Batches:
+    """Yield the documents of crowds, each document once per batch, as rows of _KEYS."""
+    for batch in batches:
+        (keys,) = joined([batch], "homes", "i8")
+        keys = np.unique(keys)
+        yield divided(parts.of(keys), {"keys": keys})
+
+
+def _told(found: DataFrame, kind: int) -> DataFrame:
+    """Return the crowds of one kind, a row for each document, with the columns of `Met.crowds`."""
+    return stepped(found.where(f.col("kind") == kind), _one_by_one, "crowd string, key long, is_new boolean")
+
+
+def _one_by_one(batches: Batches) -> Batches:
+    for batch in batches:
+        for crowd, *raw in zip(*(batch[name].to_pylist() for name in ("crowd", "homes", "travellers")), strict=True):
+            keys, new = (np.frombuffer(each, np.int64) for each in raw)
+            names = pa.array([crowd] * keys.size, pa.string())
+            yield pa.RecordBatch.from_arrays(
+                [names, pa.array(keys), pa.array(np.isin(keys, new))], names=["crowd", "key", "is_new"]
+            )
+
+
+def _smallest_at_home(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict[int, int]:
+    """Return the size of the smallest document at home at each level."""
+    levels = stepped(blocks.select("sizes"), partial(_homes, scheme=scheme, one=one), "level int, size long")
+    smallest = levels.groupBy("level").agg(f.min("size").alias("size")).collect()
+    # The number of levels is at most the number of bits in a size.
+    return dict(sorted((row["level"], row["size"]) for row in smallest))
+
+
+def _homes(batches: Batches, scheme: SketchScheme, one: Round) -> Batches:
+    for batch in batches:
+        (sizes,) = joined([batch], "sizes", "i8")
+        nothing = np.zeros_like(sizes)
+        levels = one.home_levels(Sketches(scheme, sizes, nothing, nothing, np.empty(0, np.uint64)), sizes)
+        order = np.lexsort((sizes, levels))
+        order = order[run_starts(levels[order])]
+        yield batch_of({"level": levels[order].astype(np.int32), "size": sizes[order]})
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Pair finder of one part: sorts the documents of each hash by size and key, and pairs them.
+
+    Args:
+        scheme: Sketch scheme.
+        parts: Parts of the blocks.
+        one: The current round.
+        number: Number of this round.
+        gives_crowds: Whether crowds are returned as crowds instead of as pairs.
+        pivots: Number of new documents of each crowd that are paired with all others.
+        most: Maximum number of pairs of one hash.
+    """
+
+    scheme: SketchScheme
+    parts: Parts
+    one: Round
+    number: int
+    gives_crowds: bool
+    pivots: int
+    most: int
+
+    def met(self, batches: Batches) -> Batches:
+        """Yield candidate pairs and crowds as rows of _MET."""
+        names, types = "levels tokens keys sizes told", f"u1 {narrow_type(self.scheme.bits)} i8 i8 u1"
+        levels, narrow, keys, sizes, told = joined(batches, names, types)
+        if not levels.size:
+            return
+        tokens = widened(narrow)
+        order = np.lexsort((keys, sizes, tokens, levels))
+        levels, tokens, told = levels[order], tokens[order], told[order]
+        keys, sizes = keys[order], sizes[order]
+        groups = np.zeros(order.size, np.int64)
+        groups[run_starts(levels, tokens)[1:]] = 1
+        groups = np.cumsum(groups)
+        is_same = (groups[1:] == groups[:-1]) & (keys[1:] == keys[:-1])
+        # A document that has a hash twice is not paired with itself.
+        first = np.maximum.accumulate(np.where(np.append(False, is_same), 0, np.arange(order.size)))
+        found = np.flatnonzero(told & IS_FOUND)
+        asked = np.flatnonzero(told & IS_ASKED)
+        before = np.searchsorted(found, first)
+        least = self.one.question.smallest_partner(sizes[asked])
+        places = (groups[found] << np.int64(_SIZE_BITS)) + sizes[found]
+        low = np.searchsorted(places, (groups[asked] << np.int64(_SIZE_BITS)) + least)
+        counts = np.maximum(0, before[asked] - low)
+        is_left = counts > 0
+        for at in crowded(groups[asked], counts, self.most):
+            there = found[low[at].min() : (low[at] + counts[at]).max()]
+            together = np.unique(np.concatenate([asked[at], there]))
+            crowd, new = (np.unique(keys[some]) for some in (together, together[told[together] & IS_NEW > 0]))
+            is_open = not self.one.is_last and bool((told[together] & CAN_TELL_MORE).any())
+            if not (is_open or self.gives_crowds):
+                continue
+            is_left[at] = False
+            if not new.size:
+                continue
+            name = f"{self.number}/{levels[at_first := together[0]]}/{tokens[at_first]}"
+            values = {"part": -1, "kind": _OPEN_CROWD if is_open else _CROWD, "crowd": name}
+            values |= {"travellers": new.tobytes(), "homes": crowd.tobytes()}
+            yield pa.RecordBatch.from_pylist([values], arrow_schema(_MET))
+            if self.pivots:
+                yield from self._with_pivots(crowd, new)
+        left = np.flatnonzero(is_left)
+        ends = np.cumsum(counts[left])
+        cuts = np.searchsorted(ends, np.arange(_AT_ONCE, ends[-1] if ends.size else 0, _AT_ONCE))
+        for some in np.split(left, np.unique(cuts)):
+            smaller, larger = found[spread(low[some], counts[some])], np.repeat(asked[some], counts[some])
+            is_open = (told[smaller] | told[larger]) & IS_NEW > 0
+            yield self._pairs(keys[smaller[is_open]], keys[larger[is_open]])
+
+    def _with_pivots(self, crowd: Numbers, new: Numbers) -> Batches:
+        # Nearly equal crowds choose nearly the same pivots, so their pairs coincide.
+        pivots = new[np.argsort(new.view(np.uint64) * SCATTERED)[: self.pivots]]
+        for pivot in pivots.tolist():
+            yield self._pairs(np.full(crowd.size, pivot, np.int64), crowd)
+
+    def _pairs(self, travellers: Numbers, homes: Numbers) -> pa.RecordBatch:
+        apart = travellers != homes
+        travellers, homes = travellers[apart], homes[apart]
+        made = divided(self.parts.of(travellers), {"travellers": travellers, "homes": homes}, kind=_PAIRS)
+        return (
+            made.append_column("crowd", pa.nulls(made.num_rows, pa.string()))
+            .select(_MET_NAMES)
+            .cast(arrow_schema(_MET))
+        )

@@ -1,0 +1,151 @@
+"""Worker processes that read documents and make their sketches."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from whorl.arrays import batches
+from whorl.context import require_time
+from whorl.duplicates.archive import write_all
+from whorl.duplicates.input import Report
+from whorl.duplicates.scratch import Scratch
+from whorl.duplicates.sketching import Making, Sketched
+from whorl.errors import StoreError
+from whorl.fingerprint.compiled.first_use import give_back, kernel_if_ready
+from whorl.model import Document
+from whorl.workers import begin_as_worker
+
+#: Documents sketched at once, and documents sent to a process if they are not read in parts.
+AT_ONCE, _GIVEN = 512, 4096
+#: Parts queued for each process: one in progress, the others waiting.
+_WAITING = 3
+#: Smallest number of bytes worth reading in several processes.
+_LARGE = 32_000_000
+
+
+def worthwhile_workers(size: int) -> int:
+    """Return the number of processes worth starting: one per processor, or one in all for little input.
+
+    Args:
+        size: Bytes to read.
+    """
+    if size < _LARGE:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@runtime_checkable
+class Parts(Protocol):
+    """Documents that can be read in parts by several processes."""
+
+    @property
+    def is_portable(self) -> bool:
+        """Whether a spawned process can read the documents."""
+
+    def __iter__(self) -> Iterator[Document]: ...
+
+    def parts(self) -> Iterator[Any]:
+        """Yield the parts: iterables of documents, whose attribute `report` holds the findings once they are read."""
+
+    def note(self, report: Report) -> None:
+        """Add the findings of a part."""
+
+    def finish(self) -> None:
+        """Report the errors that concern the documents as a whole."""
+
+
+_Done: TypeAlias = tuple[list[Sketched], Report | None]
+
+
+def start_method(documents: Iterable[Document]) -> str:
+    """Return the start method: "fork", the fastest, where safe; else "spawn"; "" if neither works."""
+    if sys.platform == "linux" and threading.active_count() == 1:
+        return "fork"
+    # A spawned process has neither the content of standard input nor the objects in the memory of this process.
+    return "spawn" if not isinstance(documents, Parts) or documents.is_portable else ""
+
+
+def sketched_by_several(
+    documents: Iterable[Document], sketching: Making, scratch: Scratch, workers: int, method: str
+) -> Iterator[Sketched]:
+    """Yield the sketches of documents, in order, with their hashes already in the file of `scratch`.
+
+    Args:
+        documents: Documents, in parts or as any iterable.
+        sketching: Sketching method.
+        scratch: Store of the hashes.
+        workers: Number of processes.
+        method: Result of `start_method`.
+
+    Raises:
+        StoreError: A process has died or cannot write.
+    """
+    fast = kernel_if_ready(sketching.scheme)
+    if fast:
+        # Load the kernel before forking, so that the copies of this process have it.
+        give_back(fast)
+    parts = documents.parts() if isinstance(documents, Parts) else batches(documents, _GIVEN)
+    context = multiprocessing.get_context(method)
+    end = context.Value("q", scratch.end)
+    begin = sketching, str(scratch.hashes_path), end
+    pool = ProcessPoolExecutor(workers, context, _begin, begin)
+    waiting: deque[Future[_Done]] = deque()
+    try:
+        while True:
+            waiting.extend(pool.submit(_sketched, part) for part in islice(parts, workers * _WAITING - len(waiting)))
+            if not waiting:
+                break
+            require_time()
+            several, report = waiting.popleft().result()
+            yield from several
+            if isinstance(documents, Parts) and report is not None:
+                documents.note(report)
+        if isinstance(documents, Parts):
+            documents.finish()
+    except BrokenProcessPool as error:
+        raise StoreError("a process that read documents has ended, perhaps for lack of memory; try --workers 1") from (
+            error
+        )
+    finally:
+        pool.shutdown(cancel_futures=True)
+        scratch.end = end.value
+
+
+class _Own:
+    """State of a worker process."""
+
+    sketching: Making
+    file: int
+    end: Any
+
+
+def _begin(sketching: Making, path: str, end: Any) -> None:
+    begin_as_worker()
+    _Own.sketching, _Own.file, _Own.end = sketching, os.open(path, os.O_WRONLY), end
+
+
+def _sketched(part: Iterable[Document]) -> _Done:
+    several = [_put_aside(made) for _, made in _Own.sketching.sketched(batches(part, AT_ONCE))]
+    return several, getattr(part, "report", None)
+
+
+def _put_aside(made: Sketched) -> Sketched:
+    """Write hashes to a range of the file reserved under the shared lock."""
+    with _Own.end.get_lock():
+        offset = _Own.end.value
+        _Own.end.value = offset + made.hashes.size
+    try:
+        write_all(_Own.file, made.hashes, offset)
+    except OSError as error:
+        raise StoreError(f"what is put aside cannot be written: {error.strerror or error}") from None
+    return replace(made, hashes=made.hashes[:0], offset=offset)

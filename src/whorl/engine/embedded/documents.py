@@ -1,0 +1,106 @@
+"""Batch preparation of documents: computes their records, index entries, sketches and tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from whorl.arrays import chunks, sorted_distinct
+from whorl.engine.embedded.postings import DocumentTokens
+from whorl.engine.embedded.records import Numbered, Record
+from whorl.engine.embedded.schema import Change, Entry
+from whorl.engine.lucene import joined, joined_text
+from whorl.errors import SchemeMismatchError
+from whorl.fingerprint.batch import BATCH_CHARACTERS, BATCH_TEXTS, Hashed, Parts, hashed
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers
+from whorl.fingerprint.winnowing import PassageScheme, winnowed
+from whorl.fingerprint.words.shingles import joined_words
+from whorl.model import Document
+from whorl.query.plan.fields import split_name
+
+#: Bits of a MinHash token. A store without MinHash tokens uses the smaller width, so the two indexes differ.
+_BITS_OF_MINHASH, _BITS_OF_NOTHING = 64, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """Computes the stored and indexed data of documents.
+
+    Args:
+        scheme: The scheme of signatures.
+        sketch_scheme: The scheme of sketches.
+        passage_scheme: The scheme of passages; None if the store does not keep them.
+        has_minhash: Whether the store keeps MinHash tokens, which only FINGERPRINT queries use.
+    """
+
+    scheme: Scheme
+    sketch_scheme: SketchScheme
+    passage_scheme: PassageScheme | None
+    has_minhash: bool = True
+
+    @property
+    def token_bits(self) -> list[int]:
+        """Bits of each kind of token, in the order of `DocumentTokens.kinds`."""
+        minhash = _BITS_OF_MINHASH if self.has_minhash else _BITS_OF_NOTHING
+        return [minhash, self.sketch_scheme.bits, *([self.passage_scheme.bits] if self.passage_scheme else [])]
+
+    def prepared(self, documents: Sequence[Document]) -> list[tuple[Record, Entry]]:
+        """Return the record and the index entry of each document."""
+        prepared = []
+        for document, found in zip(documents, self._hashed(documents), strict=True):
+            sketch = found.sketch(self.sketch_scheme)
+            prepared.append((Record(document, sketch), self._entry(document, found, sketch)))
+        return prepared
+
+    def changes(self, some: Iterable[Numbered]) -> Iterator[list[Change]]:
+        """Yield the index changes of stored documents in batches."""
+        for portion in chunks(some, lambda each: len(each.document.text), BATCH_CHARACTERS, BATCH_TEXTS):
+            read = self._hashed([each.document for each in portion])
+            yield [
+                Change(number, document.id, self._entry(document, found, found.sketch(self.sketch_scheme)))
+                for (number, document), found in zip(portion, read, strict=True)
+            ]
+
+    def words(self, text: str) -> list[str]:
+        """Return the folded words of a text."""
+        return joined_words(text, self.scheme.profile).words()
+
+    def _hashed(self, documents: Sequence[Document]) -> Iterator[Hashed]:
+        parts = Parts.ALL if self.has_minhash else Parts.HASHES | Parts.WORDS
+        return hashed((document.text for document in documents), self.scheme, parts, workers=1)
+
+    def _entry(self, document: Document, found: Hashed, sketch: Sketch) -> Entry:
+        values = [("content", joined("content", found.words))] if document.text else []
+        texts = [(name, text) for name, some in document.values().items() for text in some]
+        for name, text in (("name", document.name), *texts):
+            if text:
+                split = split_name(text) if name == "name" else text
+                values.append((name, joined_text(name, split, self.scheme.profile)))
+        # Without MinHash tokens the minima are empty.
+        kinds = [sorted_distinct([found.minima[:, 0]]), lookup_numbers(sketch)]
+        if self.passage_scheme:
+            kinds.append(winnowed(found.words, self.passage_scheme))
+        return Entry(DocumentTokens(sketch.size, tuple(kinds)), values, document.wholes())
+
+
+def passages_there(folder: Path, name: str | None, wanted: PassageScheme | None) -> PassageScheme | None:
+    """Return the scheme of a store's passages, None if it keeps none.
+
+    Args:
+        folder: The store.
+        name: The name of the scheme in its records.
+        wanted: The required scheme; None accepts any.
+
+    Raises:
+        SchemeMismatchError: The store has a scheme other than the required one.
+    """
+    if name is None:
+        return None
+    if wanted is not None and wanted.name != name:
+        raise SchemeMismatchError(
+            f"the store {folder} has passages under the scheme {name}, and asked for is {wanted.name}; index into a "
+            "new folder"
+        )
+    return PassageScheme.named(name)

@@ -1,0 +1,359 @@
+"""Text index of a store: words and whole values of all documents in tantivy, in a main part and a small recent part.
+
+tantivy merges small segments with large ones, up to 16,000 documents for a single new one, and has no setting against
+it. So the index has two parts in separate folders: the main part, and a small part with the documents changed since the
+last commit of the main part, including deleted ones. A search queries both parts; the small part overrides the main
+part. When the small part is full, the main part is updated from the records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import tantivy
+from tantivy import Occur, Query
+
+from whorl.engine.embedded.checksums import META, SegmentFiles
+from whorl.engine.embedded.folder import HEAP_BYTES, IndexBrokenError, index_failures
+from whorl.engine.embedded.schema import SCHEMA, Change, fill, words_analyzer
+
+#: Most documents in the small part.
+MOST_RECENT = 128
+
+_MAIN, _RECENT = "main", "recent"
+_HEAP_BYTES = {_MAIN: HEAP_BYTES, _RECENT: 20_000_000}
+#: Hits fetched beyond the page, usually enough to reach the end of a run of equal scores.
+_MARGIN = 64
+
+#: An id and a score.
+Found: TypeAlias = tuple[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class WordSnapshot:
+    """Consistent snapshot of the two parts for a search.
+
+    Args:
+        main: The main part.
+        recent: The small part, None without changes since the main part.
+        base: The journal number of the main part.
+        applied: The journal number of both parts together.
+        changed: Ids of the documents that the small part overrides.
+    """
+
+    main: tantivy.Searcher
+    recent: tantivy.Searcher | None
+    base: int
+    applied: int
+    changed: frozenset[str]
+
+
+class WordIndex:
+    """The text index in one folder.
+
+    Args:
+        folder: The folder; the first writer creates it.
+        mark: Identifier of the store, to detect the index of another store.
+    """
+
+    def __init__(self, folder: Path, mark: str) -> None:
+        self._folder, self._mark = folder, mark
+        self._readers: dict[str, tuple[tantivy.Index, SegmentFiles]] = {}
+        self._counted: tuple[object, ...] = ()
+        self._changed: tuple[tuple[int, int], frozenset[str]] = (-1, -1), frozenset()
+
+    def applied(self) -> int | None:
+        """Return the journal number of the index, None if it is not an intact index of this store."""
+        for _ in range(2):
+            with suppress(IndexBrokenError):
+                return self._snapshot().applied
+            # Retry with new readers, since another process may have replaced the folder.
+            self.close()
+        return None
+
+    def _snapshot(self) -> WordSnapshot:
+        with index_failures(self._folder):
+            # Open the small part first: a main part committed after that contains all of the small part.
+            recent = self._searcher(_RECENT) if (self._folder / _RECENT / META).exists() else None
+            main = self._searcher(_MAIN)
+            reached, numbers = self._numbers(main), None if recent is None else self._numbers(recent)
+            if reached is None:
+                raise IndexBrokenError("it is not the index of this store")
+            self._require_all(main, reached)
+            base = reached[1]
+            if recent is None or numbers is None or numbers[0] != base:
+                return WordSnapshot(main, None, base, base, frozenset())
+            if self._changed[0] != numbers[:2]:
+                count, hits = _search(recent, Query.all_query(), recent.num_docs)
+                ids = [recent.doc(address).get_first("changed") for _, address in hits]
+                self._changed = numbers[:2], frozenset(each for each in ids if each is not None)
+                # One more document holds the store's identifier and the numbers.
+                if not count == recent.num_docs == len(self._changed[1]) + 1 == numbers[2] + 1:
+                    self._changed = (-1, -1), frozenset()
+                    raise IndexBrokenError(f"{self._folder / _RECENT} has {count - 1:,} documents, not {numbers[2]:,}")
+            return WordSnapshot(main, recent, base, numbers[1], self._changed[1])
+
+    def _require_all(self, main: tantivy.Searcher, reached: tuple[int, int, int]) -> None:
+        """Raise IndexBrokenError if documents of the main part are missing: no checksum covers its meta.json."""
+        state = (reached, main.num_docs, main.num_segments)
+        if state != self._counted:
+            count, _ = _search(main, Query.exists_query("id"), 1)
+            if not count == reached[2] == main.num_docs - 1:
+                raise IndexBrokenError(f"{self._folder / _MAIN} has {count:,} documents, not {reached[2]:,}")
+            self._counted = state
+
+    def _numbers(self, part: tantivy.Searcher) -> tuple[int, int, int] | None:
+        """Return the base, the journal number and the document count of a part, None for a part of another store."""
+        count, hits = _search(part, Query.term_query(SCHEMA, "store", self._mark, "basic"), 1)
+        if count != 1:
+            return None
+        mark = part.doc(hits[0][1])
+        base, applied, documents = (int(mark.get_first(name) or 0) for name in ("base", "applied", "documents"))
+        return base, applied, documents
+
+    def _searcher(self, part: str) -> tantivy.Searcher:
+        files = self._readers[part][1] if part in self._readers else SegmentFiles(self._folder / part)
+        files.require_sound()
+        reader = self._readers[part][0] if part in self._readers else _open(self._folder / part)
+        # Without a reload, the reader would miss commits of other processes.
+        reader.reload()
+        while not files.is_current():
+            # A writer committed or merged during the verification.
+            files.require_sound()
+            reader.reload()
+        self._readers[part] = reader, files
+        return reader.searcher()
+
+    def close(self) -> None:
+        """Close the files that are open for reading."""
+        self._readers.clear()
+        self._counted = ()
+
+    def verify(self) -> None:
+        """Read and verify the files of all segments again.
+
+        Raises:
+            IndexBrokenError: A file is damaged.
+        """
+        self.close()
+        self._snapshot()
+
+    def writer(self, stored: Stored, before_main: Callable[[], object]) -> WordWriter:
+        """Return a writer; the caller holds the write lock."""
+        return WordWriter(self._folder, self._mark, self._snapshot(), stored, before_main)
+
+    def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[Found]]:
+        """Return the number of matching documents, and the ids and scores of a page: best first, ties by id.
+
+        Args:
+            query: A query from `whorl.engine.embedded.queries`.
+            start: Hits before the page.
+            rows: Hits on the page.
+            is_ranked: False if every match has the same score, which saves sorting all matches.
+        """
+        with index_failures(self._folder):
+            seen = self._snapshot()
+            page = _ranked if is_ranked else _unranked
+            if seen.recent is None:
+                return page(seen.main, query, start, start + rows)
+            recent_count, recent = page(seen.recent, query, 0, seen.recent.num_docs if rows else 0)
+            superseded = Query.term_set_query(SCHEMA, "id", list(seen.changed))
+            others = Query.boolean_query([(Occur.Must, query), (Occur.MustNot, superseded)])
+            # Each recent hit before the page displaces one hit of the main part.
+            begin = max(0, start - len(recent))
+            count, found = page(seen.main, others, begin, start + rows)
+            found = sorted([*found, *recent], key=_best_first)[start - begin :][:rows]
+            return count + recent_count, found
+
+    def terms(self, field: str, beginning: str, most: int) -> list[str]:
+        """Return the terms of a tantivy field with a prefix: all of them, or more than `most` if they exceed it."""
+        with index_failures(self._folder):
+            seen = self._snapshot()
+            parts = [part for part in (seen.main, seen.recent) if part is not None]
+            found = {term for part in parts for term, _ in part.terms_with_prefix(field, beginning, limit=most + 1)}
+            return sorted(found)
+
+
+def _best_first(hit: Found) -> tuple[float, str]:
+    return -hit[1], hit[0]
+
+
+def _unranked(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[Found]]:
+    """Return the number of matching documents, and a page of them by id."""
+    count, best = _search(searcher, query, 1)
+    # tantivy allocates memory for the requested number of hits.
+    end = min(end, count)
+    if end <= start:
+        return count, []
+    _, hits = _search(searcher, query, end - start, offset=start, order_by_field="id", order=tantivy.Order.Asc)
+    return count, [(document_id, best[0][0]) for document_id, _ in hits]
+
+
+def _ranked(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[Found]]:
+    """Return the number of matching documents, and a page of them by score, then by id."""
+    end = min(end, searcher.num_docs)
+    if end <= start:
+        return _search(searcher, query, 1)[0], []
+    limit = end + _MARGIN
+    while True:
+        count, found = _search(searcher, query, min(limit, searcher.num_docs))
+        scores = [score for score, _ in found]
+        end = min(end, count)
+        if end <= start:
+            return count, []
+        # tantivy does not order equal scores by id, so the ties at both ends of the page have to be complete.
+        if len(scores) == count or scores[-1] < scores[end - 1]:
+            break
+        limit *= 4
+    first = scores.index(scores[start])
+    last = len(scores) - scores[::-1].index(scores[end - 1])
+    hits: list[Found] = [(searcher.doc(address).get_first("id") or "", score) for score, address in found[first:last]]
+    hits.sort(key=_best_first)
+    return count, hits[start - first : end - first]
+
+
+def _search(
+    searcher: tantivy.Searcher, query: Query, limit: int, **options: Any
+) -> tuple[int, list[tuple[Any, tantivy.DocAddress]]]:
+    found = searcher.search(query, limit, **options)
+    return found.count, found.hits  # type: ignore[attr-defined]  # tantivy's stubs have no count
+
+
+#: Function that returns the current index entries of the existing documents among some ids.
+Stored: TypeAlias = Callable[[Iterable[str]], Iterable[Change]]
+
+
+class WordWriter:
+    """Writer of the text index in a folder; readers see changes after `commit`. End it by `close` or `abandon`.
+
+    Args:
+        folder: The folder.
+        mark: Identifier of the store.
+        snapshot: The current index, None to create one.
+        stored: Returns the current entries of documents that are in the small part.
+        before_main: Called before the main part is opened, to wait for its previous writer.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        mark: str,
+        snapshot: WordSnapshot | None = None,
+        stored: Stored = lambda _: (),
+        before_main: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._folder, self._mark, self._stored, self._before_main = folder, mark, stored, before_main
+        self._is_new, self.base = snapshot is None, snapshot.base if snapshot else 0
+        self._changed = set(snapshot.changed if snapshot else ())
+        self._is_outdated = snapshot is not None and snapshot.recent is None
+        self._writers: dict[str, tantivy.IndexWriter] = {}
+
+    @property
+    def _part(self) -> str:
+        """The part to write to; a writer that has begun with the main part stays with it."""
+        return _MAIN if self._is_new or _MAIN in self._writers else _RECENT
+
+    def replace(self, changes: Sequence[Change]) -> None:
+        """Replace documents in the index, and remove deleted ones."""
+        ids = {change.id for change in changes}
+        with index_failures(self._folder):
+            if self._part == _RECENT and len(self._changed | ids) > MOST_RECENT:
+                if small := self._writers.pop(_RECENT, None):
+                    small.rollback()
+                    small.wait_merging_threads()
+                main, others = self._writer(_MAIN), self._changed - ids
+                for document_id in others:
+                    main.delete_documents_by_term("id", document_id)
+                for change in self._stored(others):
+                    self._put(change)
+            for change in changes:
+                self._put(change)
+        if self._part == _RECENT:
+            self._changed |= ids
+
+    def _put(self, change: Change) -> None:
+        writer, document = self._writer(self._part), tantivy.Document()
+        writer.delete_documents_by_term("id" if self._part == _MAIN else "changed", change.id)
+        if self._part == _RECENT:
+            document.add_text("changed", change.id)
+        if change.entry is not None:
+            fill(document, change.id, change.number, change.entry)
+        if self._part == _RECENT or change.entry is not None:
+            writer.add_document(document)
+
+    def commit(self, number: int, documents: int) -> None:
+        """Publish all changes so far together with a journal number.
+
+        Args:
+            number: The journal number.
+            documents: Documents of the store at that number.
+        """
+        with index_failures(self._folder):
+            writer, is_main = self._writer(self._part), self._part == _MAIN
+            mark = tantivy.Document()
+            mark.add_text("store", self._mark)
+            # A newer base of the main part invalidates the small part.
+            mark.add_integer("base", number if is_main else self.base)
+            mark.add_integer("applied", number)
+            mark.add_integer("documents", documents if is_main else len(self._changed))
+            writer.delete_documents_by_term("store", self._mark)
+            writer.add_document(mark)
+            writer.commit()
+        if is_main:
+            self.base = number
+
+    def close(self) -> Callable[[], None] | None:
+        """Release the folder, except for the main part, whose merges end with its writer.
+
+        Returns:
+            A function that waits for these merges and releases the main part, for the caller to call; None if the main
+            part was not written to.
+        """
+        main = self._writers.pop(_MAIN, None)
+        with index_failures(self._folder):
+            if small := self._writers.pop(_RECENT, None):
+                small.wait_merging_threads()
+
+        def merged() -> None:
+            with index_failures(self._folder):
+                if main:
+                    main.wait_merging_threads()
+
+        return merged if main else None
+
+    def abandon(self) -> None:
+        """Discard uncommitted changes and release the folder."""
+        # Explicit, because the traceback of an error would keep the writer and its lock alive.
+        for writer in self._writers.values():
+            for end in (writer.rollback, writer.wait_merging_threads):
+                with suppress(IndexBrokenError), index_failures(self._folder):
+                    end()
+        self._writers.clear()
+
+    def _writer(self, part: str) -> tantivy.IndexWriter:
+        if part not in self._writers:
+            if part == _MAIN:
+                self._before_main()
+            folder = self._folder / part
+            folder.mkdir(parents=True, exist_ok=True)
+            # Open the folder again: tantivy caches the list of a folder's files when it opens it. One thread makes one
+            # segment for each commit.
+            writer = self._writers[part] = _open(folder).writer(_HEAP_BYTES[part], num_threads=1)
+            writer.garbage_collect_files()
+            if part == _RECENT and self._is_outdated:
+                writer.delete_all_documents()
+        return self._writers[part]
+
+
+def _open(folder: Path) -> tantivy.Index:
+    # With a schema given, tantivy rejects a folder with another one.
+    index = tantivy.Index(SCHEMA, str(folder))
+    # Manual: otherwise a thread polls for commits; whorl reloads at each search.
+    index.config_reader("manual")
+    index.register_tokenizer("words", words_analyzer())
+    index.reload()
+    return index

@@ -1,0 +1,234 @@
+"""Encoding of words and values as index terms, and regular expressions that match many terms.
+
+tantivy's schemas cannot grow and properties can have any name, so one tantivy field holds the words of all properties
+and another all whole values, each prefixed with the name of the field; name and content have their own fields. The
+expressions serve wildcard patterns and ranges, which tantivy does not support on texts otherwise; except those of
+`compiled`, they mean the same to tantivy as to Python's `re`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from whorl.fingerprint.shingling import JoinedWords
+from whorl.fingerprint.words.shingles import joined_words
+from whorl.fingerprint.words.tokenizer import tokens
+from whorl.query.ast import Joker, Pattern
+from whorl.query.plan.clauses import Kind, Value
+from whorl.query.plan.values import whole
+
+#: Fields whose words have their own tantivy field, and the tantivy field for the words of all others.
+OWN_FIELDS, OTHER_FIELDS = ("name", "content"), "words"
+#: tantivy splits at this character, so no term contains it.
+BETWEEN_WORDS = " "
+#: Control characters, which neither words nor field names contain: after a field name; in place of a word that was
+#: folded to nothing; in place of a blank within a word; before a digest.
+_AFTER_FIELD, _EMPTY, _BLANK, _DIGEST = "\x1f", "\x1e", "\x1c", "\x1d"
+_ODD = re.compile(r"[\t\n\f\r\x1c-\x1f]")
+#: tantivy silently drops terms of 64 KB, so longer field names and words are shortened to a prefix and a digest.
+_LONGEST_PART, _BEGINNING = 1000, 200
+#: Maximum length of a text, in characters, for a plain loop over its words, which is faster than numpy then.
+_SHORT = 500
+_LETTERS: Mapping[Kind, str] = {
+    Kind.TEXT: "w",
+    Kind.KEYWORD: "t",
+    Kind.INTEGER: "i",
+    Kind.FLOAT: "f",
+    Kind.DATE: "d",
+    Kind.BOOLEAN: "b",
+}
+
+_SYNTAX = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
+_ONE, _ANY = "(?s:.)", "(?s:.)*"
+_FIRST, _LAST = "\0", "\U0010ffff"
+
+
+def place(field: str) -> tuple[str, str]:
+    """Return the tantivy field of a field's words, and the prefix of their terms."""
+    return (field, "") if field in OWN_FIELDS else (OTHER_FIELDS, f"{_part(field)}{_AFTER_FIELD}")
+
+
+def term(field: str, word: str) -> str:
+    """Return the term for a word in a field; field names contain no control characters."""
+    return place(field)[1] + (_part(word) or _EMPTY)
+
+
+def joined(field: str, words: JoinedWords) -> str:
+    """Return the terms of a field's words, separated by blanks."""
+    text = words.encoded.tobytes().decode("utf-16-le")
+    lengths = np.diff(words.starts) - 2
+    has_blanks = text.count(BETWEEN_WORDS) > lengths.size - 1
+    if field in OWN_FIELDS and not has_blanks and lengths.all() and lengths.max(initial=0) <= 2 * _LONGEST_PART:
+        return text
+    return BETWEEN_WORDS.join([term(field, word) for word in words.words()])
+
+
+def joined_text(field: str, text: str, profile: str) -> str:
+    """Return the terms of the words of a text value, separated by blanks."""
+    if len(text) > _SHORT:
+        return joined(field, joined_words(text, profile))
+    return BETWEEN_WORDS.join([term(field, word) for word in tokens(text, profile)])
+
+
+def value_term(field: str, kind: Kind, value: Value) -> str:
+    """Return the term for a whole value of a field; within a kind, terms sort like values."""
+    return values_begin(field, kind) + sortable(kind, value)
+
+
+def values_begin(field: str, kind: Kind) -> str:
+    """Return the prefix of the terms of a field's whole values of a kind."""
+    return f"{_part(field)}{_AFTER_FIELD}{_LETTERS[kind]}"
+
+
+def presence(field: str, kind: Kind) -> str:
+    """Return the term of documents with any value in a field."""
+    return f"{_part(field)}{_AFTER_FIELD}{_LETTERS[kind].upper()}"
+
+
+def sortable(kind: Kind, value: Value) -> str:
+    """Encode a value as text; within a kind, the texts sort like the values."""
+    match kind:
+        case Kind.INTEGER | Kind.DATE:
+            return f"{int(value) + (1 << 63):016x}"
+        case Kind.FLOAT:
+            (bits,) = struct.unpack(">Q", struct.pack(">d", value))
+            return f"{bits ^ ((1 << 64) - 1 if bits >> 63 else 1 << 63):016x}"
+        case _:
+            return whole(str(value))
+
+
+def read_sortable(kind: Kind, spelled: str) -> Value:
+    """Return the value that `sortable` has encoded; for a long text, its shortened form.
+
+    Raises:
+        ValueError: No value of this kind is encoded this way.
+
+    >>> [read_sortable(kind, sortable(kind, value)) for kind, value in ((Kind.FLOAT, -2.5), (Kind.BOOLEAN, True))]
+    [-2.5, True]
+    """
+    match kind:
+        case Kind.INTEGER | Kind.DATE:
+            return int(spelled, 16) - (1 << 63)
+        case Kind.FLOAT:
+            bits = int(spelled, 16)
+            bits ^= 1 << 63 if bits >> 63 else (1 << 64) - 1
+            return float(struct.unpack(">d", struct.pack(">Q", bits))[0])
+        case Kind.BOOLEAN:
+            return spelled == sortable(kind, True)
+        case _:
+            return spelled
+
+
+def _part(text: str) -> str:
+    if len(text) > _LONGEST_PART or _ODD.search(text):
+        digest = hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
+        text = f"{_ODD.sub('', text[:_BEGINNING])}{_DIGEST}{digest}"
+    return text.replace(BETWEEN_WORDS, _BLANK)
+
+
+def of_words(pattern: Pattern) -> Pattern:
+    """Return the pattern of terms for a pattern of words."""
+    return tuple(piece if isinstance(piece, Joker) else piece.replace(BETWEEN_WORDS, _BLANK) for piece in pattern)
+
+
+def expression(pattern: Pattern) -> str:
+    """Return the regular expression of a pattern.
+
+    >>> expression(("a b", Joker.ANY))
+    'a b(?s:.)*'
+    """
+    jokers = {Joker.ANY: _ANY, Joker.ONE: _ONE}
+    return "".join(jokers[piece] if isinstance(piece, Joker) else _literal(piece) for piece in pattern)
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: Pattern) -> re.Pattern[str]:
+    """Return a compiled expression that matches a pattern in time linear in the length of the text.
+
+    Each segment between two * is searched once, at its first occurrence: no later occurrence could help the rest to
+    match.
+
+    >>> bool(compiled(("a", Joker.ANY) * 40).fullmatch("az" * 39))
+    False
+    """
+    segments: list[Pattern] = [()]
+    for piece in pattern:
+        if piece is Joker.ANY:
+            segments.append(())
+        else:
+            segments[-1] += (piece,)
+    first, *middle = map(expression, segments)
+    last = [_ANY + middle.pop()] if middle else []
+    return re.compile("".join([first, *(f"(?>(?s:.)*?{segment})" for segment in middle), *last]))
+
+
+def between(low: str | None, high: str | None, *, includes_low: bool, includes_high: bool) -> str | None:
+    """Return the expression for the texts in a range by code point, None for an empty range.
+
+    A limit that is None is open.
+
+    >>> bool(re.fullmatch(between("b", "d", includes_low=True, includes_high=False), "cherry"))
+    True
+    """
+    if high is None:
+        found = _above(low or "", is_included=includes_low or low is None)
+    elif low is None:
+        found = _below(high, is_included=includes_high, has_empty=True)
+    else:
+        if low > high or (low == high and not (includes_low and includes_high)):
+            return None
+        at = next((at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
+        same, low, high = _literal(low[:at]), low[at:], high[at:]
+        if low:
+            higher = [f"{_literal(low[0])}(?:{each})" for each in _above(low[1:], is_included=includes_low)]
+            lower = [
+                f"{_literal(high[0])}(?:{each})" for each in _below(high[1:], is_included=includes_high, has_empty=True)
+            ]
+            found = [*higher, *_one_of(_next(low[0]), _previous(high[0])), *lower]
+        elif high:
+            found = _below(high, is_included=includes_high, has_empty=includes_low)
+        else:
+            return same
+        found = [same + each for each in found]
+    return f"(?:{'|'.join(found)})" if found else None
+
+
+def _above(low: str, *, is_included: bool) -> list[str]:
+    """Return alternatives that match the greater texts."""
+    greater = [_literal(low[:at]) + each for at, letter in enumerate(low) for each in _one_of(_next(letter), _LAST)]
+    return [*greater, _literal(low) + (_ANY if is_included else _ONE + _ANY)]
+
+
+def _below(high: str, *, is_included: bool, has_empty: bool) -> list[str]:
+    less = [_literal(high[:at]) + each for at, letter in enumerate(high) for each in _one_of(_FIRST, _previous(letter))]
+    beginnings = [_literal(high[:at]) for at in range(0 if has_empty else 1, len(high))]
+    is_there = is_included and (has_empty or high)
+    return [*less, *beginnings, *([_literal(high)] if is_there else [])]
+
+
+def _one_of(first: str | None, last: str | None) -> list[str]:
+    """Return alternatives that match texts whose first character is in a range."""
+    if first is None or last is None or first > last:
+        return []
+    return [f"[{_literal(first)}-{_literal(last)}]{_ANY}"]
+
+
+def _next(letter: str) -> str | None:
+    number = ord(letter) + 1
+    # Stored texts contain no lone surrogates.
+    return None if letter == _LAST else chr(0xE000 if number == 0xD800 else number)
+
+
+def _previous(letter: str) -> str | None:
+    number = ord(letter) - 1
+    return None if letter == _FIRST else chr(0xD7FF if number == 0xDFFF else number)
+
+
+def _literal(text: str) -> str:
+    return _SYNTAX.sub(r"\\\g<0>", text)

@@ -1,0 +1,220 @@
+"""Winnowing: passage hashes of a text, chosen so that two texts with the same run of words share at least one.
+
+Each run of `hashed_words` consecutive words has a hash. The smallest hash of each `window` of neighbouring hashes is
+kept. It depends only on the words under the window: every text with the same `run_words` consecutive words, at any line
+wrapping, keeps the same hash of them. In random text 2 / (window + 1) of the hashes are kept, because neighbouring
+windows mostly share their smallest hash.
+
+Source: Schleimer, Wilkerson, Aiken, "Winnowing: Local Algorithms for Document Fingerprinting", SIGMOD 2003.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.arrays import chunks, sorted_distinct
+from whorl.context import require_time
+from whorl.errors import ParameterError
+from whorl.fingerprint.shingling import JoinedWords
+
+Numbers = npt.NDArray[np.uint64]
+
+_NAME = re.compile(r"passages1-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
+#: Odd multipliers, so that multiplication loses no bit: the golden ratio's and an arbitrary one.
+_OF_LETTERS, _OF_WORDS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
+_BLANKS = np.array([0x20], "<u2")
+#: Bytes of words hashed at once; the computation takes sixteen times as much memory.
+_BYTES_AT_ONCE = 1 << 21
+
+
+@dataclass(frozen=True, slots=True)
+class PassageScheme:
+    """Parameters of passage hashes, in addition to the token scheme; hashes of different schemes cannot be compared.
+
+    Args:
+        run_words: Length in words from which a shared run is always detected, 2 to 999.
+        hashed_words: Words per hash, 1 to `run_words`. A smaller number keeps fewer hashes, and more documents share
+            common phrases.
+        bits: Bits per hash, 24 to 48.
+
+    Raises:
+        ParameterError: A number is out of range.
+    """
+
+    run_words: int = 20
+    hashed_words: int = 8
+    bits: int = 32
+
+    def __post_init__(self) -> None:
+        for part, least, most in (("run_words", 2, 999), ("hashed_words", 1, self.run_words), ("bits", 24, 48)):
+            if not least <= getattr(self, part) <= most:
+                raise ParameterError(f"{part} of a passage scheme is {least} to {most}, got {getattr(self, part)}")
+
+    @property
+    def window(self) -> int:
+        """Number of consecutive hashes per window."""
+        return self.run_words - self.hashed_words + 1
+
+    @property
+    def name(self) -> str:
+        """Name of the scheme, as stored and shown: `passages1-t20-k8-b32`."""
+        return f"passages1-t{self.run_words}-k{self.hashed_words}-b{self.bits}"
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """Parse a scheme name.
+
+        Raises:
+            ParameterError: The scheme does not exist.
+        """
+        found = _NAME.fullmatch(name)
+        if not found:
+            raise ParameterError(f"there is no passage scheme {name!r}; name one as {cls().name}")
+        return cls(*map(int, found.groups()))
+
+
+def winnowed(words: JoinedWords, scheme: PassageScheme) -> Numbers:
+    """Return the passage hashes of a text: sorted distinct uint64 array, empty if the text is shorter than a run.
+
+    Args:
+        words: Folded words of the text.
+        scheme: Passage scheme.
+    """
+    return sorted_distinct([_smallest(words, scheme)])
+
+
+def winnowed_in_order(words: JoinedWords, scheme: PassageScheme) -> Numbers:
+    """Return the passage hashes of a text in the order of their first occurrence."""
+    numbers, firsts = np.unique(_smallest(words, scheme), return_index=True)
+    return numbers[np.argsort(firsts)]
+
+
+def all_numbers(words: JoinedWords, scheme: PassageScheme) -> Numbers:
+    """Return the hash of each run of `hashed_words` words, kept by `winnowed` or not; uint64 array.
+
+    A document keeps at least one hash of each run of `run_words` words that it shares with the text, and many hashes of
+    shorter runs.
+    """
+    if len(words.starts) - 1 < scheme.hashed_words:
+        return np.empty(0, np.uint64)
+    return _numbers(hashes_of_runs(word_hashes([words]), scheme.hashed_words), scheme)
+
+
+def kept_places(words: JoinedWords, scheme: PassageScheme) -> tuple[npt.NDArray[np.int64], Numbers]:
+    """Return the positions and values of all hashes that `winnowed` keeps, repeated ones included.
+
+    Returns:
+        First word under each hash, ascending int64 array of shape (n,); and the hashes, uint64 array of shape (n,).
+    """
+    hashes = run_hashes(words, scheme)
+    is_window = np.ones(max(0, hashes.size - scheme.window + 1), np.bool_)
+    places = kept_of(hashes, is_window)
+    return places, _numbers(hashes[places], scheme)
+
+
+def kept_of(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Return the positions of the hashes that are the smallest of a window; ascending int64 array.
+
+    Args:
+        hashes: Hashes of runs of words, of one or several texts, concatenated; uint64 array.
+        is_window: Whether a window starts at each position, False if it would span two texts; bool array, shorter than
+            the hashes by the window length less one.
+    """
+    if not is_window.size:
+        return np.empty(0, np.int64)
+    window = hashes.size - is_window.size + 1
+    smallest = np.where(is_window, _across(np.minimum, hashes, window), np.uint64(0))
+    # A kept hash equals the largest of the minima of the windows around it, because it is the minimum of one.
+    padding = np.zeros(window - 1, np.uint64)
+    around = _across(np.maximum, np.concatenate((padding, smallest, padding)), window)
+    return np.flatnonzero(around == hashes)
+
+
+def _smallest(words: JoinedWords, scheme: PassageScheme) -> Numbers:
+    """Return the smallest hash of each window, reduced to the scheme's bits, in text order."""
+    return _numbers(_across(np.minimum, run_hashes(words, scheme), scheme.window), scheme)
+
+
+def _across(best: np.ufunc, hashes: Numbers, window: int) -> Numbers:
+    """Return the minimum or maximum of each window; empty if there are fewer hashes than one window has."""
+    width = 1
+    while width < window:
+        # The result for a window combines the results for two shorter windows that cover it.
+        require_time()
+        step = min(width, window - width)
+        hashes = best(hashes[:-step], hashes[step:])
+        width += step
+    return hashes
+
+
+def _numbers(hashes: Numbers, scheme: PassageScheme) -> Numbers:
+    # Keep the lower bits: the smallest hashes hardly differ in their upper bits.
+    return hashes & np.uint64((1 << scheme.bits) - 1)
+
+
+def run_hashes(words: JoinedWords, scheme: PassageScheme) -> Numbers:
+    """Return a hash of each run of `hashed_words` consecutive words of a text.
+
+    Returns:
+        uint64 array of shape (words - hashed_words + 1,) in text order; empty if the text has fewer than `run_words`
+        words.
+    """
+    count = len(words.starts) - 1
+    if count < scheme.run_words:
+        return np.empty(0, np.uint64)
+    return hashes_of_runs(word_hashes([words]), scheme.hashed_words)
+
+
+def word_hashes(texts: Sequence[JoinedWords]) -> Numbers:
+    """Return a hash of each word of several texts, concatenated; uint64 array of shape (words,)."""
+    counted = (words for words in texts if len(words.starts) > 1)
+    portions = chunks(counted, lambda words: words.encoded.size, _BYTES_AT_ONCE)
+    return np.concatenate([np.empty(0, np.uint64), *map(_hashes_of_some, portions)])
+
+
+def _hashes_of_some(texts: Sequence[JoinedWords]) -> Numbers:
+    # A blank follows each word, so it is hashed with the word; append one to the last word of each text.
+    units = np.concatenate([part for words in texts for part in (words.encoded.view("<u2"), _BLANKS)])
+    lengths = np.concatenate([np.diff(words.starts) // 2 for words in texts])
+    return mixed(_polynomials(units.astype(np.uint64), np.cumsum(lengths) - lengths, lengths))
+
+
+def hashes_of_runs(of_words: Numbers, count: int) -> Numbers:
+    """Return a hash of each run of `count` words, from word hashes; uint64 array of shape (words - count + 1,).
+
+    Args:
+        of_words: Word hashes as returned by `word_hashes`, at least `count`.
+        count: Words per run.
+    """
+    places = of_words.size - count + 1
+    hashes = of_words[:places].copy()
+    for at in range(1, count):
+        require_time()
+        hashes *= _OF_WORDS
+        hashes += of_words[at : at + places]
+    return mixed(hashes)
+
+
+def _polynomials(units: Numbers, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> Numbers:
+    """Return for each word the sum of its units times ascending powers of one number, modulo 2**64."""
+    powers = np.full(int(lengths.max()), _OF_LETTERS)
+    powers[0] = 1
+    np.multiply.accumulate(powers, out=powers)
+    require_time()
+    within = np.arange(units.size) - np.repeat(starts, lengths)
+    require_time()
+    sums: Numbers = np.add.reduceat(units * powers[within], starts)
+    return sums
+
+
+def mixed(numbers: Numbers) -> Numbers:
+    """Mix all bits of the numbers: the finaliser of 64-bit murmur3."""
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        numbers = (numbers ^ numbers >> np.uint64(33)) * np.uint64(factor)
+    return numbers ^ numbers >> np.uint64(33)

@@ -1,0 +1,109 @@
+"""Descriptions of a calibrated search plan: its look-ups, and the recall it guarantees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whorl.fingerprint.statistics.metric import Metric
+from whorl.output.text import counted
+from whorl.search.similar.error_rates import final_false_positives, reach
+from whorl.search.similar.minhash_plan import MinHashPlan
+from whorl.search.similar.plan import Branch, SketchPlan
+from whorl.search.similar.rest_plan import RestPlan
+from whorl.search.similar.results import SimilarPlan
+
+_WANTED = {
+    Metric.JACCARD: "share at least {0} of what both have together (Jaccard)",
+    Metric.A_IN_B: "contain at least {0} of the source",
+    Metric.B_IN_A: "lie in the source with at least {0} of theirs",
+}
+
+
+def _few(number: float) -> str:
+    return "none" if number < 0.005 else f"{number:.2f}"
+
+
+def promise(plan: SimilarPlan) -> str:
+    """Return a line with the guaranteed recall."""
+    if isinstance(plan, RestPlan):
+        return _promise_of_rest(plan)
+    if isinstance(plan, MinHashPlan):
+        return _promise_of_tokens(plan)
+    if not plan.branches:
+        return "the source has fewer words than one shingle, so nothing can share content with it"
+    wanted = f"{float(100 * plan.recall):g} of 100"
+    if plan.promised:
+        return f"at least {wanted} documents just at the threshold are found, more of those above it"
+    weak = [branch for branch in plan.branches if not branch.promised]
+    return f"best effort: {wanted} is not promised for {_sizes(weak[0])}: {_reach(plan, weak[0])}"
+
+
+def _promise_of_rest(plan: RestPlan) -> str:
+    if plan.source_size and not plan.left:
+        return "all of the source is common, so nothing is left to look for"
+    if plan.metric is not Metric.B_IN_A or not plan.candidates.promised:
+        return promise(plan.candidates)
+    wanted = f"at least {float(100 * plan.recall):g} of 100 documents"
+    return (
+        f"{wanted} with {plan.least:,} of the source's shingles that are not common are found, of those with fewer less"
+    )
+
+
+def _promise_of_tokens(plan: MinHashPlan) -> str:
+    wanted = f"about {float(100 * plan.recall):g} of 100"
+    if not plan.buckets:
+        return "the source has fewer words than one shingle, so nothing can share content with it"
+    if plan.promised:
+        return f"{wanted} documents just at the threshold are found, by their MinHash tokens alone"
+    if plan.promised_sizes is None:
+        return f"best effort: with MinHash tokens alone {wanted} is not promised for any size"
+    smallest, largest = plan.promised_sizes
+    return f"best effort: {wanted} is promised for documents of {smallest:,} to {largest:,} shingles only"
+
+
+def _sizes(branch: Branch) -> str:
+    to = "and more" if branch.largest_size is None else f"to {branch.largest_size:,}"
+    return f"documents of {branch.smallest_size:,} {to} shingles"
+
+
+def _reach(plan: SketchPlan, branch: Branch) -> str:
+    held_from = reach(plan, branch)
+    if held_from is not None:
+        return f"there it holds from {100 * held_from:.0f} % on"
+    return f"the source is too short to be met there; {100 * branch.recall:.0f} of 100 are found"
+
+
+def plan_lines(plan: SimilarPlan) -> Iterator[str]:
+    """Yield the plan in words and numbers."""
+    yield f"find documents that {_WANTED[plan.metric].format(f'{float(100 * plan.threshold):g} %')}"
+    yield f"the source has {counted(plan.source_size, 'distinct shingle')}"
+    if isinstance(plan, RestPlan):
+        yield f"of which {plan.left:,} are not common; those alone count"
+        yield f"candidates have at least {plan.least:,} of them:"
+        if plan.candidates.branches:
+            yield from _look_ups(plan.candidates)
+        yield "then the texts of the candidates are compared without what is common"
+        yield promise(plan)
+        return
+    if isinstance(plan, MinHashPlan):
+        tokens = counted(len(plan.buckets), "MinHash token")
+        yield f"at least {plan.min_should_match} of {tokens} (the documents have no sketches)"
+        yield "then all tokens of each candidate are compared, and those below the threshold are dropped"
+        yield promise(plan)
+        return
+    yield from _look_ups(plan)
+    yield promise(plan)
+
+
+def _look_ups(plan: SketchPlan) -> Iterator[str]:
+    for branch in plan.branches:
+        tokens = counted(len(branch.tokens), "token")
+        yield f"{_sizes(branch)}: at least {branch.min_should_match} of {tokens}"
+        near, far = (100 * chance for chance in final_false_positives(plan, branch))
+        yield (
+            f"  finds {100 * branch.recall:.1f} of 100 at the threshold; passes {_few(near)} of 100 that are 10 points "
+            f"below, {_few(far)} that are 20"
+        )
+    yield f"{counted(plan.look_ups, 'look-up')} in all"
+    if plan.second_recall is not None:
+        yield "then each candidate's whole sketch is compared, and those below the threshold are dropped"

@@ -1,0 +1,200 @@
+"""HTML report of a text's sources: one file without scripts and external resources, also for printing.
+
+The report shows the whole text, with each passage in the colour of the first source that contains it. A passage is a
+link to its counterpart in the source, shown next to the text by `:target` in `report.css`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import escape
+from importlib.resources import files
+
+import numpy as np
+
+from whorl.fingerprint.compare import Passage
+from whorl.output.comparison import Lines, Read
+from whorl.output.numbers import percent
+from whorl.output.sources import common_line, excluded_line, notes, recall_line
+from whorl.output.text import counted
+from whorl.search.attribution.result import Attribution, TextSource
+
+#: Maximum number of passages shown per source, the longest first; maximum characters of each, and of its context.
+MOST_SHOWN, _LONGEST, _AROUND = 200, 3_000, 160
+#: Number of colours, which are then reused; the number next to each passage identifies the source.
+_COLOURS = 8
+#: Characters not permitted in HTML, and lone surrogates, not permitted in UTF-8.
+_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def report(read: Read, found: Attribution) -> str:
+    """Return the report.
+
+    Args:
+        read: The text.
+        found: Its sources.
+    """
+    called = read.name or "a text"
+    style = files("whorl.output").joinpath("report.css").read_text(encoding="utf-8")
+    warnings = "".join(f"<li>{_text(each)}</li>" for each in notes(found))
+    also = ", ".join(_name(name or document_id) for document_id, name in found.also)
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en">',
+            '<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">""",
+            f"<title>Sources of {_text(called)}</title>",
+            f"<style>\n{style}</style>",
+            f'<header class="top"><h1>Sources of {_name(called)}</h1>',
+            f'<p class="total"><strong>{percent(found.coverage)}</strong> of the '
+            f"{counted(found.counted_words, 'word')} stand in {counted(len(found.sources), 'source')}. The longest "
+            f"passage has {counted(found.longest_passage, 'word')}.</p>",
+            *([f"<p>{common_line(found.common, found.words)}</p>"] if found.common else []),
+            *([f"<p>{excluded_line(found)}</p>"] if found.excluded_words else []),
+            f"<ul>{warnings}</ul>" if warnings else "",
+            "</header>",
+            "<main>",
+            *_legend(found),
+            f"<p>Also with passages, but none that the sources lack: {also}.</p>" if also else "",
+            '<section aria-labelledby="text"><h2 id="text">The text</h2>',
+            f'<div class="text" dir="auto">{"".join(_marked(found))}</div></section>',
+            "</main>",
+            '<aside aria-label="The passage in its source">',
+            *_passages(read, found),
+            '<p class="hint">Choose a coloured passage of the text: what its source has is shown here.</p>'
+            if found.sources
+            else "",
+            "</aside>",
+            f"<footer><p>{counted(found.read, 'document')} read; {_text(recall_line(found))}. Shares are counted on "
+            f"whole texts; passages of fewer than {counted(found.min_words, 'word')} are not counted. Made by "
+            "whorl.</p></footer>",
+            "</html>\n",
+        ]
+    )
+
+
+def _legend(found: Attribution) -> Iterator[str]:
+    """Yield a table of the sources."""
+    if not found.sources:
+        return
+    titles = (
+        ("covers", "Words of the text that stand in passages of the source"),
+        ("adds", "Those of them that no source above has"),
+        ("alone", "Those of them that no other document has that was read"),
+        ("A in B", "Shingles that both have, of those of the text"),
+        ("B in A", "Shingles that both have, of those of the source"),
+    )
+    yield '<table><caption class="unseen">The sources, and what each has of the text</caption><thead><tr>'
+    yield '<th scope="col">source</th>'
+    yield from (f'<th scope="col"><abbr title="{told}">{title}</abbr></th>' for title, told in titles)
+    yield "</tr></thead><tbody>"
+    for number, source in enumerate(found.sources, start=1):
+        shares = [each / found.counted_words for each in (source.words, source.new_words, source.only_words)]
+        cells = "".join(f"<td>{percent(each)}</td>" for each in (*shares, source.shares.a_in_b, source.shares.b_in_a))
+        name = f"<b>{number}</b> {_name(source.name or source.id)}"
+        own_id = f" <small>{_name(source.id)}</small>" if source.name and source.name != source.id else ""
+        yield (
+            f'<tr><th scope="row"><a class="{_colour(number)}" href="#p{number}-1">{name}</a>{own_id}</th>{cells}</tr>'
+        )
+    yield "</tbody></table>"
+
+
+def _marked(found: Attribution) -> Iterator[str]:
+    """Yield the text, with passages as links to their counterparts."""
+    content, seen = found.content, set[tuple[int, int]]()
+    for start, end, place in _painted(found):
+        part = _text(content[start:end])
+        if place is None:
+            yield part
+            continue
+        number, passage = place
+        name = f"{number}-{passage}"
+        own_id = "" if place in seen else f' id="t{name}"'
+        seen.add(place)
+        if passage > MOST_SHOWN:
+            yield f'<span class="{_colour(number)}">{part}<sup>{number}</sup></span>'
+        else:
+            yield f'<a class="{_colour(number)}"{own_id} href="#p{name}">{part}<sup>{number}</sup></a>'
+
+
+def _painted(found: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
+    """Yield the ranges of the text in order, each with the numbers of the source and the passage shown for it.
+
+    If passages overlap, the first source and its longest passage count.
+    """
+    places = [
+        (number, at, passage.a)
+        for number, source in enumerate(found.sources, start=1)
+        for at, passage in enumerate(source.passages, start=1)
+    ]
+    edges = np.unique([0, len(found.content), *(edge for *_, place in places for edge in place)])
+    owners = np.full(len(edges) - 1, -1)
+    for at, (*_, (start, end)) in enumerate(places):
+        first, last = np.searchsorted(edges, (start, end))
+        part = owners[first:last]
+        part[part < 0] = at
+    starts = np.flatnonzero(np.diff(owners, prepend=-2))
+    # An empty text has no ranges.
+    ends = np.append(starts[1:], [len(owners)] * bool(starts.size)).astype(int)
+    for first, last in zip(starts.tolist(), ends.tolist(), strict=True):
+        owner = int(owners[first])
+        yield int(edges[first]), int(edges[last]), None if owner < 0 else places[owner][:2]
+
+
+def _passages(read: Read, found: Attribution) -> Iterator[str]:
+    """Yield the passages of each source, with the text's version next to the source's version."""
+    lines = Lines(read.text)
+    painted = {place for *_, place in _painted(found)}
+    for number, source in enumerate(found.sources, start=1):
+        own, name = Lines(source.content), _name(source.name or source.id)
+        for at, passage in enumerate(source.passages[:MOST_SHOWN], start=1):
+            yield f'<article id="p{number}-{at}" aria-labelledby="h{number}-{at}">'
+            yield f'<h2 id="h{number}-{at}"><span class="{_colour(number)}"><b>{number}</b> {name}</span></h2>'
+            yield f"<p>{counted(passage.words, 'word')}, passage {at} of {len(source.passages):,}</p>"
+            yield f"<h3>In the source, {_lines(own, passage.b)}</h3>{_quoted(source, passage)}"
+            part = _shortened(read.text, *passage.a)
+            yield f'<h3>In the text, {_lines(lines, passage.a)}</h3><blockquote dir="auto">{part}</blockquote>'
+            links = [f'<a href="#t{number}-{at}">where it stands in the text</a>'] if (number, at) in painted else []
+            if at < min(len(source.passages), MOST_SHOWN):
+                links.append(f'<a href="#p{number}-{at + 1}">next passage of this source</a>')
+            yield f'<p class="links">{" · ".join(links)}</p></article>'
+
+
+def _quoted(source: TextSource, passage: Passage) -> str:
+    """Return a passage as quoted from the source, with its context."""
+    content, (start, end) = source.content, passage.b
+    before, after = content[max(0, start - _AROUND) : start], content[end : end + _AROUND]
+    return (
+        f'<blockquote dir="auto"><span class="around">{"…" if start > _AROUND else ""}{_text(before)}</span>'
+        f"<mark>{_shortened(content, start, end)}</mark>"
+        f'<span class="around">{_text(after)}{"…" if end + _AROUND < len(content) else ""}</span></blockquote>'
+    )
+
+
+def _shortened(text: str, start: int, end: int) -> str:
+    if end - start <= _LONGEST:
+        return _text(text[start:end])
+    return f"{_text(text[start : start + _LONGEST // 2])} […] {_text(text[end - _LONGEST // 2 : end])}"
+
+
+def _lines(lines: Lines, place: tuple[int, int]) -> str:
+    first, last = lines.span(*place)
+    return f"line {first:,}" if first == last else f"lines {first:,}–{last:,}"
+
+
+def _colour(number: int) -> str:
+    return f"source c{(number - 1) % _COLOURS}"
+
+
+def _name(text: str) -> str:
+    """Return an isolated name: right-to-left text in it does not affect the surrounding order."""
+    return f"<bdi>{_text(text)}</bdi>"
+
+
+def _text(text: str) -> str:
+    """Escape a text for HTML."""
+    return escape(_NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text))

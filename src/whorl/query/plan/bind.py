@@ -1,0 +1,87 @@
+"""Last planning stage: puts the sources' tokens, minimum counts and bands into a resolved plan."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from whorl.errors import UnknownDocumentError
+from whorl.fingerprint.minhash.banding import band_rows, min_should_match, wrapped_bands
+from whorl.fingerprint.minhash.signature import Signature
+from whorl.fingerprint.scheme import Scheme
+from whorl.query.literals import quoted_apart
+from whorl.query.plan.build import (
+    BoundLeaf,
+    BoundNode,
+    BoundPlan,
+    FingerprintClause,
+    Nothing,
+    ResolvedLeaf,
+    ResolvedPlan,
+    SharedBands,
+    SharedTokens,
+    mapped,
+)
+
+
+def bind(plan: ResolvedPlan, signatures: Mapping[str, Signature], texts: Collection[str] = ()) -> BoundPlan:
+    """Return a plan that an engine can run.
+
+    Args:
+        plan: A plan returned by `resolve`.
+        signatures: Signatures by reference; a missing reference is an unknown document.
+        texts: References of texts given with the query.
+
+    Source: Solr4QueryParser.createFingerPrintQuery: a FINGERPRINT with one part matches any shared token, two parts set
+    a minimum, three parts make bands without a minimum.
+    """
+    warnings: list[str] = []
+
+    def bound(leaf: ResolvedLeaf) -> BoundLeaf:
+        return _bound(leaf, signatures, texts, warnings) if isinstance(leaf, FingerprintClause) else leaf
+
+    root: BoundNode = mapped(plan, bound)
+    return BoundPlan(root, tuple(dict.fromkeys(warnings)))
+
+
+def _bound(
+    clause: FingerprintClause, signatures: Mapping[str, Signature], texts: Collection[str], warnings: list[str]
+) -> BoundLeaf:
+    signature = signatures.get(clause.reference)
+    if signature is None or not len(signature):
+        reason = (
+            unknown_document(clause.reference)
+            if signature is None
+            else no_fingerprint(clause.reference, signature.scheme, is_text=clause.reference in texts)
+        )
+        warnings.append(reason)
+        return Nothing(reason)
+    if not signature.is_exact:
+        unknown = "how often some tokens of {0!r} repeat: scores may be a few off"
+        if clause.probability is not None:
+            unknown = "the order of some tokens of {0!r}: its bands differ from Solr's own"
+        warnings.append(f"the index does not tell {unknown.format(clause.reference)}")
+    if clause.overlap is None:
+        return SharedTokens(clause.reference, signature.integers, 1, clause.weight)
+    if clause.probability is None:
+        minimum = min_should_match(len(signature), clause.overlap)
+        return SharedTokens(clause.reference, signature.integers, minimum, clause.weight)
+    rows = band_rows(len(signature), clause.overlap, clause.probability)
+    return SharedBands(clause.reference, wrapped_bands(signature.integers, rows), clause.weight)
+
+
+def unknown_document(reference: str) -> str:
+    """Return the message for an unknown document; if its id ends in numbers, hint that these may be an overlap."""
+    apart = quoted_apart(reference)
+    hint = f"; if its end is an overlap, write {apart}" if apart else ""
+    return f"{UnknownDocumentError(reference)}{hint}"
+
+
+def no_fingerprint(reference: str, scheme: Scheme, *, is_text: bool) -> str:
+    """Return the reason why a document, or a text given with the query, has no fingerprint."""
+    few = f"fewer than {scheme.shingle_size} words"
+    if is_text:
+        return f"the text {reference!r} has no fingerprint: it has {few}"
+    return (
+        f"document {reference!r} has no fingerprint: its text has {few}, or it was indexed before this store made "
+        "fingerprints"
+    )

@@ -1,0 +1,316 @@
+"""Plan types of all planning stages, and `make_plan`, which turns a syntax tree into a plan.
+
+A plan is made from the query alone. The meaning of a clause depends on the type of its field, so `resolve.resolve` adds
+the types once the engine has listed its fields. Minimum counts and bands depend on the number of the source's tokens,
+so `bind.bind` adds them once the engine has fetched the sources' signatures. All three steps are pure.
+
+Scores are counts: a FINGERPRINT adds the number of matching tokens (or bands), any other clause adds 1, times its
+boosts. In a query with a FINGERPRINT the other clauses select documents but score 0 unless they are boosted, so that
+the score stays the number of shared tokens. Scores do not depend on statistics of a collection, so all engines give the
+same scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Generic, TypeAlias, TypeVar
+
+from whorl.errors import ParameterError, Span
+from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.winnowing import PassageScheme
+from whorl.query import ast
+from whorl.query.plan.clauses import Test
+
+#: Limits of a boost: beyond these, 32-bit scores lose precision.
+SMALLEST_BOOST, LARGEST_BOOST = 1e-6, 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class MatchAll:
+    """Every document, each with the score `weight`."""
+
+    weight: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No document; `reason` explains it to the user."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FieldClause:
+    """A clause not yet resolved: its meaning depends on the type of its field."""
+
+    clause: ast.Term | ast.Phrase | ast.Wildcard | ast.Fuzzy | ast.Range | ast.Proximity
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class FingerprintClause:
+    """A FINGERPRINT whose source's tokens are not known yet; overlap and probability are fractions in (0, 1].
+
+    `whole` is the reference including the numbers at its end, until the store has been asked for a document of that id.
+    """
+
+    reference: str
+    overlap: Fraction | None = None
+    probability: Fraction | None = None
+    weight: float = 1.0
+    whole: str | None = None
+    span: Span = field(default=Span(0, 0), compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedTokens:
+    """At least `min_should_match` of `tokens`, counting repeats; scores the number of matches times `weight`.
+
+    Tokens are integers from `Signature.integers`; the engine converts them to the spelling in its index.
+    """
+
+    reference: str
+    tokens: tuple[int, ...]
+    min_should_match: int = 1
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SharedBands:
+    """At least one whole band; scores the number of matching bands times `weight`."""
+
+    reference: str
+    bands: tuple[tuple[int, ...], ...]
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SketchTokens:
+    """At least `min_should_match` of a sketch's tokens, in documents of certain sizes; scores the number of matches.
+
+    Args:
+        reference: The document of the sketch.
+        scheme: Scheme of the sketch.
+        numbers: The tokens: distinct hashes with the number of bits of the scheme.
+        min_should_match: At least 1.
+        smallest_size: Minimum size of a document, in distinct shingles.
+        largest_size: Maximum size of a document, None for no limit.
+    """
+
+    reference: str
+    scheme: SketchScheme
+    numbers: tuple[int, ...]
+    min_should_match: int
+    smallest_size: int
+    largest_size: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PassageNumbers:
+    """At least one of a text's passage numbers; scores the number of matches.
+
+    Args:
+        reference: Name of the text.
+        scheme: Scheme of the numbers.
+        numbers: Distinct numbers from `fingerprint.winnow.winnowed`.
+    """
+
+    reference: str
+    scheme: PassageScheme
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Documents found by a calibrated search, grouped by score: pairs of a score and the ids with that score."""
+
+    reference: str
+    groups: tuple[tuple[float, tuple[str, ...]], ...]
+
+
+#: Leaves of the plans of the three stages: after planning, after resolving fields, after binding sources.
+PlannedLeaf: TypeAlias = MatchAll | FieldClause | FingerprintClause
+ResolvedLeaf: TypeAlias = MatchAll | Nothing | Test | FingerprintClause
+BoundLeaf: TypeAlias = MatchAll | Nothing | Test | SharedTokens | SharedBands | SketchTokens | PassageNumbers | Chosen
+
+Leaf = TypeVar("Leaf", bound=PlannedLeaf | ResolvedLeaf | BoundLeaf, covariant=True)
+Other = TypeVar("Other", bound=PlannedLeaf | ResolvedLeaf | BoundLeaf)
+
+
+@dataclass(frozen=True, slots=True)
+class Bool(Generic[Leaf]):
+    """All of `must`, none of `must_not`, at least `min_should_match` of `should`; scores the sum of the matches."""
+
+    must: tuple[Leaf | Bool[Leaf], ...] = ()
+    should: tuple[Leaf | Bool[Leaf], ...] = ()
+    must_not: tuple[Leaf | Bool[Leaf], ...] = ()
+    min_should_match: int = 0
+
+
+Plan: TypeAlias = PlannedLeaf | Bool[PlannedLeaf]
+ResolvedPlan: TypeAlias = ResolvedLeaf | Bool[ResolvedLeaf]
+BoundNode: TypeAlias = BoundLeaf | Bool[BoundLeaf]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPlan:
+    """A plan that an engine can run, and warnings for the user."""
+
+    root: BoundNode
+    warnings: tuple[str, ...] = ()
+
+
+def make_plan(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
+    """Return the plan of a syntax tree.
+
+    Args:
+        node: The syntax tree.
+        placed: Replaces each clause by the same clause in the fields that it refers to.
+    """
+    counts_words = not any(isinstance(part, ast.Fingerprint) for part in ast.walk(node))
+    return _Planner(placed, float(counts_words), 1.0).plan(node)
+
+
+def make_filter(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
+    """Return the plan of a filter: it selects documents and scores 0."""
+    return _Planner(placed, 0.0, 0.0).plan(node)
+
+
+@dataclass(frozen=True, slots=True)
+class _Planner:
+    """Turns syntax trees into plans.
+
+    Args:
+        placed: See `make_plan`.
+        word_weight: Score of a clause without a boost.
+        scale: Factor for all scores: 0 in a filter.
+    """
+
+    placed: Callable[[FieldClause], Plan]
+    word_weight: float
+    scale: float
+
+    def plan(self, node: ast.Node, boost: float | None = None) -> Plan:
+        def below(child: ast.Node) -> Plan:
+            return self.plan(child, boost)
+
+        word_weight = self.word_weight if boost is None else boost * self.scale
+        match node:
+            case ast.Template(fields=fields):
+                raise ParameterError(f"%({' '.join(fields)}) asks for nothing outside a template")
+            case ast.Term() | ast.Phrase() | ast.Wildcard() | ast.Fuzzy() | ast.Range() | ast.Proximity():
+                return self.placed(FieldClause(node, word_weight))
+            case ast.Everything():
+                return MatchAll(word_weight)
+            case ast.Fingerprint():
+                overlap, probability = (
+                    None if each is None else Fraction(each) for each in (node.overlap, node.probability)
+                )
+                weight = self.scale * (1.0 if boost is None else boost)
+                return FingerprintClause(node.reference, overlap, probability, weight, node.whole, node.span)
+            case ast.Boost(child=child, factor=factor):
+                product = float(factor) * (1.0 if boost is None else boost)
+                if not SMALLEST_BOOST <= product <= LARGEST_BOOST:
+                    raise ParameterError(
+                        f"boosts within each other come to {product:g}; they can be {SMALLEST_BOOST:g} to "
+                        f"{LARGEST_BOOST:g}"
+                    )
+                return self.plan(child, product)
+            case ast.Or(children=members):
+                return Bool(should=tuple(below(member) for member in members), min_should_match=1)
+            case ast.And(children=members):
+                wanted = tuple(below(member) for member in members if not isinstance(member, ast.Not))
+                unwanted = tuple(below(member.child) for member in members if isinstance(member, ast.Not))
+                return _bool(wanted, (), unwanted)
+            case ast.Not(child=child):
+                return _bool((), (), (below(child),))
+            case ast.Clauses(clauses=clauses):
+                must, should, must_not = (
+                    tuple(below(clause.child) for clause in clauses if clause.occur is occur)
+                    for occur in (ast.Occur.MUST, ast.Occur.SHOULD, ast.Occur.MUST_NOT)
+                )
+                return _bool(must, should, must_not)
+
+
+def _bool(must: tuple[Plan, ...], should: tuple[Plan, ...], must_not: tuple[Plan, ...]) -> Bool[PlannedLeaf]:
+    if not must and not should:
+        # With exclusions alone, subtract them from all documents.
+        must = (MatchAll(),)
+    return Bool(must, should, must_not, min_should_match=0 if must else 1)
+
+
+def either(members: tuple[Leaf, ...], weight: float) -> Bool[Leaf | MatchAll]:
+    """Return a plan that scores `weight` once if any of the given tests matches; their own weights must be 0."""
+    return Bool(must=(MatchAll(weight),), should=members, min_should_match=1)
+
+
+def leaves(plan: Leaf | Bool[Leaf]) -> Iterator[Leaf]:
+    """Yield the leaves of a plan in the order of the query."""
+    if isinstance(plan, Bool):
+        for child in (*plan.must, *plan.should, *plan.must_not):
+            yield from leaves(child)
+    else:
+        yield plan
+
+
+def mapped(plan: Leaf | Bool[Leaf], changed: Callable[[Leaf], Other | Bool[Other]]) -> Other | Bool[Other]:
+    """Return a plan with each leaf replaced by the result of `changed`."""
+    if not isinstance(plan, Bool):
+        return changed(plan)
+    must, should, must_not = (
+        tuple(mapped(child, changed) for child in children) for children in (plan.must, plan.should, plan.must_not)
+    )
+    return Bool(must, should, must_not, plan.min_should_match)
+
+
+def possible_ids(plan: Leaf | Bool[Leaf]) -> set[str]:
+    """Return the references with numbers at the end, which may be ids of documents or ids with an overlap."""
+    return {leaf.whole for leaf in leaves(plan) if isinstance(leaf, FingerprintClause) and leaf.whole is not None}
+
+
+def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
+    """Return a plan with unambiguous FINGERPRINTs.
+
+    A reference of `possible_ids` is the id of a document if it exists, else an id followed by numbers.
+    """
+
+    def read(leaf: ResolvedLeaf) -> ResolvedLeaf:
+        if not isinstance(leaf, FingerprintClause) or leaf.whole is None:
+            return leaf
+        if leaf.whole in existing:
+            return FingerprintClause(leaf.whole, weight=leaf.weight, span=leaf.span)
+        return replace(leaf, whole=None)
+
+    return mapped(plan, read)
+
+
+def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:
+    """Return the documents whose signatures `bind` needs, each with whether the order of its tokens matters."""
+    wanted: dict[str, bool] = {}
+    for leaf in leaves(plan):
+        if isinstance(leaf, FingerprintClause):
+            wanted[leaf.reference] = wanted.get(leaf.reference, False) or leaf.probability is not None
+    return wanted
+
+
+def kinds(plan: BoundNode) -> str:
+    """Return the kinds of clauses in a plan without their contents, for the log: `clauses+tokens`."""
+    return "+".join(sorted({_kind(leaf) for leaf in leaves(plan)}))
+
+
+def _kind(leaf: BoundLeaf) -> str:
+    match leaf:
+        case MatchAll():
+            return "all"
+        case Nothing():
+            return "nothing"
+        case SharedTokens() | SketchTokens() | PassageNumbers():
+            return "tokens"
+        case SharedBands():
+            return "bands"
+        case Chosen():
+            return "similar"
+        case _:
+            return "clauses"

@@ -1,0 +1,365 @@
+"""Second planning stage: `resolve` turns a plan's clauses into typed clauses, using the types of their fields.
+
+A field may hold values of several types, since documents come from different sources: a clause is then resolved for
+each type that can read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeAlias
+
+from whorl.errors import FieldError, Span, UnknownFieldError
+from whorl.fingerprint.shingling import well_formed
+from whorl.fingerprint.words.tokenizer import tokens
+from whorl.query import ast
+from whorl.query.ast import Pattern
+from whorl.query.plan.build import (
+    Bool,
+    FieldClause,
+    MatchAll,
+    Nothing,
+    Plan,
+    PlannedLeaf,
+    ResolvedPlan,
+    either,
+    mapped,
+)
+from whorl.query.plan.clauses import Equal, InOrder, Kind, Like, Near, Present, Test, Words
+from whorl.query.plan.dates import date_of
+from whorl.query.plan.fields import (
+    DATA_TYPES,
+    OF_QUALIFIED_NAMES,
+    OF_THE_REPOSITORY,
+    Fields,
+    Places,
+    spelled_otherwise,
+    split_name,
+)
+from whorl.query.plan.patterns import edits_of, words_of
+from whorl.query.plan.values import UnreadableError, range_of, value_of
+
+#: Fields that test whether a property has a value: True for documents with a value, False for documents without.
+_PRESENCE: Mapping[str, bool] = {"EXISTS": True, "ISNOTNULL": True, "ISNULL": False, "ISUNSET": False}
+_JUST_ANY = (ast.Joker.ANY,)
+
+#: The test for one field; its weight is set at the end.
+_Found: TypeAlias = Test | Nothing
+
+
+def resolve(
+    plan: Plan,
+    fields: Fields | None,
+    query: str,
+    now: datetime,
+    names: Mapping[str, str] | None = None,
+    empty: Collection[str] = (),
+) -> tuple[ResolvedPlan, tuple[str, ...]]:
+    """Put the types of their fields into a plan's clauses.
+
+    Args:
+        plan: A plan returned by `make_plan`.
+        fields: The store's fields; None is allowed for a plan without clauses.
+        query: Text of the query, for positions in errors.
+        now: Value of NOW in all dates.
+        names: Maps field names used in queries to field names in the store.
+        empty: Fields that match no document, rather than raise, if the store lacks them.
+
+    Returns:
+        The plan, and warnings for the user.
+
+    Raises:
+        FieldError: The store has no such field, or its type does not support the clause.
+    """
+    resolver = _Resolver(fields or Fields({}), query, now, names or {}, empty)
+
+    def resolved(leaf: PlannedLeaf) -> ResolvedPlan:
+        return resolver.clause(leaf) if isinstance(leaf, FieldClause) else leaf
+
+    return mapped(plan, resolved), tuple(dict.fromkeys(resolver.warnings))
+
+
+def _nothing_in(name: str) -> str:
+    return f"the store has no field {name}, so no document has a value there"
+
+
+class _Resolver:
+    def __init__(
+        self, fields: Fields, query: str, now: datetime, names: Mapping[str, str], empty: Collection[str]
+    ) -> None:
+        self._fields, self._query, self._now, self._names, self._empty = fields, query, now, names, empty
+        self.warnings: list[str] = []
+
+    def clause(self, leaf: FieldClause) -> ResolvedPlan:
+        """Return the plan of one clause."""
+        clause, weight = leaf.clause, leaf.weight
+        name = clause.field
+        if name is None:
+            return self._weighed([*self._in_words(clause, None), *self._in_split_names(clause)], weight)
+        if name in _PRESENCE:
+            return self._presence(clause, weight, is_wanted=_PRESENCE[name])
+        places = self._places(name, clause.span)
+        if not places:
+            return Nothing(_nothing_in(name))
+        return self._weighed([*self._one_of(clause, places), *self._otherwise(clause, places)], weight)
+
+    def _otherwise(self, clause: ast.Leaf, places: list[Places]) -> list[_Found]:
+        """Return tests for the other spelling of a qualified name, or for a node reference."""
+        if not isinstance(clause, ast.Term | ast.Phrase):
+            return []
+        if clause.field in OF_QUALIFIED_NAMES and (other := spelled_otherwise(clause.text)):
+            return self._one_of(replace(clause, text=other), places)
+        if clause.field == "ID" and "://" in clause.text and (by_reference := self._fields.named("LID", self._names)):
+            return self._one_of(clause, [by_reference])
+        return []
+
+    def _one_of(self, clause: ast.Leaf, some: list[Places]) -> list[_Found]:
+        """Return tests in all of the given fields that can read the clause."""
+        found: list[_Found] = []
+        errors = []
+        for places in some:
+            try:
+                found += self._in_field(clause, places)
+            except FieldError as error:
+                errors.append(error)
+        if errors and not found:
+            raise errors[0]
+        return found
+
+    def _places(self, name: str, span: Span) -> list[Places]:
+        """Return the fields that a name refers to; none for a field without values."""
+        if name not in self._names:
+            if name in DATA_TYPES and self._fields.find(name) is None:
+                if found := list(self._fields.of_kinds(DATA_TYPES[name])):
+                    return found
+                raise self._error(f"no field of this store is of the type {name}", span)
+            if name == "CLASS" and self._fields.find(name) is None:
+                both = [self._fields.named(each, self._names) for each in ("TYPE", "ASPECT")]
+                if found := [each for each in both if each]:
+                    return found
+        places = self._fields.named(name, self._names)
+        if places is not None:
+            return [places]
+        if name in self._empty:
+            self.warnings.append(_nothing_in(name))
+            return []
+        named = self._names.get(name)
+        message = f"the store has no field {name!r}" if named is None else f"the store has no field {named!r} ({name})"
+        hint = ""
+        if near := self._fields.nearest(named or name):
+            hint = f"Did you mean {' or '.join(near)}?"
+        elif name in OF_THE_REPOSITORY:
+            message = f"{name} needs an Alfresco repository behind it, and the store has no field of that name"
+            hint = f"Index a property {name}, or name the field that holds it in whorl.toml, under [names]."
+        raise UnknownFieldError(message, query=self._query, span=span, hint=hint)
+
+    def _presence(self, clause: ast.Leaf, weight: float, *, is_wanted: bool) -> ResolvedPlan:
+        if not isinstance(clause, ast.Term | ast.Phrase):
+            raise self._error(f"{_field(clause)} takes the name of a field", clause.span, 'Write EXISTS:"cm:title".')
+        present = [test for places in self._places(clause.text, clause.span) for test in _present(places)]
+        if is_wanted:
+            return self._weighed(present, weight) if present else Nothing(_nothing_in(clause.text))
+        return Bool(must=(MatchAll(weight),), must_not=tuple(present))
+
+    @staticmethod
+    def _weighed(tests: list[_Found], weight: float) -> ResolvedPlan:
+        tests = list(dict.fromkeys(tests))
+        if len(tests) > 1:
+            return either(tuple(tests), weight)
+        return tests[0] if isinstance(tests[0], Nothing) else replace(tests[0], weight=weight)
+
+    # Clauses in one field or the default fields. The returned tests have weight 0.
+
+    def _in_field(self, clause: ast.Leaf, places: Places) -> list[_Found]:
+        match clause:
+            case ast.Range():
+                return self._range(clause, places)
+            case ast.Term(text=text, form=form) | ast.Phrase(text=text, form=form):
+                return self._text(clause, text, form, places)
+            case ast.Wildcard(pattern=pattern, form=form):
+                if pattern == _JUST_ANY:
+                    return _present(places)
+                kinds = [kind for kind in (Kind.TEXT, Kind.KEYWORD) if kind in places]
+                if not kinds:
+                    raise self._mismatch(clause, places, "wildcards need text", "Write a range: [2020 TO 2022].")
+                wanted = {ast.Form.EXACT: Kind.KEYWORD, ast.Form.TOKENISED: Kind.TEXT}.get(form)
+                chosen = [wanted] if wanted in kinds else kinds
+                found: list[_Found] = []
+                if Kind.TEXT in chosen:
+                    # Whole values also match patterns that cannot be expressed in words.
+                    found += self._in_words(clause, places[Kind.TEXT], is_lenient=Kind.KEYWORD in chosen)
+                if Kind.KEYWORD in chosen:
+                    found.append(Like(places[Kind.KEYWORD], pattern, 0.0))
+                return found
+            case _:
+                if Kind.TEXT in places:
+                    return self._in_words(clause, places[Kind.TEXT])
+                if isinstance(clause, ast.Fuzzy) and Kind.KEYWORD in places:
+                    return [self._near(clause.text, clause, places[Kind.KEYWORD], Kind.KEYWORD)]
+                raise self._mismatch(clause, places, "this needs words")
+
+    def _text(self, clause: ast.Leaf, text: str, form: ast.Form, places: Places) -> list[_Found]:
+        """Return tests for words if the field has them, else, or if the query requests it, for whole values."""
+        if form is ast.Form.EXACT and Kind.KEYWORD in places:
+            exact: list[_Found] = [Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0)]
+            if Kind.DATE in places and date_of(text) is not None:
+                # A text that is a date is stored as a date, even in a field with other texts.
+                exact.append(value_of(Kind.DATE, places[Kind.DATE], text, self._now))
+            return exact
+        found: list[_Found] = []
+        if Kind.TEXT in places:
+            found += self._in_words(clause, places[Kind.TEXT])
+        elif Kind.KEYWORD in places:
+            found.append(Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0))
+        return self._read(places, lambda kind, place: value_of(kind, place, text, self._now), clause, found)
+
+    def _range(self, clause: ast.Range, places: Places) -> list[_Found]:
+        if clause.low is None and clause.high is None:
+            return _present(places)
+        if places.keys() == {Kind.TEXT}:
+            raise self._mismatch(clause, places, "a range needs whole values")
+        typed: Places = {kind: place for kind, place in places.items() if kind not in (Kind.TEXT, Kind.KEYWORD)}
+        has_text = Kind.KEYWORD in places
+
+        def read(kind: Kind, place: str) -> Test:
+            return range_of(kind, place, clause.low, clause.high, self._now)
+
+        try:
+            found = self._read(typed, read, clause, [])
+        except FieldError:
+            if not has_text:
+                raise
+            found = []
+        if found and has_text:
+            what = " and ".join(kind.value for kind in typed)
+            self.warnings.append(f"field {_field(clause)!r} holds {what}, and text as well, which the range leaves out")
+        return found or self._read({Kind.KEYWORD: places[Kind.KEYWORD]}, read, clause, [])
+
+    def _read(
+        self, places: Places, read: Callable[[Kind, str], Test], clause: ast.Leaf, found: list[_Found]
+    ) -> list[_Found]:
+        """Add tests for each type of the field that can read the clause; raise an error if there is no test at all."""
+        reasons = []
+        for kind, place in places.items():
+            if kind is Kind.TEXT or (kind is Kind.KEYWORD and found):
+                continue
+            try:
+                found.append(read(kind, place))
+            except UnreadableError as error:
+                reasons.append(str(error))
+        if reasons and not found:
+            raise self._mismatch(clause, places, reasons[0])
+        return found
+
+    def _in_split_names(self, clause: ast.Leaf) -> list[_Found]:
+        """Return tests for a clause split at `_` and `.`, in the default fields that are split in this way."""
+        if _split(clause) == clause:
+            return []
+        found: list[_Found] = []
+        for place in self._fields.split:
+            # The unsplit clause reports errors.
+            with suppress(FieldError):
+                found += self._in_words(clause, place, is_lenient=True)
+        return found
+
+    def _in_words(self, clause: ast.Leaf, field: str | None, *, is_lenient: bool = False) -> list[_Found]:
+        clause = _split(clause) if field in self._fields.split else clause
+        match clause:
+            case ast.Term(text=text):
+                return [Words(text, field, 0.0)]
+            case ast.Phrase(text=text, slop=slop):
+                return [Words(text, field, 0.0, slop or 0)]
+            case ast.Fuzzy(text=text):
+                return [self._near(text, clause, field, Kind.TEXT)]
+            case ast.Proximity(words=words, slop=slop):
+                return self._row([(word,) for word in self._tokens(" ".join(words))], slop, field, clause)
+            case ast.Wildcard(pattern=pattern):
+                row = words_of(pattern, self._fields.profile)
+                if field in self._fields.split and row != [_JUST_ANY]:
+                    row = _without_ends(row)
+                if len(row) > 1 and _JUST_ANY in row:
+                    if is_lenient:
+                        return []
+                    raise self._error(
+                        "a * that is no part of a word has no place among words",
+                        clause.span,
+                        'Write big * apple without quotes for words between, or with a slop: "big apple"~1.',
+                    )
+                if row == [_JUST_ANY] and pattern != _JUST_ANY:
+                    row = []
+                return [] if is_lenient and not row else self._row(row, 0, field, clause)
+            case _:
+                raise self._error("a range needs a field", clause.span, "Write cm:created:[2020 TO 2022].")
+
+    def _row(
+        self, row: Iterable[tuple[str | ast.Joker, ...]], slop: int, field: str | None, clause: ast.Leaf
+    ) -> list[_Found]:
+        words = tuple(row)
+        if not words:
+            reason = f"there is no word in {self._typed(clause.span)!r}, so it matches nothing"
+            self.warnings.append(reason)
+            return [Nothing(reason)]
+        return [InOrder(words, slop, field, 0.0)]
+
+    def _near(self, text: str, clause: ast.Fuzzy, field: str | None, kind: Kind) -> _Found:
+        words = self._tokens(text) if kind is Kind.TEXT else [well_formed(text)]
+        if len(words) != 1:
+            raise self._error(
+                f"{text!r} is {len(words)} words, and only one can be looked for by its spelling", clause.span
+            )
+        edits = edits_of(clause.similarity, len(words[0]))
+        if edits:
+            return Near(words[0], edits, field, 0.0)
+        return Equal(str(field), kind, words[0], 0.0) if kind is Kind.KEYWORD else Words(text, field, 0.0)
+
+    def _tokens(self, text: str) -> list[str]:
+        return [word for word in tokens(well_formed(text), self._fields.profile) if word]
+
+    def _typed(self, span: Span) -> str:
+        return self._query[span.start : span.end]
+
+    def _mismatch(self, clause: ast.Leaf, places: Places, reason: str, hint: str = "") -> FieldError:
+        holds = " and ".join(kind.value for kind in Kind if kind in places)
+        return self._error(f"field {_field(clause)!r} holds {holds}: {reason}", clause.span, hint)
+
+    def _error(self, message: str, span: Span, hint: str = "") -> FieldError:
+        return FieldError(message, query=self._query, span=span, hint=hint)
+
+
+def _split(clause: ast.Leaf) -> ast.Leaf:
+    """Return a clause whose words are separated at `_` and `.`; unchanged if no word would be left."""
+    match clause:
+        case ast.Term(text=text) | ast.Phrase(text=text) | ast.Fuzzy(text=text):
+            split = split_name(text)
+            return replace(clause, text=split) if split.strip() else clause
+        case ast.Proximity(words=words):
+            return replace(clause, words=tuple(map(split_name, words)))
+        case ast.Wildcard(pattern=pattern):
+            pieces = tuple(split_name(piece) if isinstance(piece, str) else piece for piece in pattern)
+            return replace(clause, pattern=pieces)
+        case _:
+            return clause
+
+
+def _without_ends(row: Sequence[Pattern]) -> list[Pattern]:
+    """Return the words of a pattern without a leading or trailing *: `*.txt` becomes the word `txt`."""
+    words = list(row)
+    while words and words[0] == _JUST_ANY:
+        del words[0]
+    while words and words[-1] == _JUST_ANY:
+        del words[-1]
+    return words
+
+
+def _present(places: Places) -> list[_Found]:
+    """Return tests for any value, one for each type of the field."""
+    # Words are stored in addition to whole values.
+    whole = [kind for kind in places if kind is not Kind.TEXT]
+    return [Present(places[kind], kind, 0.0) for kind in whole or places]
+
+
+def _field(clause: ast.Leaf) -> str:
+    return str(getattr(clause, "field", ""))

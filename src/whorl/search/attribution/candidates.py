@@ -1,0 +1,239 @@
+"""Candidates for attribution by sketches: a containment search for each window of a text.
+
+If the store keeps passage hashes, `by_passages` finds every document with a long passage, and only windows with words
+that none of these documents has are searched.
+
+A single search for the whole text would miss a document with one paragraph of a book. So the text is cut into windows
+of `WINDOW` shingles, and each window is searched for documents that contain a small part of it. Neighbouring windows
+overlap by a quarter, and the required part is at most a quarter of a window, so one window holds at least that much of
+any passage of that length.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.context import require_time, trace
+from whorl.engine.protocol import Engine
+from whorl.fingerprint.compare import TextWords
+from whorl.fingerprint.statistics.metric import Metric
+from whorl.query.plan.build import Bool, BoundNode, MatchAll, Nothing
+from whorl.search.attribution.result import Promise
+from whorl.search.similar.error_rates import reach
+from whorl.search.similar.minhash_plan import MinHashPlan
+from whorl.search.similar.options import Question
+from whorl.search.similar.plan import SketchPlan
+from whorl.search.similar.results import Found
+from whorl.search.similar.search import look_ups, search_for
+from whorl.search.similar.sources import Sources
+
+#: Shingles of a window, and most windows of a text; a longer text has larger windows.
+WINDOW, MOST_WINDOWS = 256, 200
+#: Common shingles required of a candidate: sketches of documents of some thousand shingles promise no smaller number.
+LEAST_SHARED = 20
+#: Smallest and largest part of a window that a candidate must share; with these, most look-ups can keep the promise.
+_LEAST_PART, _MOST_PART = Fraction(1, 50), Fraction(1, 4)
+#: The name of a window in look-ups.
+_WINDOW = "a part of the text"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A document that may have a passage of a text.
+
+    Args:
+        id: The document's id.
+        name: The document's name, or "".
+        shingles: Estimate of its distinct shingles; None if unknown.
+    """
+
+    id: str
+    name: str
+    shingles: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Documents that may have a passage of a text.
+
+    Args:
+        found: The candidates in reading order: the best candidate of each part of the text comes before the second of
+            any part.
+        promise: How surely documents with a passage are among the candidates.
+        warnings: Warnings for the user.
+    """
+
+    found: tuple[Candidate, ...]
+    promise: Promise
+    warnings: tuple[str, ...]
+
+
+def windows(shingles: int) -> list[tuple[int, int]]:
+    """Return the windows of a text as half-open ranges of its shingles.
+
+    All have the same size, and each begins three quarters of a window after the previous one, except for the last,
+    which ends with the text.
+
+    >>> windows(300), windows(0)
+    ([(0, 256), (44, 300)], [])
+    """
+    size = min(shingles, max(WINDOW, -(-4 * shingles // (3 * MOST_WINDOWS))))
+    if size <= 0:
+        return []
+    starts = [*range(0, shingles - size, size - size // 4), shingles - size]
+    return [(start, start + size) for start in starts]
+
+
+def least_shared(window: int, min_words: int, shingle_size: int) -> int:
+    """Return the shingles of a window that a candidate must share, at least 1 and at most a quarter of it, rounded up.
+
+    Args:
+        window: Shingles of the window, at least 1.
+        min_words: Words of the shortest passage that counts.
+        shingle_size: Words of a shingle.
+    """
+    wanted = max(LEAST_SHARED, min_words - shingle_size + 1, _rounded_up(_LEAST_PART * window))
+    return min(wanted, _rounded_up(_MOST_PART * window))
+
+
+def find_candidates(
+    engine: Engine,
+    text: str,
+    of_text: TextWords,
+    recall: Fraction,
+    *,
+    min_words: int,
+    left_out: BoundNode | None,
+    own_id: str | None,
+    progress: Callable[[str, int, int], None],
+    wanted: npt.NDArray[np.bool_] | None = None,
+) -> Candidates:
+    """Look for the documents that may have a passage of a text.
+
+    Args:
+        engine: The engine of the store.
+        text: The text.
+        of_text: The words of the text.
+        recall: Wanted chance that a document with a passage is found, a fraction in (0, 1].
+        min_words: Words of the shortest passage that counts.
+        left_out: Documents to exclude.
+        own_id: The id of the document that the text comes from; it is excluded as well.
+        progress: Called with the current step, the number of steps done and the total.
+        wanted: Mask of the words to find documents for; a window without `min_words` consecutive wanted words is
+            skipped. None for all words.
+    """
+    best = _Best(own_id)
+    asked = _Windows(engine, text, of_text, recall, min_words, left_out, progress, wanted)
+    for found in asked.found():
+        best.add(Candidate(each.hit.id, each.hit.name, each.estimate.hit_size) for each in found)
+    return Candidates(best.in_order(), Promise(recall, asked.promised_words), tuple(dict.fromkeys(asked.warnings)))
+
+
+class _Best:
+    """Reading order of candidates: the first of each part of the text, then the second of each, and so on."""
+
+    def __init__(self, own_id: str | None) -> None:
+        self._own_id = own_id
+        self._ranked: dict[str, tuple[int, Candidate]] = {}
+
+    def add(self, found: Iterable[Candidate]) -> None:
+        """Add the candidates of one part of the text, best first."""
+        for rank, each in enumerate(found):
+            known = self._ranked.get(each.id)
+            if each.id != self._own_id and (known is None or rank < known[0]):
+                self._ranked[each.id] = rank, each
+
+    def in_order(self) -> tuple[Candidate, ...]:
+        # A stable sort: ties keep the order of the parts.
+        return tuple(each for _, each in sorted(self._ranked.values(), key=lambda ranked: ranked[0]))
+
+
+class _Windows:
+    """Calibrated search for each window of a text, and the resulting promise.
+
+    Attributes:
+        promised_words: See `Promise.words`; known after the search.
+        warnings: Warnings for the user.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        text: str,
+        of_text: TextWords,
+        recall: Fraction,
+        min_words: int,
+        left_out: BoundNode | None,
+        progress: Callable[[str, int, int], None],
+        wanted: npt.NDArray[np.bool_] | None,
+    ) -> None:
+        self._wanted = wanted
+        self._engine, self._text, self._of_text, self._progress = engine, text, of_text, progress
+        self._recall, self._min_words = recall, min_words
+        self._others: BoundNode = MatchAll() if left_out is None else Bool(must=(MatchAll(),), must_not=(left_out,))
+        self.promised_words: int | None = None
+        self.warnings: list[str] = []
+
+    def found(self) -> Iterator[list[Found]]:
+        """Search window by window, and yield the hits of each window, best first."""
+        size = self._engine.scheme.shingle_size
+        places = windows(len(self._of_text.words) - size + 1)
+        if not places:
+            self.warnings.append(f"the text has no fingerprint: it has fewer than {size} words")
+            return
+        window = places[0][1]
+        places = [each for each in places if self._is_wanted(each[0], each[1] + size - 1)]
+        shared = least_shared(window, self._min_words, size)
+        question = Question(Metric.A_IN_B, Fraction(shared, window), self._recall)
+        crowded, longest = 0, float(shared)
+        for done, (start, end) in enumerate(places):
+            require_time()
+            self._progress("looking for candidates", done, len(places))
+            part = self._text[self._of_text.spans[start, 0] : self._of_text.spans[end + size - 2, 1]]
+            search = search_for(Sources(self._engine, {_WINDOW: part}), _WINDOW, question)
+            plan = look_ups(search, self._others)
+            if isinstance(plan.root, Nothing):
+                # All documents are too short, or the part has fewer words by itself than within the text.
+                continue
+            batch = search.batch(plan, 0, frozenset())
+            while batch is None:
+                batch = search.batch(look_ups(search, self._others), 0, frozenset())
+            trace().verified += len(batch.ids)
+            crowded += batch.total > len(batch.ids)
+            longest = max(longest, _promised(search.plan, shared))
+            self.warnings += [*search.warnings, *batch.warnings]
+            yield sorted(batch.kept, key=lambda found: (-found.hit.score, found.hit.id))
+        if crowded:
+            self.warnings.append(
+                f"{crowded} of {len(places)} parts of the text have more candidates than are looked at; those with "
+                "most in common were, and leaving out by a query what is not wanted makes room for others"
+            )
+        # A passage longer than the overlap of two windows need not have more than the overlap in any window.
+        is_promised = longest <= max(window // 4, shared)
+        self.promised_words = math.ceil(longest) + size - 1 if is_promised else None
+
+    def _is_wanted(self, start: int, end: int) -> bool:
+        """Check whether a part of the text has `min_words` consecutive wanted words."""
+        if self._wanted is None:
+            return True
+        before = np.append(0, np.cumsum(self._wanted[start:end], dtype=np.int64))
+        least = min(self._min_words, end - start)
+        return bool((before[least:] - before[:-least] == least).any())
+
+
+def _promised(plan: SketchPlan | MinHashPlan, shared: int) -> float:
+    """Return the shared shingles from which on a document is found as promised; infinite without a promise."""
+    if isinstance(plan, MinHashPlan):
+        return shared if plan.promised else math.inf
+    weak = [reach(plan, branch) for branch in plan.branches if not branch.promised]
+    return max((math.inf if each is None else each * plan.source_size for each in weak), default=shared)
+
+
+def _rounded_up(number: Fraction) -> int:
+    return -(-number.numerator // number.denominator)

@@ -1,0 +1,100 @@
+"""Detection of parts of a text that attribution can leave out: quotations and the list of references.
+
+Both are recognised by their notation, so only marked parts are found; the members of `Exclusion` give the rules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.errors import ParameterError
+from whorl.fingerprint.compare import TextWords
+
+#: Opening quotation marks with their closing marks. The German closing mark is the English opening mark.
+_MARKS = {"“": "”", "„": "“”", "«": "»", "»": "«", "「": "」", "『": "』", '"': '"'}
+_OPENING = re.compile(f"[{''.join(_MARKS)}]")
+_PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
+_QUOTED_LINES = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
+#: A heading on a line of its own, with or without a number or Markdown's signs.
+_HEADING = r"^[ \t]*(?:#{1,6}[ \t]*)?(?:(?:\d+|[A-Z]|[IVX]+)(?:\.\d+)*\.?[ \t]+)?(?:%s)[ \t]*:?[ \t]*(?:#*)$"
+_REFERENCES = re.compile(
+    _HEADING % "references|bibliography|works cited|literature cited|literature|literatur|literaturverzeichnis|quellen|"
+    "quellenverzeichnis|références|bibliographie|referencias|bibliografía|bibliografia|riferimenti|referências|"
+    "参考文献",
+    re.MULTILINE | re.IGNORECASE,
+)
+_BEHIND_REFERENCES = re.compile(
+    _HEADING % r"append(?:ix|ices)\b.*|acknowledge?ments?|authors?['’]?s? address(?:es)?|index|anhang\b.*|annexes?\b.*|"
+    "danksagung|remerciements",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+class Exclusion(Enum):
+    """A part of a text that its sources need not account for."""
+
+    #: Text between quotation marks within a paragraph, and lines that begin with `>`.
+    QUOTATIONS = "quotations"
+    #: The section after a heading like "References", up to an appendix, acknowledgements, or the end.
+    REFERENCES = "references"
+
+
+def exclusion_named(name: Exclusion | str) -> Exclusion:
+    """Return an exclusion by its name.
+
+    Raises:
+        ParameterError: No exclusion has this name.
+    """
+    try:
+        return Exclusion(name)
+    except ValueError:
+        names = ", ".join(each.value for each in Exclusion)
+        raise ParameterError(f"without must be one of {names}, got {name!r}") from None
+
+
+def excluded_words(text: str, of_text: TextWords, exclusions: Collection[Exclusion]) -> npt.NDArray[np.bool_]:
+    """Return the mask of the words in excluded parts; bool array of shape (words,)."""
+    found = np.zeros(len(of_text.words), np.bool_)
+    for start, end in excluded_ranges(text, exclusions):
+        first, last = np.searchsorted(of_text.spans[:, 0], [start, end])
+        found[first:last] = True
+    return found
+
+
+def excluded_ranges(text: str, exclusions: Collection[Exclusion]) -> Iterator[tuple[int, int]]:
+    """Yield the excluded parts of a text as half-open ranges of characters; they may overlap."""
+    if Exclusion.QUOTATIONS in exclusions:
+        yield from (found.span() for found in _QUOTED_LINES.finditer(text))
+        start = 0
+        for end in [*(found.start() for found in _PARAGRAPH_END.finditer(text)), len(text)]:
+            yield from _marked(text, start, end)
+            start = end
+    if Exclusion.REFERENCES in exclusions:
+        at = 0
+        while found := _REFERENCES.search(text, at):
+            behind = _BEHIND_REFERENCES.search(text, found.end())
+            at = behind.start() if behind else len(text)
+            yield found.start(), at
+
+
+def _marked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the quotations in one paragraph with their marks; an opening mark without a closing one is ignored."""
+    # The next position of each closing mark, cached to keep the run time linear.
+    places: dict[str, int] = {}
+    at = start
+    for opening in _OPENING.finditer(text, start, end):
+        if opening.start() < at:
+            continue
+        for mark in _MARKS[opening[0]]:
+            if places.get(mark, 0) <= opening.start():
+                place = text.find(mark, opening.end(), end)
+                places[mark] = place if place >= 0 else end
+        closed = min(places[mark] for mark in _MARKS[opening[0]])
+        if closed < end:
+            yield opening.start(), closed + 1
+            at = closed + 1

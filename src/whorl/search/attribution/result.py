@@ -1,0 +1,132 @@
+"""Results of attribution: the sources of a text with the words that each covers, and the candidates left unread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from whorl.fingerprint.compare import Passage, Rest
+from whorl.fingerprint.statistics.metric import Shares
+
+
+@dataclass(frozen=True, slots=True)
+class TextSource:
+    """A document with passages of a text; in comparisons the text is A and the document is B.
+
+    Args:
+        id: The document's id.
+        name: The document's name, or "".
+        words: Words of the text in the passages.
+        new_words: Words in the passages that no earlier source covers, at least 1.
+        only_words: Words in the passages that no other candidate is known to have in a passage.
+        shares: Overlap of both, counted on all shingles.
+        shingles: The document's distinct shingles.
+        passages: The passages, longest first, ties in the order of the text; they may overlap.
+        content: The document's text, to which the ranges of the passages refer.
+        rest: Overlap of both without boilerplate; None if boilerplate is not defined.
+    """
+
+    id: str
+    name: str
+    words: int
+    new_words: int
+    only_words: int
+    shares: Shares
+    shingles: int
+    passages: tuple[Passage, ...]
+    content: str = field(repr=False)
+    rest: Rest | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """Boilerplate of a text, and the coverage of its other words.
+
+    Args:
+        limit: Text in more documents than this is boilerplate; None if only given boilerplate texts count.
+        words: Words of the text that are boilerplate.
+        covered_words: Other words that are in a passage of a source.
+        is_ignored: Whether the sources account only for words that are not boilerplate.
+    """
+
+    limit: int | None
+    words: int
+    covered_words: int
+    is_ignored: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """Promised recall of candidates: the chance that a document with a passage of the text becomes a candidate.
+
+    Args:
+        recall: The wanted chance, a fraction in (0, 1].
+        words: Length of a passage in words from which on a document becomes a candidate with at least that chance,
+            regardless of its size; None for best effort without a promise.
+        certain_words: Length of a passage in words from which on every document is a candidate, except at `crowded`
+            places of the text; None if the store keeps no passage hashes.
+        crowded: Number of places of the text that are in too many documents for all of these to be candidates.
+    """
+
+    recall: Fraction
+    words: int | None
+    certain_words: int | None = None
+    crowded: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """The documents that account for a text: a small set that covers most of it, chosen greedily.
+
+    Args:
+        content: The text.
+        words: Number of words of the text.
+        min_words: Words of the shortest passage that counts.
+        sources: The sources, the one that adds most words first; each adds words to the earlier ones.
+        also: Ids and names of documents that share passages but add nothing to the sources, the largest overlap first;
+            300 at most.
+        also_count: Number of all documents that share passages but add nothing.
+        longest_passage: Words of the longest passage of the sources; 0 without sources.
+        candidates: Number of documents that may have a passage of the text.
+        read: Number of candidates whose texts were read.
+        without_text: Number of candidates that could not be read, since the store has no text of them.
+        unread: Number of possible sources left unread because a limit of the search was reached. All other unread
+            candidates have nothing that the sources lack.
+        promise: The promised recall of candidates.
+        warnings: Warnings for the user.
+        common: Boilerplate of the text; None if it is not defined. If boilerplate is ignored, the word counts of the
+            sources leave it out.
+        excluded_words: Words of the text in excluded parts, for instance quotations.
+    """
+
+    content: str = field(repr=False)
+    words: int
+    min_words: int
+    sources: tuple[TextSource, ...]
+    also: tuple[tuple[str, str], ...]
+    also_count: int
+    longest_passage: int
+    candidates: int
+    read: int
+    without_text: int
+    unread: int
+    promise: Promise
+    warnings: tuple[str, ...] = ()
+    common: Common | None = None
+    excluded_words: int = 0
+
+    @property
+    def counted_words(self) -> int:
+        """Words of the text that count: neither ignored boilerplate nor in excluded parts."""
+        ignored = self.common.words if self.common and self.common.is_ignored else 0
+        return self.words - ignored - self.excluded_words
+
+    @property
+    def covered_words(self) -> int:
+        """Counted words of the text that are in a passage of a source."""
+        return sum(source.new_words for source in self.sources)
+
+    @property
+    def coverage(self) -> float:
+        """Fraction of the counted words that are in a passage, 0 to 1; 0 without counted words."""
+        return self.covered_words / self.counted_words if self.counted_words else 0.0

@@ -1,0 +1,238 @@
+"""Boilerplate detection: finds text that is common in a collection, such as licences, forms and letterheads.
+
+Text is common if it is in more than a given number of the collection's documents. The document frequency of a text's
+passage numbers (`fingerprint.winnow`) is looked up in the index, so it is always current and needs no other data. Words
+between two adjacent common passages are common, too. Passages shared with texts that the user names as boilerplate are
+also common.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.engine.lag import require_current_index
+from whorl.engine.protocol import Engine
+from whorl.errors import ParameterError
+from whorl.fingerprint.compare import CommonWords, Comparison, TextWords, compare_words, words_of
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import join
+from whorl.fingerprint.winnowing import PassageScheme, kept_places
+
+#: Default limit, used if common text is ignored and no limit is given.
+DEFAULT_ABOVE = "1%"
+#: Minimum for a limit given as a share: in a small collection one percent is a single document.
+LEAST_DOCUMENTS = 10
+#: Words of the shortest passage that counts as shared with a boilerplate text: shorter ones are not characteristic.
+_LEAST_WORDS = 8
+_LINE = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)", re.ASCII)
+
+
+class CommonOptions(TypedDict, total=False):
+    """Options for common text.
+
+    Args:
+        common_above: Text in more documents of the store than this is common: a number of documents ("50"), or a share
+            of all ("1%", but at least `LEAST_DOCUMENTS`). None for no such limit.
+        boilerplate: Texts whose passages are common.
+        ignore_common: Whether to ignore common text.
+    """
+
+    common_above: str | None
+    boilerplate: Sequence[str]
+    ignore_common: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Frequencies:
+    """Document frequencies of passages.
+
+    Args:
+        engine: The collection.
+        scheme: Scheme of the index's passage numbers.
+        limit: Passages in more documents than this are common.
+    """
+
+    engine: Engine
+    scheme: PassageScheme
+    limit: int
+    _known: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
+
+    def is_common(self, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+        """Return a mask of the common passage numbers; bool array of the same shape."""
+        distinct, inverse = np.unique(numbers, return_inverse=True)
+        wanted = distinct.tolist()
+        # Compared texts often have passages in common, so cache the counts.
+        unknown = [each for each in wanted if each not in self._known]
+        if unknown:
+            self._known.update(zip(unknown, self.engine.passage_counts(unknown), strict=True))
+        counts = np.array([self._known[each] for each in wanted], np.int64)
+        is_common: npt.NDArray[np.bool_] = counts[inverse] > self.limit
+        return is_common
+
+
+@dataclass(frozen=True, slots=True)
+class Commons:
+    """Detects the common words of a text.
+
+    Args:
+        scheme: Scheme for words and shingles.
+        texts: Words of the boilerplate texts.
+        frequencies: Document frequencies of the collection; None to use only `texts`.
+    """
+
+    scheme: Scheme
+    texts: tuple[TextWords, ...] = ()
+    frequencies: Frequencies | None = None
+
+    @property
+    def edge(self) -> int:
+        """Maximum number of words at either end of a common run that `words` may miss."""
+        # At the ends, the smallest hash of a window may be outside the run.
+        return self.frequencies.scheme.window - 1 if self.frequencies else 0
+
+    def words(self, of_text: TextWords) -> npt.NDArray[np.bool_]:
+        """Return a mask of the common words of a text; bool array of shape (words,)."""
+        is_common = np.zeros(len(of_text.words), np.bool_)
+        if self.frequencies is not None:
+            kept = self.frequencies.scheme
+            places, numbers = kept_places(join(of_text.words), kept)
+            _mark_runs(is_common, places, self.frequencies.is_common(numbers), kept.hashed_words)
+        for own in self.texts:
+            for passage in compare_words(of_text, own, self.scheme).passages:
+                if passage.words >= _LEAST_WORDS:
+                    start = int(np.searchsorted(of_text.spans[:, 0], passage.a[0]))
+                    is_common[start : start + passage.words] = True
+        return is_common
+
+
+class Comparer:
+    """Compares one text, as A, with others, also without common text if that is defined.
+
+    Args:
+        text: The text's words.
+        scheme: Scheme for words and shingles.
+        commons: Detects common words; None if common text is not defined.
+
+    Attributes:
+        is_common: Mask of the text's common words; bool array of shape (words,).
+    """
+
+    def __init__(self, text: TextWords, scheme: Scheme, commons: Commons | None) -> None:
+        self._text, self._scheme, self._commons = text, scheme, commons
+        self.is_common = np.zeros(len(text.words), np.bool_) if commons is None else commons.words(text)
+
+    @property
+    def edge(self) -> int:
+        """See `Commons.edge`; 0 if common text is not defined."""
+        return self._commons.edge if self._commons else 0
+
+    def compare(self, other: str, min_words: int = 0) -> Comparison:
+        """Return the comparison of the text with another one, as B.
+
+        Args:
+            other: The other text.
+            min_words: As in `compare_words`.
+        """
+        words, common = words_of(other, self._scheme), None
+        if self._commons is not None:
+            common = CommonWords(self.is_common, self._commons.words(words), self._commons.edge)
+        return compare_words(self._text, words, self._scheme, common, min_words)
+
+
+def _mark_runs(
+    marked: npt.NDArray[np.bool_], places: npt.NDArray[np.int64], is_frequent: npt.NDArray[np.bool_], width: int
+) -> None:
+    """Mark the words of frequent hashes, and the words between two adjacent frequent ones."""
+    both = is_frequent[1:] & is_frequent[:-1]
+    ends = places + width
+    ends[:-1] = np.where(both, np.maximum(ends[:-1], places[1:]), ends[:-1])
+    edges = np.zeros(marked.size + 1, np.int64)
+    np.add.at(edges, places[is_frequent], 1)
+    np.add.at(edges, ends[is_frequent], -1)
+    marked |= np.cumsum(edges[:-1]) > 0
+
+
+def commons(
+    engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
+) -> Commons | None:
+    """Return the detector of common words; None without a limit and boilerplate texts.
+
+    Args:
+        engine: The collection.
+        common_above: As in `CommonOptions`.
+        boilerplate: As in `CommonOptions`.
+        ignore_common: As in `CommonOptions`.
+
+    Raises:
+        ParameterError: The limit is neither a number nor a share, the store keeps no passages, or common text is to be
+            ignored without a definition.
+    """
+    if common_above is None and not boilerplate:
+        if ignore_common:
+            raise ParameterError("ignore_common needs common_above or boilerplate to say which text is common")
+        # Do not call the engine: it may be unavailable, and the query may be invalid.
+        return None
+    named = named_commons(boilerplate, engine.scheme)
+    if common_above is None:
+        return named
+    limit = common_limit(common_above, engine.count())
+    if engine.passage_scheme is None:
+        raise ParameterError(
+            "what is common in the collection is told by passages, and this store keeps none of all its documents: "
+            "'whorl index --passages' makes them (docs/boilerplate.md); boilerplate can also be named as files"
+        )
+    return replace(named, frequencies=Frequencies(engine, engine.passage_scheme, limit))
+
+
+def commons_for_comparison(
+    engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = ()
+) -> Commons | None:
+    """Return `commons` for a response that cannot contain warnings.
+
+    Raises:
+        ParameterError: As `commons`.
+        StoreError: The index lacks stored documents, and the collection's frequencies are needed.
+    """
+    if common_above is not None:
+        require_current_index(engine, "what is common in the collection")
+    return commons(engine, common_above, boilerplate)
+
+
+def ignored(
+    engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
+) -> Commons | None:
+    """Return the detector of words to ignore; None if nothing is ignored. See `commons`."""
+    return commons(engine, common_above, boilerplate, ignore_common=True) if ignore_common else None
+
+
+def named_commons(texts: Sequence[str], scheme: Scheme) -> Commons:
+    """Return a detector of passages in the given texts only."""
+    return Commons(scheme, tuple(words_of(text, scheme) for text in texts))
+
+
+def common_limit(above: str, documents: int) -> int:
+    """Return the limit as a number of documents.
+
+    Args:
+        above: As `common_above` in `CommonOptions`.
+        documents: Number of all documents.
+
+    Raises:
+        ParameterError: The limit is neither a number nor a share.
+
+    >>> common_limit("1%", 5_000), common_limit("1%", 30), common_limit("3", 30)
+    (50, 10, 3)
+    """
+    found = _LINE.fullmatch(above.strip())
+    if not found or (found[1] and not 0 < Fraction(found[1]) <= 100) or (found[2] and int(found[2]) < 1):
+        raise ParameterError(f"common text is set by a number of documents (50) or a share (1%), got {above!r}")
+    if found[2]:
+        return int(found[2])
+    return max(LEAST_DOCUMENTS, int(Fraction(found[1]) / 100 * documents))

@@ -1,0 +1,278 @@
+"""Facets by field name: counts hits by the values, numbers or filters of fields, merging all types of a field.
+
+A field may have values of several types. Their counts are merged into one list, with equal integers and floats as one
+value. An unknown field gives empty counts and a warning instead of an error, so that a page with facets still works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from whorl.engine.facets import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
+from whorl.engine.lucene import sortable
+from whorl.errors import ParameterError, UnknownFieldError
+from whorl.query import ast
+from whorl.query.plan.build import Bool, MatchAll
+from whorl.query.plan.clauses import Kind, Present, Value
+from whorl.query.plan.dates import written
+from whorl.query.unparse import unparse
+from whorl.search.prepared import Filter, PreparedQuery
+
+_NUMBERS = (Kind.INTEGER, Kind.FLOAT)
+
+
+@dataclass(frozen=True, slots=True)
+class FilterCount:
+    """Number of hits that match a filter."""
+
+    filter: Filter
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValues:
+    """Counts of a field's values.
+
+    Args:
+        field: Name of the field in queries.
+        most: Maximum number of values, at least 1.
+        skip: Values to skip.
+        least: Minimum number of hits of a value, at least 1.
+        is_by_value: Whether to sort by value, ascending, instead of by count.
+        beginning: Prefix of the values; text only.
+        with_missing: Whether to add the count of the hits without a value, at the end.
+        within: Nested questions about the hits with each value.
+    """
+
+    field: str
+    most: int = 100
+    skip: int = 0
+    least: int = 1
+    is_by_value: bool = False
+    beginning: str = ""
+    with_missing: bool = False
+    within: tuple[Question, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldNumbers:
+    """Statistics of a numeric field."""
+
+    field: str
+
+
+Question: TypeAlias = FilterCount | FieldValues | FieldNumbers
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A value, the number of hits with it, and the answers to nested questions.
+
+    Args:
+        text: The value in the query language; None for the hits without a value.
+        query: Query for the documents with the value.
+        count: Number of hits with the value.
+        within: Answers to the nested questions.
+    """
+
+    text: str | None
+    query: str
+    count: int
+    within: tuple[Answer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldStatistics:
+    """Statistics of a field, and the number of hits without a number in it."""
+
+    numbers: Statistics
+    missing: int
+
+
+#: Answer to a question, in the order of the types of `Question`.
+Answer: TypeAlias = int | tuple[Bucket, ...] | FieldStatistics
+_Read: TypeAlias = Callable[[Iterator[Counted]], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Faceted:
+    """Answers to several questions, and warnings for the user."""
+
+    answers: tuple[Answer, ...]
+    warnings: tuple[str, ...]
+
+
+def faceted(prepared: PreparedQuery, questions: Sequence[Question], without: Collection[int] = ()) -> Faceted:
+    """Return facets of all hits of a query.
+
+    Args:
+        prepared: The query.
+        questions: The questions; all are answered by one request to the engine.
+        without: Filters of the query, by number, to ignore when counting.
+
+    Raises:
+        ParameterError: A field holds words, which cannot be counted, or no numbers.
+        QueryError: A filter cannot be run, unless it only refers to an unknown field: such a filter matches nothing.
+    """
+    asking = _Asking(prepared)
+    reads = [asking.asked(each) for each in questions]
+    warnings = (*asking.warnings, *prepared.counting.lag_warnings())
+    told = iter(prepared.counting.facets(asking.facets, without))
+    return Faceted(tuple(read(told) for read in reads), tuple(dict.fromkeys(warnings)))
+
+
+class _Asking:
+    """Translates questions about fields into the engine's facets, and merges the engine's answers."""
+
+    def __init__(self, prepared: PreparedQuery) -> None:
+        self._prepared = prepared
+        self.facets: list[Facet] = []
+        self.warnings: list[str] = []
+
+    def asked(self, question: Question) -> _Read:
+        """Add a question's facets, and return the function that reads its answer; call these functions in order."""
+        match question:
+            case FilterCount(filter=chosen):
+                return self._filter(chosen)
+            case FieldValues():
+                return self._values(question)
+            case FieldNumbers(field=field):
+                return self._numbers(field)
+
+    def _filter(self, chosen: Filter) -> _Read:
+        try:
+            bound = self._prepared.counting.filtered(chosen)
+        except UnknownFieldError as error:
+            self.warnings.append(f"{error.message}, so {error.query!r:.100} counts nothing")
+            return lambda _: 0
+        self.warnings += bound.warnings
+        self.facets.append(Matching(bound.root))
+        return _count
+
+    def _values(self, question: FieldValues) -> _Read:
+        places = self._places(question.field)
+        if question.beginning:
+            places = {kind: place for kind, place in places.items() if kind is Kind.KEYWORD}
+        inner = _Asking(self._prepared)
+        reads = [inner.asked(each) for each in question.within]
+        self.warnings += inner.warnings
+        most, within = question.skip + question.most, tuple(inner.facets)
+        # A number may be an integer in one document and a float in another, and only their sum has to reach the
+        # minimum.
+        least = 1 if places.keys() >= {*_NUMBERS} else question.least
+        self.facets += [
+            Values(kind, place, most, least, question.is_by_value, question.beginning, within)
+            for kind, place in places.items()
+        ]
+        if question.with_missing:
+            self.facets.append(_missing(places))
+
+        def bucket(kind: Kind, counted: ValueCount) -> Bucket:
+            told = iter(counted.within)
+            query = value_query(question.field, kind, counted.value)
+            return Bucket(_text(kind, counted.value), query, counted.count, tuple(each(told) for each in reads))
+
+        def read(told: Iterator[Counted]) -> Answer:
+            counts = zip(places, told, strict=False)
+            together = _together([(kind, each) for kind, each in counts if isinstance(each, tuple)])
+            found = [each for each in together if each[1].count >= question.least]
+            found.sort(key=_by_value if question.is_by_value else _by_count)
+            buckets = [bucket(*each) for each in found[question.skip : most]]
+            if question.with_missing:
+                buckets.append(Bucket(None, f'ISNULL:"{question.field}"', _count(told)))
+            return tuple(buckets)
+
+        return read
+
+    def _numbers(self, field: str) -> _Read:
+        places = self._places(field)
+        numbers = {kind: place for kind, place in places.items() if kind in _NUMBERS}
+        if places and not numbers:
+            held = " and ".join(kind.value for kind in places)
+            raise ParameterError(f"field {field!r} holds {held}, of which there are no statistics; name one of numbers")
+        self.facets += [*(Numbers(kind, place) for kind, place in numbers.items()), _missing(numbers)]
+
+        def read(told: Iterator[Counted]) -> Answer:
+            together = Statistics()
+            for _, each in zip(numbers, told, strict=False):
+                if isinstance(each, Statistics):
+                    together = together.with_others(each)
+            return FieldStatistics(together, _count(told))
+
+        return read
+
+    def _places(self, field: str) -> dict[Kind, str]:
+        """Return the types of a field's whole values, with the engine's field for each."""
+        places = self._prepared.reader.places(field)
+        if places is None:
+            self.warnings.append(f"the store has no field {field!r}, so no hit is counted by it")
+            return {}
+        whole: dict[Kind, str] = {kind: place for kind, place in places.items() if kind is not Kind.TEXT}
+        if not whole:
+            raise ParameterError(f"field {field!r} holds words, which are not counted; name one with whole values")
+        return whole
+
+
+def value_query(field: str, kind: Kind, value: Value) -> str:
+    """Return the query for the documents with a value in a field."""
+    text = _text(kind, value)
+    match kind:
+        case Kind.KEYWORD:
+            return unparse(ast.Phrase(text, field, ast.Form.EXACT))
+        case Kind.BOOLEAN:
+            return unparse(ast.Term(text, field))
+        case _:
+            return range_query(field, ast.Bound(text), ast.Bound(text))
+
+
+def range_query(field: str, low: ast.Bound | None, high: ast.Bound | None) -> str:
+    """Return the query for the documents with a value in a range; a bound that is None is open."""
+    return unparse(ast.Range(low, high, field))
+
+
+def _text(kind: Kind, value: Value) -> str:
+    match kind:
+        case Kind.DATE:
+            return written(int(value))
+        case Kind.BOOLEAN:
+            return "true" if value else "false"
+        case _:
+            return str(value)
+
+
+def _missing(places: dict[Kind, str]) -> Matching:
+    present = tuple(Present(place, kind, 0.0) for kind, place in places.items())
+    return Matching(Bool(must=(MatchAll(),), must_not=present))
+
+
+def _count(told: Iterator[Counted]) -> int:
+    count = next(told)
+    return count if isinstance(count, int) else 0
+
+
+def _together(told: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list[tuple[Kind, ValueCount]]:
+    """Return the values of all types, with equal numbers merged; nested answers are those of the first."""
+    found: dict[tuple[bool, Value], tuple[Kind, ValueCount]] = {}
+    for kind, counts in told:
+        for each in counts:
+            key = (True, each.value) if kind in _NUMBERS else (False, f"{kind.name} {each.value}")
+            if key in found:
+                # The integer is the shorter text.
+                first, other = found[key]
+                value = other.value if first is Kind.INTEGER else each.value
+                found[key] = Kind.INTEGER, ValueCount(value, other.count + each.count, other.within)
+            else:
+                found[key] = kind, each
+    return list(found.values())
+
+
+def _by_value(each: tuple[Kind, ValueCount]) -> tuple[int, bytes]:
+    kind, counted = each
+    if kind in _NUMBERS:
+        return 0, sortable(Kind.FLOAT, float(counted.value)).encode()
+    return 1 + list(Kind).index(kind), sortable(kind, counted.value).encode()
+
+
+def _by_count(each: tuple[Kind, ValueCount]) -> tuple[int, int, bytes]:
+    return -each[1].count, *_by_value(each)

@@ -1,0 +1,90 @@
+"""Novelty check: finds stored documents that new documents repeat, before or while these are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from whorl.engine.lag import require_current_index
+from whorl.errors import ParameterError, UnknownDocumentError
+from whorl.fingerprint.statistics.metric import Metric, Percent
+from whorl.model import Document
+from whorl.search.similar.options import ask
+from whorl.search.similar.results import Found
+from whorl.store import Store
+
+#: Maximum number of repeated documents returned for a new one, the most similar first.
+MOST_TOLD = 10
+#: Hits fetched in one search.
+_AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """The documents that a new one repeats.
+
+    Args:
+        id: Id of the new document.
+        found: At most MOST_TOLD documents with at least the requested share, the most similar first.
+    """
+
+    id: str
+    found: tuple[Found, ...]
+
+
+class RepeatSearch:
+    """Searches a store for documents that new ones repeat.
+
+    Args:
+        store: The store with the earlier documents.
+        threshold: Smallest share of a repetition in percent, above 0, at most 100; a number up to 1 is a fraction.
+        metric: Metric of the share, as in `Store.similar`: "jaccard", "a_in_b" (how much of the new document is in the
+            other one) or "b_in_a" (how much of the other one is in it).
+
+    Raises:
+        ParameterError: The metric is unknown, or the threshold is out of its range.
+        StoreError: The index lacks stored documents.
+    """
+
+    def __init__(self, store: Store, threshold: Percent, metric: Metric | str = Metric.JACCARD) -> None:
+        self.notes = ask(metric, threshold, 95).notes
+        require_current_index(store.engine, "what new documents repeat")
+        self._store, self._threshold, self._metric = store, threshold, metric
+
+    def of_new(self, document: Document) -> Repeats | None:
+        """Return the documents that a new one repeats, or None; the new one need not be in the store."""
+        found = self._found(document.text, {document.id})
+        return Repeats(document.id, found) if found else None
+
+    def of_stored(self, ids: Iterable[str], progress: Callable[[int], None] = lambda count: None) -> Iterator[Repeats]:
+        """Yield the documents among the given ones that repeat documents stored before them.
+
+        Args:
+            ids: Distinct ids of the documents just stored, in their order.
+            progress: Called with the number of documents checked.
+        """
+        later = dict.fromkeys(ids)
+        for count, document_id in enumerate(list(later), start=1):
+            found = self._found(None, later, document_id)
+            del later[document_id]
+            progress(count)
+            if found:
+                yield Repeats(document_id, found)
+
+    def _found(self, source: str | None, left_out: Collection[str], reference: str = "source") -> tuple[Found, ...]:
+        def hits() -> Iterator[Found]:
+            try:
+                prepared = self._store.prepare_similar(
+                    reference, source=source, metric=self._metric, threshold=self._threshold
+                )
+            except (ParameterError, UnknownDocumentError):
+                # The document has nothing to compare, or was deleted in the meantime.
+                return
+            start, found = 0, None
+            while found is None or len(found) == _AT_ONCE:
+                found = prepared.search(start=start, rows=_AT_ONCE).found
+                yield from (each for each in found if each.hit.id not in left_out)
+                start += _AT_ONCE
+
+        return tuple(islice(hits(), MOST_TOLD))

@@ -1,0 +1,70 @@
+"""Listing by id: pages after an id, and counting, deleting or iterating all documents that a query matches.
+
+Listing needs no sorting: hits of a filter have equal scores, and the smaller id comes first among equal scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whorl.context import require_time
+from whorl.engine.lag import require_current_index
+from whorl.engine.protocol import Engine
+from whorl.errors import ParameterError
+from whorl.model import Hit
+from whorl.query import ast
+from whorl.query.plan.build import Bool, BoundPlan
+from whorl.query.unparse import unparse
+from whorl.search.prepared import QueryReader
+
+#: Documents fetched at a time.
+_AT_ONCE = 1_000
+
+
+def behind(document_id: str) -> str:
+    """Return the query for the documents whose ids come after the given one, which need not exist.
+
+    >>> behind("lease")
+    'id:<lease TO *]'
+    """
+    return unparse(ast.Range(ast.Bound(document_id, is_inclusive=False), None, "id"))
+
+
+def count_matching(engine: Engine, reader: QueryReader, query: str) -> int:
+    """Return the number of documents that a query matches.
+
+    Raises:
+        StoreError: The index lacks stored documents.
+    """
+    require_current_index(engine, "the number of documents")
+    return engine.search(reader.bound_filter(query), start=0, rows=0).total
+
+
+def delete_matching(engine: Engine, reader: QueryReader, query: str, *, everything: bool) -> int:
+    """Delete the documents that a query matches, and return their number.
+
+    Raises:
+        ParameterError: The query matches all documents, and `everything` is not set.
+    """
+    matches = count_matching(engine, reader, query)
+    if matches and not everything and matches >= engine.count():
+        raise ParameterError(
+            f"the query matches all {matches:,} documents; to delete them all, add 'everything' (--everything)"
+        )
+    return sum(engine.delete([hit.id for hit in hits]) for hits in matching(engine, reader, query))
+
+
+def matching(engine: Engine, reader: QueryReader, query: str) -> Iterator[tuple[Hit, ...]]:
+    """Yield the documents that a query matches in the order of their ids, each once even if the store changes.
+
+    Args:
+        engine: The engine with the documents.
+        reader: Parses the query.
+        query: A query in the query language; its FINGERPRINTs refer to documents of the store.
+    """
+    asked = reader.bound_filter(query)
+    plan = asked
+    while some := engine.search(plan, start=0, rows=_AT_ONCE).hits:
+        yield some
+        require_time()
+        plan = BoundPlan(Bool(must=(asked.root, reader.bound_filter(behind(some[-1].id)).root)))

@@ -1,0 +1,533 @@
+"""Prepared queries: parsed, resolved and bound once; then searched, counted, measured and explained.
+
+str → Ast → Plan → ResolvedPlan → BoundPlan → Page
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TypeAlias
+
+from whorl.arrays import batches
+from whorl.context import require_time, trace
+from whorl.engine.facets import Counted, Facet
+from whorl.engine.lag import lag_warnings
+from whorl.engine.protocol import Engine
+from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError
+from whorl.fingerprint.minhash.signature import shared_tokens
+from whorl.fingerprint.statistics.metric import Metric, metric_named
+from whorl.model import Order, Page
+from whorl.query.literals import write_quoted
+from whorl.query.plan.bind import bind, unknown_document
+from whorl.query.plan.build import (
+    Bool,
+    BoundLeaf,
+    BoundPlan,
+    FieldClause,
+    FingerprintClause,
+    MatchAll,
+    Nothing,
+    Plan,
+    ResolvedLeaf,
+    ResolvedPlan,
+    kinds,
+    leaves,
+    mapped,
+    possible_ids,
+    references,
+    with_ids,
+)
+from whorl.query.plan.clauses import Kind
+from whorl.query.plan.describe import describe
+from whorl.query.plan.fields import Places
+from whorl.query.plan.options import Conventions
+from whorl.query.plan.resolve import resolve
+from whorl.search.boilerplate import CommonOptions, Commons
+from whorl.search.collapse import collapsed_page
+from whorl.search.similar.estimates import Measured, measure
+from whorl.search.similar.options import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, Question
+from whorl.search.similar.rest import MOST_CHARACTERS, rests
+from whorl.search.similar.results import Similar, SimilarPlan, Verified
+from whorl.search.similar.search import (
+    SimilarSearch,
+    choose,
+    find_similar,
+    look_ups,
+    search_for,
+    search_of_rest,
+    verify,
+)
+from whorl.search.similar.sources import Sources
+from whorl.search.snippets import Snippet, snippet, word_clauses
+from whorl.settings.settings import MAX_START
+
+#: Preferred types for sorting by a field, the best first; integers and floats are sorted together.
+_SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
+#: Number of texts fetched in one request for snippets.
+_TEXTS_AT_ONCE = 25
+#: A filter query, or several alternatives.
+Filter: TypeAlias = str | Sequence[str]
+
+
+class Reading(CommonOptions, total=False):
+    """Options for reading a query: the arguments of `Store.prepare`."""
+
+    source: str | Mapping[str, str] | None
+    calibrated: bool
+    metric: Metric | str
+    conventions: Conventions
+    filters: Iterable[Filter]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Explanation of a query, which is not run.
+
+    Args:
+        plan: Description in words and numbers, line by line.
+        fingerprints: Source and search plan of each calibrated FINGERPRINT, in the order of the query; a source may
+            occur several times.
+        warnings: Warnings for the user.
+        request: The engine's request as JSON values; with calibrated FINGERPRINTs, the requests for their candidates.
+    """
+
+    plan: tuple[str, ...]
+    fingerprints: tuple[tuple[str, SimilarPlan], ...]
+    warnings: tuple[str, ...]
+    request: Mapping[str, object]
+
+
+class QueryReader:
+    """Parses and resolves queries of one store, with the same conventions, fields and current time.
+
+    Args:
+        engine: The engine with the fields.
+        names: Maps field names used in queries to field names in the store.
+        conventions: Defaults of the queries.
+        max_rows: Maximum number of hits on a page.
+        texts: Names of the texts given with the queries.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        names: Mapping[str, str],
+        conventions: Conventions,
+        max_rows: int,
+        texts: Collection[str] = (),
+    ) -> None:
+        self._engine, self._names, self._conventions = engine, names, conventions
+        self._max_rows, self._texts, self._now = max_rows, texts, datetime.now(UTC)
+
+    def query(self, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
+        """Return the plan of a query, and warnings for the user."""
+        return self._resolved(self._conventions.plan(text), text)
+
+    def filter(self, chosen: Filter) -> tuple[ResolvedPlan, tuple[str, ...]]:
+        """Return the plan of a filter, and warnings for the user."""
+        texts = [chosen] if isinstance(chosen, str) else chosen
+        plans = [self._resolved(self._conventions.filter(text), text) for text in texts]
+        warnings = tuple(warning for _, some in plans for warning in some)
+        return Bool(should=tuple(plan for plan, _ in plans), min_should_match=1), warnings
+
+    def bound_filter(self, chosen: Filter) -> BoundPlan:
+        """Return a filter as a plan for the engine; its FINGERPRINTs refer to documents of the store."""
+        plan, warnings = self.filter(chosen)
+        bound = bind(plan, Sources(self._engine).signatures(references(plan)))
+        return replace(bound, warnings=(*bound.warnings, *warnings))
+
+    def places(self, field: str) -> Places | None:
+        """Return the types and engine fields of a name in a query, or None if the store has no such field."""
+        named = self._conventions.named(field)
+        places = self._engine.fields().named(named, self._names)
+        return places or self._engine.fields(latest=True).named(named, self._names)
+
+    def sortable(self, key: Order) -> Order:
+        """Return a sort key with the engine's fields and types of its values.
+
+        Raises:
+            ParameterError: The store has no such field, or it cannot be sorted.
+        """
+        if key.field is None:
+            return key
+        places = self.places(key.field)
+        if places is None:
+            raise ParameterError(f"the store has no field {key.field!r} to sort by")
+        # If some documents have dates or numbers in the field, sort by these.
+        kinds = next((some for some in _SORTED_BY if not places.keys().isdisjoint(some)), None)
+        if kinds is None:
+            raise ParameterError(f"field {key.field!r} holds words, which have no order; sort by one with whole values")
+        return replace(key, places=tuple((kind, places[kind]) for kind in kinds if kind in places))
+
+    def content_places(self) -> Collection[str]:
+        """Return the engine's names of the field with the documents' texts."""
+        return set((self._engine.fields().named("TEXT", self._names) or {}).values())
+
+    def require_page(self, start: int, rows: int) -> None:
+        """Raise ParameterError if the page is out of range."""
+        if not 0 <= start <= MAX_START:
+            raise ParameterError(f"start must be 0 to {MAX_START:,}, got {start}")
+        if not 0 <= rows <= self._max_rows:
+            raise ParameterError(f"rows must be 0 to {self._max_rows:,}, got {rows}")
+
+    def _resolved(self, plan: Plan, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
+        resolved, warnings = self._with_fields(plan, text)
+        possible = possible_ids(resolved)
+        if not possible:
+            return resolved, warnings
+        existing = {*possible.intersection(self._texts), *self._engine.resolve(possible.difference(self._texts))}
+        taken = dict.fromkeys(
+            f"{write_quoted(leaf.whole, special='')} is the id of a document, and so means all of it; the document "
+            f"{leaf.reference!r} with an overlap is FINGERPRINT:{write_quoted(leaf.reference, special='')}"
+            f"{leaf.whole.removeprefix(leaf.reference)}"
+            for leaf in leaves(resolved)
+            if isinstance(leaf, FingerprintClause) and leaf.whole is not None and leaf.whole in existing
+        )
+        return with_ids(resolved, existing), (*warnings, *taken)
+
+    def _with_fields(self, plan: Plan, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
+        # A query with FINGERPRINTs only does not need the engine's list of fields.
+        empty = self._conventions.empty_fields
+        if not any(isinstance(leaf, FieldClause) for leaf in leaves(plan)):
+            return resolve(plan, None, text, self._now, self._names, empty)
+        try:
+            return resolve(plan, self._engine.fields(), text, self._now, self._names, empty)
+        except UnknownFieldError:
+            # Another process may just have indexed the first document with the field.
+            return resolve(plan, self._engine.fields(latest=True), text, self._now, self._names, empty)
+
+
+class PreparedQuery:
+    """A parsed query with its sources fetched; created by `Store.prepare`.
+
+    Args:
+        reader: Parses the query and the filters.
+        sources: The documents and texts that its FINGERPRINTs refer to.
+        query: Text of the query.
+        filters: Queries that select without scoring, or one such query.
+        metric: Metric of calibrated FINGERPRINTs, which find the same documents as `Store.similar`; None for
+            FINGERPRINTs by the tokens and bands of Alfresco and Solr.
+        ignored: Detects the words to ignore in calibrated FINGERPRINTs; None to ignore nothing.
+    """
+
+    def __init__(
+        self,
+        reader: QueryReader,
+        sources: Sources,
+        query: str,
+        filters: Iterable[Filter],
+        metric: Metric | str | None,
+        ignored: Commons | None = None,
+    ) -> None:
+        self._reader, self._sources, self._metric, self._ignored = reader, sources, metric, ignored
+        self._engine, self._length = sources.engine, len(query)
+        self._asked, warnings = reader.query(query)
+        self._references = tuple(references(self._asked))
+        chosen = [reader.filter(each) for each in ([filters] if isinstance(filters, str) else filters)]
+        self._chosen = [plan for plan, _ in chosen]
+        self._plan: ResolvedPlan = self._without(())
+        used = references(self._plan)
+        unused = [
+            f"the query does not use the source {name!r}: write FINGERPRINT:{name}"
+            for name in sources.texts
+            if name not in used
+        ]
+        self._warnings = (*warnings, *(warning for _, some in chosen for warning in some), *unused)
+        self._searches: dict[tuple[str, Question], SimilarSearch | str] = {}
+        self._verified: dict[tuple[str, Question], Verified] = {}
+        self._is_whole = True
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """References of the query's FINGERPRINTs, each once, without those of filters."""
+        return self._references
+
+    @property
+    def resolved(self) -> ResolvedPlan:
+        """The plan of the query without its filters, before binding."""
+        return self._asked
+
+    @property
+    def reader(self) -> QueryReader:
+        """Parser of the query."""
+        return self._reader
+
+    @property
+    def counting(self) -> Counting:
+        """Counter of facets among all matching documents."""
+        return Counting(self._engine, self._reader, self._bind, self._plan_without)
+
+    @cached_property
+    def bound(self) -> BoundPlan:
+        """The plan for the engine; computing it searches the candidates of calibrated FINGERPRINTs."""
+        bound = self._bind(self._plan)
+        return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *self._warnings))))
+
+    def search(
+        self,
+        *,
+        start: int = 0,
+        rows: int = 10,
+        order: Sequence[Order] = (),
+        with_shared: bool = False,
+        collapsed: bool = False,
+    ) -> Page:
+        """Return one page of the documents that match.
+
+        Args:
+            start: Hits to skip.
+            rows: Hits on the page.
+            order: Sort keys; empty to sort by score.
+            with_shared: Also count the tokens that each hit shares with the source, if the query has just one.
+            collapsed: Whether to return only the best hit of each labelled cluster.
+
+        Raises:
+            ParameterError: The page is out of range, a sort field does not exist, or no document has a cluster label.
+        """
+        self._reader.require_page(start, rows)
+        keys = [self._reader.sortable(key) for key in order]
+        lag = lag_warnings(self._engine)
+        if collapsed:
+            page = collapsed_page(self._engine, self.bound, start=start, rows=rows, order=keys)
+        else:
+            page = self._engine.search(self.bound, start=start, rows=rows, order=keys)
+        trace().answered(kinds(self.bound.root), self._length, page.total)
+        if lag or not self._is_whole:
+            page = replace(page, is_total_exact=False, warnings=(*page.warnings, *lag))
+        return self._with_shared(page) if with_shared and page.hits and self._metric is None else page
+
+    def measured(self, ids: Collection[str]) -> Mapping[str, Measured]:
+        """Return the hits' overlap with the query's source, by id; empty unless the query has exactly one source."""
+        if len(self._references) != 1:
+            return {}
+        measured = measure(self._sources, self._references[0], ids)
+        # Return the exact counts made to verify a hit, rather than an estimate, which may be below the threshold.
+        exact = {
+            found.hit.id: found.estimate
+            for (reference, _), verified in self._verified.items()
+            if reference == self._references[0]
+            for found in verified.kept
+            if found.estimate.is_exact
+        }
+        return {each: replace(told, estimate=exact.get(each, told.estimate)) for each, told in measured.items()}
+
+    def snippets(self, ids: Collection[str]) -> Iterator[tuple[str, Snippet]]:
+        """Yield the hits whose texts contain words of the query, each with a snippet.
+
+        Hits without a stored text are left out, and so are the last hits if the texts exceed a total length.
+        """
+        clauses = word_clauses(self._plan, self._reader.content_places())
+        characters, profile = 0, self._engine.scheme.profile
+        for some in batches(dict.fromkeys(ids) if clauses else (), _TEXTS_AT_ONCE):
+            if characters >= MOST_CHARACTERS:
+                break
+            for document_id, text in self._engine.texts(some).items():
+                require_time()
+                characters += len(text)
+                if shown := snippet(text, clauses, profile):
+                    yield document_id, shown
+
+    def explain(self, *, start: int = 0, rows: int = 10) -> Explanation:
+        """Return the explanation of a search."""
+        if self._metric is None or not any(isinstance(leaf, FingerprintClause) for leaf in leaves(self._plan)):
+            bound = self.bound
+            request = self._engine.explain(bound, start=start, rows=rows)
+            return Explanation(tuple(describe(bound.root)), (), bound.warnings, request)
+        warnings = list[str]()
+        requests = list[dict[str, object]]()
+        plans = list[tuple[str, SimilarPlan]]()
+        for clause in (leaf for leaf in leaves(self._plan) if isinstance(leaf, FingerprintClause)):
+            search = self._search_of(clause)
+            if isinstance(search, str):
+                warnings.append(search)
+                continue
+            warnings += [*search.warnings, *_unpromised(search)]
+            plans.append((clause.reference, search.plan))
+            request = self._engine.explain(look_ups(search), start=0, rows=search.at_once)
+            requests.append({"source": clause.reference, "request": request})
+        known = tuple(dict.fromkeys((*warnings, *self._warnings)))
+        return Explanation(tuple(describe(self._plan)), tuple(plans), known, {"candidates": requests})
+
+    def _plan_without(self, filters: Collection[int]) -> BoundPlan:
+        return self._bind(self._without(filters)) if filters else self.bound
+
+    def _without(self, filters: Collection[int]) -> ResolvedPlan:
+        chosen = [plan for number, plan in enumerate(self._chosen) if number not in filters]
+        return Bool(must=(self._asked, *chosen)) if chosen else self._asked
+
+    def _bind(self, plan: ResolvedPlan) -> BoundPlan:
+        if self._metric is None:
+            return bind(plan, self._sources.signatures(references(plan)), self._sources.texts)
+        warnings: list[str] = []
+
+        def bound(leaf: ResolvedLeaf) -> BoundLeaf:
+            return self._found(leaf, warnings) if isinstance(leaf, FingerprintClause) else leaf
+
+        return BoundPlan(mapped(plan, bound), tuple(warnings))
+
+    def _found(self, clause: FingerprintClause, warnings: list[str]) -> BoundLeaf:
+        """Return the documents that a calibrated FINGERPRINT finds."""
+        search = self._search_of(clause)
+        if isinstance(search, str):
+            warnings.append(search)
+            return Nothing(search)
+        key = (clause.reference, search.question)
+        if key not in self._verified:
+            self._verified[key] = verify(search)
+        verified = self._verified[key]
+        warnings += [*verified.warnings, *_unpromised(search)]
+        if not verified.is_whole:
+            self._is_whole = False
+            warnings.append(
+                f"FINGERPRINT:{clause.reference} has {verified.candidates:,} candidates, and {verified.seen:,} of them "
+                "were verified, those with most in common first: there may be more hits than the total says; a higher "
+                "threshold finds all of its own"
+            )
+        return choose(search, verified, clause.weight)
+
+    def _search_of(self, clause: FingerprintClause) -> SimilarSearch | str:
+        """Return the search of a calibrated FINGERPRINT, or the reason why it finds nothing."""
+        overlap, probability = clause.overlap or DEFAULT_THRESHOLD, clause.probability or DEFAULT_RECALL
+        # These are fractions already; a percentage up to 1 would be read as a fraction.
+        question = Question(metric_named(self._metric or Metric.JACCARD, METRICS), overlap, probability)
+        key = (clause.reference, question)
+        if key not in self._searches:
+            try:
+                self._searches[key] = _search_for(self._sources, clause.reference, question, self._ignored)
+            except UnknownDocumentError as error:
+                self._searches[key] = unknown_document(error.reference)
+            except ParameterError as error:
+                self._searches[key] = str(error)
+        return self._searches[key]
+
+    def _with_shared(self, page: Page) -> Page:
+        if len(self._references) != 1:
+            return page
+        own = self._sources.signatures({self._references[0]: True}).get(self._references[0])
+        if own is None:
+            return page
+        found = self._engine.signatures({hit.id: False for hit in page.hits})
+        hits = tuple(
+            replace(hit, shared_tokens=shared_tokens(own, found[hit.id])) if hit.id in found else hit
+            for hit in page.hits
+        )
+        return replace(page, source_tokens=len(own), hits=hits)
+
+
+class Counting:
+    """Counts facets among the documents that a prepared query matches; `whorl.search.facets` uses it by field names.
+
+    Args:
+        reader: Parses further filters.
+        bind: Binds the FINGERPRINTs of a plan to their sources.
+        plan: Returns the plan of the query without the filters of the given numbers.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        reader: QueryReader,
+        bind: Callable[[ResolvedPlan], BoundPlan],
+        plan: Callable[[Collection[int]], BoundPlan],
+    ) -> None:
+        self._engine, self._reader, self._bind, self._plan = engine, reader, bind, plan
+
+    def filtered(self, chosen: Filter) -> BoundPlan:
+        """Return a further filter as a plan for the engine, with its warnings."""
+        plan, warnings = self._reader.filter(chosen)
+        bound = self._bind(plan)
+        return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *warnings))))
+
+    def lag_warnings(self) -> tuple[str, ...]:
+        """Return a warning if the index lacks stored documents."""
+        return lag_warnings(self._engine)
+
+    def facets(self, asked: Sequence[Facet], without: Collection[int] = ()) -> tuple[Counted, ...]:
+        """Return facets of all documents that match.
+
+        Args:
+            asked: The facets; the answers have the same order.
+            without: Filters, by number, to ignore when counting.
+        """
+        return self._engine.facets(self._plan(without), asked) if asked else ()
+
+
+class PreparedSimilar:
+    """A calibrated search with its source fetched and its filter parsed; created by `Store.prepare_similar`.
+
+    Args:
+        reader: Parses the filter.
+        sources: Resolves the source.
+        reference: The source: a document, or the name of a given text.
+        question: Options of the search.
+        only: Query for the documents that may be hits; None for all.
+        commons: Detects common words; None if common text is not defined.
+        ignore_common: Whether to ignore common text.
+    """
+
+    def __init__(
+        self,
+        reader: QueryReader,
+        sources: Sources,
+        reference: str,
+        question: Question,
+        only: str | None,
+        commons: Commons | None = None,
+        *,
+        ignore_common: bool = False,
+    ) -> None:
+        self._reader, self._engine, self._length = reader, sources.engine, len(only or "")
+        self._filter = BoundPlan(MatchAll()) if only is None else reader.bound_filter(only)
+        self._search = _search_for(sources, reference, question, commons if ignore_common else None)
+        self._commons, self._ignores_common = commons, ignore_common
+
+    @property
+    def plan(self) -> SimilarPlan:
+        """The search plan, with its guaranteed recall."""
+        return self._search.plan
+
+    def search(self, *, start: int = 0, rows: int = 10, exact: bool = False) -> Similar:
+        """Return one page of hits.
+
+        Args:
+            start: Hits to skip, 0 to 1,000,000.
+            rows: Hits on the page, 0 to 10,000.
+            exact: Whether to compare the whole texts of the hits on the page; otherwise shares are estimates from
+                sketches, with intervals. Shares without common text are always counted on texts.
+
+        Raises:
+            ParameterError: The page is out of range.
+        """
+        self._reader.require_page(start, rows)
+        lag = lag_warnings(self._engine)
+        page = find_similar(self._search, self._filter, start=start, rows=rows, exact=exact)
+        if lag:
+            page = replace(page, is_total_exact=False, warnings=(*page.warnings, *lag))
+        trace().answered(f"similar by {page.plan.metric.value}", self._length, page.total)
+        if self._commons is None:
+            return page
+        page = replace(page, tells_common=True)
+        if self._ignores_common:
+            return page
+        left = rests(self._engine, self._search.source, [found.hit.id for found in page.found], self._commons)
+        found = tuple(replace(each, rest=left.by_id.get(each.hit.id)) for each in page.found)
+        return replace(page, found=found, warnings=(*page.warnings, *left.warnings))
+
+    def request(self) -> Mapping[str, object]:
+        """Return the engine's request for candidates as JSON values, without running it."""
+        return self._engine.explain(look_ups(self._search, self._filter.root), start=0, rows=self._search.at_once)
+
+
+def _search_for(sources: Sources, reference: str, question: Question, ignored: Commons | None) -> SimilarSearch:
+    if ignored is None:
+        return search_for(sources, reference, question)
+    return search_of_rest(sources, reference, question, ignored)
+
+
+def _unpromised(search: SimilarSearch) -> list[str]:
+    if search.plan.promised or not search.plan.source_size:
+        return []
+    return [f"FINGERPRINT:{search.source.name} is best effort: see 'whorl similar --explain'"]

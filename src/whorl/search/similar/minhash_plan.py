@@ -1,0 +1,181 @@
+"""Plan of the calibrated search on an index with stock MinHash tokens, without sketches and sizes.
+
+Among the m tokens looked up, G ~ Hypergeometric(a, I, m) come from shared shingles. Each of these is a token of the hit
+unless one of the hit's b - I other shingles displaces it: with the survival probability s averaged over the m tokens,
+P(X >= c) = sum over g of P(G = g) P(Binomial(g, s) >= c). The binomial law spreads a little more than the tokens do
+(their probabilities differ, and one displacement makes another less likely), so the true recall is slightly better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from whorl.errors import ParameterError
+from whorl.fingerprint.minhash.bucket_estimates import MARGIN, Buckets
+from whorl.fingerprint.statistics.hypergeometric import (
+    Counts,
+    Floats,
+    binomial_upper_tail,
+    require_probability,
+    upper_tail,
+)
+from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_threshold, sizes_for
+
+BUDGET = 256
+_FIRST_PART = Fraction(1, 5)
+#: Number of sizes at which the recall is computed.
+_GRID = 24
+#: Largest size to consider, as a multiple of the source's, if hits can have any size; no token survives beyond.
+_LARGEST_RATIO = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class MinHashPlan:
+    """Tokens to look up, and the approximate recall to expect.
+
+    Args:
+        metric: Metric that the threshold applies to.
+        threshold: Fraction in (0, 1].
+        recall: Wanted probability that a document at the threshold is found.
+        second_recall: Recall for the verification of candidates by `judge_buckets`.
+        source_size: Distinct shingles of the source; estimated, if unknown.
+        buckets: Buckets whose tokens are looked up, those with the best survival first.
+        min_should_match: Tokens that a candidate must have; 0 if the source has none.
+        sizes: Smallest and largest size considered of documents that can reach the threshold, in distinct shingles.
+        promised_sizes: Smallest and largest size found with the wanted recall; None if none is.
+        recalls: Probabilities that a document at the threshold becomes a candidate: at the smallest of the `sizes`, at
+            the source's own size or the nearest one, and at the largest.
+    """
+
+    metric: Metric
+    threshold: Fraction
+    recall: Fraction
+    second_recall: Fraction
+    source_size: int
+    buckets: tuple[int, ...]
+    min_should_match: int
+    sizes: tuple[int, int]
+    promised_sizes: tuple[int, int] | None
+    recalls: tuple[float, float, float]
+
+    @property
+    def promised(self) -> bool:
+        """Whether documents of all `sizes` are found with the wanted recall."""
+        return self.promised_sizes == self.sizes
+
+
+def make_minhash_plan(
+    source: Buckets,
+    metric: Metric,
+    threshold: Fraction,
+    recall: Fraction,
+    *,
+    source_size: int | None = None,
+    budget: int = BUDGET,
+    largest_size: int | None = None,
+) -> MinHashPlan:
+    """Return the plan of a search with stock MinHash tokens.
+
+    Args:
+        source: Buckets of the source.
+        metric: Metric that the threshold applies to.
+        threshold: Fraction in (0, 1].
+        recall: Wanted probability that a document just at the threshold is found, a fraction in (0, 1].
+        source_size: Distinct shingles of the source, if known.
+        budget: Tokens to look up, at least 1; Metric.B_IN_A looks up all.
+        largest_size: Distinct shingles of the largest document to find. Without it Metric.A_IN_B requires a single
+            shared token, which finds the largest documents.
+
+    Raises:
+        ParameterError: An argument is outside its range.
+    """
+    require_threshold(threshold)
+    require_probability("recall", recall)
+    if budget < 1:
+        raise ParameterError(f"budget must be at least 1, got {budget}")
+    filled = np.flatnonzero(source.is_filled)
+    size = max(source.size if source_size is None else source_size, filled.size)
+    first, second = 1 - _FIRST_PART * (1 - recall), 1 - (1 - _FIRST_PART) * (1 - recall)
+    smallest, largest = sizes_for(metric, threshold, max(1, size))
+    if largest is None:
+        largest = _LARGEST_RATIO * max(1, size)
+    if source_size is None:
+        smallest, largest = max(1, int(smallest / MARGIN)), int(largest * MARGIN) + 1
+    if largest_size is not None:
+        largest = max(smallest, min(largest, largest_size))
+    order = filled[np.argsort(source.places[filled], kind="stable")]
+    asked = order if metric is Metric.B_IN_A else order[:budget]
+    # Include the source's own size: users ask about it first.
+    middle = min(max(size, smallest), largest)
+    grid = np.unique(
+        np.append(np.geomspace(smallest, largest, _GRID).round().astype(np.int64), [smallest, middle, largest])
+    )
+    grid = grid[(grid >= smallest) & (grid <= largest)]
+    chances = _Chances(source, asked, metric, threshold, size, grid)
+    wanted = float(first)
+    least = 1
+    if metric is Metric.JACCARD or (metric is Metric.A_IN_B and largest_size is not None):
+        low, high = 0, len(asked)
+        while low < high:
+            half = (low + high + 1) // 2
+            low, high = (half, high) if (chances.at_least(half) >= wanted).all() else (low, half - 1)
+        least = max(1, low)
+    found = chances.at_least(least) if len(asked) else np.zeros(len(grid))
+    at = np.searchsorted(grid, middle)
+    return MinHashPlan(
+        metric,
+        threshold,
+        recall,
+        second,
+        size,
+        tuple(asked.tolist()),
+        least if len(asked) else 0,
+        (smallest, largest),
+        _longest_run(grid, found >= wanted),
+        (float(found[0]), float(found[at]), float(found[-1])),
+    )
+
+
+class _Chances:
+    """Probabilities that documents just at a threshold have given numbers of the tokens.
+
+    Args:
+        source: Buckets of the source.
+        asked: Buckets whose tokens are looked up; int64 array of shape (tokens,).
+        metric: Metric that the threshold applies to.
+        threshold: Fraction in (0, 1].
+        size: Distinct shingles of the source.
+        grid: Distinct shingles of the documents; int64 array of shape (sizes,).
+    """
+
+    def __init__(
+        self, source: Buckets, asked: Counts, metric: Metric, threshold: Fraction, size: int, grid: Counts
+    ) -> None:
+        needed = [min(size, other, least_overlap(metric, threshold, size, other)) for other in grid.tolist()]
+        overlaps = np.array(needed, dtype=np.int64)
+        lost = np.log1p(-source.places[asked] / source.places.size)
+        survival = np.exp((grid - overlaps)[:, None] * lost).mean(axis=1) if asked.size else np.zeros(grid.size)
+        self._survival = np.minimum(survival, 1.0)[:, None]
+        self._drawn = np.arange(asked.size + 1)
+        tails = upper_tail(size, overlaps[:, None], asked.size, np.arange(asked.size + 2))
+        self._chances = tails[:, :-1] - tails[:, 1:]
+
+    def at_least(self, count: int) -> Floats:
+        """Return the probabilities of having at least `count` tokens, one for each size."""
+        return np.asarray((self._chances * binomial_upper_tail(self._drawn, self._survival, count)).sum(axis=1))
+
+
+def _longest_run(grid: Counts, holds: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> tuple[int, int] | None:
+    """Return the first and the last size of the longest run of sizes for which `holds` is true."""
+    best: tuple[int, int] | None = None
+    start = 0
+    for at, is_held in enumerate([*holds.tolist(), False]):
+        if is_held:
+            continue
+        if at > start and (best is None or at - start > best[1] - best[0] + 1):
+            best = (start, at - 1)
+        start = at + 1
+    return None if best is None else (int(grid[best[0]]), int(grid[best[1]]))

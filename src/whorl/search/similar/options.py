@@ -1,0 +1,60 @@
+"""Options of the calibrated search: metric, threshold and recall, as users type them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, notes_on
+from whorl.search.boilerplate import CommonOptions
+
+#: Metrics of a search for a single source.
+METRICS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
+#: Names of these metrics that users may type.
+SimilarWord: TypeAlias = Literal["jaccard", "a_in_b", "b_in_a", "similarity", "contains", "within"]
+DEFAULT_THRESHOLD, DEFAULT_RECALL = Fraction(20, 100), Fraction(95, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Options of the calibrated search.
+
+    Args:
+        metric: Metric that the threshold applies to.
+        threshold: Fraction in (0, 1].
+        recall: Probability that a document just at the threshold is found, at least; a fraction in (0, 1].
+        notes: Remarks on ambiguous numbers and how they were read.
+
+    Raises:
+        ParameterError: The metric is none of METRICS.
+    """
+
+    metric: Metric = Metric.JACCARD
+    threshold: Fraction = DEFAULT_THRESHOLD
+    recall: Fraction = DEFAULT_RECALL
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        metric_named(self.metric, METRICS)
+
+
+class SimilarOptions(CommonOptions, total=False):
+    """Arguments of `Store.prepare_similar`: source, metric, threshold, recall and filter."""
+
+    source: str | None
+    metric: Metric | str
+    threshold: Percent
+    recall: Percent
+    only: str | None
+
+
+def ask(metric: Metric | str, threshold: Percent, recall: Percent) -> Question:
+    """Return the options for numbers as users type them.
+
+    Raises:
+        ParameterError: The metric is unknown, or a number is no percentage above 0.
+    """
+    chosen = metric_named(metric, METRICS)
+    notes = notes_on(threshold=threshold, recall=recall)
+    return Question(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), notes)

@@ -1,0 +1,164 @@
+"""Sources of a query, documents or given texts, with a cache of everything that the engine returns about them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from whorl.engine.protocol import Engine
+from whorl.errors import ParameterError, UnknownDocumentError
+from whorl.fingerprint import few
+from whorl.fingerprint.minhash.signature import Signature
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.query.plan.bind import no_fingerprint
+
+#: Name in a query for a text given with the query.
+SOURCE = "source"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Source that other documents are compared with.
+
+    Args:
+        name: Name of the source in the query.
+        document_id: Id of the source, if it is a document of the store.
+        text: Text of the source, if it was given with the query.
+    """
+
+    name: str
+    document_id: str | None = None
+    text: str | None = None
+
+    def no_fingerprint(self, scheme: Scheme) -> str:
+        """Return a message that explains why the source has no fingerprint."""
+        return no_fingerprint(self.name, scheme, is_text=self.text is not None)
+
+
+class Sources:
+    """Sources of a query with their signatures, sketches and texts; each is requested from the engine once.
+
+    Args:
+        engine: Engine of the store.
+        texts: Texts given with the query, by their names in the query, or a single text named `SOURCE`; a text hides a
+            document with the same name.
+    """
+
+    def __init__(self, engine: Engine, texts: str | Mapping[str, str] | None = None) -> None:
+        self.engine, self.texts = engine, {SOURCE: texts} if isinstance(texts, str) else texts or {}
+        self._ids: dict[str, str | None] = {}
+        self._signatures: dict[str, Signature | None] = {}
+        self._in_order: set[str] = set()
+        self._sketches: dict[str, Sketch | None] = {}
+
+    def whole_texts(self, references: Iterable[str]) -> Mapping[str, str]:
+        """Return the texts of references, given with the query or stored, by reference.
+
+        Raises:
+            UnknownDocumentError: A reference names neither a text nor a document.
+            ParameterError: A reference names a document without a text.
+        """
+        wanted = dict.fromkeys(references)
+        texts = {**stored_texts(self.engine, wanted.keys() - self.texts.keys()), **self.texts}
+        for name in wanted:
+            if name not in texts:
+                self.source(name)
+                raise ParameterError(f"document {name!r} has no stored text")
+        return {name: texts[name] for name in wanted}
+
+    def source(self, reference: str, *, with_sketch: bool = False) -> Source:
+        """Return the source that a reference names.
+
+        Args:
+            reference: A document of the store, or a text given with the query.
+            with_sketch: Whether to fetch a document's sketch together with its id.
+
+        Raises:
+            UnknownDocumentError: The reference names neither.
+        """
+        if reference in self.texts:
+            return Source(reference, text=self.texts[reference])
+        if with_sketch and reference not in self._ids:
+            found = self.engine.sketched([reference])
+            self._ids[reference], self._sketches[reference] = found.get(reference, (None, None))
+        document_id = self._resolved([reference])[reference]
+        if document_id is None:
+            raise UnknownDocumentError(reference)
+        return Source(reference, document_id)
+
+    def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+        """Return the signatures of sources, by reference, for sources that have one.
+
+        Args:
+            wanted: References, each with whether the order of its tokens matters to the caller.
+        """
+        for name in wanted.keys() & self.texts.keys() - self._signatures.keys():
+            self._signatures[name] = self.engine.sign(self.texts[name])
+        stored = [name for name in wanted if name not in self.texts]
+        missing = [
+            name for name in stored if name not in self._signatures or (wanted[name] and name not in self._in_order)
+        ]
+        unknown = {name: wanted[name] for name in missing if name not in self._ids}
+        self._sign(unknown)
+        missing = [name for name in missing if name not in unknown]
+        ids = {name: known for name in missing if (known := self._ids[name]) is not None}
+        # Two references may name the same document.
+        asked = {ids[name]: any(wanted[other] for other in ids if ids[other] == ids[name]) for name in ids}
+        found = self.engine.signatures(asked) if asked else {}
+        for name in missing:
+            self._signatures[name] = found.get(ids.get(name, ""))
+            if asked.get(ids.get(name, "")):
+                self._in_order.add(name)
+        return {name: each for name in wanted if (each := self._signatures.get(name)) is not None}
+
+    def _sign(self, unknown: Mapping[str, bool]) -> None:
+        """Request documents and their signatures together."""
+        found = self.engine.signed(unknown) if unknown else {}
+        for name, order_matters in unknown.items():
+            self._ids[name], self._signatures[name] = found.get(name, (None, None))
+            if order_matters and name in found:
+                self._in_order.add(name)
+
+    def sketch(self, source: Source, scheme: SketchScheme) -> Sketch | None:
+        """Return a source's sketch, None for a document without one."""
+        if source.name not in self._sketches:
+            if source.document_id is None:
+                found: Sketch | None = few.sketch(source.text or "", self.engine.scheme, scheme)
+            else:
+                found = self.engine.sketches([source.document_id]).get(source.document_id)
+            self._sketches[source.name] = found
+        return self._sketches[source.name]
+
+    def signature(self, source: Source) -> Signature:
+        """Return a source's signature.
+
+        Raises:
+            ParameterError: The source is a document without a fingerprint.
+        """
+        found = self.signatures({source.name: False}).get(source.name)
+        if found is None:
+            raise ParameterError(source.no_fingerprint(self.engine.scheme))
+        return found
+
+    def _resolved(self, references: Collection[str]) -> Mapping[str, str | None]:
+        unknown = [each for each in references if each not in self._ids]
+        if unknown:
+            found = self.engine.resolve(unknown)
+            self._ids |= {each: found.get(each) for each in unknown}
+        return {each: self._ids[each] for each in references}
+
+
+def text_of(engine: Engine, source: Source) -> str | None:
+    """Return the text of a source, None if the store has no text of it."""
+    if source.document_id is None:
+        return source.text
+    return engine.texts([source.document_id]).get(source.document_id)
+
+
+def stored_texts(engine: Engine, references: Collection[str]) -> Mapping[str, str]:
+    """Return the stored texts of documents, by reference; references without a document or a text are left out."""
+    ids = engine.resolve(references) if references else {}
+    # Call the engine even without document ids: a store that keeps no texts raises an error.
+    found = engine.texts(list(ids.values())) if references else {}
+    return {reference: found[document_id] for reference, document_id in ids.items() if document_id in found}

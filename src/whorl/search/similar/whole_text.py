@@ -1,0 +1,166 @@
+"""Exact verification: reads the texts of hits that the sketches leave undecided, within the limits of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.arrays import chunks
+from whorl.context import require_time
+from whorl.engine.protocol import Engine
+from whorl.fingerprint.batch import hashed
+from whorl.fingerprint.compare import compare
+from whorl.fingerprint.statistics.estimate import Estimate
+from whorl.fingerprint.statistics.metric import least_overlap
+from whorl.search.similar.options import Question
+from whorl.search.similar.results import Found, best_first, exact_estimate, scored
+from whorl.search.similar.sources import Source, text_of
+
+#: Limits of one search: texts read to decide hits that the sketches leave undecided, texts read for exact numbers on a
+#: page (which compares passages), and characters read in all.
+MOST_SETTLED, MOST_READ, MOST_CHARACTERS = 3_000, 300, 30_000_000
+#: Texts fetched in one request for each of the two, and approximate limit of their shingles.
+_SETTLED_AT_ONCE, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 200, 25, 100_000
+#: Smallest number of texts read at once when a page lacks fewer.
+_LEAST_AT_ONCE = 5
+
+
+class Reader:
+    """Reader of texts that keeps to the limits of one search.
+
+    Args:
+        engine: Engine of the store.
+        source: Source that the texts are compared with.
+        question: Options of the search.
+    """
+
+    def __init__(self, engine: Engine, source: Source, question: Question) -> None:
+        self._engine, self._source, self._question = engine, source, question
+        self._read, self._characters = 0, 0
+        self._own: npt.NDArray[np.uint64] | None = None
+
+    def _left(self, most: int) -> int:
+        """Return the number of texts that may still be read, out of `most`."""
+        return most - self._read if self._characters < MOST_CHARACTERS else 0
+
+    def _texts(self, hits: Sequence[Found], beside: Sequence[str] = ()) -> dict[str, str]:
+        """Return the texts of hits by id, and of the documents `beside`, whose texts do not count for the limits."""
+        require_time()
+        texts = dict(self._engine.texts([*beside, *(found.hit.id for found in hits)]))
+        read = [text for document_id, text in texts.items() if document_id not in beside]
+        self._read += len(read)
+        self._characters += sum(map(len, read))
+        return texts
+
+    # Exact verification of undecided hits.
+
+    def settled(self, kept: list[Found]) -> Iterator[Found]:
+        """Yield the hits without the ones ruled out by their texts; undecided ones get exact numbers.
+
+        Args:
+            kept: Hits by their sketches.
+        """
+        is_open = [found for found in kept if self._is_open(found.estimate)]
+        # Read the smallest first, to decide as many hits as possible.
+        is_open.sort(key=lambda found: (found.estimate.hit_size, found.hit.id))
+        hashes = dict(self._hashes(is_open))
+        for found in kept:
+            if self._own is None or found.hit.id not in hashes:
+                yield found
+            elif exact := self._exact(self._own, hashes[found.hit.id]):
+                yield scored(found.hit, exact, self._question.metric)
+
+    def _is_open(self, estimate: Estimate) -> bool:
+        # An interval below the threshold is undecided, too: its law may be sharper than the acceptance test.
+        return not estimate.is_exact and estimate.low.by(self._question.metric) < float(self._question.threshold)
+
+    def _hashes(self, is_open: list[Found]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
+        """Yield the ids of hits with all hashes of their texts, after reading the source's text."""
+        for group in chunks(is_open, _shingles, _SHINGLES_AT_ONCE, _SETTLED_AT_ONCE):
+            if not (left := self._left(MOST_SETTLED)):
+                return
+            # Fetch the source's text together with the first hits.
+            beside = [own_id] if self._own is None and (own_id := self._source.document_id) is not None else []
+            texts = self._texts(group[:left], beside)
+            if self._own is None:
+                own = texts.pop(beside[0], None) if beside else self._source.text
+                if own is None:
+                    return
+                self._own = self._hashed([own])[0]
+            yield from zip(texts, self._hashed(texts.values()), strict=True)
+
+    def _hashed(self, texts: Iterable[str]) -> list[npt.NDArray[np.uint64]]:
+        return [each.hashes for each in hashed(texts, self._engine.scheme, workers=1)]
+
+    def _exact(self, own: npt.NDArray[np.uint64], hashes: npt.NDArray[np.uint64]) -> Estimate | None:
+        question, size = self._question, len(hashes)
+        few, many = sorted((own, hashes), key=len)
+        shared = int((many.take(np.searchsorted(many, few), mode="clip") == few).sum()) if few.size else 0
+        if shared < least_overlap(question.metric, question.threshold, len(own), size):
+            return None
+        return exact_estimate(len(own), size, shared)
+
+    # Exact numbers for the hits of a page.
+
+    def exact(self, kept: Sequence[Found], end: int) -> tuple[tuple[Found, ...], list[str]]:
+        """Compare the texts of the best hits with the source's until the first `end` hits have exact numbers.
+
+        A hit is read as long as the upper end of its interval allows it to be among them.
+
+        Args:
+            kept: Hits by their estimates.
+            end: Index after the last hit of the page.
+
+        Returns:
+            The hits, best first, without those that the texts rule out; and warnings for the user.
+        """
+        metric = self._question.metric
+        unread = sorted(
+            (found for found in kept if not found.estimate.is_exact),
+            key=lambda found: (-found.estimate.high.by(metric), found.hit.id),
+        )
+        known = best_first(found for found in kept if found.estimate.is_exact)
+        own = text_of(self._engine, self._source) if unread and end else None
+        if unread and end and own is None:
+            return tuple(kept), [f"{self._source.name!r} has no stored text, so the percentages are estimates"]
+        without_text: list[Found] = []
+        while unread and own is not None and (left := self._left(MOST_READ)):
+            lacking = end - len(known)
+            if lacking <= 0 and known[end - 1].hit.score >= 100 * unread[0].estimate.high.by(metric):
+                break
+            most = min(max(lacking, _LEAST_AT_ONCE), _TEXTS_AT_ONCE, left)
+            wanted = unread[:most]
+            group = next(chunks(wanted, _shingles, _SHINGLES_AT_ONCE, _TEXTS_AT_ONCE))
+            del unread[: len(group)]
+            texts = self._texts(group)
+            without_text += [found for found in group if found.hit.id not in texts]
+            read = (self._compared(own, found, texts[found.hit.id]) for found in group if found.hit.id in texts)
+            known = best_first([*known, *(found for found in read if found is not None)])
+        hits = tuple(best_first([*known, *without_text, *unread]))
+        on_page = {found.hit.id for found in hits[:end] if not found.estimate.is_exact}
+        missing = sum(found.hit.id in on_page for found in without_text)
+        warnings = [f"{missing} of the hits have no stored text, so their percentages are estimates"] if missing else []
+        if len(on_page) > missing:
+            warnings.append(
+                f"{len(on_page) - missing:,} of the hits were not read, and their percentages are estimates: one "
+                f"search reads {MOST_READ} texts, or as many as have {MOST_CHARACTERS:,} characters together"
+            )
+        return hits, warnings
+
+    def _compared(self, own: str, found: Found, text: str) -> Found | None:
+        question, comparison = self._question, compare(own, text, self._engine.scheme)
+        if comparison.shared_shingles < least_overlap(
+            question.metric, question.threshold, comparison.a.shingles, comparison.b.shingles
+        ):
+            return None
+        return scored(
+            found.hit,
+            exact_estimate(comparison.a.shingles, comparison.b.shingles, comparison.shared_shingles),
+            question.metric,
+        )
+
+
+def _shingles(found: Found) -> int:
+    return found.estimate.hit_size

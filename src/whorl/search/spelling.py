@@ -1,0 +1,65 @@
+"""Spelling suggestions: replaces words that are in no document by the nearest words in documents."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from whorl.context import require_time
+from whorl.engine.protocol import Engine
+from whorl.errors import SchemaError
+from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
+from whorl.query.plan.build import BoundPlan
+from whorl.query.plan.clauses import Near, Words
+from whorl.query.plan.fields import split_name
+from whorl.query.plan.patterns import MOST_EDITS, distance
+
+#: Maximum number of words of the text to check, of documents searched for nearer words, and of characters of each.
+_MOST_WORDS, _MOST_DOCUMENTS, _MOST_CHARACTERS = 20, 10, 100_000
+#: Minimum length of a word to check, as shorter words have too many neighbours; words below the second length may
+#: differ by one edit only.
+_SHORTEST, _FEW_LETTERS = 3, 5
+_OPERATORS = frozenset({"AND", "OR", "NOT", "TO"})
+
+
+def corrected(engine: Engine, text: str) -> str | None:
+    """Return a text with its unknown words replaced by known ones, or None if no word is replaced.
+
+    A word is known if a document has it in its name or text. An unknown word is replaced by the nearest known one
+    within two edits (one for a short word), and among equally near ones by the most frequent in the documents read.
+
+    Args:
+        engine: The engine with the documents.
+        text: The user's text.
+    """
+    profile = engine.scheme.profile
+    words, spans = tokens_and_spans(text, profile)
+    pieces, at = list[str](), 0
+    for word, (start, end) in list(zip(words, spans.tolist(), strict=True))[:_MOST_WORDS]:
+        if text[start:end] in _OPERATORS or len(word) < _SHORTEST or not word.isalpha():
+            continue
+        require_time()
+        if replacement := _nearest(engine, word, profile):
+            pieces += [text[at:start], replacement]
+            at = end
+    return "".join([*pieces, text[at:]]) if pieces else None
+
+
+def _nearest(engine: Engine, word: str, profile: str) -> str | None:
+    if engine.search(BoundPlan(Words(word)), start=0, rows=0).total:
+        return None
+    edits = MOST_EDITS if len(word) >= _FEW_LETTERS else 1
+    found = engine.search(BoundPlan(Near(word, edits)), start=0, rows=_MOST_DOCUMENTS).hits
+    try:
+        texts = engine.texts([hit.id for hit in found])
+    except SchemaError:
+        texts = {}
+    counts = Counter[str]()
+    for hit in found:
+        there = {
+            *tokens(hit.name, profile),
+            *tokens(split_name(hit.name), profile),
+            *tokens(texts.get(hit.id, "")[:_MOST_CHARACTERS], profile),
+        }
+        counts.update(each for each in there if abs(len(each) - len(word)) <= edits)
+    near = [(edited, -count, each) for each, count in counts.items() if (edited := distance(each, word)) <= edits]
+    return min(near)[2] if near else None

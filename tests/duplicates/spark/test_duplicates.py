@@ -1,0 +1,137 @@
+"""Tests of duplicates on a real Spark: the same pairs and clusters as in one process."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from dataclasses import astuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.duplicates.spark.blocked import framed
+from tests.duplicates.spark.spark_runtime import QUIET
+from tests.families import family_documents
+from whorl.duplicates import ask_pairs, duplicates_among
+from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.model import Document
+from whorl.output.numbers import fraction
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[3]
+#: Sketches of few hashes, so that a few hundred documents have many levels.
+SMALL = SketchScheme(k=256, floor_level=1, cap=512)
+#: Maximum number of stages of a search for pairs and clusters, if no hash makes too many pairs.
+MOST_STAGES = 40
+
+pytestmark = QUIET
+
+
+@pytest.fixture(scope="module")
+def documents() -> list[Document]:
+    """Families of similar texts, some equal, some too short."""
+    made = family_documents(45, seed=3, longest=1_200)
+    equal = [each for each in made if len(each.text.split()) > 50][:5]
+    made += [Document(f"equal/{number}/{each.id}", each.text) for each in equal for number in range(2)]
+    made += [Document(f"short/{number}", "too short") for number in range(3)]
+    # Spark orders documents by id.
+    return sorted(made, key=lambda each: each.id)
+
+
+def stages_of(spark: SparkSession, group: str) -> int:
+    """Return the number of completed stages of jobs; a skipped stage has no completed task."""
+    tracker = spark.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    return sum(stage is not None and stage.numCompletedTasks > 0 for stage in stages)
+
+
+def clusters_of(rows: list[Any]) -> dict[str, dict[str, tuple[object, ...]]]:
+    found: dict[str, dict[str, tuple[object, ...]]] = defaultdict(dict)
+    for row in rows:
+        assert row.id not in found[row.cluster]
+        found[row.cluster][row.id] = (row.shingles, row.jaccard, row.a_in_b, row.b_in_a, row.exact)
+    assert all(row.documents == len(found[row.cluster]) for row in rows)
+    return dict(found)
+
+
+@pytest.mark.parametrize(
+    ("metric", "percent", "partitions"),
+    [("jaccard", 50, 3), ("jaccard", 80, 1), ("jaccard", 90, 3), ("containment", 80, 3)],
+)
+def test_pairs_and_clusters_are_those_of_one_process(
+    spark: SparkSession, documents: list[Document], metric: str, percent: int, partitions: int
+) -> None:
+    """
+    Pairs with all digits of their shares, clusters and complete clusters equal those of one process.
+    """
+    from whorl.duplicates.spark.duplicates import SparkDuplicates
+
+    asked = ask_pairs(metric, percent, 95)
+    with duplicates_among(documents, asked) as local:
+        pairs = {
+            (each.a.id, each.b.id): (
+                *(fraction(share) for share in astuple(each.shares)),
+                each.is_exact,
+                each.a.name,
+                each.b.name,
+            )
+            for each in local.pairs()
+        }
+        clusters, complete = (
+            {
+                group.members[0].id: {
+                    match.b.id: (match.b.size, *map(fraction, astuple(match.shares)), match.is_exact)
+                    for match in group.matches
+                }
+                for group in local.clusters(complete=is_complete)
+            }
+            for is_complete in (False, True)
+        )
+    group = f"{metric} {percent} {partitions}"
+    spark.sparkContext.setJobGroup(group, "counted")
+    found = SparkDuplicates(framed(spark, documents, partitions), asked)
+    rows = found.pairs().collect()
+    assert len(rows) == len(pairs) > 20
+    assert {(row[0], row[1]): tuple(row[2:]) for row in rows} == pairs
+    assert found.counts() == (len(documents), sum(len(each.text.split()) < 5 for each in documents))
+    assert clusters_of(found.clusters().collect()) == clusters
+    assert stages_of(spark, group) <= MOST_STAGES
+    if partitions == 3:
+        assert clusters_of(found.clusters(complete=True).collect()) == complete
+
+
+@pytest.mark.parametrize(("known", "most_at_once"), [(0, 0), (60, 0), (60, 1 << 25)])
+def test_a_crowd_makes_one_cluster_by_few_pairs(spark: SparkSession, known: int, most_at_once: int) -> None:
+    """
+    If only clusters are needed, 90 near-copies are linked by far fewer than their 4,005 pairs, even if most are
+    reference documents without pairs among themselves, and another crowd has only reference documents; pages that share
+    a part with them, but are not similar, stay out.
+    """
+    from whorl.duplicates.spark.duplicates import SparkDuplicates
+
+    chance = random.Random(6)
+    page, foreign = ([f"{letter}{at}" for at in range(100)] for letter in "pq")
+    made = [Document(f"page/{at:03}", " ".join([*page, f"x{at}"])) for at in range(90)]
+    reference = made[:known] + [Document(f"foreign/{at}", " ".join([*foreign, f"x{at}"])) for at in range(known)]
+    others = [
+        Document(f"other/{at}", " ".join([*page[:20], *(f"o{chance.randrange(10**6)}" for _ in range(80))]))
+        for at in range(20)
+    ]
+    found = SparkDuplicates(
+        framed(spark, made[known:] + others, 3),
+        ask_pairs("jaccard", 80, 95),
+        reference=framed(spark, reference, 2) if reference else None,
+        links_suffice=True,
+        most=50,
+        most_at_once=most_at_once,
+    )
+    pairs = found.pairs().collect()
+    assert 89 <= len(pairs) < 90 * 20
+    known_ids = {each.id for each in reference}
+    assert not any({pair.a, pair.b} <= known_ids for pair in pairs)
+    clusters = clusters_of(found.clusters().collect())
+    assert {first: set(members) for first, members in clusters.items()} == {"page/000": {each.id for each in made}}

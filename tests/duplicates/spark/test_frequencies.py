@@ -1,0 +1,103 @@
+"""Tests of document frequencies and prefixes, block by block, against plain sets; without a Spark session."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.duplicates.sets import COMPLETE, families, question, sketches_of, truth
+from tests.duplicates.spark.spark_runtime import QUIET
+from whorl.duplicates.rounds import rounds
+
+pytest.importorskip("pyspark")
+pa = pytest.importorskip("pyarrow")
+pytestmark = QUIET
+
+
+def in_parts(batches: Any) -> dict[int, list[Any]]:
+    """Group rows by their part."""
+    found = defaultdict(list)
+    for batch in batches:
+        for at, part in enumerate(batch["part"].to_pylist()):
+            found[part].append(batch.slice(at, 1))
+    return found
+
+
+@pytest.mark.slow
+@settings(max_examples=12)
+@given(
+    st.integers(0, 2**32), st.integers(1, 4), st.sampled_from([("jaccard", 80), ("jaccard", 50), ("containment", 70)])
+)
+def test_every_pair_meets_by_a_hash(seed: int, count: int, asked: tuple[str, int]) -> None:
+    """
+    For each pair above the threshold a hash indexed for the smaller document is probed by the larger one, for any
+    division into blocks; a document without shared hashes sends no hashes of the second count.
+    """
+    from whorl.duplicates.spark.blocks import SKETCHES, Block, sketch_row
+    from whorl.duplicates.spark.frames import Parts, arrow_schema, joined, narrow_type, widened
+    from whorl.duplicates.spark.frequencies import FREQUENCIES, IS_ASKED, IS_FOUND, Looking, frequencies_of
+
+    chance, wanted = random.Random(seed), question(*asked, recall=100)
+    # Evenly distributed, so that the first count certainly has enough of them.
+    alone = {(each << 64) // 100 + chance.getrandbits(56) for each in range(100)}
+    sets = [each for each in families(chance, 4, 150) if each] + [alone]
+    sketches, parts = sketches_of(sets, COMPLETE), Parts.so_many(count)
+    keys = np.array(sorted(chance.getrandbits(64) - (1 << 63) for _ in sets), np.int64)
+    everything = Block(keys, sketches, np.ones(keys.size, np.bool_))
+    blocks = {
+        part: sketch_row(part, everything, np.flatnonzero(parts.of(keys) == part), arrow_schema(SKETCHES))
+        for part in parts.names.tolist()
+    }
+    one = rounds(wanted, int(sketches.counts.max()))[0]
+    looking = Looking(COMPLETE, parts, one, {0: int(sketches.sizes.min())})
+    token = narrow_type(COMPLETE.bits)
+
+    def frequencies(counted: list[Any]) -> list[Any]:
+        return [each for rows in in_parts(counted).values() for each in frequencies_of(iter(rows), COMPLETE)]
+
+    def met(step: Any, known: list[Any]) -> list[Any]:
+        came = in_parts(known)
+        tables = {part: pa.Table.from_batches(rows, rows[0].schema) for part, rows in came.items()}
+        nothing = pa.Table.from_batches([], arrow_schema(FREQUENCIES))
+        return [
+            each
+            for part, block in blocks.items()
+            for each in step(pa.Table.from_batches([block]), tables.get(part, nothing))
+        ]
+
+    known = frequencies([each for block in blocks.values() for each in looking.counts(iter([block]))])
+    if looking.first < 1:
+        rest = met(looking.counts_of_rest, known)
+        own = {number >> (64 - COMPLETE.bits) for number in alone}
+        assert own.isdisjoint(widened(joined(rest, "tokens", token)[0]).tolist())
+        known += frequencies(rest)
+    chosen = met(looking.prefixes, known)
+    tokens, of, told = joined(chosen, "tokens keys told", f"{token} i8 u1")
+    by: dict[int, dict[int, set[int]]] = {IS_FOUND: defaultdict(set), IS_ASKED: defaultdict(set)}
+    for hashed, key, what in zip(widened(tokens).tolist(), of.tolist(), told.tolist(), strict=True):
+        for flag, hashes in by.items():
+            if what & flag:
+                hashes[key].add(hashed)
+    for a, b in truth(sets, wanted):
+        sides = sorted([a, b], key=lambda at: (len(sets[at]), keys[at]))
+        smaller, larger = keys[sides].tolist()
+        assert by[IS_FOUND][smaller] & by[IS_ASKED][larger]
+
+
+@given(st.lists(st.integers(0, 2**20 - 1), max_size=60), st.lists(st.integers(0, 2**20 - 1), max_size=60))
+def test_frequencies_are_those_of_a_dictionary(several: list[int], asked: list[int]) -> None:
+    """
+    The frequencies are right for hashes that several documents have, and 0 for others, even with an equal prefix.
+    """
+    from whorl.duplicates.spark.frequencies import _Known
+
+    known = Counter(several)
+    frequencies = np.array([*known.values()], np.int64)
+    told = _Known(np.array([*known], np.uint64), frequencies, 20).frequencies(np.array(asked + several, np.uint64))
+    assert told.tolist() == [known[each] for each in asked + several]

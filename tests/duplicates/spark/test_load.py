@@ -1,0 +1,185 @@
+"""Tests of documents divided over blocks, without a Spark session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from tests.duplicates.spark.blocked import SKETCHING, members_in
+from tests.duplicates.spark.spark_runtime import QUIET
+from whorl.duplicates.run import FILES_SCHEME
+from whorl.model import Document
+
+pytest.importorskip("pyspark")
+pa = pytest.importorskip("pyarrow")
+pytestmark = QUIET
+
+
+def test_rows_become_sketches_or_problems() -> None:
+    """
+    Each row appears once: as a member of a block, with a sketch if it is long enough, or with its problem.
+    """
+    from whorl.duplicates.spark.documents import documents_in
+    from whorl.duplicates.spark.frames import Parts
+    from whorl.duplicates.spark.load import Run, _sketched
+
+    text = "one two three four five six"
+    rows = [
+        {"id": "a", "name": "A", "text": text, "content": None},
+        {"id": None, "name": None, "text": text, "content": None},
+        {"id": "wide.txt", "name": None, "text": None, "content": text.encode("utf-16")},
+        {"id": "no text", "name": None, "text": None, "content": None},
+        {"id": "bad\tid", "name": None, "text": text, "content": None},
+        {"id": "short", "name": "", "text": "too short", "content": None},
+    ]
+    kinds = [("id", pa.string()), ("name", pa.string()), ("text", pa.string()), ("content", pa.binary())]
+    batches = [pa.RecordBatch.from_pylist(some, pa.schema(kinds)) for some in (rows[:3], [], rows[3:])]
+    told = pa.Table.from_batches(_sketched(iter(batches), documents_in, SKETCHING, Parts.so_many(3), Run()))
+    problems = [(row["problem_id"], row["problem"]) for row in told.to_pylist() if row["problem"]]
+    key = {key for document_id, _, _, key in members_in(told) if document_id == "a"}.pop()
+    assert {row for row in members_in(told) if row[2]} == {("a", "A", 2, key), ("wide.txt", "", 2, key)}
+    assert {row[:3] for row in members_in(told) if row[0] in ("short", "no text")} == {
+        ("short", "", 0),
+        ("no text", "", 0),
+    }
+    expected = [(None, "has an id"), ("bad\tid", "control")]
+    assert len(problems) == 2
+    for (document_id, problem), (told_id, words) in zip(problems, expected, strict=True):
+        assert document_id == told_id
+        assert words in problem
+
+
+def test_the_largest_document_of_an_id_counts() -> None:
+    """
+    The largest document of an id counts in any part, and an equal document of another id stays.
+    """
+    words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+    documents = [
+        Document("a", " ".join(words[:7])),
+        Document("b", " ".join(words[:7]), "equal"),
+        Document("a", " ".join(words)),
+        Document("a", "too short"),
+        Document("c", " ".join(words), "first"),
+        Document("c", " ".join(words), "second"),
+        Document("d", "too short"),
+        # Ids of any part.
+        *(Document(f"e{at}", text) for at in range(20) for text in ("too short", " ".join(words[:6]))),
+    ]
+    _, kept, totals, _ = run_of([], documents, 1, unfit=[("no text", "has none"), (None, "has no id")])
+    assert totals == {"documents": 24, "too_short": 1, "repeated": 22, "lost": 22, "again": 0, "largest": 6}
+    told = {row[:3] for block in kept.values() for row in members_in(block)}
+    repeated = {(f"e{at}", "", 2) for at in range(20)}
+    assert told == {("a", "", 6), ("b", "equal", 3), ("c", "second", 6), ("d", "", 0)} | repeated
+    problems = [(row["problem_id"], row["problem"]) for block in kept.values() for row in block.to_pylist()]
+    assert {each for each in problems if each[1]} == {("no text", "has none"), (None, "has no id")}
+
+
+def test_one_that_is_new_makes_its_equals_new() -> None:
+    """
+    In any order, a reference document is compared with all others if it equals a document that is not in the reference.
+    """
+    from whorl.duplicates.spark.load import STAYS
+
+    text = "one two three four five six seven"
+    known, new = Document("known", text, properties={STAYS: True}), Document("new", text)
+    for documents in ([known, new], [new, known]):
+        _, kept, _, _ = run_of([], documents, 1)
+        assert runs_in(kept) == {"known": ("", 0, True), "new": ("", 1, True)}
+    _, kept, _, _ = run_of([], [known], 1)
+    assert runs_in(kept) == {"known": ("", 0, False)}
+
+
+def test_a_later_run_replaces_what_has_another_text() -> None:
+    """
+    A document with an unchanged text keeps its first run, and takes its new name; with another text, even of the same
+    words, it is new. Only sketches of new documents are new, and keys without documents are reported as gone.
+    """
+    text, other = "one two three four five six seven", "one two three four five six eight"
+    first = [
+        *(Document(name, text) for name in ("same", "dot", "other", "equal")),
+        *(Document(f"alone/{name}", f"{text} {name}") for name in ("stays", "changes", "is cut short")),
+    ]
+    before, kept, _, _ = run_of([], first, 1)
+    second = [
+        *(Document("same", text, "a new name"), Document("dot", f"{text}."), Document("other", other)),
+        *(
+            Document("alone/changes", other),
+            Document("alone/is cut short", "too short"),
+            Document("new", f"{text} new"),
+        ),
+    ]
+    for earlier in (before, kept):
+        _, found, totals, gone = run_of(list(earlier.values()), second, 2)
+        assert totals == {"documents": 8, "too_short": 1, "repeated": 0, "lost": 3, "again": 5, "largest": 6}
+        assert runs_in(found) == {
+            "same": ("a new name", 1, True), "dot": ("", 2, True), "equal": ("", 1, True), "other": ("", 2, True),
+            "alone/stays": ("", 1, False), "alone/changes": ("", 2, True), "alone/is cut short": ("", 2, None),
+            "new": ("", 2, True),
+        }  # fmt: skip
+        keys = {document_id: key for block in before.values() for document_id, _, _, key in members_in(block)}
+        assert gone == {keys["alone/changes"], keys["alone/is cut short"]}
+    _, found, _, _ = run_of(list(before.values()), second, 2, since=1)
+    assert {is_new for _, _, is_new in runs_in(found).values()} == {True, None}
+
+
+def in_parts(rows: Any, parts: Any) -> dict[int, Any]:
+    return {part: rows.filter(pa.compute.equal(rows["part"], part)) for part in parts.names.tolist()}
+
+
+def run_of(
+    earlier: list[Any],
+    documents: list[Document],
+    number: int,
+    *,
+    since: int | None = None,
+    unfit: Sequence[tuple[str | None, str]] = (),
+) -> tuple[dict[int, Any], dict[int, Any], dict[str, int], set[int]]:
+    """Run the steps of Spark on documents and blocks of earlier runs, divided over other parts than these.
+
+    Returns:
+        All blocks by part; the blocks without replaced members; the totals; and the keys that are gone.
+    """
+    from whorl.duplicates.spark.frames import Parts
+    from whorl.duplicates.spark.load import Run, _divided_anew, _gone, _identities, _judged, _kept, _sketched
+
+    parts, since = Parts.so_many(number + 1), since or number
+
+    def read(_: Any, note: Callable[[str | None, str], None]) -> list[Document]:
+        for each in unfit:
+            note(*each)
+        return documents
+
+    made = _sketched(iter([pa.RecordBatch.from_pylist([{}])]), read, SKETCHING, parts, Run(number, since, True))
+    batches = (batch for block in earlier for batch in block.to_batches() if batch.num_rows)
+    blocks = in_parts(pa.Table.from_batches([*made, *_divided_anew(batches, FILES_SCHEME, parts, since)]), parts)
+    told = [batch for block in blocks.values() for batch in _identities(iter(block.to_batches()), parts)]
+    verdicts = [
+        batch
+        for rows in in_parts(pa.Table.from_batches(told), parts).values()
+        for batch in _judged(iter(rows.to_batches()), parts)
+    ]
+    verdict = pa.Table.from_batches(verdicts)
+    totals = {name: sum(verdict[name].to_pylist()) for name in ("documents", "too_short", "repeated", "lost", "again")}
+    losers = in_parts(verdict, parts)
+    kept = {
+        part: pa.Table.from_batches(_kept(block, losers[part], FILES_SCHEME, parts, since), block.schema)
+        for part, block in blocks.items()
+    }
+    gone = {key for part in kept for batch in _gone(kept[part], losers[part]) for key in batch["key"].to_pylist()}
+    return blocks, kept, {**totals, "largest": max(verdict["largest"].to_pylist())}, gone
+
+
+def runs_in(kept: dict[int, Any]) -> dict[str, tuple[str, int, bool | None]]:
+    """Return the name and run of each document, and whether its sketch is new; None without a sketch."""
+    from whorl.duplicates.spark.blocks import Block, Members
+
+    found = {}
+    for rows in kept.values():
+        members, _ = Members.of(rows)
+        block = Block.of(rows, FILES_SCHEME)
+        is_new = dict(zip(block.keys.tolist(), block.is_new.tolist(), strict=True))
+        for document_id, name, run, key in zip(members.ids, members.names, members.runs, members.keys, strict=True):
+            found[document_id] = (name, int(run), is_new.get(int(key)))
+    return found

@@ -1,0 +1,94 @@
+"""Tests that the distributed search finds the same candidates as one process."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.duplicates.spark.blocked import SMALL, alike_sets, blocked
+from tests.duplicates.spark.spark_runtime import QUIET
+from tests.plain import sketch_of
+from whorl.duplicates import ask_pairs
+from whorl.duplicates.archive import sketch_key
+from whorl.duplicates.prefix_filter import Crowd, find_candidates
+from whorl.duplicates.sketches import Sketches
+from whorl.duplicates.verify import verified
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = QUIET
+
+
+@pytest.mark.parametrize(
+    ("metric", "percent", "crowds", "most", "partitions"),
+    [
+        ("jaccard", 80, False, 20_000, 1),
+        ("jaccard", 80, False, 15, 3),
+        ("jaccard", 50, True, 15, 3),
+        ("containment", 70, True, 40, 3),
+    ],
+)
+def test_candidates_are_those_of_one_process(
+    spark: SparkSession, metric: str, percent: int, crowds: bool, most: int, partitions: int
+) -> None:
+    """
+    Candidates and crowds equal those of one process, even if hashes make too many pairs and their documents are
+    postponed; and so do the verified pairs, counted or estimated, with all their numbers.
+    """
+    from whorl.duplicates.spark.prefix_filter import find_candidates as candidates_by_parts
+    from whorl.duplicates.spark.verify import verified_pairs
+
+    sets = alike_sets(random.Random(2))
+    made = {
+        sketch_key(sketch): sketch for each in sets for sketch in [sketch_of(np.array(list(each), np.uint64), SMALL)]
+    }
+    # Sorted by key, as in `find_pairs`.
+    keys = sorted(made)
+    asked = ask_pairs(metric, percent, 90)
+    pairs: set[tuple[int, int]] = set()
+    groups: Counter[frozenset[int]] = Counter()
+    sketches = Sketches.of([made[key] for key in keys], SMALL)
+    for some in find_candidates(sketches, asked, crowds=crowds, most=most):
+        if isinstance(some, Crowd):
+            groups[frozenset(keys[place] for place in some.places.tolist())] += 1
+        else:
+            pairs |= {
+                (min(keys[a], keys[b]), max(keys[a], keys[b]))
+                for a, b in zip(some.smaller.tolist(), some.larger.tolist(), strict=True)
+            }
+    # Documents are postponed, and crowds occur, in exactly the intended cases.
+    unlimited = sum(some.smaller.size for some in find_candidates(sketches, asked) if not isinstance(some, Crowd))
+    assert (len(pairs) < unlimited) == (most < 20_000)
+    assert bool(groups) == crowds
+
+    documents = blocked(spark, made, SMALL, partitions)
+    told: Counter[frozenset[int]] = Counter()
+    rows: set[tuple[int, int]] = set()
+    kept = []
+    for met in candidates_by_parts(documents, asked, crowds=crowds, most=most, most_at_once=0):
+        for row in met.pairs.collect():
+            sides = (np.frombuffer(raw, np.int64).tolist() for raw in (row.travellers, row.homes))
+            rows |= {(min(each), max(each)) for each in zip(*sides, strict=True)}
+        kept.append(met.pairs)
+        by_crowd: defaultdict[str, set[int]] = defaultdict(set)
+        for row in met.crowds.collect() if met.crowds is not None else []:
+            by_crowd[row.crowd].add(row.key)
+        told += Counter(map(frozenset, by_crowd.values()))
+    assert rows == pairs
+    assert told == groups
+
+    a, b = (np.searchsorted(keys, side) for side in np.array(sorted(pairs)).T)
+    expected = verified(sketches, a, b, asked)
+    assert 0 < np.count_nonzero(expected.is_exact) < len(expected) < len(pairs)
+    numbers_of = (expected.sizes_a, expected.sizes_b, expected.shared, expected.low, expected.high)
+    ids = np.array(keys)
+    candidates = reduce(lambda one, other: one.unionByName(other), kept)
+    assert {tuple(row) for row in verified_pairs(candidates, documents, asked).collect()} == set(
+        zip(*(column.tolist() for column in (ids[expected.a], ids[expected.b], *numbers_of)), strict=True)
+    )

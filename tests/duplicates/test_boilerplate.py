@@ -1,0 +1,241 @@
+"""Tests of boilerplate among compared documents, against plain sets of shingles."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.duplicates.found import clusters
+from tests.duplicates.sets import COMPLETE, SMALL, numbers, sketches_of
+from whorl import Document, open_store
+from whorl.duplicates import boilerplate as module
+from whorl.duplicates.boilerplate import CommonQuestion, ask_common, frequent, rest_of
+from whorl.duplicates.options import ask_pairs
+from whorl.duplicates.run import duplicates_among, duplicates_in
+from whorl.errors import ParameterError
+from whorl.fingerprint.scheme import Scheme
+
+QUESTION = ask_pairs("jaccard", 60, 100)
+
+
+def words(chance: random.Random, count: int) -> str:
+    return " ".join(f"word{chance.randrange(10**6)}" for _ in range(count))
+
+
+def filled_forms(count: int = 40) -> list[Document]:
+    """Return forms filled in with random words, two of them nearly equal, two equal, and the blank form twice."""
+    chance = random.Random(3)
+    form, twice = words(chance, 150), words(chance, 30)
+    told = [words(chance, 30) for _ in range(count)] + [twice, f"{twice} more", "one two three four"] + [
+        "one two three four", ""
+    ]  # fmt: skip
+    names = [f"own {number}" for number in range(count)] + ["near", "nearer", "same", "equal", "form"]
+    # The words filled in are in the middle of the form.
+    return [
+        Document(name, f"{form[:500]} {own} {form[500:]}" if own else form)
+        for name, own in zip([*names, "blank"], [*told, ""], strict=True)
+    ]
+
+
+FORMS = filled_forms()
+
+
+def shingles(text: str, size: int = 5) -> frozenset[tuple[str, ...]]:
+    row = text.split()
+    return frozenset(tuple(row[at : at + size]) for at in range(len(row) - size + 1))
+
+
+def rests(documents: Sequence[Document], above: int) -> dict[str, frozenset[tuple[str, ...]]]:
+    """Return the shingles of documents that at most `above` distinct documents have."""
+    sets = {each.id: shingles(each.text) for each in documents}
+    frequency = Counter(shingle for each in set(sets.values()) for shingle in each)
+    return {name: frozenset(one for one in each if frequency[one] <= above) for name, each in sets.items()}
+
+
+def test_what_is_common_makes_no_duplicates() -> None:
+    """
+    With all text, all forms are one cluster; without common text, only forms with similar rests and equal forms are
+    pairs. In both cases both shares are reported, and equal those of plain sets.
+    """
+    sets, left = {each.id: shingles(each.text) for each in FORMS}, rests(FORMS, 10)
+    with duplicates_among(FORMS, QUESTION, common=CommonQuestion("10")) as found:
+        assert clusters(found) == {frozenset(sets)}
+        assert found.rest is not None
+        assert found.rest.above == 10
+        pairs = list(found.pairs())
+    expected = {("near", "nearer"), ("same", "equal"), ("form", "blank")}
+    with duplicates_among(FORMS, QUESTION, common=CommonQuestion("10", is_ignored=True)) as found:
+        assert clusters(found) == {frozenset(each) for each in expected}
+        alone = list(found.pairs())
+        members = [match for cluster in found.clusters(complete=True) for match in cluster.matches]
+    assert {(each.a.id, each.b.id) for each in alone} == expected
+    for pair in [*pairs, *alone, *members]:
+        for told, of in ((pair.shares, sets), (pair.rest, left)):
+            both, either = of[pair.a.id] & of[pair.b.id], of[pair.a.id] | of[pair.b.id]
+            assert told is not None
+            assert told.jaccard == (len(both) / len(either) if either else 0)
+
+
+def test_all_pairs_of_the_rest() -> None:
+    """
+    Without common text, the pairs at any threshold are those of plain sets, and those of equal documents.
+    """
+    left = rests(FORMS, 3)
+    for metric, threshold in (("jaccard", 5), ("jaccard", 50), ("containment", 20)):
+        expected = set()
+        for a, b in combinations(left, 2):
+            both, whole = left[a] & left[b], left[a] | left[b]
+            size = len(whole) if metric == "jaccard" else min(len(left[a]), len(left[b]))
+            texts = [each.text for each in FORMS if each.id in (a, b)]
+            if (both and Fraction(len(both), size) >= Fraction(threshold, 100)) or texts[0] == texts[1]:
+                expected.add(frozenset((a, b)))
+        question = ask_pairs(metric, threshold, 100)
+        with duplicates_among(FORMS, question, common=CommonQuestion("3", is_ignored=True)) as found:
+            assert {frozenset((each.a.id, each.b.id)) for each in found.pairs()} == expected
+
+
+def test_boilerplate_that_is_named() -> None:
+    """
+    A text named as boilerplate is common, however rare it is.
+    """
+    few = [*FORMS[:3], *FORMS[40:42], *FORMS[-2:]]
+    with duplicates_among(few, QUESTION, common=CommonQuestion(None, (FORMS[-1].text,), is_ignored=True)) as found:
+        assert clusters(found) == {frozenset(("near", "nearer")), frozenset(("form", "blank"))}
+        assert found.rest is not None
+        assert (found.rest.above, found.rest.bare) == (None, 2)
+
+
+def test_a_store_gives_the_same_as_its_documents(tmp_path: Path) -> None:
+    """
+    A store gives the results of its documents: it reads their texts, and needs no passages.
+    """
+    asked = CommonQuestion(is_ignored=True)
+    with duplicates_among(FORMS, QUESTION, common=asked) as found:
+        expected = [(each.a.id, each.b.id, each.shares, each.rest) for each in found.pairs()]
+    with open_store(tmp_path / "store") as store:
+        store.index([*FORMS, Document("empty", "")])
+        with duplicates_in(store.engine, QUESTION, common=asked) as found:
+            told = [(each.a.id, each.b.id, each.shares, each.rest) for each in found.pairs()]
+            assert found.without_text == 1
+    assert {frozenset(each[:2]) for each in told} == {frozenset(each[:2]) for each in expected}
+    assert sorted(str(each[2:]) for each in told) == sorted(str(each[2:]) for each in expected)
+
+
+def test_of_a_reference_the_frequencies_count(tmp_path: Path) -> None:
+    """
+    Frequencies include the reference documents, and only new documents are compared with them.
+    """
+    asked = CommonQuestion("10", is_ignored=True)
+    with duplicates_among(FORMS[41:], QUESTION, reference=FORMS[:41], common=asked) as found:
+        assert {(each.a.id, each.b.id) for each in found.pairs(only_new=True)} == {
+            ("near", "nearer"), ("same", "equal"), ("form", "blank"),
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("at_once", [50, 1 << 23])
+def test_frequencies_in_portions(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The common hashes do not depend on the batch size: they are those of a plain count, and the rest excludes them.
+    """
+    monkeypatch.setattr(module, "_AT_ONCE", at_once)
+    chance = random.Random(5)
+    known = sorted(numbers(chance, 60))
+    sets = [set(chance.sample(known, chance.randrange(60))) | numbers(chance, chance.randrange(9)) for _ in range(40)]
+    sketches = sketches_of(sets)
+    frequency = Counter(number for each in sets for number in each)
+    shift = 64 - COMPLETE.bits
+    common = {number for number, count in frequency.items() if count > 20}
+    found = frequent(sketches, np.arange(len(sets)), 20)
+    assert found.tolist() == sorted(number >> shift for number in common)
+    rest = rest_of(sketches, np.arange(len(sets)), CommonQuestion("20"), Scheme()).sketches
+    for place, each in enumerate(sets):
+        assert rest.sketch(place).hashes.tolist() == sorted(number >> shift for number in each - common)
+        assert rest.sizes[place] == len(each - common)
+
+
+def test_a_document_too_large_to_keep_whole_stays_whole() -> None:
+    """
+    A document too large for a complete sketch keeps all of its hashes; others lose their common ones.
+    """
+    chance = random.Random(7)
+    shared = numbers(chance, 30)
+    sets = [shared | numbers(chance, 10) for _ in range(20)] + [shared | numbers(chance, 1000)]
+    sketches = sketches_of(sets, SMALL)
+    rest = rest_of(sketches, np.arange(21), CommonQuestion("15"), Scheme()).sketches
+    assert rest.sizes.tolist() == [10] * 20 + [1030]
+    assert rest.sketch(20) == sketches.sketch(20)
+
+
+@pytest.mark.parametrize("is_ignored", [False, True])
+def test_a_state(tmp_path: Path, is_ignored: bool) -> None:
+    """
+    Later documents make further text common: a run with state gives the pairs of a single run over all documents, and
+    after a change of the options the pairs of a run with these.
+    """
+    question = CommonQuestion("10", is_ignored=is_ignored)
+
+    def pairs(documents: Sequence[Document], common: CommonQuestion | None, folder: Path | None) -> list[object]:
+        with duplicates_among(documents, QUESTION, common=common, folder=folder) as found:
+            return [(each.a.id, each.b.id, each.shares, each.rest) for each in found.pairs()]
+
+    state = tmp_path / "state"
+    for count in (8, 30, len(FORMS)):
+        assert pairs(FORMS[:count], question, state) == pairs(FORMS[:count], question, None)
+    line = CommonQuestion("3", is_ignored=is_ignored)
+    for common in (None, line, question):
+        assert pairs([], common, state) == pairs(FORMS, common, None)
+
+
+def test_a_state_of_a_store(tmp_path: Path) -> None:
+    """
+    With a state, the texts of a store are read once, and again only after a change.
+    """
+    question, state = CommonQuestion("10", is_ignored=True), tmp_path / "state"
+    read: list[str] = []
+    with open_store(tmp_path / "store") as store:
+
+        def found() -> set[frozenset[str]]:
+            with duplicates_in(store.engine, QUESTION, common=question, folder=state) as one:
+                return clusters(one)
+
+        texts = store.engine.texts
+        store.engine.texts = lambda ids: read.extend(ids) or texts(ids)  # type: ignore[method-assign, func-returns-value]
+        store.index(FORMS[:20])
+        assert found() == set()
+        assert sorted(read) == sorted(each.id for each in FORMS[:20])
+        read.clear()
+        store.index([*FORMS[20:], Document("own 0", FORMS[40].text)])
+        assert found() == {
+            frozenset(("near", "nearer", "own 0")),
+            frozenset(("same", "equal")),
+            frozenset(("form", "blank")),
+        }
+        assert set(read) == {"own 0", *(each.id for each in FORMS[20:])}
+        store.delete(["own 0", "blank"])
+        assert found() == {frozenset(("near", "nearer")), frozenset(("same", "equal"))}
+
+
+def test_what_is_asked() -> None:
+    """
+    No option means no boilerplate, ignoring alone means above 1 %, and invalid frequencies raise errors.
+    """
+    assert ask_common(None) is None
+    assert ask_common(None, ignore_common=True) == CommonQuestion("1%", (), is_ignored=True)
+    assert ask_common(None, ("a",)) == CommonQuestion(None, ("a",))
+    for above in ("", "0", "101%", "-1"):
+        with pytest.raises(ParameterError, match="common text is set by"):
+            ask_common(above)
+    with pytest.raises(ParameterError, match="say which text is common"):
+        CommonQuestion(None)
+    with (
+        pytest.raises(ParameterError, match="does not work within a part"),
+        duplicates_among(FORMS, QUESTION, within="lang", common=CommonQuestion(None, ("a",))),
+    ):
+        pass

@@ -1,0 +1,95 @@
+"""Tests of exact verification on whole texts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.duplicates.found import ids
+from tests.families import family_documents, shingles, true_pairs
+from whorl import Document, open_store
+from whorl.duplicates.exact import _read_together
+from whorl.duplicates.options import ask_pairs
+from whorl.duplicates.run import duplicates_in
+from whorl.duplicates.verify import Pairs
+from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import SketchScheme
+
+
+@pytest.mark.slow
+def test_a_store_gives_what_its_documents_give(tmp_path: Path) -> None:
+    """
+    With partial sketches of large documents, texts decide the open cases: no pair is wrong, and few are missed.
+    """
+    documents = family_documents(40, seed=9, longest=6_000)
+    large = {document.id for document in documents if len(shingles(document.text)) > 1024}
+    assert len(large) > 15
+    with open_store(tmp_path / "store") as store:
+        store.index(documents)
+        for metric, percent in (("jaccard", 80), ("jaccard", 90), ("containment", 80)):
+            expected = set(true_pairs(documents, metric, percent))
+            with duplicates_in(store.engine, ask_pairs(metric, percent, 95)) as found:
+                there = set(ids(found.pairs()))
+                assert found.documents == len(documents)
+            assert there <= expected
+            assert len(there) >= 0.95 * len(expected)
+
+
+def test_equal_sketches_are_no_copies(tmp_path: Path) -> None:
+    """
+    Large documents with equal sketches are distinguished by their texts, if the threshold requires it.
+    """
+    words = [f"w{at}" for at in range(5_000)]
+    sketch = text_sketch(" ".join(words), Scheme(), SketchScheme())
+    assert not sketch.is_complete
+    # Each edit replaces one word; in the chosen text none of the ten changed shingles is in the sketch.
+    edits = (" ".join([*words[:at], "other", *words[at + 1 :]]) for at in range(10, 4_000, 10))
+    edited = next(text for text in edits if text_sketch(text, Scheme(), SketchScheme()) == sketch)
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("a", " ".join(words)), Document("b", " ".join(words)), Document("edited", edited)])
+        with duplicates_in(store.engine, ask_pairs("jaccard", 100, 95), folder=tmp_path / "state") as found:
+            assert ids(found.pairs()) == [frozenset(("a", "b"))]
+        with duplicates_in(store.engine, ask_pairs("jaccard", 100, 95), folder=tmp_path / "state") as found:
+            assert ids(found.pairs()) == [frozenset(("a", "b"))]
+        with duplicates_in(store.engine, ask_pairs("jaccard", 80, 95)) as found:
+            (cluster,) = found.clusters()
+            assert [member.id for member in cluster.members] == ["a", "b", "edited"]
+            assert [match.is_exact for match in cluster.matches] == [True, False, False]
+
+
+def test_texts_settle_what_is_in_doubt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Just above the threshold all shingles are counted; if a text is missing, the estimate from the sketches stays.
+    """
+    words = [f"w{at}" for at in range(6_000)]
+    near = Document("near", " ".join([*words[:5_450], "and", "no", "more"]))
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("whole", " ".join(words)), near])
+        with duplicates_in(store.engine, ask_pairs("jaccard", 90, 95)) as found:
+            (pair,) = found.pairs()
+            # The first has 5,446 of the whole text's 5,996 shingles, and three more.
+            assert (pair.is_exact, pair.shares.jaccard) == (True, 5_446 / 5_999)
+        monkeypatch.setattr(store.engine, "texts", lambda ids: {})
+        with duplicates_in(store.engine, ask_pairs("jaccard", 90, 95)) as found:
+            (pair,) = found.pairs()
+            assert not pair.is_exact
+
+
+def test_few_texts_are_read_at_once() -> None:
+    """
+    Pairs are read in order, in groups of at most 64 documents and about half a million shingles; a group of one pair
+    may be larger.
+    """
+    sizes = np.full(200, 10)
+    sizes[3] = 10**6
+    a, b = np.arange(0, 199), np.arange(1, 200)
+    pairs = Pairs(a, b, sizes[a], sizes[b], sizes[a], sizes[a], sizes[a])
+    groups = [group.tolist() for group in _read_together(np.arange(199), pairs)]
+    assert [at for group in groups for at in group] == list(range(199))
+    assert groups[:3] == [[0, 1], [2], [3]]
+    for group in groups[3:]:
+        assert len({*a[group].tolist(), *b[group].tolist()}) <= 64
+    assert len(groups) < 8

@@ -1,0 +1,95 @@
+"""Tests of the options of the all-pairs search: overlaps against plain fractions, and invalid options."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.duplicates.options import METRICS, PairQuestion, ask_pairs
+from whorl.errors import ParameterError
+from whorl.fingerprint.statistics.metric import Metric, least_overlap
+
+
+@pytest.mark.parametrize("wrong", [0, -1, Fraction(101, 100), Fraction(1, 10**7)])
+def test_wrong_thresholds(wrong: Fraction) -> None:
+    """
+    A threshold out of range raises an error that names it.
+    """
+    with pytest.raises(ParameterError, match="threshold"):
+        PairQuestion(threshold=Fraction(wrong))
+
+
+@pytest.mark.parametrize(
+    ("metric", "threshold", "recall", "named"),
+    [("a_in_b", 80, 95, "metric"), ("jaccard", 0, 95, "threshold"), ("jaccard", 80, 101, "recall")],
+)
+def test_questions_that_nobody_can_answer(metric: str, threshold: int, recall: int, named: str) -> None:
+    """
+    An invalid metric or number raises an error that names it.
+    """
+    with pytest.raises(ParameterError, match=named):
+        ask_pairs(metric, threshold, recall)
+
+
+SIZES = st.lists(st.tuples(st.integers(1, 400), st.integers(1, 400)), min_size=1, max_size=5)
+
+
+@given(SIZES, st.sampled_from(METRICS), st.integers(1, 100).map(lambda percent: Fraction(percent, 100)))
+def test_least_overlaps(sizes: list[tuple[int, int]], metric: Metric, threshold: Fraction) -> None:
+    """
+    The least overlap reaches the threshold, one shingle less does not, and the searches for one source agree.
+    """
+    asked = PairQuestion(metric, threshold)
+    a, b = np.array(sizes, np.int64).T
+    for size_a, size_b, needed in zip(a.tolist(), b.tolist(), asked.least_overlap(a, b).tolist(), strict=True):
+
+        def share(overlap: int, a: int = size_a, b: int = size_b) -> Fraction:
+            return Fraction(overlap, a + b - overlap if metric is Metric.JACCARD else min(a, b))
+
+        assert needed == 1 or share(needed - 1) < threshold
+        assert needed > min(size_a, size_b) or share(needed) >= threshold
+        assert needed == least_overlap(metric, threshold, size_a, size_b)
+
+
+@given(st.integers(1, 400), st.sampled_from(METRICS), st.integers(1, 100).map(lambda percent: Fraction(percent, 100)))
+def test_smallest_partners(size: int, metric: Metric, threshold: Fraction) -> None:
+    """
+    The smallest partner is the smallest document that reaches the threshold if all of its shingles are shared.
+    """
+    asked = PairQuestion(metric, threshold)
+    (smallest,) = asked.smallest_partner(np.array([size])).tolist()
+    others = np.arange(1, size + 1)
+    possible = asked.least_overlap(others, np.full(size, size)) <= others
+    assert possible.tolist() == (others >= smallest).tolist()
+    # A partner of any size shares at least this part of the smaller document.
+    shared = asked.least_overlap(others, np.full(size, size))[possible]
+    assert all(
+        Fraction(int(s), int(o)) >= asked.share_of_smaller for s, o in zip(shared, others[possible], strict=True)
+    )
+
+
+@pytest.mark.parametrize("wrong", [Metric.A_IN_B, Metric.B_IN_A])
+def test_metrics_with_a_direction(wrong: Metric) -> None:
+    """
+    The all-pairs search accepts no asymmetric metrics.
+    """
+    with pytest.raises(ParameterError, match="metric must be jaccard or containment"):
+        PairQuestion(wrong)
+
+
+def test_numbers_as_people_give_them() -> None:
+    """
+    Percentages become exact fractions, down to a ten thousandth of a percent.
+    """
+    assert ask_pairs("similarity", 80, "99.9") == PairQuestion(Metric.JACCARD, Fraction(4, 5), Fraction(999, 1000))
+    assert ask_pairs("jaccard", 0.8, "0.95") == PairQuestion()
+    assert ask_pairs("containment", "1e-6", 100).threshold == Fraction(1, 10**6)
+    with pytest.raises(ParameterError, match="steps of a ten thousandth of a percent"):
+        ask_pairs("jaccard", "80.00001", 95)
+    for wrong in (Fraction(0), Fraction(2)):
+        with pytest.raises(ParameterError, match="recall must be a fraction above 0 and at most 1"):
+            PairQuestion(recall=wrong)

@@ -1,0 +1,342 @@
+"""Tests of rewriting files: rows removed, unchanged and extended, and errors raised before the work."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from tests.families import true_pairs, version_documents
+from whorl.cli.main import main
+from whorl.duplicates.input import Reading
+from whorl.duplicates.keep import Keep
+from whorl.duplicates.options import ask_pairs
+from whorl.duplicates.output import Decided, decided, require_columns, require_room, write_filtered
+from whorl.duplicates.run import duplicates_among
+from whorl.errors import ParameterError
+
+WORDS = [f"w{at}" for at in range(60)]
+PAGE, OTHER = " ".join(WORDS), " ".join(reversed(WORDS))
+NEAR = PAGE.replace("w7 ", "x7 ")
+
+
+@contextmanager
+def told_of(reading: Reading, keep: Keep, *, with_columns: bool = True) -> Iterator[Decided]:
+    with duplicates_among(
+        reading.documents(), ask_pairs("jaccard", 80, 100), keep=keep, on_repeated=reading.note_repeated
+    ) as found:
+        yield decided(found.clusters(complete=True, keep=keep), with_columns=with_columns)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Return a folder of files in several formats, with duplicates of the first one's texts in the others."""
+    folder = tmp_path / "data"
+    (folder / "sub").mkdir(parents=True)
+    pq.write_table(pa.table({"text": [PAGE, OTHER], "n": [1, 2]}), folder / "a.parquet")
+    rows = "".join(json.dumps({"text": text, "meta": {"n": n}}) + "\n" for n, text in enumerate([NEAR, "short"], 3))
+    (folder / "sub" / "b.jsonl.gz").write_bytes(gzip.compress(f"{rows}broken\n".encode()))
+    with (folder / "c.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["n", "text"], [5, PAGE], [6, "five words that are different"]])
+    (folder / "d.txt").write_text(OTHER)
+    (folder / "e.txt").write_text("and six words that stay here")
+    return folder
+
+
+def test_a_collection_without_its_duplicates(data: Path, tmp_path: Path) -> None:
+    """
+    The output has the same files in the same formats, with the first document of each cluster and without broken rows.
+    """
+    reading = Reading([str(data)])
+    with told_of(reading, Keep("first"), with_columns=False) as told:
+        assert told.found == {}
+        counts = write_filtered(reading, told, tmp_path / "out")
+    assert counts == (5, 8)
+    assert [str(each.relative_to(tmp_path / "out")) for each in sorted((tmp_path / "out").rglob("*.*"))] == [
+        "a.parquet",
+        "c.csv",
+        "e.txt",
+        "sub/b.jsonl.gz",
+    ]
+    assert pq.read_table(tmp_path / "out" / "a.parquet").to_pydict() == {"text": [PAGE, OTHER], "n": [1, 2]}
+    lines = gzip.decompress((tmp_path / "out" / "sub" / "b.jsonl.gz").read_bytes()).splitlines()
+    assert [json.loads(line) for line in lines] == [{"text": "short", "meta": {"n": 4}}]
+    assert (tmp_path / "out" / "c.csv").read_bytes() == b"n,text\r\n6,five words that are different\r\n"
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_all_rows_with_what_was_found(data: Path, tmp_path: Path) -> None:
+    """
+    Similarities refer to the kept document; rows outside clusters are principal, without cluster and similarity.
+    """
+    for file in data.glob("*.txt"):
+        file.unlink()
+    reading = Reading([str(data)], keep=Keep("largest", "n"))
+    # In JSON the number is inside another column, so those rows have no rank.
+    with told_of(reading, Keep("largest", "n")) as told:
+        counts = write_filtered(reading, told, tmp_path / "out", with_columns=True)
+    assert counts == (6, 6)
+    kept, shares = f"{data}/c.csv:2", 1 - 2 * 5 / (56 + 5)
+    rows = pq.read_table(tmp_path / "out" / "a.parquet").to_pylist()
+    assert [{key: value for key, value in row.items() if key != "text"} for row in rows] == [
+        {"n": 1, "cluster": kept, "is_principal": False, "similarity": 1.0},
+        {"n": 2, "cluster": None, "is_principal": True, "similarity": None},
+    ]
+    lines = gzip.decompress((tmp_path / "out" / "sub" / "b.jsonl.gz").read_bytes()).splitlines()
+    near = json.loads(lines[0])
+    assert (near["cluster"], near["is_principal"]) == (kept, False)
+    assert near["similarity"] == pytest.approx(shares, abs=1e-5)
+    unique = {"cluster": None, "is_principal": True, "similarity": None}
+    assert json.loads(lines[1]) == {"text": "short", "meta": {"n": 4}, **unique}
+    table = list(csv.DictReader((tmp_path / "out" / "c.csv").read_text().splitlines()))
+    assert [(row["cluster"], row["is_principal"], row["similarity"]) for row in table] == [
+        (kept, "true", "1.0"),
+        ("", "true", ""),
+    ]
+
+
+def test_a_data_set_of_hugging_face(tmp_path: Path) -> None:
+    """
+    The metadata files are copied without the entries about all rows, and with a new fingerprint.
+    """
+    train = tmp_path / "ds" / "train"
+    train.mkdir(parents=True)
+    table = pa.table({"text": [PAGE, PAGE, OTHER]})
+    with (train / "data-00000-of-00001.arrow").open("wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table)
+    (tmp_path / "ds" / "dataset_dict.json").write_text('{"splits": ["train"]}')
+    (train / "dataset_info.json").write_text('{"features": {"text": {}}, "dataset_size": 3}')
+    state = {"_data_files": [{"filename": "data-00000-of-00001.arrow"}], "_fingerprint": "x"}
+    (train / "state.json").write_text(json.dumps(state))
+    reading = Reading([str(tmp_path / "ds")])
+    with told_of(reading, Keep("first")) as told:
+        for name in ("filtered", "annotated"):
+            write_filtered(reading, told, tmp_path / name, with_columns=name == "annotated")
+    out = tmp_path / "filtered"
+    assert json.loads((out / "dataset_dict.json").read_text()) == {"splits": ["train"]}
+    assert json.loads((out / "train" / "dataset_info.json").read_text()) == {"features": {"text": {}}}
+    state = json.loads((out / "train" / "state.json").read_text())
+    assert state["_data_files"] == [{"filename": "data-00000-of-00001.arrow"}]
+    assert state["_fingerprint"] not in ("", "x")
+    with pa.ipc.open_stream((out / "train" / "data-00000-of-00001.arrow").read_bytes()) as stream:
+        assert stream.read_all()["text"].to_pylist() == [PAGE, OTHER]
+    assert json.loads((tmp_path / "annotated" / "train" / "dataset_info.json").read_text()) == {}
+
+
+def test_notes_that_are_none(tmp_path: Path) -> None:
+    """
+    A lone state.json is an input file with rows, not metadata, and its removed text stays removed; damaged metadata is
+    left out.
+    """
+    state = json.dumps({"id": "b", "text": PAGE})
+    for name, notes in {
+        "rows": {"state.json": state},
+        "set": {"state.json": '{"a":', "dataset_info.json": "[]"},
+    }.items():
+        (tmp_path / name).mkdir()
+        for file, text in {"a.txt": PAGE, **notes}.items():
+            (tmp_path / name / file).write_text(text)
+        reading = Reading([str(tmp_path / name)])
+        with told_of(reading, Keep("first")) as told:
+            write_filtered(reading, told, tmp_path / f"{name}-out")
+    found = {str(each.relative_to(tmp_path)): each.read_text() for each in tmp_path.glob("*-out/*")}
+    assert found == {"rows-out/a.txt": PAGE, "rows-out/state.json": "", "set-out/a.txt": PAGE}
+
+
+def test_a_file_that_ends_too_soon(tmp_path: Path) -> None:
+    """
+    The readable part of a truncated file is written, to a complete file.
+    """
+    lines = "".join(json.dumps({"id": at, "text": str(hash((at, at)))}) + "\n" for at in range(3000)).encode()
+    packed = gzip.compress(lines)
+    (tmp_path / "a.jsonl.gz").write_bytes(packed[: len(packed) // 2])
+    reading = Reading([str(tmp_path / "a.jsonl.gz")])
+    written, read = write_filtered(reading, Decided({"0"}), tmp_path / "out")
+    assert written == read - 1 > 1000
+    assert len(gzip.decompress((tmp_path / "out" / "a.jsonl.gz").read_bytes()).splitlines()) == written
+
+
+def test_what_is_refused_before_the_work(data: Path, tmp_path: Path) -> None:
+    """
+    A target with content, a target that cannot be created, two files with one path, and files without rows are refused.
+    """
+    reading = Reading([str(data)])
+    (tmp_path / "empty").mkdir()
+    require_room(reading, tmp_path / "empty")
+    require_room(reading, tmp_path / "new" / "folder")
+    assert not list(tmp_path.glob("*.part"))
+    for target in (data, data / "e.txt", data / "e.txt" / "x"):
+        with pytest.raises(ParameterError, match=r"there already|cannot be written"):
+            require_room(reading, target)
+    (tmp_path / "killed.part").mkdir()
+    (tmp_path / "killed.part" / "a.parquet").touch()
+    with pytest.raises(ParameterError, match=r"killed\.part is there already, perhaps of a run that was killed"):
+        require_room(reading, tmp_path / "killed")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "d.txt").write_text("x")
+    several = Reading([str(data), str(tmp_path / "other")])
+    with pytest.raises(ParameterError, match=r"data/d\.txt and .*other/d\.txt would both be"):
+        require_room(several, tmp_path / "out")
+    with pytest.raises(ParameterError, match=r"d\.txt has no rows"):
+        require_columns(reading)
+
+
+def test_ids_that_come_again_are_refused(tmp_path: Path) -> None:
+    """
+    Repeated ids are refused, since they cannot identify rows, also for known texts; a file named twice is read once.
+    """
+    file = tmp_path / "a.jsonl"
+    file.write_text((json.dumps({"id": "x", "text": PAGE}) + "\n") * 2)
+    for state in (None, tmp_path / "state", tmp_path / "state"):
+        reading = Reading([str(file)], is_rewritten=True, lasts=state is not None)
+        with (
+            pytest.raises(ParameterError, match="--id-column"),
+            duplicates_among(
+                reading.documents(), ask_pairs("jaccard", 80, 100), folder=state, on_repeated=reading.note_repeated
+            ),
+        ):
+            pass
+    file.write_text(json.dumps({"id": "x", "text": PAGE}) + "\n")
+    assert len(Reading([str(file), str(tmp_path / "a.*")]).places) == 1
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json", "csv", "parquet", "arrow"])
+@pytest.mark.parametrize("level", ["document", "paragraph", "line", "passage"])
+def test_rows_without_a_text(tmp_path: Path, kind: str, level: str) -> None:
+    """
+    Rows whose text is null, missing, empty or blank have no duplicates and stay unchanged.
+    """
+    texts = [None, PAGE, "", PAGE, None, " ", OTHER]
+    rows = [{"id": str(at), "text": text, "n": at / 2} for at, text in enumerate(texts)]
+    file = tmp_path / f"all.{kind}"
+    if kind.startswith("json"):
+        rows.insert(0, {"id": "missing", "n": 0.5})
+        lines = [json.dumps(row) for row in rows]
+        file.write_text("".join(f"{line}\n" for line in lines) if kind == "jsonl" else f"[{','.join(lines)}]")
+    elif kind == "csv":
+        with file.open("w", newline="") as out:
+            csv.writer(out).writerows([["id", "text", "n"], *(row.values() for row in rows)])
+    else:
+        table = pa.table({name: [row[name] for row in rows] for name in ("id", "text", "n")})
+        if kind == "parquet":
+            pq.write_table(table, file)
+        else:
+            with pa.ipc.new_file(file, table.schema) as out:
+                out.write_table(table)
+
+    def read(folder: str) -> list[dict[str, object]]:
+        written = tmp_path / folder / file.name
+        if kind == "jsonl":
+            return [json.loads(line) for line in written.read_text().splitlines()]
+        if kind == "json":
+            told: list[dict[str, object]] = json.loads(written.read_text())
+            return told
+        if kind == "csv":
+            with written.open(newline="") as opened:
+                return [{**row, "text": row["text"] or None, "n": float(row["n"])} for row in csv.DictReader(opened)]
+        table = pq.read_table(written) if kind == "parquet" else pa.ipc.open_file(written).read_all()
+        return table.to_pylist()  # type: ignore[no-any-return]
+
+    if kind == "csv":
+        rows = [{**row, "text": row["text"] or None} for row in rows]
+    options = ["duplicates", str(file), "--strict", "--level", level, "--filtered", str(tmp_path / "filtered")]
+    done = CliRunner().invoke(main, options)
+    assert done.exit_code == 0, done.output
+    assert read("filtered") == [row for row in rows if row["id"] != "3"]
+    if level == "document":
+        done = CliRunner().invoke(main, ["duplicates", str(file), "--strict", "--annotated", str(tmp_path / "all")])
+        assert done.exit_code == 0, done.output
+        found = {row["id"]: row for row in read("all")}
+        assert list(found) == [row["id"] for row in rows]
+        assert {key for key, row in found.items() if row.get("cluster")} == {"1", "3"}
+
+
+def test_files_without_a_column_of_texts(tmp_path: Path) -> None:
+    """
+    A file without the text column is an error, also next to files that have it; only the other files are written.
+    """
+    (tmp_path / "in").mkdir()
+    for name, column in {"a": "text", "b": "body"}.items():
+        (tmp_path / "in" / f"{name}.jsonl").write_text(json.dumps({"id": name, column: PAGE}) + "\n")
+    done = CliRunner().invoke(main, ["duplicates", str(tmp_path / "in"), "--filtered", str(tmp_path / "out")])
+    assert done.exit_code == 1
+    assert (
+        "b.jsonl: there is no column 'text'; name the one of the text (--text-column), of 'id', 'body'" in done.stderr
+    )
+    assert [each.name for each in (tmp_path / "out").iterdir()] == ["a.jsonl"]
+
+
+@pytest.mark.parametrize("kept", ["largest", "smallest"])
+def test_numbers_of_64_bits_without_a_sign(tmp_path: Path, kept: str) -> None:
+    """
+    Unsigned 64-bit numbers work as ranks, also with smaller ones, and as parts of a collection, to the last bit.
+    """
+    numbers = [5, 1 << 63, (1 << 64) - 1, 7, (1 << 63) + 1]
+    table = pa.table({"id": list("abcde"), "text": [PAGE] * 5, "n": pa.array(numbers, pa.uint64())})
+    pq.write_table(table, tmp_path / "all.parquet")
+    options = ["duplicates", str(tmp_path / "all.parquet"), "--strict", "--keep", f"{kept}:n"]
+    done = CliRunner().invoke(main, [*options, "--filtered", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert pq.read_table(tmp_path / "out" / "all.parquet")["id"].to_pylist() == ["c" if kept == "largest" else "a"]
+    done = CliRunner().invoke(main, ["duplicates", str(tmp_path / "all.parquet"), "--within-column", "n"])
+    assert "0 clusters" in done.stderr
+
+
+def test_numbers_that_are_none(tmp_path: Path) -> None:
+    """
+    A row with NaN in the rank column is compared, and not kept.
+    """
+    table = pa.table({"id": list("abc"), "text": [PAGE] * 3, "n": [float("nan"), 1.0, float("inf")]})
+    pq.write_table(table, tmp_path / "all.parquet")
+    options = ["--keep", "largest:n", "--filtered", str(tmp_path / "out"), "--strict"]
+    done = CliRunner().invoke(main, ["duplicates", str(tmp_path / "all.parquet"), *options])
+    assert done.exit_code == 0, done.output
+    assert pq.read_table(tmp_path / "out" / "all.parquet")["id"].to_pylist() == ["b"]
+
+
+@pytest.mark.parametrize("options", [[], ["--keep", "longest"], ["--keep", "largest:n"], ["--level", "line"]])
+@pytest.mark.parametrize("has_reference", [False, True])
+def test_nothing_that_is_left_is_a_duplicate(tmp_path: Path, *, options: list[str], has_reference: bool) -> None:
+    """
+    No two remaining documents are a pair, with each other or with the reference, and each removed document is a
+    duplicate of its kept document.
+    """
+    documents = version_documents()
+    for name, some in {"known": documents[:50], "new": documents[50 if has_reference else 0 :]}.items():
+        rows = [{"id": each.id, "text": each.text, "n": at * 7 % 5} for at, each in enumerate(some)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = ["duplicates", str(tmp_path / "new.jsonl"), *options, "--recall", "100", "--format", "json"]
+    command += ["--reference", str(tmp_path / "known.jsonl")] if has_reference else []
+    outputs = ["--filtered", str(tmp_path / "out"), "--delete-list", str(tmp_path / "list")]
+    outputs += [] if "--keep" in options else ["--keep", "first"]
+    done = CliRunner().invoke(main, [*command, *outputs])
+    assert done.exit_code == 0, done.output
+    left = {row["id"] for row in map(json.loads, (tmp_path / "out" / "new.jsonl").read_text().splitlines())}
+    gone = {each.id for each in documents[50 if has_reference else 0 :]} - left
+    ending = "#1" if "--level" in options else ""
+    listed = set((tmp_path / "list").read_text().splitlines())
+    assert listed == {f"{each}{ending}" for each in gone}
+    assert len(gone) > 50
+    pairs = true_pairs(documents, "jaccard", 80)
+    known = {each.id for each in documents[:50]} if has_reference else set()
+    assert not [pair for pair in pairs if pair <= left | known and not pair <= known]
+    kept_for = {
+        member["id"].removesuffix(ending): principal["id"].removesuffix(ending).rpartition(":")[2]
+        for cluster in map(json.loads, done.stdout.splitlines())
+        for principal in [next(each for each in cluster["members"] if each["is_principal"])]
+        for member in cluster["members"]
+        if not member["is_principal"]
+    }
+    assert all(frozenset((each, kept_for[each])) in pairs for each in gone)
+    assert {kept_for[each] for each in gone} <= left | known
+    again = command.copy()
+    again[1] = str(tmp_path / "out")
+    assert CliRunner().invoke(main, [*again, "--pairs"]).stdout == ""

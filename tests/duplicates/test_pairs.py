@@ -1,0 +1,181 @@
+"""Tests of the all-pairs search: equal documents, high-frequency blocks, and independence of the order of input."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tests.duplicates.sets import numbers, question, sketches_of
+from tests.plain import sketch_of
+from whorl.duplicates import pairs as search
+from whorl.duplicates.archive import sketch_key
+from whorl.duplicates.clusters import Components
+from whorl.duplicates.options import PairQuestion
+from whorl.duplicates.pairs import _Links, find_pairs, first_of_equals
+from whorl.duplicates.prefix_filter import Crowd, find_candidates
+from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.verify import Pairs, verified
+from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.statistics.metric import Metric
+
+SCHEME = SketchScheme(k=64, floor_level=1, cap=128, lookup_k=64)
+
+
+def test_the_order_of_documents_decides_nothing() -> None:
+    """
+    Pairs and their numbers do not depend on the order of documents with equal sizes, even with a low recall and small
+    sketches, where chance decides much.
+    """
+    chance = random.Random(3)
+    sets = []
+    for _ in range(60):
+        base = [chance.getrandbits(64) for _ in range(500)]
+        sets += [set(base[:400]) | {chance.getrandbits(64) for _ in range(100)} for _ in range(4)]
+    asked = PairQuestion(Metric.JACCARD, Fraction(66, 100), Fraction(30, 100))
+    found = []
+    for _ in range(3):
+        order = chance.sample(range(len(sets)), len(sets))
+        sketches = [sketch_of(np.array(list(sets[at]), np.uint64), SCHEME) for at in order]
+        keys, together = np.array([sketch_key(sketch) for sketch in sketches]), Sketches.of(sketches, SCHEME)
+        pairs = find_pairs(
+            together,
+            first_of_equals(keys, together.sizes),
+            asked,
+            known=Pairs.together([]),
+            is_known=np.zeros(len(sets), np.bool_),
+            keys=keys,
+        )
+        numbers = zip(pairs.a.tolist(), pairs.b.tolist(), pairs.shared.tolist(), pairs.low.tolist(), strict=True)
+        found.append({(frozenset((order[a], order[b])), shared, low) for a, b, shared, low in numbers})
+    assert 50 < len(found[0]) < 360
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.slow
+def test_a_crowd_is_linked_without_all_its_pairs() -> None:
+    """
+    A block of 4,000 near-copies is connected by about as many pairs as documents, not by 8 million.
+    """
+    chance = random.Random(4)
+    page = numbers(chance, 300)
+    sets = [page | numbers(chance, 5) for _ in range(4_000)] + [numbers(chance, 300) for _ in range(50)]
+    sketches, asked = sketches_of(sets), question("jaccard", 80)
+    assert any(isinstance(each, Crowd) for each in find_candidates(sketches, asked, crowds=True))
+    firsts = np.arange(len(sets))
+    pairs = find_pairs(
+        sketches, firsts, asked, known=Pairs.together([]), is_known=np.zeros(len(sets), np.bool_), links_suffice=True
+    )
+    assert 3_999 <= len(pairs) < 20_000
+    assert set(pairs.a.tolist()) | set(pairs.b.tolist()) == set(range(4_000))
+
+
+def test_documents_that_hang_together_are_compared_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    With spanning pairs only, families too small for a block take about as many comparisons as they have members, and
+    have the components of all their pairs; the same holds for chains and for documents of an earlier run.
+    """
+    compared = 0
+
+    def counting(own: Sketches, a: Numbers, *more: object) -> object:
+        nonlocal compared
+        compared += a.size
+        return verified(own, a, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(search, "verified", counting)
+    chance = random.Random(11)
+    sets = []
+    for size in (150, 40, 2, 1):
+        page = numbers(chance, 60)
+        sets += [page | numbers(chance, 3) for _ in range(size)]
+    line = sorted(numbers(chance, 100))
+    sets += [set(line[at : at + 30]) for at in range(0, 70, 2)]
+    sketches, asked = sketches_of(sets), question("jaccard", 80)
+    for old in (0, 100):
+        labels, counts = [], []
+        is_known = np.arange(len(sets)) < old
+        known = Pairs.together([])
+        for only_links in (False, True):
+            compared = 0
+            pairs = find_pairs(
+                sketches, np.arange(len(sets)), asked, known=known, is_known=is_known, links_suffice=True,
+                only_links=only_links,
+            )  # fmt: skip
+            components = Components(len(sets))
+            components.join(pairs.a, pairs.b)
+            labels.append(components.labels().tolist())
+            counts.append(compared)
+        assert labels[0] == labels[1]
+        assert len(set(labels[0])) == 5
+        assert counts[0] > 5_000
+        assert counts[1] < 3 * len(sets)
+
+
+@pytest.mark.parametrize("strangers", [0, 12])
+def test_a_family_takes_no_more_hashes_than_tell_it(monkeypatch: pytest.MonkeyPatch, strangers: int) -> None:
+    """
+    Hundreds of near-copies are connected in the first round: at most 64 hashes of each are looked up, not all 300.
+    """
+    looked_up = 0
+    gathered = Sketches.gathered
+
+    def counting(own: Sketches, places: Numbers, skipped: Numbers, counts: Numbers) -> object:
+        nonlocal looked_up
+        looked_up += int(counts.sum())
+        return gathered(own, places, skipped, counts)
+
+    monkeypatch.setattr(Sketches, "gathered", counting)
+    chance = random.Random(7)
+    page = numbers(chance, 300)
+    # Outliers share half of the page, too little for a pair.
+    sets = [page | numbers(chance, 5) for _ in range(300)]
+    sets += [set(sorted(page)[:150]) | numbers(chance, 100) for _ in range(strangers)]
+    pairs = find_pairs(
+        sketches_of(sets),
+        np.arange(len(sets)),
+        question("jaccard", 80),
+        known=Pairs.together([]),
+        is_known=np.zeros(len(sets), np.bool_),
+        links_suffice=True,
+    )
+    assert looked_up <= 64 * len(sets)
+    components = Components(len(sets))
+    components.join(pairs.a, pairs.b)
+    assert components.labels().tolist() == [0] * 300 + list(range(300, len(sets)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("old", [0, 30, 55])
+def test_a_crowd_of_chains_hangs_together_as_all_its_pairs_do(old: int) -> None:
+    """
+    Spanning pairs connect all documents that chains of pairs connect: also groups joined by two pivots and connected
+    only by pairs of other documents, and new and old documents outside the largest group.
+    """
+    asked = question("jaccard", 50, 100)
+    for seed in range(40):
+        chance = random.Random(seed)
+        line = sorted(numbers(chance, 170))
+        sketches = sketches_of([set(line[at : at + 10]) for at in (chance.randrange(160) for _ in range(60))])
+        everything = verified(sketches, *np.triu_indices(60, 1), asked)
+        truly = Components(60)
+        truly.join(everything.a, everything.b)
+        is_new = np.arange(60) >= old
+        known = everything.only(~is_new[everything.a] & ~is_new[everything.b])
+        links = _Links(sketches, asked, is_new)
+        links.note(known)
+        # Test with and without an earlier attempt to decide the block.
+        early = links.of_family(np.arange(60))[0] if seed % 2 else []
+        found = Pairs.together([known, *early, *links.of(np.arange(60))])
+        linked = Components(60)
+        linked.join(found.a, found.b)
+        assert linked.labels().tolist() == truly.labels().tolist()
+
+
+def test_equal_documents_are_known_by_the_first() -> None:
+    """
+    Equal keys mean equal sketches; documents without shingles equal no other.
+    """
+    keys, sizes = np.array([7, 3, 7, 3, 9, 7, 3]), np.array([5, 0, 5, 0, 1, 5, 0])
+    assert first_of_equals(keys, sizes).tolist() == [0, 1, 0, 3, 4, 0, 6]

@@ -1,0 +1,133 @@
+"""Tests of candidates and verified pairs against plain sets, and of boilerplate, which must add few candidates."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.duplicates.sets import SMALL, families, numbers, question, sketches_of, truth
+from whorl.duplicates import prefix_filter as candidates
+from whorl.duplicates.options import PairQuestion
+from whorl.duplicates.prefix_filter import Some, find_candidates
+from whorl.duplicates.rounds import MOST_PAIRS
+from whorl.duplicates.sketches import Sketches
+from whorl.duplicates.verify import Pairs, verified
+
+
+def found_in(sketches: Sketches, asked: PairQuestion, most: int = MOST_PAIRS) -> Pairs:
+    some = [each for each in find_candidates(sketches, asked, most=most) if isinstance(each, Some)]
+    return Pairs.together([verified(sketches, each.smaller, each.larger, asked) for each in some])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", ["jaccard", "containment"])
+@pytest.mark.parametrize("percent", [5, 20, 50, 80, 90, 100])
+def test_complete_sketches_give_all_pairs_and_no_others(metric: str, percent: int) -> None:
+    """
+    With complete sketches, recall 100 gives the pairs of plain sets; recall 95 gives no wrong pair, and at least 95 of
+    100.
+    """
+    sets = families(random.Random(percent), 150, 1500)
+    sketches, expected = sketches_of(sets), truth(sets, question(metric, percent))
+    assert len(expected) > 10
+    for recall in (100, 95):
+        pairs = found_in(sketches, question(metric, percent, recall))
+        there = set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True))
+        assert there <= expected
+        assert len(there) >= recall / 100 * len(expected)
+        for a, b, jaccard, shared in zip(pairs.a.tolist(), pairs.b.tolist(), pairs.jaccard, pairs.shared, strict=True):
+            common = len(sets[a] & sets[b])
+            assert shared == common
+            assert jaccard == pytest.approx(common / len(sets[a] | sets[b]))
+        assert pairs.is_exact.all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", ["jaccard", "containment"])
+def test_parts_of_sketches_find_what_was_asked(metric: str) -> None:
+    """
+    With partial sketches, at least the wanted 90 of 100 pairs at 80 % are found.
+    """
+    chance, sets = random.Random(5), []
+    for _ in range(400):
+        size = chance.randrange(300, 1500)
+        shared = numbers(chance, round(size * (2 * 0.81 / 1.81 if metric == "jaccard" else 0.81)))
+        sets += [shared | numbers(chance, size - len(shared)) for _ in range(2)]
+    pairs = found_in(sketches_of(sets, SMALL), question(metric, 80, 90))
+    there = set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True))
+    wanted = {(at, at + 1) for at in range(0, 800, 2)}
+    # The pairs are just above the threshold; allow four standard deviations below the recall.
+    assert len(there & wanted) >= 400 * (0.9 - 4 * (0.09 / 400) ** 0.5)
+    assert not pairs.is_exact.all()
+    is_near = pairs.jaccard[~pairs.is_exact] > (0.6 if metric == "jaccard" else 0.5)
+    assert is_near.all()
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 2**32), st.sampled_from(["jaccard", "containment"]), st.integers(1, 100))
+def test_how_candidates_are_found_changes_nothing(seed: int, metric: str, percent: int) -> None:
+    """
+    The pairs do not depend on the number of pairs that one hash may produce before its documents are deferred.
+    """
+    # Random hashes instead of hypothesis' numbers: simplified ones are not distributed like hashes.
+    sets = families(random.Random(seed), 12, 200)
+    sketches, asked = sketches_of(sets), question(metric, percent, 100)
+    expected = truth(sets, asked)
+    for most in (1, 5, 10**6):
+        pairs = found_in(sketches, asked, most=most)
+        assert set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)) == expected
+
+
+def test_one_hash_of_everybody_makes_no_pairs() -> None:
+    """
+    5,000 documents that share one hash and have 60 hashes of their own produce no candidates.
+    """
+    chance = random.Random(8)
+    one = numbers(chance, 1)
+    sketches = sketches_of([one | numbers(chance, 60) for _ in range(5_000)])
+    for metric in ("jaccard", "containment"):
+        assert not list(find_candidates(sketches, question(metric, 80)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [30, 60, 75])
+def test_boilerplate_makes_few_candidates(share: int) -> None:
+    """
+    3,000 documents that share 30, 60 or 75 % of their shingles with one page frame (J up to 60 %) produce few
+    candidates at a threshold of 80 %, although any two share the frame: 4.5 million pairs.
+    """
+    chance = random.Random(share)
+    frame = numbers(chance, 4 * share)
+    sets = [frame | numbers(chance, 400 - 4 * share) for _ in range(3_000)]
+    sets += [set(chance.sample(sorted(each), 395)) for each in sets[:100]]
+    sketches, asked = sketches_of(sets), question("jaccard", 80)
+    met = [each for each in find_candidates(sketches, asked) if isinstance(each, Some)]
+    assert sum(each.smaller.size for each in met) < 10 * len(sets)
+    pairs = Pairs.together([verified(sketches, each.smaller, each.larger, asked) for each in met])
+    assert set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)) == {(at, 3_000 + at) for at in range(100)}
+
+
+def test_nothing_to_compare() -> None:
+    """
+    No documents, one document, or documents without shingles make no pairs.
+    """
+    for sets in ([], [{1}], [set[int](), set[int]()]):
+        assert not list(find_candidates(sketches_of(sets), question("jaccard", 80)))
+
+
+def test_a_document_may_make_more_pairs_than_come_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Candidates come in batches, those of one larger document together, even if it fills several batches.
+    """
+    monkeypatch.setattr(candidates, "AT_ONCE", 5)
+    chance = random.Random(5)
+    page = numbers(chance, 40)
+    sketches = sketches_of([page | numbers(chance, 2) for _ in range(12)])
+    some = [each for each in find_candidates(sketches, question("jaccard", 80)) if isinstance(each, Some)]
+    pairs = [pair for each in some for pair in zip(each.smaller.tolist(), each.larger.tolist(), strict=True)]
+    assert sorted(map(sorted, pairs)) == [[a, b] for a in range(12) for b in range(a + 1, 12)]
+    assert len(some) > 3

@@ -1,0 +1,316 @@
+"""Tests of runs over documents and stores: interrupted runs and incremental runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.duplicates.found import clusters, ids
+from tests.families import family_documents, true_components, true_pairs
+from whorl import Document, open_store
+from whorl.context import new_request
+from whorl.duplicates.archive import Archive
+from whorl.duplicates.keep import Keep
+from whorl.duplicates.options import ask_pairs
+from whorl.duplicates.run import FILES_SCHEME, duplicates_among, duplicates_in
+from whorl.duplicates.sketching import Sketching
+from whorl.errors import ParameterError, StoppedError
+from whorl.fingerprint.batch import Parts, Together, hashed, hashed_together
+from whorl.fingerprint.scheme import Scheme
+
+DOCUMENTS = family_documents(80)
+
+
+@pytest.mark.slow
+def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Documents read before Ctrl-C are not read again, and the result equals that of an uninterrupted run.
+    """
+
+    def stopping() -> Iterator[Document]:
+        for number, document in enumerate(many):
+            if number == 1_400:
+                raise KeyboardInterrupt
+            yield document
+
+    # Produce results before all of these few texts are read.
+    monkeypatch.setattr("whorl.fingerprint.batch.LARGE", 1)
+    many = [Document(f"{turn}/{each.id}", each.text) for turn in range(6) for each in DOCUMENTS][:1_600]
+    question = ask_pairs("jaccard", 80, 95)
+    with suppress(KeyboardInterrupt), duplicates_among(stopping(), question, folder=tmp_path / "state", workers=1):
+        raise AssertionError("nothing stopped it")
+    with Archive(tmp_path / "state", "files, under minhash1-icu74-w5-b512", FILES_SCHEME) as archive:
+        kept = archive.count()
+    assert 512 <= kept < 1_400
+    with duplicates_among(many, question, folder=tmp_path / "state") as found:
+        resumed = {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs()}
+    with duplicates_among(many, question) as found:
+        assert {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs()} == resumed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("links_suffice", [False, True])
+def test_further_documents_are_compared_with_all_before(tmp_path: Path, links_suffice: bool) -> None:
+    """
+    Three days' documents in three runs give the pairs and clusters of a single run; --new selects the pairs of the last
+    day.
+    """
+    question = ask_pairs("jaccard", 50, 100)
+    days = [DOCUMENTS[:150], DOCUMENTS[150:250], DOCUMENTS[250:]]
+    before: set[frozenset[str]] = set()
+    for day in days:
+        with duplicates_among(day, question, folder=tmp_path / "state", links_suffice=links_suffice) as found:
+            there = {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs()}
+            new = {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs(only_new=True)}
+            clustered = clusters(found)
+            today = {document.id for document in day}
+            assert new == {pair for pair in there if pair & today}
+            if not links_suffice:
+                assert there - before == new
+        before = there
+    expected = true_pairs(DOCUMENTS, "jaccard", 50)
+    assert clustered == true_components(expected)
+    if not links_suffice:
+        assert before == set(expected)
+
+
+@pytest.mark.slow
+def test_changed_and_deleted_documents_lose_their_pairs(tmp_path: Path) -> None:
+    """
+    A store that changes between two runs with one state gives the results of a run without state.
+    """
+    question = ask_pairs("jaccard", 50, 100)
+    with open_store(tmp_path / "store") as store:
+        store.index(DOCUMENTS)
+        with duplicates_in(store.engine, question, folder=tmp_path / "state") as found:
+            assert set(ids(found.pairs())) == set(true_pairs(DOCUMENTS, "jaccard", 50))
+        gone = {document.id for document in DOCUMENTS[::7]}
+        changed = {each.id: Document(each.id, DOCUMENTS[at].text) for at, each in enumerate(DOCUMENTS[1::7])}
+        store.delete(gone)
+        store.index(changed.values())
+        now = [changed.get(each.id, each) for each in DOCUMENTS if each.id not in gone]
+        expected = set(true_pairs(now, "jaccard", 50))
+        for folder in (tmp_path / "state", None):
+            with duplicates_in(store.engine, question, folder=folder) as found:
+                assert set(ids(found.pairs())) == expected
+                assert found.documents == len(now)
+        with duplicates_in(store.engine, ask_pairs("jaccard", 90, 100), folder=tmp_path / "state") as found:
+            assert set(ids(found.pairs())) == set(true_pairs(now, "jaccard", 90))
+
+
+def cluster_sizes(documents: list[Document], folder: Path | None) -> list[int]:
+    with duplicates_among(documents, ask_pairs("jaccard", 50, 95), folder=folder, links_suffice=True) as found:
+        return [len(each.members) for each in found.clusters()]
+
+
+@pytest.mark.slow
+def test_a_cluster_outlives_the_document_that_held_it_together(tmp_path: Path) -> None:
+    """
+    After the documents with the most spanning pairs are replaced, the rest of their cluster is connected again, and no
+    other document counts as new.
+    """
+    words = [f"w{at}" for at in range(58)]
+    crowd = [Document(f"d{at:03}", " ".join([*words, f"u{at // 40}", f"v{at % 40}"])) for at in range(600)]
+    folder, question = tmp_path / "state", ask_pairs("jaccard", 50, 95)
+    with duplicates_among(crowd, question, folder=folder, links_suffice=True) as found:
+        assert [len(each.members) for each in found.clusters()] == [600]
+        links = Counter(each for pair in ids(found.pairs()) for each in pair)
+    for count, (gone, _) in enumerate(links.most_common(3), start=1):
+        other = Document(gone, f"now {count} of entirely other words than those before")
+        with duplicates_among([other], question, folder=folder, links_suffice=True) as found:
+            assert max(len(each.members) for each in found.clusters()) == 600 - count
+            assert all(600 - count != len(each.members) for each in found.clusters(only_new=True))
+
+
+def test_the_last_document_of_an_id_counts_also_if_it_is_the_one_of_before(tmp_path: Path) -> None:
+    """
+    The last document of an id counts, also if its text first changes and then, some hundred documents later, equals
+    that of an earlier run.
+    """
+    before, between = Document("x", "one two three four five six"), Document("x", "nine ten eleven twelve more of it")
+    others = [Document(f"f{at}", f"filler {at} with words {at + 1} and {at + 2}") for at in range(600)]
+    assert cluster_sizes([before], tmp_path / "state") == []
+    repeated: list[str] = []
+    with duplicates_among(
+        [between, *others, before, Document("y", before.text)],
+        ask_pairs("jaccard", 100, 95),
+        folder=tmp_path / "state",
+        on_repeated=repeated.append,
+    ) as found:
+        assert clusters(found) == {frozenset("xy")}
+    assert repeated == ["x"]
+
+
+def test_ids_that_come_again_are_told() -> None:
+    """
+    A repeated id is reported once for each repetition, at any distance, and the last document counts.
+    """
+    text, other = "one two three four five six", "nine ten eleven twelve more of it"
+    fillers = [Document(f"f{at}", f"filler {at} with words {at + 1} and {at + 2}") for at in range(600)]
+    documents = [Document("x", other), Document("x", text), *fillers, Document("y", other), Document("y", text)]
+    repeated: list[str] = []
+    with duplicates_among(
+        [*documents, Document("x", text)], ask_pairs("jaccard", 100, 95), on_repeated=repeated.append
+    ) as found:
+        assert clusters(found) == {frozenset("xy")}
+    assert repeated == ["x", "y", "x"]
+
+
+def test_another_name_of_the_same_text_is_told(tmp_path: Path) -> None:
+    """
+    A document that comes again with a different name has the new name.
+    """
+    text = "one two three four five six"
+    for name in ("old", "new"):
+        with duplicates_among(
+            [Document("a", text, name=name), Document("b", text)],
+            ask_pairs("jaccard", 80, 95),
+            folder=tmp_path / "s",
+        ) as found:
+            assert [member.name for each in found.clusters() for member in each.members] == [name, ""]
+
+
+FEW = st.text(st.sampled_from("ab1_.,'- \n\u00e9\u4e2d"), max_size=24) | st.integers(250, 520).map("a".__mul__)
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(st.lists(FEW, max_size=12), st.integers(1, 4))
+def test_texts_that_are_short_or_come_again(texts: list[str], size: int) -> None:
+    """
+    Texts that are skipped as too short or as repetitions have the same sketches as texts that are read.
+    """
+    scheme = Scheme(shingle_size=size)
+    documents = [Document(str(number), text) for number, text in enumerate([*texts, *texts])]
+    with duplicates_among(documents, ask_pairs("jaccard", 100, 100), scheme=scheme) as found:
+        there = found.members(range(len(documents)))
+        sizes = {member.id: member.size for member in there.values()}
+        together = found.count_pairs()
+    hashes = [each.hashes.tolist() for each in hashed(texts, scheme, Parts.HASHES, workers=1)]
+    assert sizes == {str(at): len(each) for at, each in enumerate(hashes + hashes)}
+    alike = Counter(tuple(each) for each in hashes + hashes if each)
+    assert together == sum(count * (count - 1) // 2 for count in alike.values())
+
+
+def test_a_reference_keeps_no_state(tmp_path: Path) -> None:
+    """
+    A reference together with a state is an error, since the state would lack the pairs within the reference.
+    """
+    asked = ask_pairs("jaccard", 80, 95)
+    with (
+        pytest.raises(ParameterError, match="a run of its own"),
+        duplicates_among([], asked, reference=DOCUMENTS, folder=tmp_path / "state"),
+    ):
+        pass
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_text_that_comes_again_is_read_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """
+    A repeated text is hashed once and stored once, however many documents have it.
+    """
+    read = 0
+
+    def counting(portions: Iterable[Sequence[str]], scheme: Scheme) -> Iterator[Together]:
+        def counted() -> Iterator[Sequence[str]]:
+            nonlocal read
+            for some in portions:
+                read += len(some)
+                yield some
+
+        return hashed_together(counted(), scheme)
+
+    monkeypatch.setattr("whorl.duplicates.sketching.hashed_together", counting)
+    text = " ".join(f"w{at}" for at in range(200))
+    many = [Document(str(at), text) for at in range(5_000)]
+    for folder in (tmp_path, None):
+        with duplicates_among(many, ask_pairs("jaccard", 80, 95), folder=folder, workers=1) as found:
+            assert [len(cluster.members) for cluster in found.clusters()] == [5_000]
+    assert 0 < read < 50
+    assert sum(file.stat().st_size for file in tmp_path.glob("hashes-*.u64")) < 20 * 200 * 8
+
+
+def test_a_text_that_a_state_keeps_has_its_digest_made_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """
+    The digest of a text is computed once per run, for new documents and for stored ones.
+    """
+    made = Counter[str]()
+
+    def counting(document: Document, sketching: Sketching) -> bytes:
+        made[document.id] += 1
+        return document.text.encode()[:16]
+
+    monkeypatch.setattr("whorl.duplicates.run._digest", counting)
+    for documents in (DOCUMENTS, [*DOCUMENTS, Document("new", "a text that was not there before this run")]):
+        with duplicates_among(documents, ask_pairs("jaccard", 80, 95), folder=tmp_path):
+            assert made == Counter(document.id for document in documents)
+        made.clear()
+
+
+def test_a_search_ends_with_its_time() -> None:
+    """
+    A cancelled search stops, both while reading and while comparing.
+    """
+    question = ask_pairs("jaccard", 80, 95)
+
+    def documents(most: int) -> Iterator[Document]:
+        for number, each in enumerate(DOCUMENTS, start=1):
+            if number == most:
+                request.cancel()
+            yield each
+
+    for most in (5, len(DOCUMENTS)):
+        found = duplicates_among(documents(most), question, workers=1)
+        with new_request() as request, pytest.raises(StoppedError), found:
+            pass
+
+
+@pytest.mark.slow
+def test_only_within_a_part(tmp_path: Path) -> None:
+    """
+    With `within`, documents of different parts are no duplicates even if equal, and each part has its own pairs.
+    """
+    languages = {each.id: ("de", "en", "")[at % 3] for at, each in enumerate(DOCUMENTS)}
+    parted = [
+        replace(each, properties={"lang": languages[each.id]} if languages[each.id] else {}) for each in DOCUMENTS
+    ]
+    every = true_pairs(DOCUMENTS, "jaccard", 80)
+    pairs = {pair: share for pair, share in every.items() if len({languages[each] for each in pair}) == 1}
+    assert pairs
+    question = ask_pairs("jaccard", 80, 100)
+    for folder in (None, tmp_path / "state", tmp_path / "state"):
+        with duplicates_among(parted, question, within="lang", folder=folder) as found:
+            assert set(ids(found.pairs())) == set(pairs)
+        with duplicates_among(parted, question, within="lang", links_suffice=True) as found:
+            assert {frozenset(m.id for m in each.members) for each in found.clusters()} == true_components(pairs)
+    moved = [replace(each, properties={"lang": "de"}) for each in DOCUMENTS]
+    with duplicates_among(moved, question, within="lang", folder=tmp_path / "state") as found:
+        assert set(ids(found.pairs())) == set(true_pairs(DOCUMENTS, "jaccard", 80))
+    with (
+        pytest.raises(ParameterError, match="within lang"),
+        duplicates_among(parted, question, folder=tmp_path / "state"),
+    ):
+        pass
+
+
+def test_a_state_keeps_to_what_decides(tmp_path: Path) -> None:
+    """
+    A state is tied to its retention policy: ranks by another column cannot be compared with new ones.
+    """
+    documents = [replace(each, properties={"quality": at}) for at, each in enumerate(DOCUMENTS[:9])]
+    question = ask_pairs("jaccard", 80, 95)
+    with duplicates_among(documents, question, keep=Keep("largest", "quality"), folder=tmp_path / "state") as found:
+        assert sorted(each.worth for each in found.members(range(9)).values()) == list(range(9))  # type: ignore[type-var]
+    for keep in (Keep("smallest", "quality"), Keep("first")):
+        with (
+            pytest.raises(ParameterError, match="name another folder"),
+            duplicates_among(documents, question, keep=keep, folder=tmp_path / "state"),
+        ):
+            pass

@@ -1,0 +1,97 @@
+"""Tests of several processes that read documents: same results as with one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.duplicates.found import clusters, ids
+from tests.families import family_documents
+from whorl.duplicates import worker_pool as processes
+from whorl.duplicates.input import Reading
+from whorl.duplicates.keep import Keep
+from whorl.duplicates.options import ask_pairs
+from whorl.duplicates.run import duplicates_among
+from whorl.errors import ParameterError, StoreError
+from whorl.ingest.rows import text as lines
+from whorl.model import Document
+
+DOCUMENTS = family_documents(60)
+QUESTION = ask_pairs("jaccard", 50, 95)
+
+
+def written(path: Path, documents: list[Document]) -> str:
+    rows = [{"id": each.id, "text": each.text, "at": at} for at, each in enumerate(documents)]
+    # Contains a broken line and an empty one, and has no line break at the end.
+    path.write_text("\n".join([*map(json.dumps, rows[:90]), "{", "", *map(json.dumps, rows[90:])]), "utf-8")
+    return str(path)
+
+
+def told(reading: Reading, workers: int, keep: Keep) -> list[Any]:
+    with duplicates_among(
+        reading.documents(), QUESTION, reference=reading.reference(), keep=keep, workers=workers
+    ) as found:
+        pairs = [(pair.a, pair.b, pair.shares) for pair in found.pairs()]
+        there = [tuple(each.members) for each in found.clusters(complete=True, keep=keep, only_new=True)]
+        problems = [str(each) for each in reading.problems]
+        return [pairs, there, problems, reading.count, reading.share, found.documents]
+
+
+@pytest.mark.slow
+@pytest.mark.process
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_the_answer_is_that_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    """
+    Two processes give the pairs, clusters, order, problems and progress of one, for ranges of files, Parquet row groups
+    and texts.
+    """
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(lines, "_SPAN", 3_000)
+    monkeypatch.setattr(processes, "start_method", lambda documents: method)
+    monkeypatch.setattr("whorl.duplicates.run.start_method", lambda documents: method)
+    written(tmp_path / "a.jsonl", DOCUMENTS[:140])
+    (tmp_path / "t.txt").write_text(DOCUMENTS[0].text)
+    table = pyarrow.Table.from_pylist([{"text": each.text, "at": -1} for each in DOCUMENTS[140:]])
+    parquet.write_table(table, tmp_path / "b.parquet", row_group_size=20)
+    reference = written(tmp_path / "reference.jsonl", DOCUMENTS[100:180])
+    keep = Keep("smallest", "at")
+    one, two = (told(Reading([str(tmp_path)], reference=[reference], keep=keep), workers, keep) for workers in (1, 2))
+    assert one == two
+    assert len(one[0]) > 20
+    assert any("line 91" in each for each in one[2])
+
+
+@pytest.mark.process
+def test_documents_of_any_kind_are_given_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Documents that are not in parts are sent to the processes in batches, in order.
+    """
+    monkeypatch.setattr(processes, "_GIVEN", 30)
+    with duplicates_among(DOCUMENTS, QUESTION) as one, duplicates_among(iter(DOCUMENTS), QUESTION, workers=2) as two:
+        assert ids(one.pairs()) == ids(two.pairs())
+        assert clusters(one) == clusters(two)
+
+
+@pytest.mark.process
+def test_what_is_wrong_with_all_is_told(tmp_path: Path) -> None:
+    """
+    A missing column of the retention policy, and an error of the documents' iterator, raise errors.
+    """
+    reading = Reading([written(tmp_path / "a.jsonl", DOCUMENTS[:9])], keep=Keep("largest", "made_up"))
+    with (
+        pytest.raises(ParameterError, match="no document has a number"),
+        duplicates_among(reading.documents(), QUESTION, keep=Keep("largest", "made_up"), workers=2),
+    ):
+        pass
+
+    def failing() -> Iterator[Document]:
+        yield DOCUMENTS[0]
+        raise StoreError("the disk is gone")
+
+    with pytest.raises(StoreError, match="the disk is gone"), duplicates_among(failing(), QUESTION, workers=2):
+        pass

@@ -1,0 +1,174 @@
+"""Threads that write to an embedded store at once: whom a commit waits for, and whom it serves."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from whorl import Document
+from whorl.engine.embedded import engine as embedded
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.engine.embedded.group_commit import Arrivals
+from whorl.engine.embedded.index import IndexWriter
+from whorl.errors import StoreError
+from whorl.store import Store
+
+PATIENCE_SECONDS = 240
+
+
+@pytest.fixture
+def pool():
+    with ThreadPoolExecutor(8) as threads:
+        yield threads
+
+
+class Watched(threading.Condition):
+    """A condition that says when somebody begins to wait for it."""
+
+    def __init__(self):
+        super().__init__()
+        self.is_waited_for = threading.Event()
+
+    def wait(self, timeout=None):
+        self.is_waited_for.set()
+        return super().wait(timeout)
+
+
+def test_those_who_are_here_go_first_and_later_ones_are_not_waited_for(pool):
+    arrivals = Arrivals()
+    changed = arrivals._changed = Watched()
+    with ExitStack() as later:
+        with arrivals.one():
+            waiting = pool.submit(arrivals.let_go)
+            assert changed.is_waited_for.wait(PATIENCE_SECONDS)
+            later.enter_context(arrivals.one())
+            assert not waiting.done()
+        waiting.result(PATIENCE_SECONDS)
+
+
+def test_who_fails_has_gone():
+    arrivals = Arrivals()
+    with pytest.raises(ZeroDivisionError), arrivals.one():
+        _ = 1 / 0
+    arrivals.let_go()
+
+
+@pytest.fixture
+def arrived(monkeypatch):
+    """
+    Counts who has something to write, before they have the lock that they need.
+    """
+    semaphore = threading.Semaphore(0)
+
+    class Counted(Arrivals):
+        @contextmanager
+        def one(self):
+            with super().one():
+                semaphore.release()
+                yield
+
+    monkeypatch.setattr(embedded, "Arrivals", Counted)
+    return semaphore
+
+
+@pytest.fixture
+def commits(monkeypatch):
+    """
+    The numbers that commits of an index reached.
+    """
+    numbers, commit = [], IndexWriter.commit
+
+    def counted(self, number, documents):
+        numbers.append(number)
+        commit(self, number, documents)
+
+    monkeypatch.setattr(IndexWriter, "commit", counted)
+    return numbers
+
+
+def test_one_commit_serves_all_who_wait_for_their_turn(path, arrived, commits, pool):
+    """
+    Eight threads come while somebody else writes; each of them finds its document when its upload has returned.
+    """
+    with EmbeddedEngine(path) as engine:
+        store = Store(engine)
+        store.index([Document("first", "a text that is there")])
+        commits.clear()
+
+        def upload(number):
+            store.index([Document(f"d{number}", f"own{number} is a word of its own")])
+            return store.search(f"own{number}").total
+
+        with engine._writing:
+            uploads = [pool.submit(upload, number) for number in range(8)]
+            for _ in range(9):
+                assert arrived.acquire(timeout=PATIENCE_SECONDS)
+        assert [each.result(PATIENCE_SECONDS) for each in uploads] == [1] * 8
+    assert len(commits) == 1
+
+
+def test_deletes_and_uploads_end_together(path, arrived, commits, pool):
+    with EmbeddedEngine(path) as engine:
+        store = Store(engine)
+        store.index([Document(f"d{number}", f"own{number} is a word of its own") for number in range(6)])
+        commits.clear()
+        with engine._writing:
+            gone = [pool.submit(store.delete, [f"d{number}"]) for number in range(3)]
+            new = [pool.submit(store.index, [Document(f"d{number}", "changed")]) for number in range(3, 6)]
+            for _ in range(7):
+                assert arrived.acquire(timeout=PATIENCE_SECONDS)
+        assert [each.result(PATIENCE_SECONDS) for each in gone] == [1] * 3
+        assert [each.result(PATIENCE_SECONDS).stored for each in new] == [1] * 3
+        assert store.count() == 3 == store.search("changed").total
+    assert len(commits) == 1
+
+
+def test_a_write_that_fails_keeps_nobody_waiting(path, arrived, monkeypatch, pool):
+    with EmbeddedEngine(path) as engine:
+        store = Store(engine)
+        replace, faults = IndexWriter.replace, [MemoryError]
+
+        def fails_once(self, changes):
+            if faults and any(change.id == "bad" for change in changes):
+                raise faults.pop()
+            replace(self, changes)
+
+        monkeypatch.setattr(IndexWriter, "replace", fails_once)
+        with engine._writing:
+            uploads = [pool.submit(store.index, [Document(name, "a text")]) for name in ("bad", "good", "fine")]
+            for _ in range(3):
+                assert arrived.acquire(timeout=PATIENCE_SECONDS)
+        with pytest.raises(MemoryError):
+            uploads[0].result(PATIENCE_SECONDS)
+        assert [each.result(PATIENCE_SECONDS).stored for each in uploads[1:]] == [1, 1]
+        # Its record was stored before, so the next writer has indexed it.
+        assert store.search("text").total == 3
+
+
+def test_one_who_finds_nothing_to_change_keeps_nobody_waiting(path):
+    """
+    Marks are written to documents as they were read; one that was changed meanwhile is left alone.
+    """
+    with EmbeddedEngine(path) as engine:
+        store = Store(engine)
+        store.index([Document("a", "as it was read")])
+        (read,) = engine._records.records(["a"])
+        store.index([Document("a", "changed meanwhile")])
+        engine._store([read.document], is_again=True)
+        engine.refresh()
+        # It may have something to merge before, for as long as that takes.
+        with EmbeddedEngine(path, wait_seconds=PATIENCE_SECONDS) as other:
+            assert Store(other).index([Document("b", "changed elsewhere")]).stored == 1
+        assert store.search("changed").total == 2
+
+
+def test_those_who_wait_while_the_store_is_closed(path, arrived, pool):
+    engine = EmbeddedEngine(path)
+    with engine._writing:
+        waiting = pool.submit(engine.index, [Document("a", "too late")])
+        assert arrived.acquire(timeout=PATIENCE_SECONDS)
+        # It may not have come to the lock yet; what it is told is the same.
+        engine.close()
+    with pytest.raises(StoreError, match="is closed"):
+        waiting.result(PATIENCE_SECONDS)

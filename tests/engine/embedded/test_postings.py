@@ -1,0 +1,224 @@
+"""All runs together, against a plain dictionary, while documents come, change, go and are merged."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from whorl.engine.embedded import postings as tokens
+from whorl.engine.embedded import segments as runs
+from whorl.engine.embedded.folder import IndexBrokenError
+from whorl.engine.embedded.postings import DocumentTokens, TokenIndex
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Nothing here is about power cuts, and waiting for the disk would take most of the time.
+    """
+    monkeypatch.setattr("os.fsync", lambda _: None)
+
+
+BITS = (64, 40)
+
+
+def made(path: Path, mark: str = "mine") -> TokenIndex:
+    index = TokenIndex(path, mark, BITS)
+    index.make()
+    return index
+
+
+def of(own: Iterable[int]) -> DocumentTokens:
+    """A document with these tokens, of both kinds."""
+    some = np.array(sorted(set(own)), np.uint64)
+    return DocumentTokens(some.size, (some, some))
+
+
+def found(index: TokenIndex) -> dict[int, set[int]]:
+    """All tokens below 10 of all documents that are there."""
+    snapshot, every = index.snapshot(), np.arange(10, dtype=np.uint64)
+    kinds = []
+    for kind in range(2):
+        have: dict[int, set[int]] = {}
+        for run, alive in zip(snapshot.runs, snapshot.alive, strict=True):
+            for number in run.numbers[alive].tolist():
+                assert number not in have
+                have[number] = set()
+            for owner, place in chain.from_iterable(zip(*each, strict=True) for each in run.kinds[kind].look_up(every)):
+                if alive[place]:
+                    have[int(run.numbers[place])].add(int(owner))
+        kinds.append(have)
+    assert kinds[0] == kinds[1]
+    return kinds[0]
+
+
+CHANGES = st.dictionaries(
+    st.integers(0, 12), st.one_of(st.none(), st.frozensets(st.integers(0, 9), max_size=4)), max_size=8
+)
+
+
+@pytest.mark.slow
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(CHANGES, max_size=14), at_once=st.sampled_from([0, 4, 1000]))
+def test_whatever_is_written_is_there(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, steps: list[dict], at_once: int
+) -> None:
+    """
+    For the writer, for a reader from the beginning, and for who opens the folder afterwards; nothing else is left.
+    """
+    monkeypatch.setattr(tokens, "SMALLEST_RUN", 3)
+    monkeypatch.setattr(tokens, "FANOUT", 2)
+    monkeypatch.setattr(tokens, "LARGEST_RUN", 40)
+    monkeypatch.setattr(tokens, "MOST_AT_ONCE", at_once)
+    path = tmp_path_factory.mktemp("tokens") / "tokens"
+    index, reader = made(path), TokenIndex(path, "mine", BITS)
+    kept: dict[int, set[int]] = {}
+    for number, changes in enumerate(steps):
+        index.begin()
+        index.replace({each: None if own is None else of(own) for each, own in changes.items()})
+        assert found(index) == kept
+        index.commit(number)
+        if number % 3 == 2:
+            index.finish()
+        for each, own in changes.items():
+            kept.pop(each, None)
+            if own is not None:
+                kept[each] = set(own)
+        assert found(index) == found(reader) == kept
+        assert index.snapshot().applied == number
+    index.wait()
+    assert found(index) == found(reader) == found(TokenIndex(path, "mine", BITS)) == kept
+    assert {file.name for file in path.iterdir()} == {"runs.json", *(run.name for run in index.snapshot().runs)}
+
+
+@pytest.mark.slow
+def test_many_small_writes_make_few_runs(tmp_path: Path) -> None:
+    """
+    Runs grow by fours, so that a look-up goes through few of them.
+    """
+    index = made(tmp_path / "tokens")
+    for number in range(100):
+        index.replace({number: of([number % 10])})
+        index.commit(number)
+    assert len(found(index)) == 100
+    assert len(index.snapshot().runs) <= 6
+
+
+def test_a_large_write_ends_in_one_run(tmp_path: Path) -> None:
+    """
+    A small one after it merges no more than it has written a few times over.
+    """
+    index = made(tmp_path / "tokens")
+    for number in range(6):
+        index.replace({100 * number + each: of([number]) for each in range(100)})
+        index.commit(number)
+    assert len(index.snapshot().runs) > 2
+    index.finish()
+    index.wait()
+    assert [len(run) for run in index.snapshot().runs] == [600]
+    for number in range(3):
+        index.replace({1000 + number: of([number])})
+        index.commit(10 + number)
+        index.finish()
+        index.wait()
+    assert [len(run) for run in index.snapshot().runs] == [600, 3]
+    assert len(found(index)) == 603
+
+
+def test_runs_of_the_dead_are_cleared(tmp_path: Path) -> None:
+    """
+    A run whose documents were replaced, most of them, is written anew without them.
+    """
+    index = made(tmp_path / "tokens")
+    for stamp in (1, 2):
+        index.replace({number: of([stamp]) for number in range(500)})
+        index.commit(stamp)
+    assert [len(run) for run in index.snapshot().runs] == [0, 500]
+    index.replace(dict.fromkeys(range(500)))
+    index.commit(3)
+    assert found(index) == {}
+
+
+def test_large_merges_go_on_beside_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    What is written and deleted while a thread merges is there before, meanwhile and afterwards.
+    """
+    monkeypatch.setattr(tokens, "SMALLEST_RUN", 3)
+    monkeypatch.setattr(tokens, "MOST_AT_ONCE", 3)
+    release, real = threading.Event(), runs.merged
+    ended = threading.Event()
+
+    def slow(*arguments: object) -> None:
+        release.wait(240)
+        real(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("whorl.engine.embedded.postings.merged", slow)
+    index = TokenIndex(tmp_path / "tokens", "mine", BITS, ended.set)
+    index.make()
+    kept: dict[int, set[int]] = {}
+    for number in range(8):
+        index.replace({2 * number + each: of([number]) for each in range(2)})
+        index.commit(number)
+        kept |= {2 * number + each: {number} for each in range(2)}
+    assert index.is_merging
+    index.begin()
+    index.replace({1: None, 2: of([9])})
+    index.commit(9)
+    del kept[1]
+    kept[2] = {9}
+    assert found(index) == kept
+    release.set()
+    assert ended.wait(240)
+    assert not index.is_merging
+    assert found(index) == kept
+    assert len(index.snapshot().runs) < 9
+
+
+def test_what_is_not_committed_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Given up or left by a crash, written already or not.
+    """
+    monkeypatch.setattr(tokens, "MOST_WAITING", 3)
+    index = made(tmp_path / "tokens")
+    index.replace({1: of([1, 2, 3])})
+    assert len(list((tmp_path / "tokens").iterdir())) == 2
+    index.abandon()
+    index.replace({2: of([2, 3, 4])})
+    later = TokenIndex(tmp_path / "tokens", "mine", BITS)
+    later.begin()
+    later.commit(1)
+    assert found(later) == {}
+    assert [file.name for file in (tmp_path / "tokens").iterdir()] == ["runs.json"]
+
+
+def test_other_things_are_no_tokens(tmp_path: Path) -> None:
+    """
+    Those of another store, a list that is damaged or lost, and one whose runs are gone.
+    """
+    index = made(tmp_path / "tokens")
+    index.replace({1: of([1])})
+    index.commit(1)
+    with pytest.raises(IndexBrokenError, match="not the index of this store"):
+        TokenIndex(tmp_path / "tokens", "yours", BITS).snapshot()
+    names = tmp_path / "tokens" / "runs.json"
+    raw = names.read_bytes()
+    for damaged in (b"", raw[:-1], raw.replace(b"1", b"2", 1), b"{}\n0"):
+        names.unlink()
+        names.write_bytes(damaged)
+        with pytest.raises(IndexBrokenError, match="damaged"):
+            TokenIndex(tmp_path / "tokens", "mine", BITS).snapshot()
+    names.unlink()
+    with pytest.raises(FileNotFoundError):
+        index.commit(2)
+    names.write_bytes(raw)
+    for file in (tmp_path / "tokens").glob("*.run"):
+        file.unlink()
+    with pytest.raises(IndexBrokenError):
+        TokenIndex(tmp_path / "tokens", "mine", BITS).snapshot()

@@ -1,0 +1,229 @@
+"""The two parts of the index: what changed lately stands beside the rest, and searches see one collection."""
+
+import random
+import threading
+from contextlib import ExitStack
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.engine.embedded.store_process import SCHEME, document
+from tests.engine.embedded.stores import found, opened
+from tests.oracle import Oracle
+from whorl.engine.embedded import index as inverted
+from whorl.engine.embedded import text_index as words
+from whorl.engine.embedded.folder import INDEX, IndexBrokenError
+from whorl.errors import StoreError
+from whorl.model import Document
+from whorl.query.plan.build import Bool, BoundNode, BoundPlan, MatchAll
+from whorl.query.plan.clauses import Words
+
+WORDS = ["red", "green", "blue"]
+PLANS: list[BoundNode] = [
+    MatchAll(1.0),
+    Words("red"),
+    Bool(should=tuple(Words(word, weight=2.0**at) for at, word in enumerate(WORDS)), min_should_match=1),
+    Bool(must=(MatchAll(),), must_not=(Words("blue"),)),
+]
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """
+    The small part takes five documents.
+    """
+    monkeypatch.setattr(words, "MOST_RECENT", 5)
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("index"), st.lists(st.tuples(st.integers(0, 20), st.lists(st.sampled_from(WORDS))))),
+        st.tuples(st.just("delete"), st.lists(st.integers(0, 20), max_size=4)),
+        st.tuples(st.sampled_from(["refresh", "reopen"]), st.none()),
+    ),
+    max_size=12,
+)
+
+
+@pytest.mark.slow
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(steps=STEPS, start=st.integers(0, 25), rows=st.integers(0, 25))
+def test_pages_over_both_parts(small, tmp_path_factory, steps, start, rows):
+    """
+    Whatever was stored, replaced and deleted in whichever order, every page is the oracle's, here and for a reader.
+    """
+    path = tmp_path_factory.mktemp("parts") / "store"
+    kept: dict[str, Document] = {}
+    with ExitStack() as stack:
+        engine = stack.enter_context(opened(path))
+        reader = stack.enter_context(opened(path))
+        for step, what in steps:
+            if step == "index":
+                documents = [Document(f"d{number}", " ".join(words)) for number, words in what]
+                engine.index(documents)
+                kept |= {each.id: each for each in documents}
+            elif step == "delete":
+                ids = {f"d{number}" for number in what}
+                assert engine.delete(ids) == len(ids & kept.keys())
+                kept = {each: kept[each] for each in kept.keys() - ids}
+            elif step == "refresh":
+                engine.refresh()
+            else:
+                engine.close()
+                engine = stack.enter_context(opened(path))
+        engine.refresh()
+        oracle = Oracle(kept.values(), SCHEME)
+        for root in PLANS:
+            plan = BoundPlan(root)
+            expected = oracle.hits(plan)
+            for each in (engine, reader):
+                page = each.search(plan, start=start, rows=rows)
+                assert page.total == len(expected)
+                assert [(hit.id, hit.score) for hit in page.hits] == expected[start : start + rows]
+
+
+def main_files(path):
+    return sorted(file.name for file in (path / INDEX / "main").iterdir())
+
+
+@pytest.mark.slow
+def test_small_changes_leave_the_main_part_alone(path):
+    """
+    Uploads and deletes of one document each write nothing where all the others are, so nothing there is merged.
+    """
+    with opened(path) as engine:
+        engine.index(document(f"d{number}", "s") for number in range(300))
+        engine.refresh()
+        before = main_files(path)
+        for number in range(25):
+            engine.index([document(f"e{number}", "s")])
+            engine.refresh()
+            assert engine.delete([f"d{number}"]) == 1
+        assert main_files(path) == before
+        assert len(found(engine)) == engine.count() == 300
+
+
+@pytest.mark.slow
+def test_the_small_part_moves_into_the_main_one(small, path):
+    """
+    Beyond its size the main part is brought up to date, and the small one begins anew.
+    """
+    with opened(path) as engine:
+        for number in range(13):
+            engine.index([document(f"d{number}", "s")])
+            engine.refresh()
+            assert len(found(engine)) == number + 1
+        snapshot = engine._index._words._snapshot()
+        assert (snapshot.base, snapshot.applied, snapshot.changed) == (12, 13, frozenset({"d12"}))
+
+
+def test_a_small_part_of_another_time(small, path, tmp_path):
+    """
+    Left over from before the main part went on, it says nothing any more.
+    """
+    with opened(path) as engine:
+        engine.index([document(f"d{number}", "old") for number in range(4)])
+    (path / INDEX / "recent").rename(tmp_path / "recent")
+    with opened(path) as engine:
+        engine.index([document(f"d{number}", "new") for number in range(9)])
+        engine.delete(["d3"])
+    with ExitStack() as stack:
+        if (path / INDEX / "recent").exists():
+            (path / INDEX / "recent").rename(tmp_path / "newer")
+        (tmp_path / "recent").rename(path / INDEX / "recent")
+        engine = stack.enter_context(opened(path))
+        assert found(engine) == [f"d{number}" for number in range(9) if number != 3]
+        assert found(engine, BoundPlan(Words("old"))) == []
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_a_writer_that_cannot_end(path, monkeypatch, is_full):
+    """
+    When tantivy fails while its merges end, that is a StoreError or repaired, and the next one may write.
+    """
+    with opened(path) as engine, opened(path, wait_seconds=0.0) as other:
+        engine.index([document("a", "s")])
+        with monkeypatch.context() as patch:
+
+            def broken(_):
+                patch.undo()
+                raise IndexBrokenError("a merge died", is_full=is_full)
+
+            patch.setattr(inverted.IndexWriter, "close", broken)
+            if is_full:
+                with pytest.raises(StoreError, match="no room left on the disk"):
+                    engine.refresh()
+            else:
+                engine.refresh()
+        other.index([document("b", "s")])
+        other.refresh()
+        assert found(engine) == found(other) == ["a", "b"]
+
+
+@pytest.mark.slow
+def test_pages_keep_their_order_while_somebody_writes(path):
+    """
+    Equal scores stand in the order of their ids, whichever part and segment they come from.
+    """
+    chosen = random.Random(1)
+    with opened(path) as engine, opened(path) as writer:
+        engine.index([document(f"d{number:03}", "s") for number in range(300)])
+        engine.refresh()
+        pages: list[list[str]] = []
+        for start in range(0, 300, 30):
+            page = engine.candidates(BoundPlan(MatchAll(1.0)), start=start, rows=30)
+            pages.append([hit.id for hit, _ in page.found])
+            writer.index([document(f"d{chosen.randrange(300):03}", f"s{start}") for _ in range(3)])
+            writer.refresh()
+        assert [each for page in pages for each in page] == [f"d{number:03}" for number in range(300)]
+
+
+def test_merges_go_on_beside_uploads(small, path, monkeypatch):
+    """
+    While the segments of the main part are merged, this engine stores and finds more, and others wait with writing.
+    """
+    release, ends = threading.Event(), inverted.IndexWriter.close
+
+    def slow(writer):
+        merged = ends(writer)
+        return merged and (lambda: (release.wait(), merged()))
+
+    with opened(path) as engine, opened(path, wait_seconds=0.0) as other, ExitStack() as stack:
+        stack.callback(release.set)
+        monkeypatch.setattr(inverted.IndexWriter, "close", slow)
+        engine.index([document(f"d{number}", "s") for number in range(9)])
+        engine.refresh()
+        for number in range(3):
+            engine.index([document(f"e{number}", "s")])
+            engine.refresh()
+            assert len(found(engine)) == len(found(other)) == 10 + number
+        with pytest.raises(StoreError, match="another process is writing"):
+            other.index([document("f", "s")])
+        release.set()
+        # More than fits the small part, so that this waits for the merges.
+        engine.index([document(f"g{number}", "s") for number in range(9)])
+        engine.refresh()
+        engine.close()
+        other.index([document("f", "s")])
+        other.refresh()
+        assert len(found(other)) == 9 + 3 + 9 + 1
+
+
+def test_no_thread_for_the_merges(small, path, monkeypatch):
+    """
+    Where the system gives no more threads, merges are waited for; the lock is let go of, and closing ends.
+    """
+
+    def start(thread):
+        raise RuntimeError("can't start new thread")
+
+    engine = opened(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        engine.index([document(f"d{number}", "s") for number in range(9)])
+        engine.refresh()
+    with opened(path, wait_seconds=0.0) as other:
+        other.index([document("e", "s")])
+    assert len(found(engine)) == 10
+    engine.close()

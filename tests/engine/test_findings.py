@@ -1,0 +1,32 @@
+"""What a doctor says, as lines and as JSON."""
+
+from __future__ import annotations
+
+from whorl.engine.findings import Finding, Level, worst_first
+
+
+def test_findings_as_they_are_shown() -> None:
+    """
+    The level, the message, and what to do below it where there is something to do.
+    """
+    assert str(Finding(Level.OK, "fields", "all there")) == "     ok  all there"
+    finding = Finding(Level.ERROR, "red", "shards are gone", "look for them")
+    assert str(finding) == "  error  shards are gone\n         → look for them"
+    assert finding.as_json() == {
+        "level": "error",
+        "code": "red",
+        "message": "shards are gone",
+        "remedy": "look for them",
+    }
+
+
+def test_errors_come_first() -> None:
+    """
+    And notes last; those of a level stay in their order.
+    """
+    findings = [Finding(level, str(at), "") for at, level in enumerate([*Level, *Level])]
+    shown = [(each.level.value, each.code) for each in worst_first(findings)]
+    assert shown == [
+        *(("error", code) for code in "37"), *(("ok", code) for code in "04"),
+        *(("warning", code) for code in "26"), *(("note", code) for code in "15"),
+    ]  # fmt: skip

@@ -1,0 +1,169 @@
+"""Terms of words and values, and the expressions that fit many of them, against plain comparisons."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.engine.lucene import (
+    BETWEEN_WORDS,
+    between,
+    compiled,
+    expression,
+    joined,
+    joined_text,
+    of_words,
+    place,
+    presence,
+    sortable,
+    term,
+    value_term,
+    values_begin,
+)
+from whorl.fingerprint.shingling import join
+from whorl.fingerprint.words.shingles import joined_words
+from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
+from whorl.query.ast import Joker
+from whorl.query.plan.clauses import (
+    Kind,
+    Value,
+)
+
+ANY, ONE = Joker.ANY, Joker.ONE
+
+
+LETTERS = "ab\\-]^.*\ud7ff\ue000\U0010ffff\0"
+
+
+@given(*(st.text(LETTERS, max_size=4) for _ in range(3)), st.booleans(), st.booleans(), st.integers(0, 3))
+def test_ranges_of_texts(low: str, high: str, text: str, low_in: bool, high_in: bool, opened: int) -> None:
+    """
+    The expression for a range fits the texts of the range, by code point, and no others.
+    """
+    ends = (None if opened == 1 else low), (None if opened == 2 else high)
+    wanted = between(*ends, includes_low=low_in, includes_high=high_in)
+    is_in = (ends[0] is None or low < text or (low_in and low == text)) and (
+        ends[1] is None or text < high or (high_in and text == high)
+    )
+    assert bool(wanted is not None and re.fullmatch(wanted, text)) == is_in
+
+
+@given(st.lists(st.sampled_from([ANY, ONE, "a", "b.", "*"]), min_size=1, max_size=4), st.text("ab.*\n", max_size=6))
+def test_patterns(pieces: list[str | Joker], text: str) -> None:
+    """
+    A joker stands for any characters or for one, line ends as well, and nothing else is one.
+    """
+
+    def fits(pieces: list[str | Joker], text: str) -> bool:
+        if not pieces:
+            return not text
+        match pieces[0]:
+            case Joker.ANY:
+                return any(fits(pieces[1:], text[at:]) for at in range(len(text) + 1))
+            case Joker.ONE:
+                return bool(text) and fits(pieces[1:], text[1:])
+            case literal:
+                return text.startswith(literal) and fits(pieces[1:], text[len(literal) :])
+
+    assert bool(re.fullmatch(expression(tuple(pieces)), text)) == fits(pieces, text)
+    assert bool(compiled(tuple(pieces)).fullmatch(text)) == fits(pieces, text)
+
+
+@given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), min_size=2), st.lists(st.floats(allow_nan=False), min_size=2))
+def test_spellings_are_in_order(whole: list[int], broken: list[float]) -> None:
+    """
+    Numbers are in the order of their spellings.
+    """
+    assert sorted(whole) == sorted(whole, key=lambda number: sortable(Kind.INTEGER, number))
+    floats = [number + 0.0 for number in broken]
+    assert sorted(floats) == sorted(floats, key=lambda number: sortable(Kind.FLOAT, number))
+
+
+FIELDS = st.one_of(st.sampled_from(["k", "kind", "k" * 1001, "k" * 1002]), st.text("kw", min_size=1, max_size=3))
+VALUES = st.one_of(
+    st.tuples(st.just(Kind.KEYWORD), st.text("ab", max_size=3)),
+    st.tuples(st.just(Kind.INTEGER), st.integers(-(1 << 63), (1 << 63) - 1)),
+    st.tuples(st.just(Kind.DATE), st.integers(-2, 2)),
+    st.tuples(st.just(Kind.FLOAT), st.floats(allow_nan=False).map(lambda number: number + 0.0)),
+    st.tuples(st.just(Kind.BOOLEAN), st.booleans()),
+)
+
+
+@given(FIELDS, VALUES, FIELDS, VALUES)
+def test_values_have_one_term_each(field: str, one: tuple[Kind, Value], other: str, two: tuple[Kind, Value]) -> None:
+    """
+    Terms are equal where field, type and value are, and a term begins as all of its field and type do.
+    """
+    terms = value_term(field, *one), value_term(other, *two)
+    assert (terms[0] == terms[1]) == ((field, one) == (other, two))
+    assert terms[1].startswith(values_begin(field, one[0])) == ((field, one[0]) == (other, two[0]))
+
+
+@given(st.lists(st.tuples(FIELDS, st.sampled_from(Kind)), min_size=2, max_size=2, unique=True), VALUES)
+def test_presence_is_no_value(some: list[tuple[str, Kind]], value: tuple[Kind, Value]) -> None:
+    """
+    That a field has something of a type is a term of its own, and none of those of its values.
+    """
+    one, other = some
+    assert presence(*one) != presence(*other)
+    assert value_term(one[0], *value) != presence(*one)
+    assert not presence(*one).startswith(values_begin(*one))
+
+
+@given(FIELDS, st.text("a \x1c\x1e", max_size=1100), FIELDS, st.text("a \x1c\x1e", max_size=1100))
+def test_words_have_one_term_each(field: str, word: str, other_field: str, other: str) -> None:
+    """
+    However long field and word are: no term is too long for the index, and none holds what separates words.
+    """
+    one, two = term(field, word), term(other_field, other)
+    assert (one == two) == ((field, word) == (other_field, other))
+    assert one.startswith(place(field)[1])
+    assert BETWEEN_WORDS not in one
+    assert len(one) <= 2001
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "spelling"),
+    [
+        (Kind.INTEGER, -(1 << 63), "0000000000000000"),
+        (Kind.INTEGER, 0, "8000000000000000"),
+        (Kind.DATE, 1, "8000000000000001"),
+        (Kind.FLOAT, 0.0, "8000000000000000"),
+        (Kind.FLOAT, 1.0, "bff0000000000000"),
+        (Kind.FLOAT, -1.0, "400fffffffffffff"),
+    ],
+)
+def test_spellings_by_hand(kind: Kind, value: Value, spelling: str) -> None:
+    """
+    Whole numbers from the least one on; floats by their IEEE 754 bits, all turned round below zero.
+    """
+    assert sortable(kind, value) == spelling
+
+
+@given(st.sampled_from(["name", "content", "kind", "with space"]), st.lists(st.text("aÄ😀 ", max_size=4), max_size=6))
+def test_words_are_joined_as_their_terms(field: str, words: list[str]) -> None:
+    """
+    The quick way through and the one word by word come to the same, for words that folding left empty as well.
+    """
+    assert joined(field, join(words)) == BETWEEN_WORDS.join([term(field, word) for word in words])
+
+
+@given(st.sampled_from(["name", "kind"]), st.text("aÄ😀 .1ﬁ語\N{HANGUL FILLER}", max_size=12), st.integers(1, 100))
+def test_terms_of_short_texts_are_those_of_long_ones(field: str, text: str, times: int) -> None:
+    """
+    Whichever way their words are found.
+    """
+    text *= times
+    assert joined_text(field, text, DEFAULT_PROFILE) == joined(field, joined_words(text, DEFAULT_PROFILE))
+
+
+def test_a_pattern_with_a_blank_fits_the_term() -> None:
+    """
+    Folding puts blanks into some words; a pattern is folded, too.
+    """
+    _, begin = place("kind")
+    found = term("kind", "صلى الله")
+    assert compiled((begin, *of_words(("صلى ا", ANY)))).fullmatch(found)

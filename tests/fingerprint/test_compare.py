@@ -1,0 +1,373 @@
+"""Exact comparison: examples by hand, a reference implementation of the passage rule, and bounds on the work."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import astuple
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.context import new_request
+from whorl.errors import ParameterError, StoppedError
+from whorl.fingerprint.compare import (
+    CANDIDATES,
+    Comparison,
+    Matcher,
+    Passage,
+    Size,
+    compare,
+    compare_words,
+    number_runs,
+    words_of,
+)
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.words.tokenizer import PROFILES, tokens
+
+FOX = "The quick brown fox jumps over the lazy dog."
+#: Few different words, so that texts repeat in every way; some fold to others, some take two UTF-16 units.
+repetitive = st.lists(
+    st.sampled_from(["a", "b", "A", "ﬁ", "fi", "😀", "ß", "漢字の", "İ", "e\u0301"]), max_size=60
+).map(" ".join)
+numbers = st.lists(st.integers(0, 3), max_size=70)
+sizes = st.sampled_from([1, 2, 3, 5, 7])
+
+
+def texts_of(found: Comparison, a: str, b: str) -> list[tuple[str, str]]:
+    """Return the passages as substrings of both texts."""
+    return [(a[slice(*each.a)], b[slice(*each.b)]) for each in found.passages]
+
+
+def test_two_sentences() -> None:
+    """
+    Nine words are five shingles; the changed word is in the other three, so the first two are shared.
+    """
+    other = "So: THE QUICK, brown fox jumps over a lazy dog."
+    found = compare(FOX, other)
+    assert (found.a, found.b) == (Size(9, 5, 6), Size(10, 6, 6))
+    assert found.shared_shingles == 2  # the quick brown fox jumps, quick brown fox jumps over
+    assert astuple(found.shares) == (2 / 9, 2 / 5, 2 / 6)
+    assert found.passages == (Passage((0, 30), (4, 35), 6),)
+    assert texts_of(found, FOX, other) == [("The quick brown fox jumps over", "THE QUICK, brown fox jumps over")]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "passages"),
+    [
+        ("a b c d e", "a b c d e", ["a b c d e"]),
+        ("a b c d", "a b c d", []),  # fewer words than a shingle
+        ("x a b c d e y a b c d f", "a b c d e", ["a b c d e"]),
+        # In another order: one passage for each part, the longer first.
+        ("a b c d e 1 2 3 4 5 6", "1 2 3 4 5 6 a b c d e", ["1 2 3 4 5 6", "a b c d e"]),
+        # Twice in A, once in B: two passages.
+        ("a b c d e x a b c d e", "a b c d e", ["a b c d e", "a b c d e"]),
+        # Once in A, twice in B: one passage.
+        ("a b c d e", "a b c d e x a b c d e", ["a b c d e"]),
+        # Two passages share the words c d e f in A.
+        ("a b c d e f g h", "a b c d e f 1 c d e f g h", ["a b c d e f", "c d e f g h"]),
+        ("w w w w w w w", "w w w w w w w", ["w w w w w w w"]),
+    ],
+)
+def test_passages(a: str, b: str, passages: list[str]) -> None:
+    """
+    The passages of both texts are those expected, longest first.
+    """
+    found = compare(a, b)
+    assert [text for text, _ in texts_of(found, a, b)] == passages
+    assert all(each.a[1] - each.a[0] == each.b[1] - each.b[0] for each in found.passages)
+
+
+def test_a_passage_that_b_repeats_is_where_the_one_before_goes_on() -> None:
+    """
+    The chorus occurs twice in B; after the second verse, the passage refers to the second one.
+    """
+    chorus, first, second = "la le li lo lu ly", "one two three four five six", "seven eight nine ten eleven twelve"
+    b = f"{first} {chorus} {second} {chorus}"
+    (passage,) = compare(f"{second} {chorus}", b).passages
+    assert b[slice(*passage.b)] == f"{second} {chorus}"
+    # An inserted word separates chorus and verse, and the nearer chorus is still chosen.
+    *_, passage = sorted(compare(f"{second} inserted {chorus}", b).passages, key=lambda each: each.a)
+    assert (b[slice(*passage.b)], passage.b[1]) == (chorus, len(b))
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [("", ""), ("a b c d", "a b c d"), ("", FOX), (FOX, "quick brown fox jumps"), ("…", "a b c d e")]
+)
+def test_a_text_shorter_than_a_shingle_is_in_no_other(a: str, b: str) -> None:
+    """
+    If a text is shorter than a shingle, sizes and shares are 0, even for equal texts.
+    """
+    found = compare(a, b)
+    assert 0 in (found.a.shingles, found.b.shingles)
+    assert astuple(found.shares) == (0, 0, 0)
+    assert (found.a.coverage, found.b.coverage, found.shared_shingles, found.passages) == (0, 0, 0, ())
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("ﬁve ﬁshes in the STRAẞE, İzmir", "FIVE FISHES IN THE strasse, i\u0307zmir"),
+        ("cafe\u0301 \u1112\u1161\u11ab한 soft\u00adhyphen Ｗｉｄｅ Ⅳ", "caf\u00e9 한 한 softhyphen wide iv"),
+        ("😀 𐐀𐐁 one two 👩\u200d👧", "😀 𐐨𐐩 one two 👩\u200d👧"),
+        ("日本語の文章 です", "【日本語の文章 です】"),
+        ("ภาษาไทย ภาษาลาว ภาษา", "“ภาษาไทย ภาษาลาว ภาษา”"),
+        ("x \ud83d\ude00 one two three", "x 😀 one two three"),
+    ],
+)
+@pytest.mark.parametrize("before", ["", "😀 ", "\ud800, ", "ab 😀 " * 1500])
+def test_ranges_survive_normalisation(a: str, b: str, before: str) -> None:
+    """
+    Ranges refer to the original text, whatever normalisation changes.
+    """
+    (passage,) = compare(before + a, "* * " + b, Scheme(shingle_size=4)).passages
+    end = len(a) if a[-1].isalnum() or ord(a[-1]) > 0x7F else a.rindex(" ")
+    assert passage.a == (len(before), len(before) + end)
+    assert ("* * " + b)[slice(*passage.b)].strip("【】“”") == b.strip("【】“”")
+
+
+def test_a_scheme_decides() -> None:
+    """
+    The scheme determines words and shingle size; an unknown profile is an error.
+    """
+    assert compare("a b c", "b c d", Scheme(shingle_size=2)).shares.jaccard == 1 / 3
+    assert compare("x url:http", "x url http", Scheme("icu70", 1)).shared_shingles == 1
+    assert compare("x url:http", "x url http", Scheme("icu74", 1)).shared_shingles == 3
+    with pytest.raises(ParameterError, match="icu99"):
+        compare("a", "b", Scheme("icu99"))
+
+
+@given(repetitive, repetitive, sizes, st.sampled_from(PROFILES))
+def test_counts_are_those_of_sets(a: str, b: str, size: int, profile: str) -> None:
+    """
+    Sizes and shares equal those of sets of shingles, and are mirrored for swapped texts.
+    """
+
+    def shingles(text: str) -> list[tuple[str, ...]]:
+        words = tokens(text, profile)
+        return [tuple(words[at : at + size]) for at in range(len(words) - size + 1)]
+
+    scheme = Scheme(profile, size)
+    found, mirrored = compare(a, b, scheme), compare(b, a, scheme)
+    of_a, of_b = set(shingles(a)), set(shingles(b))
+    within = {at + n for at, each in enumerate(shingles(a)) if each in of_b for n in range(size)}
+    assert found.a == Size(len(tokens(a, profile)), len(of_a), len(within)) == mirrored.b
+    assert found.b == mirrored.a
+    assert found.shared_shingles == len(of_a & of_b) == mirrored.shared_shingles
+    assert found.shares.jaccard == (len(of_a & of_b) / len(of_a | of_b) if of_a | of_b else 0)
+    assert found.shares.a_in_b == mirrored.shares.b_in_a
+
+
+@given(repetitive, repetitive, sizes)
+def test_passages_are_evidence(a: str, b: str, size: int) -> None:
+    """
+    Both ranges of a passage have the same words and the reported number of them; together they cover exactly the shared
+    words.
+    """
+    found = compare(a, b, Scheme(shingle_size=size))
+    words = tokens(a)
+    covered = 0
+    for each, (in_a, in_b) in zip(found.passages, texts_of(found, a, b), strict=True):
+        assert tokens(in_a) == tokens(in_b)
+        assert len(tokens(in_a)) == each.words >= size
+        covered += each.words
+    assert found.a.shared_words <= covered
+    assert (found.a.shared_words == len(words) > 0) == (found.a.coverage == 1)
+    assert [each.words for each in found.passages] == sorted((each.words for each in found.passages), reverse=True)
+
+
+def common(a: list[int], start: int, b: list[int], place: int) -> int:
+    length = 0
+    while start + length < len(a) and place + length < len(b) and a[start + length] == b[place + length]:
+        length += 1
+    return length
+
+
+def plain_matches(a: list[int], b: list[int]) -> list[tuple[int, int, int]]:
+    """Return the passages by the rule, in a plain loop."""
+    anchored = set()
+    for at, item in enumerate(a):
+        if b.count(item) == 1:
+            start, place = at, b.index(item)
+            while start and place and a[start - 1] == b[place - 1]:
+                start, place = start - 1, place - 1
+            anchored.add((start, place, common(a, start, b, place)))
+    covered = {start + n for start, _, length in anchored for n in range(length)}
+    found: list[tuple[int, int, int]] = []
+    shift = at = 0
+    while at < len(a):
+        if at in covered or a[at] not in b:
+            at += 1
+            continue
+        before = [each for each in (*anchored, *found) if each[0] < at]
+        if before:
+            start, place, _ = max(before)
+            shift = place - start
+        places = [place for place, item in enumerate(b) if item == a[at]]
+        near = [*sorted(places, key=lambda place: (abs(place - at - shift), place))[:CANDIDATES], places[0]]
+        place = max(near, key=lambda place: common(a, at, b, place))
+        found.append((at, place, common(a, at, b, place)))
+        at += common(a, at, b, place)
+    return sorted([*anchored, *found])
+
+
+def matches(a: list[int], b: list[int]) -> list[tuple[int, ...]]:
+    return sorted(map(tuple, Matcher(np.array(a, np.int64), np.array(b, np.int64)).matches().tolist()))
+
+
+@given(repetitive, repetitive, st.integers(1, 12))
+def test_long_passages_hold_every_long_run(a: str, b: str, min_words: int) -> None:
+    """
+    With `min_words`, long passages cover exactly the words of A in runs of that length that B contains, by plain
+    tuples.
+    """
+    of_a, of_b = words_of(a), words_of(b)
+    length = max(min_words, 5)
+    runs_b = {tuple(of_b.words[at : at + length]) for at in range(len(of_b.words) - length + 1)}
+    starts = (at for at in range(len(of_a.words) - length + 1) if tuple(of_a.words[at : at + length]) in runs_b)
+    expected = {at + step for at in starts for step in range(length)}
+    found = set[int]()
+    for passage in compare_words(of_a, of_b, min_words=min_words).passages:
+        if passage.words >= min_words:
+            start = int(np.searchsorted(of_a.spans[:, 0], passage.a[0]))
+            place = int(np.searchsorted(of_b.spans[:, 0], passage.b[0]))
+            assert of_a.words[start : start + passage.words] == of_b.words[place : place + passage.words]
+            found.update(range(start, start + passage.words))
+    assert found == expected
+
+
+def test_a_long_run_behind_a_short_passage() -> None:
+    """
+    B has "one … seven" once and "three … ten" twice: the plain rule finds passages of seven words only, `min_words` the
+    longer one.
+    """
+    a = words_of("one two three four five six seven eight nine ten")
+    three = "three four five six seven eight nine ten"
+    b = words_of(f"{three}. One two three four five six seven. {three}.")
+    assert [passage.words for passage in compare_words(a, b).passages] == [7, 7]
+    starts = {passage.a[0] for passage in compare_words(a, b, min_words=8).passages if passage.words >= 8}
+    assert starts == {8}
+
+
+@given(numbers, numbers)
+def test_passages_are_those_of_the_rule(a: list[int], b: list[int]) -> None:
+    """
+    The arrays find the passages of the plain loop, for items that repeat often.
+    """
+    assert matches(a, b) == plain_matches(a, b)
+
+
+@given(st.permutations(range(40)), st.lists(st.integers(0, 45), max_size=60))
+def test_passages_of_what_stands_once(b: list[int], a: list[int]) -> None:
+    """
+    The same holds if every item of b is unique.
+    """
+    assert matches(a, b) == plain_matches(a, b)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(1, 8)), max_size=12), st.lists(st.integers(0, 6), max_size=38)
+)
+def test_passages_of_a_patchwork(pieces: list[tuple[int, int]], b: list[int]) -> None:
+    """
+    The same holds if a consists of pieces of b.
+    """
+    a = [item for start, length in pieces for item in b[start : start + length]]
+    assert matches(a, b) == plain_matches(a, b)
+
+
+HARD = {
+    "one word": ([0] * 50_000, [0] * 50_000),
+    "one word, fewer": ([0] * 50_000, [0] * 500),
+    "one word, once": ([0] * 50_000, [0]),
+    "in turn": ([0, 1] * 25_000, [1, 0, 0] * 17_000),
+    "a little more each time": (
+        [item for size in range(1, 300) for item in [0] * size + [1]],
+        [item for size in range(300, 1, -1) for item in [0] * size + [1]],
+    ),
+    "ever new": ([item for end in range(2, 300) for item in range(end)], list(range(300)) * 2),
+    "by chance": (
+        np.random.default_rng(1).integers(0, 2, 40_000).tolist(),
+        np.random.default_rng(2).integers(0, 2, 40_000).tolist(),
+    ),
+    "backwards": (list(range(20_000)), list(range(20_000))[::-1]),
+    "backwards twice": (list(range(10_000)) * 2, list(range(10_000))[::-1] * 2),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hard", HARD)
+def test_the_work_grows_with_the_length(hard: str) -> None:
+    """
+    Texts that repeat themselves in any way take at most 300 comparisons per shingle, not one for each pair.
+    """
+    a, b = HARD[hard]
+    matcher = Matcher(np.array(a, np.int64), np.array(b, np.int64))
+    found = matcher.matches()
+    assert matcher.compared <= 300 * len(a)
+    assert len(found) <= len(a)
+    covered = np.zeros(len(a) + 1, np.int64)
+    np.add.at(covered, found[:, 0], 1)
+    np.add.at(covered, found[:, 0] + found[:, 2], -1)
+    assert ((np.cumsum(covered)[:-1] > 0) == np.isin(a, b)).all()
+    for start, place, length in found[:: max(1, len(found) // 200)].tolist():
+        assert a[start : start + length] == b[place : place + length]
+
+
+def test_the_same_word_a_hundred_thousand_times() -> None:
+    """
+    A word repeated a hundred thousand times is one shingle and one passage.
+    """
+    text = "word " * 100_000
+    found = compare(text, text)
+    assert (found.a, found.shares.jaccard) == (Size(100_000, 1, 100_000), 1)
+    assert found.passages == (Passage((0, 499_999), (0, 499_999), 100_000),)
+
+
+class Checks(threading.Event):
+    """A cancellation event that counts its checks, and is set after the `last` one."""
+
+    def __init__(self, last: int | None = None) -> None:
+        super().__init__()
+        self.last, self.count = last, 0
+
+    def is_set(self) -> bool:
+        self.count += 1
+        return self.last is not None and self.count > self.last
+
+
+def test_a_comparison_stops_at_each_check() -> None:
+    """
+    For two texts of 5,000 words of four kinds, with hundreds of passages, cancellation is checked for each buffer of
+    words and about every second passage, and stops the work at each check.
+    """
+    random = Random(7)
+    a, b = (" ".join(random.choices([f"word{kind}" for kind in range(4)], k=5_000)) for _ in "ab")
+    whole = Checks()
+    with new_request("", whole):
+        passages = compare(a, b).passages
+    assert whole.count > (len(a) + len(b)) / 4_096 + len(passages) / 2 > 500
+    for last in range(0, whole.count, whole.count // 40):
+        cancelled = Checks(last)
+        with new_request("", cancelled), pytest.raises(StoppedError):
+            compare(a, b)
+        assert cancelled.count == last + 1
+
+
+def test_runs_are_numbered_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Equal runs have equal numbers, without gaps, for any portion size; each portion checks for cancellation.
+    """
+    random = Random(7)
+    a, b = (np.array(random.choices(range(4), k=500), np.int64) for _ in "ab")
+    runs = [tuple(each[at : at + 3].tolist()) for each in (a, b) for at in range(len(each) - 2)]
+    for at_once in (7, 100, 10_000):
+        monkeypatch.setattr("whorl.fingerprint.compare._SORTED_AT_ONCE", at_once)
+        checks = Checks()
+        with new_request("", checks):
+            numbers = np.concatenate(number_runs(a, b, 3)).tolist()
+        assert len(set(zip(numbers, runs, strict=True))) == len(set(runs)) == len(set(numbers))
+        assert set(numbers) == set(range(len(set(runs))))
+        assert checks.count >= 1_000 // at_once

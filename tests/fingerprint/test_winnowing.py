@@ -1,0 +1,121 @@
+"""Passage numbers by winnowing: compared with sliding windows in plain Python, and their guarantees."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl import ParameterError
+from whorl.fingerprint.shingling import join
+from whorl.fingerprint.winnowing import PassageScheme, run_hashes, winnowed, winnowed_in_order, word_hashes
+from whorl.fingerprint.words.shingles import joined_words
+
+SCHEME = PassageScheme()
+FEW = st.lists(st.sampled_from(["the", "a", "of", "whale", "š", "捕鯨"]), max_size=60)
+SCHEMES = st.integers(2, 12).flatmap(
+    lambda run: st.integers(1, run).map(lambda hashed: PassageScheme(run_words=run, hashed_words=hashed))
+)
+
+
+@given(FEW, SCHEMES)
+def test_the_same_as_in_plain_python(words: list[str], scheme: PassageScheme) -> None:
+    """
+    The numbers are the smallest hashes of the windows, in order; two runs of words have the same hash exactly if they
+    are equal.
+    """
+    hashes = run_hashes(join(words), scheme).tolist()
+    size = scheme.hashed_words
+    if len(words) < scheme.run_words:
+        assert hashes == winnowed(join(words), scheme).tolist() == []
+        return
+    runs = [tuple(words[at : at + size]) for at in range(len(words) - size + 1)]
+    assert len(hashes) == len(runs)
+    assert len(set(hashes)) == len(set(runs)) == len(set(zip(hashes, runs, strict=True)))
+    smallest = [min(hashes[at : at + scheme.window]) for at in range(len(hashes) - scheme.window + 1)]
+    plain = list(dict.fromkeys(each % (1 << scheme.bits) for each in smallest))
+    assert winnowed_in_order(join(words), scheme).tolist() == plain
+    assert winnowed(join(words), scheme).tolist() == sorted(plain)
+
+
+@given(FEW, FEW, FEW, FEW, FEW, SCHEMES)
+def test_a_common_run_shares_a_number(
+    common: list[str], before: list[str], after: list[str], left: list[str], right: list[str], scheme: PassageScheme
+) -> None:
+    """
+    Texts with a common run of `run_words` words share a number, whatever surrounds it.
+    """
+    one, other = (winnowed(join([*start, *common, *end]), scheme) for start, end in ((before, after), (left, right)))
+    if len(common) >= scheme.run_words:
+        assert set(one.tolist()) & set(other.tolist())
+
+
+@pytest.mark.parametrize(
+    "passage",
+    [
+        "call me ishmael some years ago never mind how long precisely having little or no money in my purse and no",
+        "捕鯨船の甲板に立って、彼は海を見た。白い鯨がその向こうで潮を吹いていた。誰も声を出さなかった。",
+        "он стоял на палубе и смотрел на море а белый кит пускал фонтаны вдали и никто не сказал ни слова об этом",
+    ],
+)
+def test_lines_may_be_wrapped_anywhere(passage: str) -> None:
+    """
+    A passage shares a number with the same one in another text, even if its lines are wrapped differently.
+    """
+    other = passage.replace("，", "").replace("。", "。\n") if "。" in passage else passage.upper().replace(" ", "\n  ")
+    numbers = [winnowed(joined_words(text, "icu74"), SCHEME).tolist() for text in (f"x. {passage} y", f"z! {other}")]
+    assert set(numbers[0]) & set(numbers[1])
+
+
+def test_how_many_are_kept() -> None:
+    """
+    For random words the share of kept hashes is 2 / (window + 1), within four standard deviations.
+    """
+    chance = random.Random(1)
+    kept = winnowed(join([str(chance.random()) for _ in range(20_000)]), SCHEME).size
+    expected = 20_000 * 2 / (SCHEME.window + 1)
+    assert abs(kept - expected) < 4 * expected**0.5
+
+
+def test_numbers_use_all_bits_alike() -> None:
+    """
+    Although the smallest hashes are kept, a quarter of the numbers is in each quarter of their range.
+    """
+    chance = random.Random(2)
+    kept = winnowed(join([str(chance.random()) for _ in range(20_000)]), SCHEME)
+    for quarter in range(4):
+        share = (kept >> 30 == quarter).mean()
+        assert abs(share - 0.25) < 4 * (0.25 * 0.75 / kept.size) ** 0.5
+
+
+@given(st.integers(2, 999).flatmap(lambda run: st.tuples(st.just(run), st.integers(1, run))), st.integers(24, 48))
+def test_names(words: tuple[int, int], bits: int) -> None:
+    """
+    A scheme can be restored from its name.
+    """
+    scheme = PassageScheme(*words, bits)
+    assert PassageScheme.named(scheme.name) == scheme
+    assert scheme.window + scheme.hashed_words == scheme.run_words + 1
+
+
+@pytest.mark.parametrize("name", ["", "passages1-t20-k8", "passages2-t20-k8-b32", "passages1-t20-k21-b32"])
+def test_other_names(name: str) -> None:
+    """
+    Other names are refused with the reason.
+    """
+    with pytest.raises(ParameterError, match="passage scheme"):
+        PassageScheme.named(name)
+
+
+def test_words_of_several_texts_have_the_hashes_that_they_have_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Words of several texts have the same hashes as alone, for texts without words and any portion size.
+    """
+    monkeypatch.setattr("whorl.fingerprint.winnowing._BYTES_AT_ONCE", 40)
+    texts = [join(text.split()) for text in ("to be or not", "", "to be", "a text that is longer than forty bytes are")]
+    alone = [word_hashes([words]) for words in texts]
+    assert [own.size for own in alone] == [4, 0, 2, 9]
+    assert word_hashes(texts).tolist() == np.concatenate(alone).tolist()

@@ -1,0 +1,223 @@
+"""JSON lines as documents: valid lines, and errors for invalid ones."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl import Document
+from whorl.errors import DocumentError
+from whorl.ingest.rows.columns import Columns, UnreadRowsError
+from whorl.ingest.rows.rows import Added, Decide, Row
+from whorl.ingest.rows.text import JsonArray, JsonLines, json_document
+
+
+def test_of_a_repeated_key_the_last_counts() -> None:
+    """
+    The last of repeated keys counts, as in all common JSON readers.
+    """
+    assert json_document(b'{"id": "a", "id": "b", "text": "x", "text": "y"}') == Document("b", "y")
+
+
+def test_characters_that_no_store_holds_are_replaced_in_texts() -> None:
+    """
+    Half a surrogate pair becomes U+FFFD; a NUL is kept.
+    """
+    made = json_document(b'{"id": "a", "text": "\\ud800 \\u0000", "name": "\\udc00", "p": "\\ud83d"}')
+    assert (made.text, made.name, made.properties["p"]) == ("\ufffd \0", "\ufffd", ("\ufffd",))
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, -(2**63)])
+def test_large_numbers_are_kept(number: int) -> None:
+    """
+    A 64-bit integer stays an integer and does not become a float.
+    """
+    assert json_document(f'{{"id": "a", "text": "t", "n": {number}}}'.encode()).properties["n"] == (number,)
+
+
+def test_larger_numbers_are_refused() -> None:
+    """
+    A larger number is an error.
+    """
+    with pytest.raises(DocumentError, match="more than 64 bits"):
+        json_document(f'{{"id": "a", "text": "t", "n": {int("7" * 4000)}}}'.encode())
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"id": "a", "text"', "this is not JSON"),
+        (b"not json", "this is not JSON"),
+        (b'{"id": "a", "text": "\xff"}', "utf-8"),
+        (b'["a", "text"]', '"id" and "text"'),
+        (b'"a"', '"id" and "text"'),
+        (b'{"text": "no id"}', '"id" and "text"'),
+        (b'{"id": "a"}', '"id" and "text"'),
+        (b'{"id": null, "text": "t"}', "must be text"),
+        (b'{"id": "a", "text": null}', "must be text"),
+        (b'{"id": "a", "text": ["t"]}', "must be text"),
+        (b'{"id": true, "text": "t"}', "must be text"),
+        (b'{"id": 1.5, "text": "t"}', "must be text"),
+        (b'{"id": NaN, "text": "t"}', "must be text"),
+        (b'{"id": "", "text": "t"}', "1 to 1000 characters"),
+        (b'{"id": "' + b"a" * 1001 + b'", "text": "t"}', "1 to 1000 characters"),
+        (b'{"id": "a\\u0000b", "text": "t"}', "control characters"),
+        (b'{"id": "a\\nb", "text": "t"}', "control characters"),
+        (b'{"id": "\\ud800", "text": "t"}', "lone surrogates"),
+        (b'{"id": "a", "text": "t", "p": {"q": 1}}', "property 'p' of document 'a'"),
+        (b'{"id": "a", "text": "t", "p": [["q"]]}', "property 'p' of document 'a'"),
+        (b'{"id": "a", "text": "t", "p": NaN}', "property 'p' of document 'a'"),
+        (b'{"id": "a", "text": "t", "p": -Infinity}', "property 'p' of document 'a'"),
+        (b'{"id": "a", "text": "t", "p": 1e999}', "property 'p' of document 'a'"),
+        (b'{"id": "a", "text": "t", "MINHASH": "x"}', "cannot be called 'MINHASH'"),
+        (b'{"id": "a", "text": "t", "": "x"}', "cannot be called ''"),
+        (b'{"id": "a", "text": "t", "\\udc00": "x"}', r"cannot be called '\udc00'"),
+        (b'{"id": 1' + b"0" * 5000 + b', "text": "t"}', "limit"),
+        (b"[" * 100_000, "nested too deep"),
+        (b'{"id": "a", "text": "t", "p": ' + b"[" * 5_000 + b"]" * 5_000 + b"}", ""),
+    ],
+    ids=lambda told: told[:40] if isinstance(told, bytes) else "",
+)
+def test_a_bad_line_costs_no_other(line: bytes, reason: str) -> None:
+    """
+    A bad line does not affect the lines before and after; the error names the cause, and is shorter than the line.
+    """
+    with pytest.raises(DocumentError) as raised:
+        json_document(line)
+    assert reason in str(raised.value)
+    assert len(str(raised.value)) < 300
+    lines = [b'{"id": "before", "text": "t"}', b"", line, b'{"id": "after", "text": "t"}']
+    before, wrong, after = rows_of(b"\n".join(lines))
+    assert [(each.number, each.values) for each in (before, after)] == [
+        (1, {"id": "before", "text": "t"}),
+        (4, {"id": "after", "text": "t"}),
+    ]
+    assert (wrong.number, wrong.place) == (3, "line 3")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_lines_of_another_encoding(encoding: str) -> None:
+    """
+    A file in another encoding causes one error that names it; a byte order mark of UTF-8 is ignored.
+    """
+    line = '{"id": "a", "text": "é"}\n'
+    with pytest.raises(UnreadRowsError, match=f"JSON lines are UTF-8, and this is {encoding}"):
+        rows_of(line.encode(encoding))
+    assert [row[:3] for row in rows_of(line.encode("utf-8-sig"))] == [(1, "line", {"id": "a", "text": "é"})]
+
+
+def test_a_line_without_end_is_one_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A line beyond the limit is not kept in memory, and the next one is read.
+    """
+    monkeypatch.setattr("whorl.ingest.rows.text.MOST_BYTES", 40)
+    long, after = rows_of(b'{"text": "' + b"x" * 1000 + b'"}\n{"text": "after"}\n')
+    assert isinstance(long.values, DocumentError)
+    assert "at most 40 bytes" in str(long.values)
+    assert (after.number, after.values) == (2, {"text": "after"})
+    with pytest.raises(UnreadRowsError, match="make JSON lines of it"):
+        list(JsonArray().rows(io.BytesIO(b"[" + b"1, " * 40 + b"1]"), Columns()))
+
+
+def test_lines_that_stay_are_what_they_were() -> None:
+    """
+    Kept lines are unchanged to the byte, except for their line end; columns are appended, and broken lines are dropped.
+    """
+    lines = b'{"id": 1,   "text":"\\u00e9", "meta": {"a": [1]}}\r\nbroken\n\n{"id": 2, "text": "two"}'
+    assert rewritten(lines, lambda rows: [{} for _ in rows]) == (
+        b'{"id": 1,   "text":"\\u00e9", "meta": {"a": [1]}}\n{"id": 2, "text": "two"}\n'
+    )
+    assert rewritten(lines, lambda rows: [{} if row.number == 4 else None for row in rows]).count(b"\n") == 1
+    added = rewritten(lines, lambda rows: [{"text": str(row.number)} for row in rows], {"text": str}).splitlines()
+    assert [json.loads(line) for line in added] == [
+        {"id": 1, "text": "1", "meta": {"a": [1]}},
+        {"id": 2, "text": "4"},
+    ]
+
+
+def test_an_array_stays_one() -> None:
+    """
+    An array of the kept objects is written.
+    """
+    out = io.BytesIO()
+    array = io.BytesIO(b'[{"text": "a"}, 3, {"text": "b"}, {"text": "c"}]')
+    JsonArray().rewrite(
+        array, out, Columns(), lambda rows: [{"n": row.number} if row.number != 3 else None for row in rows], {"n": str}
+    )
+    assert json.loads(out.getvalue()) == [{"text": "a", "n": 1}, {"text": "c", "n": 4}]
+
+
+def rows_of(lines: bytes) -> list[Row]:
+    return list(JsonLines().rows(io.BytesIO(lines), Columns()))
+
+
+def rewritten(lines: bytes, decide: Decide, added: Added | None = None) -> bytes:
+    out = io.BytesIO()
+    JsonLines().rewrite(io.BytesIO(lines), out, Columns(), decide, added or {})
+    return out.getvalue()
+
+
+VALUES = st.text(max_size=5) | st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.floats(-1e9, 1e9)
+
+
+@pytest.mark.slow
+@given(
+    st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=10),
+    st.text(),
+    st.text(),
+    st.dictionaries(st.sampled_from(["a", "b c", "ü"]), VALUES | st.lists(VALUES, max_size=3)),
+)
+def test_what_is_written_is_read(document_id: str, text: str, name: str, properties: dict[str, object]) -> None:
+    """
+    Any document is read back from its line, escaped or not, with the types of its values.
+    """
+    told = {**properties, "id": document_id, "text": text, "name": name}
+    wanted = Document(document_id, text, name, properties)  # type: ignore[arg-type]
+    for is_escaped in (True, False):
+        assert json_document(json.dumps(told, ensure_ascii=is_escaped).encode()) == wanted
+
+
+LEAVES: st.SearchStrategy[object] = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(st.characters(codec=None), max_size=5)
+)
+
+
+def nested(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=3))
+
+
+ANYTHING = st.recursive(LEAVES, nested, max_leaves=8)
+
+
+@given(st.dictionaries(st.text(st.characters(codec=None), max_size=3), ANYTHING, max_size=4), st.booleans())
+def test_a_line_means_what_it_means_to_python(values: dict[str, object], is_ascii: bool) -> None:
+    """
+    Every line has the same meaning as in Python's json, including large numbers, lone surrogates and NaN.
+    """
+    line = json.dumps(values, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
+    (row,) = rows_of(line)
+    # Compared as text, because NaN does not equal itself.
+    assert repr(row.values) == repr(json.loads(line.decode("utf-8", "surrogatepass")))
+
+
+@given(
+    st.lists(st.sampled_from(["", "{", "ß" * 30, '{"text": "t"}', '{"text": "two\\nlines"}']), max_size=12),
+    st.integers(1, 60),
+)
+def test_stretches_have_the_rows_of_the_whole(lines: list[str], size: int) -> None:
+    """
+    The parts of a file yield each row once, in order and with its number, for any cuts and with or without a final line
+    feed.
+    """
+    for end in ("", "\n"):
+        opened = io.BytesIO(("\n".join(lines) + end).encode())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("whorl.ingest.rows.text._SPAN", size)
+            spans = list(JsonLines().spans(opened))
+        parts = [each for span in spans for each in JsonLines().rows(opened, Columns(), span)]
+        opened.seek(0)
+        assert list(map(str, parts)) == list(map(str, JsonLines().rows(opened, Columns())))

@@ -1,0 +1,142 @@
+"""Resolution of field names in a query, and suggestions for misspelt ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.query.plan.clauses import Kind
+from whorl.query.plan.fields import Fields, Places, spelled_otherwise
+
+CONTENT = "{http://www.alfresco.org/model/content/1.0}"
+FIELDS = Fields(
+    {
+        "content": {Kind.TEXT: "content"},
+        "title": {Kind.KEYWORD: "title"},
+        "cm_title": {Kind.KEYWORD: "cm_title"},
+        "my field": {Kind.KEYWORD: "my field"},
+        "Reviewer": {Kind.TEXT: "Reviewer", Kind.KEYWORD: "Reviewer_s"},
+    },
+    patterns={"*_i": Kind.INTEGER, "*_part_i": Kind.FLOAT, "attr_*": Kind.TEXT},
+    called={"DBID": "number_i", "body": "content", "gone": "nowhere"},
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [
+        ("title", {Kind.KEYWORD: "title"}),
+        ("pages_i", {Kind.INTEGER: "pages_i"}),
+        # The longest matching pattern wins, as in Solr; among patterns of one length the first.
+        ("pages_part_i", {Kind.FLOAT: "pages_part_i"}),
+        ("attr_part_i", {Kind.FLOAT: "attr_part_i"}),
+        ("attr_i", {Kind.TEXT: "attr_i"}),
+        # Alternative names of the collection.
+        ("DBID", {Kind.INTEGER: "number_i"}),
+        ("body", {Kind.TEXT: "content"}),
+        ("gone", None),
+        ("Title", None),
+        ("", None),
+    ],
+)
+def test_fields_of_a_store(name: str, places: Places | None) -> None:
+    """
+    A field is found by its own name, by an alternative name of the collection, or by a pattern.
+    """
+    assert FIELDS.find(name) == places
+
+
+@pytest.mark.parametrize(
+    ("typed", "names", "place"),
+    [
+        ("title", {}, "title"),
+        ("cm:title", {}, "title"),
+        (f"{CONTENT}title", {}, "title"),
+        # A field with exactly the typed name comes first.
+        ("cm_title", {}, "cm_title"),
+        ("cm:my_x0020_field", {}, "my field"),
+        ("cm_my_x0020_field", {}, "my field"),
+        ("zz_title", {}, None),
+        ("zz:title", {}, "title"),
+        ("TEXT", {}, "content"),
+        ("d:content", {}, "content"),
+        # The settings map a full or a local name; a mapping of the full name is final.
+        ("TEXT", {"TEXT": "title"}, "title"),
+        ("cm:subject", {"subject": "title"}, "title"),
+        ("cm:subject", {"cm:subject": "title"}, "title"),
+        ("title", {"title": "nowhere"}, None),
+        ("cm:title", {"title": "nowhere"}, None),
+        ("ex:pages_i", {}, "ex:pages_i"),
+    ],
+)
+def test_names_of_a_query(typed: str, names: Mapping[str, str], place: str | None) -> None:
+    """
+    A name is looked up as typed, then by the settings and the language, and last without its namespace.
+    """
+    found = FIELDS.named(typed, names)
+    assert (None if found is None else list(found.values())) == (None if place is None else [place])
+
+
+@pytest.mark.parametrize(
+    ("typed", "near"),
+    [
+        ("titel", ["title", "cm_title"]),
+        ("cm:titel", ["cm_title", "title"]),
+        ("ex:titel", ["title"]),
+        ("REVIEWERS", ["Reviewer"]),
+        ("bodyy", ["body"]),
+        ("zzz", []),
+        ("", []),
+    ],
+)
+def test_what_was_meant(typed: str, near: list[str]) -> None:
+    """
+    Suggestions are similar names, best first, in their own case, including the collection's alternative names.
+    """
+    assert FIELDS.nearest(typed) == near
+
+
+def test_fields_of_some_types() -> None:
+    """
+    Each field of the types is returned once, with all of its places.
+    """
+    both = {Kind.TEXT: "Reviewer", Kind.KEYWORD: "Reviewer_s"}
+    assert list(FIELDS.of_kinds((Kind.TEXT,))) == [{Kind.TEXT: "content"}, both]
+    assert list(FIELDS.of_kinds((Kind.TEXT, Kind.KEYWORD))).count(both) == 1
+    assert list(FIELDS.of_kinds((Kind.DATE,))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("cm:content", f"{CONTENT}content"),
+        ("ia:calendar", "{http://www.alfresco.org/model/calendar}calendar"),
+        ("st:site", "{http://www.alfresco.org/model/site/1.0}site"),
+        ("zz:content", None),
+        ("content", None),
+        ("cm:", None),
+        ("{http://example.org}content", None),
+        (f"{CONTENT[:-1]}content", None),
+    ],
+)
+def test_the_other_spelling_of_a_name(name: str, other: str | None) -> None:
+    """
+    A prefix is replaced by its namespace and vice versa, for known namespaces.
+    """
+    assert spelled_otherwise(name) == other
+    if other is not None:
+        assert spelled_otherwise(other) == name
+
+
+@given(st.text(), st.dictionaries(st.text(), st.text(), max_size=3))
+def test_any_name_is_looked_for(typed: str, names: dict[str, str]) -> None:
+    """
+    Every typed name is a field or none, without an exception.
+    """
+    found = FIELDS.named(typed, names)
+    assert found is None or found
+    assert len(FIELDS.nearest(typed)) <= 3
+    spelled_otherwise(typed)

@@ -1,0 +1,273 @@
+"""Resolution of clauses by field type: golden pairs by hand, for a store with a field of every type."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+
+from whorl.errors import FieldError, Span
+from whorl.query import ast
+from whorl.query.ast import Bound, Form
+from whorl.query.literals import read_pattern
+from whorl.query.plan.build import Bool, FieldClause, MatchAll, Nothing, ResolvedPlan, either
+from whorl.query.plan.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Words
+from whorl.query.plan.fields import Fields
+from whorl.query.plan.resolve import resolve
+
+NOW = datetime(2024, 3, 31, 12, tzinfo=UTC)
+DAY = 86_400_000
+K, T, N, F, D, B = Kind.KEYWORD, Kind.TEXT, Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.BOOLEAN
+IS_CONTENT = either(
+    (
+        Equal("TYPE", K, "cm:content", 0.0),
+        Equal("TYPE", K, "{http://www.alfresco.org/model/content/1.0}content", 0.0),
+    ),
+    1.0,
+)
+FIELDS = Fields(
+    {
+        "id": {K: "id"},
+        "content": {T: "content"},
+        "name": {T: "name", K: "name_whole"},
+        "kind": {K: "kind"},
+        "pages": {N: "pages_i"},
+        "price": {N: "price_i", F: "price_f"},
+        "made": {D: "made_d"},
+        "done": {B: "done_b"},
+        "mixed": {T: "mixed", K: "mixed_s", N: "mixed_i"},
+        "TYPE": {K: "TYPE"},
+        "a b": {T: "a b"},
+        "cm_odd": {K: "cm_odd"},
+    },
+    patterns={"*_i": N, "*_xx_i": K},
+    called={"DBID": "number_i"},
+)
+
+
+def resolved(clause: ast.Leaf, weight: float = 1.0, **names: str) -> ResolvedPlan:
+    assert not isinstance(clause, ast.Everything | ast.Fingerprint | ast.Template)
+    return resolve(FieldClause(clause, weight), FIELDS, "query", NOW, names)[0]
+
+
+def pattern(text: str) -> ast.Pattern:
+    return read_pattern(text, 0)
+
+
+def between(low: str | None, high: str | None, field: str, *, low_in: bool = True, high_in: bool = True) -> ast.Range:
+    return ast.Range(low and Bound(low, low_in), high and Bound(high, high_in), field)  # type: ignore[arg-type]
+
+
+PAIRS: list[tuple[ast.Leaf, ResolvedPlan]] = [
+    # A clause without a field searches the words of the default fields, whatever its form.
+    (ast.Term("Big", None), Words("Big")),
+    (ast.Term("Big", None, Form.EXACT), Words("Big")),
+    (ast.Phrase("a b", None, Form.DEFAULT, 3), Words("a b", None, 1.0, 3)),
+    (ast.Wildcard(pattern("Bi*"), None), InOrder((pattern("bi*"),))),
+    (ast.Wildcard(pattern("big do?"), None, Form.DEFAULT, True), InOrder((("big",), pattern("do?")))),
+    (ast.Fuzzy("Roam", Decimal("0.7")), Near("roam", 1)),
+    (ast.Fuzzy("roam", Decimal("0.9")), Words("roam")),
+    (ast.Proximity(("Big", "it's red"), 3), InOrder((("big",), ("it's",), ("red",)), 3)),
+    # Words, and whole values where requested.
+    (ast.Term("big", "content"), Words("big", "content")),
+    (ast.Term("big", "content", Form.EXACT), Words("big", "content")),
+    (ast.Term("big", "TEXT"), Words("big", "content")),
+    (ast.Term("Big", "name"), Words("Big", "name")),
+    (ast.Phrase("Big Dog", "name", Form.EXACT), Equal("name_whole", K, "Big Dog")),
+    (ast.Term("Big", "kind"), Equal("kind", K, "Big")),
+    (ast.Term("Big", "kind", Form.TOKENISED), Equal("kind", K, "Big")),
+    (ast.Wildcard(pattern("B*"), "kind"), Like("kind", pattern("B*"))),
+    (
+        ast.Wildcard(pattern("B*"), "name"),
+        either((InOrder((pattern("b*"),), 0, "name", 0.0), Like("name_whole", pattern("B*"), 0.0)), 1.0),
+    ),
+    (ast.Wildcard(pattern("B*"), "name", Form.EXACT), Like("name_whole", pattern("B*"))),
+    (ast.Wildcard(pattern("B*"), "name", Form.TOKENISED), InOrder((pattern("b*"),), 0, "name")),
+    # Only the whole value contains the characters between words.
+    (ast.Wildcard(pattern("x-*"), "name"), Like("name_whole", pattern("x-*"))),
+    (ast.Wildcard(pattern("*"), "name"), Present("name_whole", K)),
+    (ast.Wildcard(pattern("*"), "content"), Present("content", T)),
+    (ast.Fuzzy("Roam", Decimal(2), "kind"), Near("Roam", 2, "kind")),
+    (ast.Fuzzy("Roam", Decimal("0.9"), "kind"), Equal("kind", K, "Roam")),
+    # Numbers are compared by value.
+    (ast.Term("007", "pages"), Equal("pages_i", N, 7)),
+    (ast.Term("7.0", "pages"), Equal("pages_i", N, 7)),
+    (ast.Term("7.5", "price"), Equal("price_f", F, 7.5)),
+    (ast.Term("7", "price"), either((Equal("price_i", N, 7, 0.0), Equal("price_f", F, 7.0, 0.0)), 1.0)),
+    (ast.Term("7", "x_i"), Equal("x_i", N, 7)),
+    (ast.Term("7", "x_xx_i"), Equal("x_xx_i", K, "7")),
+    (ast.Term("7", "DBID"), Equal("number_i", N, 7)),
+    (between("1", "5", "pages"), Between("pages_i", N, 1, 5)),
+    (between("1", "5", "pages", low_in=False, high_in=False), Between("pages_i", N, 1, 5, False, False)),
+    # 1.5 is no whole number, so the range begins at 2, inclusive or not.
+    (between("1.5", "5.5", "pages", low_in=False, high_in=False), Between("pages_i", N, 2, 5)),
+    (between("-1e30", "1e30", "pages"), Between("pages_i", N, None, None)),
+    (between("1e30", None, "pages"), Between("pages_i", N, (1 << 63) - 1, None, False)),
+    (between(None, "-1e30", "pages"), Between("pages_i", N, None, -(1 << 63), True, False)),
+    (between(None, None, "pages"), Present("pages_i", N)),
+    # A day is in a range entirely or not at all.
+    (ast.Term("1970-01-02", "made"), Between("made_d", D, DAY, 2 * DAY - 1)),
+    (between("1970-01-02", "1970-01-02", "made"), Between("made_d", D, DAY, 2 * DAY - 1)),
+    (
+        between("1970-01-02", "1970-01-04", "made", low_in=False, high_in=False),
+        Between("made_d", D, 2 * DAY - 1, 3 * DAY, False, False),
+    ),
+    (ast.Term("TRUE", "done"), Equal("done_b", B, True)),
+    # A field of several types matches by every type that can read the text.
+    (ast.Term("7", "mixed"), either((Words("7", "mixed", 0.0), Equal("mixed_i", N, 7, 0.0)), 1.0)),
+    (ast.Term("seven", "mixed"), Words("seven", "mixed")),
+    (ast.Term("7", "mixed", Form.EXACT), Equal("mixed_s", K, "7")),
+    (between("1", "5", "mixed"), Between("mixed_i", N, 1, 5)),
+    (between("a", "b", "mixed"), Between("mixed_s", K, "a", "b")),
+    # Names with a namespace.
+    (ast.Term("x", "cm:kind"), Equal("kind", K, "x")),
+    (ast.Term("x", "cm_kind"), Equal("kind", K, "x")),
+    (ast.Term("x", "{http://www.alfresco.org/model/content/1.0}kind"), Equal("kind", K, "x")),
+    (ast.Term("x", "ex:a_x0020_b"), Words("x", "a b")),
+    (ast.Term("x", "cm_odd"), Equal("cm_odd", K, "x")),
+    (ast.Term("x", "ID"), Equal("id", K, "x")),
+    # Alfresco's index has the full namespace.
+    (ast.Term("cm:content", "EXACTTYPE"), IS_CONTENT),
+    (ast.Term("cm:content", "CLASS"), IS_CONTENT),
+    (ast.Term("true", "d:boolean"), Equal("done_b", B, True)),
+    (ast.Term("x", "d:content"), Words("x", "content")),
+    # Presence of any value.
+    (ast.Phrase("cm:kind", "EXISTS"), Present("kind", K)),
+    (ast.Term("pages", "ISNOTNULL"), Present("pages_i", N)),
+    (ast.Term("price", "EXISTS"), either((Present("price_i", N, 0.0), Present("price_f", F, 0.0)), 1.0)),
+    (ast.Term("kind", "ISNULL"), Bool(must=(MatchAll(1.0),), must_not=(Present("kind", K, 0.0),))),
+    (ast.Term("name", "ISUNSET"), Bool(must=(MatchAll(1.0),), must_not=(Present("name_whole", K, 0.0),))),
+]
+
+
+@pytest.mark.parametrize(("clause", "plan"), PAIRS, ids=str)
+def test_what_a_clause_asks_for(clause: ast.Leaf, plan: ResolvedPlan) -> None:
+    """
+    The type of its field determines the test of a clause.
+    """
+    assert resolved(clause) == plan
+
+
+@pytest.mark.parametrize(("clause", "name"), [(ast.Term("x", "ALL"), 4), (ast.Term("x", "d:any"), 8)])
+def test_all_fields(clause: ast.Leaf, name: int) -> None:
+    """
+    A clause on many fields searches those that can read it, and scores once.
+    """
+    plan = resolved(clause, 2.0)
+    assert isinstance(plan, Bool)
+    assert plan.must == (MatchAll(2.0),)
+    assert len(plan.should) == name
+    assert {test.weight for test in plan.should} == {0.0}  # type: ignore[union-attr]
+
+
+def test_weights_are_kept() -> None:
+    """
+    A boost is the score of the clause, however many fields it searches.
+    """
+    assert resolved(ast.Term("x", "kind"), 2.5) == Equal("kind", K, "x", 2.5)
+    inside = Bool(must=(FieldClause(ast.Term("x", "kind"), 3.0),), must_not=(FieldClause(ast.Term("1", "pages"), 0.0),))
+    assert resolve(inside, FIELDS, "", NOW)[0] == Bool(
+        must=(Equal("kind", K, "x", 3.0),), must_not=(Equal("pages_i", N, 1, 0.0),)
+    )
+
+
+def test_fields_without_a_value() -> None:
+    """
+    A field declared empty has no values, in every kind of clause, and a warning says so.
+    """
+    for leaf in (
+        ast.Term("x", "QNAME"),
+        between("a", "b", "QNAME"),
+        ast.Wildcard(pattern("x*"), "QNAME"),
+        ast.Term("QNAME", "EXISTS"),
+    ):
+        found, warnings = resolve(FieldClause(leaf), FIELDS, "", NOW, empty={"QNAME"})
+        assert isinstance(found, Nothing)
+        assert warnings == (found.reason,) == ("the store has no field QNAME, so no document has a value there",)
+    found, _ = resolve(FieldClause(ast.Term("QNAME", "ISNULL")), FIELDS, "", NOW, empty={"QNAME"})
+    assert found == Bool(must=(MatchAll(1.0),))
+    assert resolve(FieldClause(ast.Term("x", "kind")), FIELDS, "", NOW, empty={"kind"})[1] == ()
+
+
+ERRORS: list[tuple[ast.Leaf, str, str]] = [
+    (ast.Term("x", "knid"), "the store has no field 'knid'", "Did you mean kind"),
+    (ast.Term("x", "cm:knid"), "the store has no field 'cm:knid'", "Did you mean kind"),
+    (ast.Term("x", "zzzzzzz"), "the store has no field 'zzzzzzz'", ""),
+    (ast.Term("x", "SITE"), "SITE needs an Alfresco repository behind it", "Index a property SITE, or name"),
+    (ast.Term("x", "EXISTS"), "the store has no field 'x'", ""),
+    (between("a", "b", "EXISTS"), "EXISTS takes the name of a field", ""),
+    (ast.Term("x", "pages"), "'pages' holds whole numbers: 'x' is no number", ""),
+    (ast.Term("1.5", "pages"), "'1.5' is no whole number", ""),
+    (ast.Term("9" * 20, "pages"), "has more than 64 bits", ""),
+    (ast.Term("1e999", "price"), "has more than 64 bits", ""),
+    (ast.Term("x", "price"), "holds whole numbers and numbers: 'x' is no number", ""),
+    (ast.Term("x", "made"), "'x' is no date", ""),
+    (ast.Term("maybe", "done"), "neither true nor false", ""),
+    (between("true", None, "done"), "a range needs values that have an order", ""),
+    (between("a", "b", "content"), "holds words: a range needs whole values", ""),
+    (ast.Range(Bound("a"), None), "a range needs a field", ""),
+    (between("x" * 101, None, "kind"), "at most 100 characters, got 101", ""),
+    (ast.Wildcard(pattern("2*"), "pages"), "wildcards need text", "Write a range"),
+    (ast.Wildcard(pattern("a * b"), "content"), "no part of a word", "big * apple"),
+    (ast.Fuzzy("a b", Decimal("0.5"), "content"), "'a b' is 2 words", ""),
+    (ast.Fuzzy("12", Decimal("0.5"), "pages"), "holds whole numbers: this needs words", ""),
+    (ast.Proximity(("a", "b"), 2, "kind"), "holds text: this needs words", ""),
+    (ast.Term("x", "d:date"), "'x' is no date", ""),
+]
+
+
+@pytest.mark.parametrize(("clause", "message", "hint"), ERRORS, ids=str)
+def test_what_a_field_cannot_tell(clause: ast.Leaf, message: str, hint: str) -> None:
+    """
+    The error names the type, the problem and the clause.
+    """
+    with pytest.raises(FieldError) as raised:
+        resolved(clause)
+    assert message in raised.value.message
+    assert hint in raised.value.hint
+    assert (raised.value.query, raised.value.span) == ("query", clause.span)
+
+
+def test_the_caret() -> None:
+    """
+    The caret marks the clause.
+    """
+    clause = ast.Term("x", "knid", span=Span(6, 12))
+    with pytest.raises(FieldError) as raised:
+        resolve(FieldClause(clause), FIELDS, "a AND knid:x", NOW)
+    assert str(raised.value).splitlines()[1:3] == ["  a AND knid:x", "        ^^^^^^"]
+
+
+def test_names_of_the_settings() -> None:
+    """
+    The mapping of the settings is used unchanged, even if its field does not exist.
+    """
+    assert resolved(ast.Term("x", "SITE"), SITE="kind") == Equal("kind", K, "x")
+    assert resolved(ast.Term("x", "cm:title"), title="kind") == Equal("kind", K, "x")
+    assert resolved(ast.Term("x", "name"), name="kind") == Equal("kind", K, "x")
+    with pytest.raises(FieldError, match=r"no field 'knid' \(SITE\)") as raised:
+        resolved(ast.Term("x", "SITE"), SITE="knid")
+    assert raised.value.hint == "Did you mean kind or id?"
+
+
+@pytest.mark.parametrize("clause", [ast.Wildcard(pattern("-*"), "content"), ast.Proximity(("--", "."), 3)])
+def test_no_words(clause: ast.Leaf) -> None:
+    """
+    A clause without any word matches nothing, with a warning.
+    """
+    assert not isinstance(clause, ast.Everything | ast.Fingerprint | ast.Template)
+    plan, warnings = resolve(FieldClause(clause), FIELDS, "", NOW)
+    assert isinstance(plan, Nothing)
+    assert warnings == (plan.reason,)
+
+
+def test_now_is_the_same_in_all_clauses() -> None:
+    """
+    Every NOW of a query is the given moment.
+    """
+    plan = resolve(
+        Bool(should=(FieldClause(ast.Term("NOW", "made")), FieldClause(between("NOW", "NOW", "made")))), FIELDS, "", NOW
+    )
+    milliseconds = int(NOW.timestamp() * 1000)
+    assert plan[0] == Bool(should=(Between("made_d", D, milliseconds, milliseconds),) * 2)

@@ -1,0 +1,102 @@
+"""The greedy cover, compared with one over plain sets."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.search.attribution.cover import Numbers, covered_once, greedy_cover, joined, words_in
+
+WORDS = 40
+RANGES = st.lists(
+    st.tuples(st.integers(0, WORDS - 1), st.integers(1, 12)).map(lambda each: (each[0], min(sum(each), WORDS))),
+    min_size=1,
+    max_size=6,
+)
+DOCUMENTS = st.lists(RANGES, max_size=7)
+
+
+def numbers(ranges: list[tuple[int, int]]) -> Numbers:
+    starts, ends = np.array(ranges, np.int64).T
+    return joined(starts, ends)
+
+
+def words(ranges: list[tuple[int, int]]) -> set[int]:
+    return {word for start, end in ranges for word in range(start, end)}
+
+
+def plain_cover(documents: list[set[int]]) -> list[tuple[int, int]]:
+    """Repeatedly choose the document that adds the most words; among equals the largest, then the first."""
+    covered: set[int] = set()
+    chosen: list[tuple[int, int]] = []
+    while True:
+        gain, _, place = max(
+            ((len(each - covered), len(each), -at) for at, each in enumerate(documents)), default=(0, 0, 0)
+        )
+        if not gain:
+            return chosen
+        chosen.append((-place, gain))
+        covered |= documents[-place]
+
+
+def test_by_hand() -> None:
+    """
+    Ten words. A has 0-5, B 4-8, C 6-9, D 0-2: A adds six words, then C four; B and D add none, although B has five.
+    """
+    covers = [numbers([each]) for each in [(0, 6), (4, 9), (6, 10), (0, 3)]]
+    assert greedy_cover(covers, np.full(10, True)) == [(0, 6), (2, 4)]
+    # Only A has 3, and only C has 9; D also has 0 to 2, and B has 4 to 8.
+    assert np.flatnonzero(covered_once(covers, 10)).tolist() == [3, 9]
+
+
+def test_of_equals_the_larger_then_the_first() -> None:
+    """
+    After A (0-3) both B (2-6) and C (4-6) add three words: B is larger, with five. Of twins the first is chosen.
+    """
+    covers = [numbers([each]) for each in [(0, 4), (4, 7), (2, 7)]]
+    assert greedy_cover(covers, np.full(8, True)) == [(2, 5), (0, 2)]
+    assert greedy_cover([numbers([(0, 4)]), numbers([(0, 4)])], np.full(4, True)) == [(0, 4)]
+
+
+def test_nothing_to_choose() -> None:
+    """
+    No documents or no words give an empty cover.
+    """
+    assert greedy_cover([], np.full(0, True)) == greedy_cover([], np.full(10, True)) == []
+    assert covered_once([], 3).tolist() == [False] * 3
+
+
+@given(RANGES)
+def test_joined_ranges_hold_the_same_words(ranges: list[tuple[int, int]]) -> None:
+    """
+    Joined ranges are sorted, do not touch, and contain exactly the same words.
+    """
+    found = numbers(ranges)
+    assert words([(start, end) for start, end in found.tolist()]) == words(ranges)
+    assert (found[1:, 0] > found[:-1, 1]).all()
+    odd = np.arange(WORDS) % 2 == 1
+    assert words_in(found, odd).sum() == sum(word % 2 for word in words(ranges))
+
+
+@given(DOCUMENTS)
+def test_the_same_as_with_plain_sets(documents: list[list[tuple[int, int]]]) -> None:
+    """
+    The cover has the same documents in the same order, with the same gains.
+    """
+    covers, plain = [numbers(each) for each in documents], [words(each) for each in documents]
+    assert greedy_cover(covers, np.full(WORDS, True)) == plain_cover(plain)
+    times = [sum(word in each for each in plain) for word in range(WORDS)]
+    assert covered_once(covers, WORDS).tolist() == [each == 1 for each in times]
+
+
+@given(DOCUMENTS)
+def test_laws(documents: list[list[tuple[int, int]]]) -> None:
+    """
+    Each document adds at least one word and no more than the one before; together they cover the union of all.
+    """
+    chosen = greedy_cover([numbers(each) for each in documents], np.full(WORDS, True))
+    gains = [gain for _, gain in chosen]
+    assert all(gain > 0 for gain in gains)
+    assert gains == sorted(gains, reverse=True)
+    assert sum(gains) == len(set().union(*map(words, documents))) if documents else not gains

@@ -1,0 +1,214 @@
+"""Sources of a text: by hand, compared with plain sets of words, and within the limits of one search."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from tests.search.attribution.made import words
+from tests.search.similar.copies import Watched
+from whorl import Document, ParameterError, Shares, Store
+from whorl.context import new_request
+from whorl.errors import StoppedError
+from whorl.fingerprint.compare import Passage
+from whorl.search.attribution import reading
+from whorl.search.attribution.exclusions import Exclusion
+from whorl.search.attribution.result import Attribution
+from whorl.search.attribution.search import find_sources
+
+RECALL = Fraction(95, 100)
+#: Twelve words of Melville, ten of Austen, six of our own.
+WHALE = "call me ishmael some years ago never mind how long precisely having"
+PRIDE = "it is a truth universally acknowledged that a single man"
+TEXT = f"{WHALE.title()}! And so we come to {PRIDE}."
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(Watched(tmp_path / "store")) as opened:
+        assert isinstance(opened.engine, Watched)
+        opened.engine.asked = []
+        yield opened
+
+
+def answer(store: Store, text: str, *, min_words: int = 8, most_read: int = 300) -> Attribution:
+    return find_sources(store.engine, text, RECALL, min_words=min_words, most_read=most_read)
+
+
+def test_by_hand(store: Store) -> None:
+    """
+    Moby-Dick has 12 of the text's 27 words, Pride and Prejudice 10; a list of first lines has nine of each.
+    """
+    store.index(
+        [
+            Document("moby", f"Loomings. {WHALE} little money", "Moby-Dick"),
+            Document("pride", f"Chapter 1. {PRIDE} in possession", "Pride and Prejudice"),
+            Document("lines", f"{' '.join(WHALE.split()[:9])} … {' '.join(PRIDE.split()[:9])}"),
+            Document("other", "nothing of the kind is said in this one at all"),
+        ]
+    )
+    found = answer(store, TEXT, min_words=9)
+    # The list has 18 words of the text in passages of nine and is chosen first; the books add the rest of their words.
+    assert [(each.id, each.words, each.new_words, each.only_words) for each in found.sources] == [
+        ("lines", 18, 18, 0),
+        ("moby", 12, 3, 3),
+        ("pride", 10, 1, 1),
+    ]
+    assert (found.words, found.covered_words, found.longest_passage) == (27, 22, 12)
+    moby = found.sources[1]
+    assert moby.name == "Moby-Dick"
+    # The text has 23 shingles and the document 11; they share 8.
+    assert moby.shares == Shares.of_counts(8, 23, 11)
+    assert moby.shingles == 11
+    assert moby.passages == (Passage((0, 67), (10, 77), 12),)
+    assert TEXT[slice(*moby.passages[0].a)].lower() == moby.content[slice(*moby.passages[0].b)] == WHALE
+    assert (found.candidates, found.read, found.unread, found.without_text, found.also) == (3, 3, 0, 0, ())
+    # With a minimum of ten words the list has no passage, and the books have all of theirs.
+    found = answer(store, TEXT, min_words=10)
+    assert [(each.id, each.words, each.new_words, each.only_words) for each in found.sources] == [
+        ("moby", 12, 12, 12),
+        ("pride", 10, 10, 10),
+    ]
+    assert found.also == ()
+
+
+def test_parts_that_are_left_out(store: Store) -> None:
+    """
+    Quoted words need no source: the other words are the whole.
+    """
+    wife = f"{PRIDE} in possession of a good fortune must be in want of a wife"
+    purse = f"{WHALE} little or no money in my purse and nothing particular to interest me on shore"
+    store.index([Document("moby", purse), Document("pride", wife)])
+    text = f"“{purse.title()}!” And so we come to {wife}.\n\nReferences\n\n{WHALE}"
+    whole = find_sources(store.engine, text, RECALL)
+    assert [(each.id, each.words) for each in whole.sources] == [("moby", 39), ("pride", 23)]
+    assert (whole.words, whole.counted_words, whole.excluded_words) == (68, 68, 0)
+    # Moby-Dick keeps the words below the heading.
+    quoted = find_sources(store.engine, text, RECALL, without=[Exclusion.QUOTATIONS])
+    assert [(each.id, each.words) for each in quoted.sources] == [("pride", 23), ("moby", 12)]
+    assert (quoted.counted_words, quoted.excluded_words, quoted.covered_words) == (41, 27, 35)
+    found = find_sources(store.engine, text, RECALL, without=[Exclusion.QUOTATIONS, Exclusion.REFERENCES])
+    assert [(each.id, each.words, each.new_words, each.only_words) for each in found.sources] == [("pride", 23, 23, 23)]
+    assert (found.words, found.counted_words, found.excluded_words) == (68, 28, 40)
+
+
+def test_who_adds_nothing_is_named(store: Store) -> None:
+    """
+    A copy of a source adds nothing and is listed separately; the words of both belong to neither alone.
+    """
+    store.index([Document("b", WHALE, "B"), Document("a", WHALE, "A"), Document("most", " ".join(WHALE.split()[:10]))])
+    found = answer(store, TEXT)
+    assert [(each.id, each.new_words, each.only_words) for each in found.sources] == [("a", 12, 0)]
+    assert found.also == (("b", "B"), ("most", ""))
+
+
+@pytest.mark.slow
+def test_the_same_as_with_plain_sets(store: Store) -> None:
+    """
+    For texts composed of each other, the words covered, added and unique equal those of plain sets of shingle
+    positions.
+    """
+    chance = random.Random(11)
+    text = words(chance, 400)
+    made: dict[str, list[str]] = {}
+    for number in range(30):
+        own = words(chance, 100)
+        for _ in range(chance.randrange(1, 4)):
+            at, length = chance.randrange(360), chance.randrange(5, 60)
+            own += [*text[at : at + length], *words(chance, 3)]
+        made[f"{number:02}"] = own
+    store.index(Document(name, " ".join(each)) for name, each in made.items())
+    found = answer(store, " ".join(text), min_words=1)
+
+    def covered(own: list[str]) -> set[int]:
+        kept = {tuple(own[at : at + 5]) for at in range(len(own) - 4)}
+        starts = [at for at in range(len(text) - 4) if tuple(text[at : at + 5]) in kept]
+        return {at + step for at in starts for step in range(5)}
+
+    read = {each.id for each in found.sources} | {name for name, _ in found.also}
+    assert len(read) == found.read > 20
+    plain = {name: covered(own) for name, own in made.items() if name in read}
+    left = dict(plain)
+    for each in found.sources:
+        # Among equals any may come first.
+        assert each.new_words == len(left[each.id]) == max(map(len, left.values()))
+        left = {name: has - plain[each.id] for name, has in left.items()}
+    assert not any(left.values())
+    for each in found.sources:
+        others = set().union(*(has for name, has in plain.items() if name != each.id))
+        assert each.words == len(plain[each.id])
+        assert each.only_words == len(plain[each.id] - others)
+    assert found.covered_words == len(set().union(*plain.values()))
+    assert 0 < found.coverage < 1
+
+
+def test_means_are_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The number of documents read and their characters are limited; unread candidates are counted only if they could add
+    to the coverage.
+    """
+    assert isinstance(store.engine, Watched)
+    chance = random.Random(12)
+    text = " ".join(words(chance, 50))
+    store.index(Document(f"copy {number:02}", f"{text} {number}") for number in range(60))
+    found = answer(store, text, most_read=7)
+    assert (found.candidates, found.read, found.unread, found.coverage) == (60, 7, 0, 1.0)
+    assert len({each for each in store.engine.asked if each.startswith("text of")}) == 7
+    parts = [" ".join(words(chance, 30)) for _ in range(60)]
+    store.index(Document(f"part {number:02}", part) for number, part in enumerate(parts))
+    found = answer(store, "\n".join(parts), most_read=7)
+    assert (found.candidates, found.read, found.unread, len(found.sources)) == (60, 7, 53, 7)
+    monkeypatch.setattr(reading, "MOST_CHARACTERS", len(parts[0]))
+    found = answer(store, "\n".join(parts))
+    assert (found.read, found.unread) == (25, 35)
+
+
+def test_texts_that_are_not_there(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Candidates without a stored text are counted.
+    """
+    store.index([Document("a", WHALE), Document("b", WHALE)])
+    monkeypatch.setattr(store.engine, "texts", lambda ids: {"a": WHALE})
+    found = answer(store, WHALE)
+    assert ([each.id for each in found.sources], found.read, found.without_text, found.unread) == (["a"], 1, 1, 0)
+
+
+def test_what_is_told_meanwhile(store: Store) -> None:
+    """
+    Progress reports name the step, the number done and the total.
+    """
+    store.index([Document("a", WHALE), Document("b", PRIDE)])
+    told: list[tuple[str, int, int]] = []
+    find_sources(store.engine, TEXT, RECALL, progress=lambda *each: told.append(each))
+    assert told == [("looking for candidates", 0, 1), ("comparing", 0, 2), ("comparing", 1, 2)]
+
+
+def test_it_ends_when_nobody_waits(store: Store) -> None:
+    """
+    A cancelled request compares no further documents.
+    """
+    store.index([Document("a", WHALE), Document("b", WHALE)])
+    with new_request() as request, pytest.raises(StoppedError):
+        find_sources(
+            store.engine, TEXT, RECALL, progress=lambda doing, *_: request.cancel() if doing == "comparing" else None
+        )
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"min_words": 0}, "min_words must be at least 1, got 0"),
+        ({"most_read": 0}, "most_read must be 1 to 10,000, got 0"),
+        ({"most_read": 10_001}, "most_read must be 1 to 10,000, got 10001"),
+    ],
+)
+def test_numbers_out_of_range(store: Store, asked: dict[str, int], said: str) -> None:
+    """
+    The error names the option and the valid range.
+    """
+    with pytest.raises(ParameterError, match=said):
+        answer(store, TEXT, **asked)

@@ -1,0 +1,86 @@
+"""Calibrated search by MinHash tokens, for stores without sketches."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from tests.search.similar.copies import TEXTS, Watched, jaccard
+from whorl import Store
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.fingerprint.minhash.signature import sign
+from whorl.query.plan.build import BoundPlan, SharedTokens
+from whorl.search.similar.by_minhash import MinHashSearch
+from whorl.search.similar.options import Question
+from whorl.search.similar.search import search_for, verify
+from whorl.search.similar.sources import Sources
+
+
+def test_a_store_without_sketches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Without sketches, `similar` and a calibrated FINGERPRINT search by tokens, with the same warning.
+    """
+    monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
+    alone = store.similar("whole", threshold=20, rows=100)
+    page = store.search("FINGERPRINT:whole_20", calibrated=True, rows=100)
+    assert {hit.id for hit in page.hits} == {found.hit.id for found in alone.found} | {"whole"}
+    assert len(alone.found) == 30
+    assert alone.warnings[0] == page.warnings[0]
+    assert "no sketches" in page.warnings[0]
+    assert store.explain("FINGERPRINT:whole_20", calibrated=True).warnings[0] == page.warnings[0]
+
+
+@pytest.fixture
+def search(engine: Watched, monkeypatch: pytest.MonkeyPatch) -> MinHashSearch:
+    """The search for the text "whole"."""
+    monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
+    made = search_for(Sources(engine, {}), "whole", Question(threshold=Fraction(1, 2)))
+    assert isinstance(made, MinHashSearch)
+    return made
+
+
+def test_the_tokens_of_the_plan_are_asked_for(search: MinHashSearch, engine: Watched) -> None:
+    """
+    The look-up has the tokens of exactly the buckets in the plan, each once.
+    """
+    root = search.look_ups()
+    assert isinstance(root, SharedTokens)
+    signature = sign(TEXTS["whole"], engine.scheme)
+    assert len(root.tokens) == len(set(root.tokens)) == len(search.plan.buckets)
+    assert set(root.tokens) == {signature.integers[bucket] for bucket in search.plan.buckets}
+    assert root.min_should_match == search.plan.min_should_match
+
+
+@pytest.mark.slow
+def test_hits_are_near_the_truth(search: MinHashSearch) -> None:
+    """
+    Hits well above the threshold are all found, those well below are not; the source and documents already seen are
+    left out.
+    """
+    root = search.look_ups()
+    assert root is not None
+    batch = search.batch(BoundPlan(root), 0, {"copy 29"})
+    ids = {each.hit.id for each in batch.kept}
+    assert {"whole", "copy 29", "short"}.isdisjoint(ids)
+    truth = {name: jaccard("whole", name) for name in TEXTS}
+    assert {name for name, share in truth.items() if share > 0.6} - {"whole", "copy 29"} <= ids
+    assert all(truth[name] > 0.4 for name in ids)
+    # About one in twenty of the 95 % intervals may miss.
+    missed = [
+        each.hit.id
+        for each in batch.kept
+        if not each.estimate.low.jaccard <= truth[each.hit.id] <= each.estimate.high.jaccard
+    ]
+    assert len(missed) <= len(batch.kept) // 10
+
+
+def test_a_text_without_shingles_asks_nothing(engine: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A source without shingles finds nothing, and makes no request.
+    """
+    monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
+    made = search_for(Sources(engine, {"given": "one two"}), "given", Question())
+    assert made.look_ups() is None
+    assert verify(made).kept == ()
+    assert "candidates" not in engine.asked

@@ -1,0 +1,162 @@
+"""Search by sketch tokens with verification; for short texts the result is exact, as plain sets show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.families import family_documents, shingles
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.engine.protocol import Candidates, Costs
+from whorl.fingerprint.statistics.metric import Metric
+from whorl.model import Document
+from whorl.query.plan.build import Bool, BoundPlan, SketchTokens
+from whorl.search.similar.by_sketch import AT_ONCE, FEW, SketchSearch
+from whorl.search.similar.options import METRICS, Question
+from whorl.search.similar.search import search_for, verify
+from whorl.search.similar.sources import Sources
+
+DOCUMENTS = family_documents(25, seed=5, longest=60)
+SHINGLES = {each.id: shingles(each.text) for each in DOCUMENTS}
+#: The documents with the most overlapping ones.
+SOURCES = sorted(SHINGLES, key=lambda name: -sum(bool(SHINGLES[name] & other) for other in SHINGLES.values()))[:6]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("by_sketch") / "store"
+    with EmbeddedEngine(made) as engine:
+        engine.index(DOCUMENTS)
+        engine.refresh()
+    return made
+
+
+@pytest.fixture
+def engine(folder: Path) -> Iterator[EmbeddedEngine]:
+    with EmbeddedEngine(folder) as opened:
+        yield opened
+
+
+def search(engine: EmbeddedEngine, reference: str, question: Question) -> SketchSearch:
+    made = search_for(Sources(engine, {"given": "one two"}), reference, question)
+    assert isinstance(made, SketchSearch)
+    return made
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("percent", [20, 50, 80, 100])
+def test_short_texts_are_found_exactly(engine: EmbeddedEngine, metric: Metric, percent: int) -> None:
+    """
+    Short texts: exactly the documents at or above the threshold are found, with exact shares, without the source.
+    """
+    for name in SOURCES:
+        own, found = SHINGLES[name], verify(search(engine, name, Question(metric, Fraction(percent, 100), Fraction(1))))
+        expected = {}
+        for other, theirs in SHINGLES.items():
+            whole = {Metric.JACCARD: own | theirs, Metric.A_IN_B: own, Metric.B_IN_A: theirs}[metric]
+            if other != name and theirs and 100 * len(own & theirs) >= percent * len(whole):
+                expected[other] = pytest.approx(100 * len(own & theirs) / len(whole), abs=1e-4)
+        assert {each.hit.id: each.hit.score for each in found.kept} == expected
+        assert found.seen == found.candidates
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_what_the_engine_is_asked(engine: EmbeddedEngine, metric: Metric) -> None:
+    """
+    The look-up has one clause for each range of sizes, with tokens of the source only. The ranges have no gaps; the
+    last one is open only if hits may have any size, since larger documents may have been added.
+    """
+    name = max(SHINGLES, key=lambda each: len(SHINGLES[each]))
+    root = search(engine, name, Question(metric)).look_ups()
+    asked = root.should if isinstance(root, Bool) else (root,)
+    assert not isinstance(root, Bool) or root.min_should_match == 1
+    branches = [each for each in asked if isinstance(each, SketchTokens)]
+    assert len(branches) == len(asked) > 0
+    for one, other in pairwise(branches):
+        assert one.largest_size is not None
+        assert one.largest_size + 1 == other.smallest_size
+    for each in branches:
+        assert len(set(each.numbers)) == len(each.numbers) <= len(SHINGLES[name])
+        assert 1 <= each.min_should_match <= len(each.numbers)
+    assert (branches[-1].largest_size is None) == (metric is Metric.A_IN_B)
+
+
+def test_a_text_without_shingles_asks_nothing(engine: EmbeddedEngine) -> None:
+    """
+    A source without shingles makes no look-up, nor does one too large to be contained in any document.
+    """
+    assert search(engine, "given", Question()).look_ups() is None
+    huge = Sources(engine, {"huge": " ".join(f"w{at}" for at in range(10_000))})
+    made = search_for(huge, "huge", Question(Metric.A_IN_B, Fraction(1, 2)))
+    assert made.look_ups() is None
+    assert verify(made).kept == ()
+
+
+def test_candidates_that_lost_their_sketch_are_passed_over(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A candidate whose sketch is missing because its document was replaced counts as seen but is no hit; candidates
+    already seen are not returned again.
+    """
+    made = search(engine, SOURCES[0], Question())
+    root = made.look_ups()
+    assert root is not None
+    whole = made.batch(BoundPlan(root), 0, set())
+    assert whole is not None
+    assert len(whole.kept) > 1
+    lost, known = whole.kept[0].hit.id, whole.kept[1].hit.id
+    candidates = engine.candidates(BoundPlan(root), start=0, rows=99)
+    without = replace(
+        candidates, found=tuple((hit, None if hit.id == lost else sketch) for hit, sketch in candidates.found)
+    )
+    monkeypatch.setattr(EmbeddedEngine, "candidates", lambda *_, **__: Candidates(without.total, without.found))
+    batch = made.batch(BoundPlan(root), 0, {known})
+    assert batch is not None
+    assert batch.ids == whole.ids
+    assert {each.hit.id for each in batch.kept} == {each.hit.id for each in whole.kept} - {lost, known}
+
+
+class Dear(EmbeddedEngine):
+    """An engine with expensive look-ups, which records the requested numbers of candidates."""
+
+    rows: list[int]
+
+    @property
+    def costs(self) -> Costs:  # type: ignore[override]
+        return Costs(200.0, 150.0)
+
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
+        self.rows.append(rows)
+        return super().candidates(plan, start=start, rows=rows, in_order=in_order)
+
+
+def test_boilerplate_is_asked_about_with_more_tokens(tmp_path: Path) -> None:
+    """
+    Half of 300 texts share a fifth that holds many of their smallest hashes, so a look-up of few tokens makes them all
+    candidates. The search then looks up all tokens, after at most a hundred useless candidates, and finds the copies.
+    """
+    words: dict[str, list[str]] = {}
+    for number in range(300):
+        footer = [f"{'a' if number < 150 else 'f'}{at}" for at in range(120)]
+        words[f"{number}"] = [f"w{number}x{at}" for at in range(480)] + footer
+    sources = ["0", "1", "2", "297", "298", "299"]
+    for name in sources:
+        words[f"copy of {name}"] = [f"x{at}" if at % 40 == 0 else word for at, word in enumerate(words[name])]
+    with Dear(tmp_path / "store") as engine:
+        engine.index(Document(name, " ".join(each)) for name, each in words.items())
+        engine.refresh()
+        for name in sources:
+            engine.rows = []
+            made = search(engine, name, Question(Metric.JACCARD, Fraction(1, 2)))
+            few, found = made.plan.look_ups, verify(made)
+            assert [each.hit.id for each in found.kept] == [f"copy of {name}"]
+            is_common = int(name) < 150
+            assert engine.rows == ([FEW, AT_ONCE] if is_common else [FEW])
+            assert (made.plan.look_ups > few) == is_common
+            assert found.candidates <= FEW

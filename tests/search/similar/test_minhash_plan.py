@@ -1,0 +1,94 @@
+"""Plans for MinHash tokens: chosen buckets and promised recall, checked by simulation and by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tests.fingerprint.minhash.made_buckets import at, pair, smallest
+from whorl.errors import ParameterError
+from whorl.fingerprint.minhash.bucket_estimates import buckets_of
+from whorl.fingerprint.statistics.metric import Metric
+from whorl.search.similar.minhash_plan import make_minhash_plan
+from whorl.search.similar.options import METRICS
+
+HALF, MOST = Fraction(1, 2), Fraction(9, 10)
+
+
+def test_plan_asks_what_survives() -> None:
+    """
+    A plan takes the tokens with the smallest places within their buckets, up to the budget; all tokens if small
+    documents are wanted.
+    """
+    source, _ = pair(5000, 5000, 100, 0)
+    plan = make_minhash_plan(source, Metric.A_IN_B, HALF, MOST, source_size=5000, budget=100)
+    assert len(plan.buckets) == 100
+    places = source.places[np.array(plan.buckets)]
+    assert places.tolist() == sorted(source.places.tolist())[:100]
+    assert (plan.min_should_match, plan.sizes[0], plan.source_size) == (1, 2500, 5000)
+    assert plan.promised_sizes is not None
+    assert plan.promised_sizes[0] == 2500
+    assert not plan.promised
+    assert plan.recalls[0] == pytest.approx(1)
+    assert plan.recalls[2] < 0.9
+    assert len(make_minhash_plan(source, Metric.B_IN_A, HALF, MOST).buckets) == source.is_filled.sum()
+    alike = make_minhash_plan(source, Metric.JACCARD, HALF, MOST)
+    assert alike.promised
+    assert alike.promised_sizes == alike.sizes
+    assert alike.min_should_match > 50
+    assert all(recall >= 0.98 for recall in alike.recalls)
+
+
+def test_a_plan_by_hand() -> None:
+    """
+    Four tokens at the beginning of their buckets, which no other shingle displaces. If two of four shingles are shared,
+    two tokens always match. If four of eight are shared, none of four tokens matches in 1 of 70 cases, and one in 16.
+    """
+    source = at(0.0, 0.0, 0.0, 0.0)
+    all_known = make_minhash_plan(source, Metric.A_IN_B, HALF, HALF, source_size=4, largest_size=100)
+    assert (all_known.min_should_match, all_known.recalls, all_known.promised) == (2, (1.0, 1.0, 1.0), True)
+    assert (all_known.sizes, len(all_known.buckets)) == ((2, 100), 4)
+    some_known = make_minhash_plan(source, Metric.A_IN_B, HALF, HALF, source_size=8, largest_size=100)
+    assert (some_known.min_should_match, some_known.second_recall) == (1, Fraction(6, 10))
+    assert some_known.recalls == pytest.approx([1 - 1 / 70] * 3)
+    two = make_minhash_plan(source, Metric.A_IN_B, HALF, Fraction(1, 100), source_size=8, budget=4, largest_size=100)
+    assert two.min_should_match == 1
+    assert make_minhash_plan(source, Metric.A_IN_B, HALF, HALF, source_size=8).min_should_match == 1
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("size", [5, 700, 20_000])
+def test_plans_of_any_source(metric: Metric, size: int) -> None:
+    """
+    The promised sizes lie within the searched sizes, and a higher threshold requires at least as many shared tokens.
+    """
+    source = buckets_of(smallest(np.random.default_rng(size).integers(0, 1 << 64, size, dtype=np.uint64)))
+    minima = []
+    for percent in (10, 50, 90):
+        plan = make_minhash_plan(source, metric, Fraction(percent, 100), MOST, source_size=size)
+        minima.append(plan.min_should_match)
+        assert 1 <= plan.min_should_match <= len(plan.buckets) <= source.is_filled.sum()
+        assert len(set(plan.buckets)) == len(plan.buckets)
+        assert all(0 <= recall <= 1 + 1e-9 for recall in plan.recalls)
+        if plan.promised_sizes is not None:
+            assert plan.sizes[0] <= plan.promised_sizes[0] <= plan.promised_sizes[1] <= plan.sizes[1]
+        assert plan.promised == (plan.promised_sizes == plan.sizes)
+    assert minima == sorted(minima)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "recall", "budget", "named"),
+    [
+        (Fraction(0), HALF, 4, "threshold"),
+        (HALF, Fraction(2), 4, "recall"),
+        (HALF, HALF, 0, "budget must be at least 1"),
+    ],
+)
+def test_arguments_outside_their_range(threshold: Fraction, recall: Fraction, budget: int, named: str) -> None:
+    """
+    The error names the argument.
+    """
+    with pytest.raises(ParameterError, match=named):
+        make_minhash_plan(at(0.5, 0.5), Metric.JACCARD, threshold, recall, budget=budget)

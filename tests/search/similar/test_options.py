@@ -1,0 +1,79 @@
+"""Options of a calibrated search: parsing and errors."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from whorl import Store
+from whorl.errors import ParameterError
+from whorl.fingerprint.statistics.metric import Metric, Percent
+from whorl.search.similar.options import Question, ask
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"metric": "alike"}, "metric must be jaccard, a_in_b or b_in_a, got 'alike'"),
+        ({"threshold": 0}, "threshold must be a percentage above 0"),
+        ({"threshold": "x"}, "got x"),
+        ({"recall": 101}, "recall must be a percentage"),
+        ({"rows": -1}, "rows"),
+    ],
+)
+def test_what_cannot_be_asked(store: Store, asked: dict[str, object], told: str) -> None:
+    """
+    The message names the value and the valid ones.
+    """
+    with pytest.raises(ParameterError, match=told):
+        store.similar("whole", **asked)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("typed", "metric"),
+    [
+        ("jaccard", Metric.JACCARD),
+        ("similarity", Metric.JACCARD),
+        ("contains", Metric.A_IN_B),
+        ("within", Metric.B_IN_A),
+        (Metric.A_IN_B, Metric.A_IN_B),
+    ],
+)
+def test_metrics_by_their_words(typed: str | Metric, metric: Metric) -> None:
+    """
+    A metric is given by name, by one of its other words, or as the metric itself.
+    """
+    assert ask(typed, 50, 90) == Question(metric, Fraction(1, 2), Fraction(9, 10))
+
+
+@pytest.mark.parametrize(
+    ("percent", "fraction"),
+    [(7, Fraction(7, 100)), (0.1, Fraction(1, 10)), ("2.5", Fraction(1, 40)), ("1e-2", Fraction(1, 100))],
+)
+def test_percentages_are_what_is_written(percent: Percent, fraction: Fraction) -> None:
+    """
+    A percentage is converted exactly, even from a float.
+    """
+    assert ask("jaccard", percent, percent) == Question(Metric.JACCARD, fraction, fraction)
+
+
+@pytest.mark.parametrize("percent", [0, -1, 100.1, "nan", "inf", "", "1e99999999", "50%", Fraction(0)])
+def test_what_is_no_percentage(percent: Percent) -> None:
+    """
+    The error names the invalid number, threshold or recall.
+    """
+    with pytest.raises(ParameterError, match="threshold must be a percentage above 0 and at most 100, got"):
+        ask("jaccard", percent, 95)
+    with pytest.raises(ParameterError, match="recall must be a percentage above 0 and at most 100, got"):
+        ask("jaccard", 20, percent)
+
+
+def test_a_question_has_a_direction() -> None:
+    """
+    Containment in either direction is a metric of pairs only.
+    """
+    with pytest.raises(ParameterError, match="metric must be jaccard, a_in_b or b_in_a"):
+        Question(Metric.CONTAINMENT)
+    with pytest.raises(ParameterError, match="got 'containment'"):
+        ask("containment", 50, 95)

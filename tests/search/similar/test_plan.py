@@ -1,0 +1,379 @@
+"""Promises of sketch plans, checked by summing exact distributions; only the hashes of the sources are random."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calibration import promised_from
+from tests.fingerprint.statistics.laws import hypergeometric, outcomes
+from tests.plain import sketch_of
+from tests.search.similar.sources import SCHEME, source_of
+from whorl.engine.protocol import Costs
+from whorl.errors import ParameterError
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare
+from whorl.fingerprint.statistics.metric import Metric, least_overlap, sizes_for
+from whorl.search.similar.error_rates import false_positives, final_false_positives
+from whorl.search.similar.options import METRICS
+from whorl.search.similar.plan import Branch, SketchPlan, make_plan
+
+#: With this scheme, documents of 16 shingles and more are sampled, so that every outcome can be enumerated.
+TINY = SketchScheme(k=15, floor_level=1, cap=30, lookup_k=15, bits=32)
+THRESHOLDS = [Fraction(percent, 100) for percent in (5, 10, 20, 50, 80, 90, 95)]
+RECALLS = [Fraction(percent, 100) for percent in (50, 80, 90, 95, 99)]
+fractions = st.fractions(Fraction(1, 100), 1, max_denominator=100)
+metrics = st.sampled_from(METRICS)
+ROUNDING = 1e-9
+
+
+def some_sizes(branch: Branch) -> list[int]:
+    largest = branch.largest_size or 1000 * branch.smallest_size
+    return sorted({branch.smallest_size, branch.smallest_size + 1, (branch.smallest_size + largest) // 2, largest})
+
+
+def first_recall(plan: SketchPlan, branch: Branch, size: int) -> float:
+    """The probability that a document just at the threshold becomes a candidate."""
+    overlap = least_overlap(plan.metric, plan.threshold, plan.source_size, size)
+    if overlap > min(plan.source_size, size):
+        return 1.0  # no document of that size is at the threshold
+    shared = np.arange(len(branch.tokens) + 1)
+    found = plan.is_candidate(np.full(shared.shape, size), shared)
+    return float(hypergeometric(plan.source_size, overlap, len(branch.tokens)) @ found)
+
+
+# The first phase
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [20, 100, 500, 2000, 20_000])
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("phases", [1, 2])
+def test_promised_recall_is_held(size: int, metric: Metric, phases: int) -> None:
+    """
+    The promised recall holds for every threshold and recall, at the ends and in the middle of every branch; a filter by
+    the branch's minimum loses none of it.
+    """
+    source = source_of(size)
+    promised = 0
+    for threshold in THRESHOLDS[phases - 1 :: 2]:
+        for recall in RECALLS[phases - 1 :: 2]:
+            plan = make_plan(source, metric, threshold, recall, phases=2 if phases == 2 else 1, largest_size=300_000)
+            for branch in plan.branches:
+                from_size = promised_from(plan, branch)
+                for other in some_sizes(branch):
+                    chance = first_recall(plan, branch, other)
+                    counts = np.arange(1, len(branch.tokens) + 1)
+                    found = counts[plan.is_candidate(np.full(counts.shape, other), counts)]
+                    if found.size:
+                        assert branch.min_should_match <= found[0]
+                    if from_size is not None and other >= from_size:
+                        promised += 1
+                        may_miss = 1 - recall if branch.second_recall is None else branch.second_recall - recall
+                        assert chance >= 1 - may_miss - ROUNDING
+    assert promised > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("size", [20, 500, 20_000])
+def test_costs_change_no_promise(size: int, metric: Metric) -> None:
+    """
+    With expensive look-ups a plan uses fewer. Everything promised without costs is also promised with them; each of two
+    plans may use half of the first phase's part of the misses, a fifth.
+    """
+    source, held, asked = source_of(size), 0, [0, 0]
+    for threshold in THRESHOLDS:
+        for recall in RECALLS[1::2]:
+            cheap = make_plan(source, metric, threshold, recall, asks=2, costs=Costs(200.0, 150.0), largest_size=30_000)
+            precise = make_plan(source, metric, threshold, recall, asks=2, largest_size=30_000)
+            assert cheap.promised == make_plan(source, metric, threshold, recall, largest_size=30_000).promised
+            asked = [asked[0] + cheap.look_ups, asked[1] + precise.look_ups]
+            for plan in (cheap, precise):
+                for branch in (each for each in plan.branches if each.recall >= plan.first_recall):
+                    held += 1
+                    for other in some_sizes(branch):
+                        assert first_recall(plan, branch, other) >= 1 - (1 - recall) / 10 - ROUNDING
+    assert held > 10 or (metric, size) == (Metric.B_IN_A, 20_000)
+    assert asked[0] == asked[1] if metric is Metric.B_IN_A else asked[0] < asked[1] / (1 if size == 20 else 2)
+
+
+@pytest.mark.parametrize(
+    ("look_up", "tokens"),
+    [
+        pytest.param(0, 61, id="for nothing"),
+        pytest.param(100, 15, id="as in ten segments"),
+        pytest.param(10_000, 6, id="dear"),
+    ],
+)
+def test_the_dearer_a_look_up_the_fewer_there_are(look_up: float, tokens: int) -> None:
+    """
+    The documents share half of a large source; a candidate takes 150 microseconds.
+    """
+    half, recall = Fraction(1, 2), Fraction(9, 10)
+    plan = make_plan(source_of(20_000), Metric.JACCARD, half, recall, costs=Costs(look_up, 150.0))
+    assert len(plan.branches[0].tokens) == tokens
+
+
+@pytest.mark.parametrize("metric", [Metric.JACCARD, Metric.A_IN_B])
+@pytest.mark.parametrize("size", [20_000, pytest.param(200_000, marks=pytest.mark.slow)])
+def test_recall_is_what_was_asked_for(metric: Metric, size: int) -> None:
+    """
+    For large sources, documents at the threshold are found with a recall within 2 points of the request, with 128
+    tokens and no second phase. One case cannot be that close: for 95 % similarity at recall 50 %, up to 3 misses of 128
+    give 58 %, up to 2 give 36 %.
+    """
+    source = source_of(size)
+    excesses = []
+    for threshold in THRESHOLDS:
+        for recall in RECALLS:
+            plan = make_plan(source, metric, threshold, recall, budget=128, phases=1, largest_size=2 * size)
+            own = next(b for b in plan.branches if b.largest_size is None or size <= b.largest_size)
+            excesses.append(first_recall(plan, own, size) - float(recall))
+    assert min(excesses) >= -ROUNDING
+    assert sum(excess <= 0.02 for excess in excesses) >= (35 if metric is Metric.A_IN_B else 34)
+
+
+@given(st.integers(1, 1024), metrics, fractions, fractions)
+def test_branches_are_in_order(size: int, metric: Metric, threshold: Fraction, recall: Fraction) -> None:
+    """
+    Branches cover the possible sizes without gaps, with ever fewer tokens, the smallest of the sketch.
+    """
+    plan = make_plan(source_of(size), metric, threshold, recall)
+    smallest, largest = sizes_for(metric, threshold, size)
+    assert plan.branches[0].smallest_size == smallest
+    assert plan.branches[-1].largest_size == largest
+    for one, other in pairwise(plan.branches):
+        assert one.largest_size is not None
+        assert one.largest_size + 1 == other.smallest_size
+    for branch in plan.branches:
+        assert branch.tokens == range(len(branch.tokens))
+        assert branch.promised == (promised_from(plan, branch) == branch.smallest_size)
+        assert branch.min_should_match <= len(branch.tokens)
+        near, far = false_positives(plan, branch)
+        assert 0 <= far <= near <= 1
+        assert all(np.less_equal(final_false_positives(plan, branch), (near, far)))
+        if metric is not Metric.B_IN_A:
+            assert len(branch.tokens) <= 4 * 64
+
+
+def test_a_promise_may_take_more_than_the_budget() -> None:
+    """
+    64 tokens miss documents with 5 % of the source 4 times in 100; a recall of 99 % takes more tokens, so the plan uses
+    more.
+    """
+    plan = make_plan(source_of(20_000), Metric.A_IN_B, Fraction(5, 100), Fraction(99, 100), largest_size=50_000)
+    (branch,) = plan.branches
+    assert branch.promised
+    assert 100 < len(branch.tokens) < 128
+    assert branch.min_should_match == 1
+
+
+def test_small_documents_keep_their_promise() -> None:
+    """
+    Documents of the source's own size would need fewer tokens; those of a twentieth of its size, entirely within it,
+    need 63.
+    """
+    plan = make_plan(source_of(20_000), Metric.JACCARD, Fraction(5, 100), Fraction(8, 10), largest_size=50_000)
+    first = plan.branches[0]
+    assert (first.smallest_size, first.second_recall) == (1000, plan.second_recall)
+    assert float(plan.first_recall) <= first.recall
+    assert 63 <= len(first.tokens) <= 64
+
+
+def test_levels_with_the_same_tokens_are_one_branch() -> None:
+    """
+    500 shingles have at least 64 hashes up to level 2, so sizes up to that look-up level form one branch.
+    """
+    source = source_of(500)
+    assert source.count_at(2) >= 64 > source.count_at(3)
+    plan = make_plan(source, Metric.A_IN_B, Fraction(1, 2), Fraction(9, 10))
+    first = plan.branches[0]
+    assert (first.smallest_size, first.largest_size, first.level) == (250, 512, 2)
+
+
+def test_sources_of_a_size_have_branches_in_common() -> None:
+    """
+    Branches are cached by source size and shared by plans; each plan uses the tokens of its own source. Another size,
+    metric, threshold, recall, cost or largest document has its own branches.
+    """
+    one, other = (
+        sketch_of(np.random.default_rng(seed).integers(0, 1 << 63, 100, np.uint64), SCHEME) for seed in (1, 2)
+    )
+    first, second = (make_plan(each, Metric.JACCARD, Fraction(1, 2), Fraction(19, 20)) for each in (one, other))
+    assert first.branches is second.branches
+    assert (first.source, second.source) == (one, other)
+    different = [
+        make_plan(source_of(200), Metric.JACCARD, Fraction(1, 2), Fraction(19, 20)),
+        make_plan(one, Metric.A_IN_B, Fraction(1, 2), Fraction(19, 20)),
+        make_plan(one, Metric.JACCARD, Fraction(3, 5), Fraction(19, 20)),
+        make_plan(one, Metric.JACCARD, Fraction(1, 2), Fraction(99, 100)),
+        make_plan(one, Metric.JACCARD, Fraction(1, 2), Fraction(19, 20), costs=Costs(30.0, 1.0)),
+        make_plan(one, Metric.JACCARD, Fraction(1, 2), Fraction(19, 20), largest_size=120),
+    ]
+    assert all(each.branches != first.branches for each in different)
+
+
+def test_complete_sets_are_tested_exactly() -> None:
+    """
+    With all ten shingles looked up, a document is found exactly if it shares five of them.
+    """
+    plan = make_plan(source_of(10), Metric.A_IN_B, Fraction(1, 2), Fraction(1, 2), largest_size=128)
+    (branch,) = plan.branches
+    assert (branch.smallest_size, branch.largest_size, branch.tokens) == (5, 128, range(10))
+    assert (branch.min_should_match, branch.recall, branch.promised) == (5, 1.0, True)
+    assert false_positives(plan, branch) == (0.0, 0.0)
+    found = plan.is_candidate(np.full(11, 30), np.arange(11))
+    assert found.tolist() == [False] * 5 + [True] * 6
+
+
+def test_small_numbers_by_hand() -> None:
+    """
+    9 of 10 shingles are shared and 5 are looked up: in half of the cases 5 match, otherwise 4.
+    """
+    one, other = (
+        make_plan(source_of(10), Metric.A_IN_B, Fraction(9, 10), recall, budget=5, phases=1, largest_size=120)
+        for recall in (Fraction(1, 2), Fraction(6, 10))
+    )
+    (five,), (four,) = one.branches, other.branches
+    assert (len(five.tokens), five.min_should_match) == (5, 5)
+    assert five.recall == pytest.approx(0.5)
+    # 4 of 4 match in 6 of 10 cases: one token fewer gives exactly the requested recall.
+    assert (len(four.tokens), four.min_should_match) == (4, 4)
+    assert four.recall == pytest.approx(0.6)
+
+
+def test_a_recall_of_one_is_exact_where_it_can_be() -> None:
+    """
+    A document cannot miss more tokens than it has unshared shingles, so a recall of one is possible.
+    """
+    plan = make_plan(source_of(10), Metric.A_IN_B, Fraction(9, 10), Fraction(1), budget=5)
+    first = plan.branches[0]
+    assert (len(first.tokens), first.min_should_match, first.recall, first.promised) == (5, 4, 1.0, True)
+    far = make_plan(source_of(100), Metric.A_IN_B, Fraction(2, 10), Fraction(1)).branches[1]
+    assert (far.promised, far.min_should_match) == (False, 1)
+
+
+def test_a_branch_without_tokens_finds_nothing() -> None:
+    """
+    A source has no hashes beyond the level of its smallest hash, so that branch finds nothing and its recall is 0.
+    """
+    plan = make_plan(source_of(20), Metric.A_IN_B, Fraction(1, 2), Fraction(9, 10))
+    last = plan.branches[-1]
+    assert (last.largest_size, last.tokens, last.min_should_match, last.recall) == (None, range(0), 0, 0.0)
+    assert not plan.is_candidate(np.array([1 << 40]), np.array([0])).any()
+
+
+def test_a_text_without_shingles_has_no_plan() -> None:
+    """
+    A source without shingles has no branches, and finds nothing.
+    """
+    plan = make_plan(source_of(0), Metric.JACCARD, Fraction(1, 2), Fraction(9, 10))
+    assert plan.branches == ()
+    assert plan.look_ups == 0
+    assert not plan.is_candidate(np.array([5]), np.array([1])).any()
+
+
+def test_an_index_of_smaller_documents_is_not_asked() -> None:
+    """
+    No branches, because no document in the index is large enough to contain half of the source.
+    """
+    plan = make_plan(source_of(100), Metric.A_IN_B, Fraction(1, 2), Fraction(9, 10), largest_size=49)
+    assert plan.branches == ()
+
+
+@pytest.mark.parametrize(
+    ("threshold", "recall", "budget"),
+    [
+        (Fraction(0), Fraction(1, 2), 64),
+        (Fraction(2), Fraction(1, 2), 64),
+        (Fraction(1, 2), Fraction(0), 64),
+        (Fraction(1, 2), Fraction(3, 2), 64),
+        (Fraction(1, 2), Fraction(1, 2), 0),
+    ],
+)
+def test_arguments_outside_their_range(threshold: Fraction, recall: Fraction, budget: int) -> None:
+    """
+    The error names the argument.
+    """
+    with pytest.raises(ParameterError, match=r"threshold|recall|budget"):
+        make_plan(source_of(10), Metric.JACCARD, threshold, recall, budget=budget)
+
+
+# The second phase, and both phases together
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(("a", "b"), [(18, 18), (14, 20), (22, 16)])
+def test_both_phases_keep_what_is_promised(metric: Metric, a: int, b: int) -> None:
+    """
+    Both phases together keep the whole recall, summed over every possible sketch of source and hit and every choice of
+    tokens.
+    """
+    level = max(TINY.level(a), TINY.level(b))
+    for threshold in (Fraction(3, 10), Fraction(1, 2), Fraction(8, 10)):
+        overlap = least_overlap(metric, threshold, a, b)
+        if overlap > min(a, b):
+            continue
+        overlaps, chances = outcomes(a, b, overlap, level)
+        by_count = {count: np.flatnonzero(overlaps.source_counts == count) for count in range(a + 1)}
+        for recall in RECALLS[::2]:
+            total = 0.0
+            for count, some in by_count.items():
+                # A source with `count` hashes below the bound of the level and the other ones above it.
+                hashes = np.r_[np.arange(count), TINY.bound(1) + np.arange(a - count)].astype(np.uint64)
+                own = Sketch(TINY, a, hashes[:count] if TINY.level(a) else hashes)
+                plan = make_plan(own, metric, threshold, recall, budget=6, largest_size=b)
+                branch = plan.branches[-1]
+                from_size = promised_from(plan, branch)
+                if from_size is None or from_size > b:
+                    # The plan says that it is best effort, so no promise is broken.
+                    total += chances[some].sum()
+                    continue
+                asked = len(branch.tokens)
+                passes = plan.is_candidate(np.full(asked + 1, b), np.arange(asked + 1))
+                common = range(min(count, overlap) + 1)
+                at_first = np.array([hypergeometric(count, shared, asked) @ passes for shared in common])
+                kept = plan.is_hit(overlaps.of(some))
+                total += float((chances[some] * kept) @ at_first[overlaps.shared[some]])
+            assert total >= float(recall) - ROUNDING, (threshold, recall)
+
+
+def test_second_phase_leaves_what_the_first_used_up() -> None:
+    """
+    If a look-up of one token of four reaches the whole recall, but not the first phase's part of it, the second phase
+    may only drop certain misses: documents without 11 of the 20 shingles.
+    """
+    source = Sketch(SCHEME, 20, np.r_[np.arange(4), SCHEME.bound(1) + np.arange(16)].astype(np.uint64))
+    plan = make_plan(source, Metric.A_IN_B, Fraction(1, 2), Fraction(95, 100), largest_size=4096)
+    far = plan.branches[-1]
+    # 1 - (10 over 4) / (20 over 4)
+    assert far.recall == pytest.approx(1 - 210 / 4845)
+    assert (far.promised, far.min_should_match) == (True, 1)
+    assert far.second_recall == 1
+    assert plan.branches[0].second_recall == 1 - Fraction(4, 5) * Fraction(5, 100)
+
+
+def test_a_search_of_real_sets() -> None:
+    """
+    On plain sets, both phases find near copies and nothing far below the threshold.
+    """
+    generator = np.random.default_rng(7)
+    pool = generator.integers(0, 1 << 64, 60_000, dtype=np.uint64)
+    source = sketch_of(pool[:5000], SCHEME)
+    hits = [sketch_of(pool[start : start + 5000], SCHEME) for start in range(0, 20_000, 500)]
+    plan = make_plan(source, Metric.JACCARD, Fraction(1, 2), Fraction(95, 100))
+    (branch,) = plan.branches
+    asked = source.hashes[branch.tokens.start : branch.tokens.stop]
+    shared = np.array([np.isin(asked, hit.hashes).sum() for hit in hits])
+    candidates = np.flatnonzero(plan.is_candidate(np.array([hit.size for hit in hits]), shared))
+    overlaps = compare(source, [hits[at] for at in candidates])
+    found = candidates[plan.is_hit(overlaps)]
+    # Shifted by 500: I = 4500, J = .82; 1000: .67; 1500: .54; 2000: .43.
+    assert found.tolist() == [0, 1, 2, 3]
+    assert len(candidates) < 10

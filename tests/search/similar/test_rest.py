@@ -1,0 +1,99 @@
+"""Shares of hits without common text: equal to those of a comparison, with warnings for unknown ones."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+
+from tests.search.attribution.made import words
+from whorl import Document, Store
+from whorl.cli.render.console import console
+from whorl.cli.render.similar import similar_table
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.fingerprint.compare import Rest
+from whorl.fingerprint.winnowing import PassageScheme
+from whorl.output.numbers import percent
+from whorl.output.similar import similar_values
+from whorl.search.boilerplate import named_commons
+from whorl.search.similar import rest
+from whorl.search.similar.rest import rests
+from whorl.search.similar.results import Similar
+from whorl.search.similar.sources import Source
+
+CHANCE = random.Random(61)
+FORM = words(CHANCE, 150)
+SHARED = words(CHANCE, 60)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """
+    Twenty filled forms; two of them share the filled-in text.
+    """
+    folder = tmp_path_factory.mktemp("rest") / "store"
+    with Store(EmbeddedEngine(folder, passages=PassageScheme())) as opened:
+        opened.index(Document(f"{number:02}", " ".join([*FORM, *words(CHANCE, 60)])) for number in range(18))
+        opened.index(Document(name, " ".join([*words(CHANCE, 20), *FORM, *SHARED])) for name in ("one", "two"))
+        yield opened
+
+
+def rests_of(page: Similar) -> dict[str, Rest]:
+    return {found.hit.id: found.rest for found in page.found if found.rest is not None}
+
+
+def test_as_a_comparison(store: Store) -> None:
+    """
+    All forms are similar; without the form only one hit shares anything, exactly as much as the comparison says.
+    """
+    page = store.similar("one", threshold=20, rows=50, common_above="15")
+    assert len(page.found) == 19
+    told = rests_of(page)
+    assert told["two"] == store.compare("one", "two", common_above="15").rest
+    assert told["two"].shares.a_in_b > 0.5
+    assert max(each.shares.a_in_b for name, each in told.items() if name != "two") == 0
+    plain = store.similar("one", threshold=20)
+    assert (plain.tells_common, rests_of(plain)) == (False, {})
+
+
+def test_a_text_and_named_boilerplate(store: Store) -> None:
+    """
+    The source may be a text outside the store, and the form may be named.
+    """
+    page = store.similar(source=" ".join([*FORM, *SHARED]), threshold=20, boilerplate=[" ".join(FORM)])
+    assert {name for name, each in rests_of(page).items() if each.shared_shingles} == {"one", "two"}
+
+
+def test_what_cannot_be_known(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Hits without a stored text, and hits beyond the limit, are left out with a warning.
+    """
+    scheme = store.engine.scheme
+    commons = named_commons([], scheme)
+    unknown = rests(store.engine, Source("gone", "gone"), ["one"], commons)
+    assert unknown.by_id == {}
+    assert unknown.warnings == ("'gone' has no stored text, so its common text cannot be left out",)
+    source = Source("one", "one")
+    some = rests(store.engine, source, ["two", "gone"], commons)
+    assert list(some.by_id) == ["two"]
+    assert some.warnings == ("1 of the hits were not read, so nothing is known of them without what is common",)
+    monkeypatch.setattr(rest, "_TEXTS_AT_ONCE", 2)
+    monkeypatch.setattr(rest, "MOST_CHARACTERS", 1)
+    assert len(rests(store.engine, source, ["00", "01", "02"], commons).by_id) == 2
+
+
+def test_in_a_terminal_and_as_json(store: Store) -> None:
+    """
+    The table shows the share without common text after each percentage, the JSON next to the shares.
+    """
+    page = store.similar("one", threshold=20, rows=1, common_above="15", exact=True)
+    printer = console()
+    with printer.capture() as shown:
+        printer.print(similar_table(page))
+    assert f"({percent(rests_of(page)['two'].shares.a_in_b)})" in shown.get()
+    hits = cast(list[dict[str, Any]], similar_values(page)["hits"])
+    assert [hit["without_common"]["a_in_b"] > 0.5 for hit in hits] == [True]
+    plain = cast(list[dict[str, Any]], similar_values(store.similar("one", threshold=20, rows=1))["hits"])
+    assert "without_common" not in plain[0]

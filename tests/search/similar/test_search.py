@@ -1,0 +1,86 @@
+"""Calibrated search in small stores: verified candidates, pages and warnings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.search.similar.copies import Watched
+from whorl import Document, Page, Similar, Store
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.errors import ParameterError, UnknownDocumentError
+from whorl.fingerprint.scheme import Scheme
+from whorl.search.similar import by_sketch
+
+
+def test_a_candidate_that_moves_counts_once(store: Store, engine: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A candidate that appears on two pages because of concurrent writes is one hit.
+    """
+    monkeypatch.setattr(by_sketch, "AT_ONCE", 7)
+    quiet = store.similar("whole", threshold=20, rows=100)
+    engine.shifted = True
+    page = store.similar("whole", threshold=20, rows=100)
+    ids = [found.hit.id for found in page.found]
+    assert len(ids) == len(set(ids))
+    assert set(ids) <= {found.hit.id for found in quiet.found}
+
+
+def test_what_a_source_can_be(store: Store) -> None:
+    """
+    An unknown source is an error in `similar`; in a query it matches nothing and causes a warning.
+    """
+    with pytest.raises(UnknownDocumentError):
+        store.similar("gone")
+    page = store.search("FINGERPRINT:gone_20 OR kind:shor", calibrated=True)
+    assert [hit.id for hit in page.hits] == ["short"]
+    assert page.warnings == ("the store has no document 'gone'",)
+    assert store.search("FINGERPRINT:gone_20").warnings == page.warnings
+    with pytest.raises(ParameterError, match="metric must be"):
+        store.prepare("FINGERPRINT:whole", metric="alike", calibrated=True)
+
+
+def test_pages_are_parts_of_one_order(store: Store) -> None:
+    """
+    The total is that of all hits on every page, and the pages together contain all hits in order.
+    """
+    whole = store.similar("whole", threshold=20, rows=100)
+    pages = [store.similar("whole", threshold=20, start=start, rows=3) for start in range(0, whole.total + 3, 3)]
+    assert {page.total for page in pages} == {whole.total} == {len(whole.found)}
+    assert [found for page in pages for found in page.found] == list(whole.found)
+
+
+def test_more_candidates_than_are_verified(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Only the best candidates are verified; the total is projected from them, with a warning.
+    """
+    everything = store.similar("whole", threshold=30, rows=100)
+    monkeypatch.setattr(by_sketch, "MOST_VERIFIED", 4)
+    monkeypatch.setattr(by_sketch, "AT_ONCE", 2)
+    page = store.similar("whole", threshold=30, rows=100)
+    assert page.candidates == everything.candidates > 4
+    assert not page.is_total_exact
+    assert page.total == round(len(page.found) * page.candidates / 4)
+    assert "projected" in page.warnings[-1]
+    assert {found.hit.id for found in page.found} < {found.hit.id for found in everything.found}
+
+
+@pytest.mark.parametrize("with_sketches", [True, False])
+def test_a_text_with_fewer_words_than_a_shingle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_sketches: bool
+) -> None:
+    """
+    The warning has the store's shingle size, with sketches and with tokens.
+    """
+    if not with_sketches:
+        monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
+    with Store(EmbeddedEngine(tmp_path / "store", scheme=Scheme(shingle_size=3))) as store:
+        store.index([Document("a", "one two three")])
+        found: list[Similar | Page] = [
+            store.similar(source="two words"),
+            store.search("FINGERPRINT:source", source="two words", calibrated=True),
+            store.search("FINGERPRINT:source", source="two words"),
+        ]
+    told = "the text 'source' has no fingerprint: it has fewer than 3 words"
+    assert [(page.total, page.warnings) for page in found] == [(0, (told,))] * 3

@@ -1,0 +1,135 @@
+"""Sources of queries: the meaning of each name, and one engine call per source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.errors import ParameterError, UnknownDocumentError
+from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint.minhash.signature import Signature, sign
+from whorl.fingerprint.sketch.sketch import Sketch
+from whorl.model import Document
+from whorl.search.similar.sources import Source, Sources
+
+ONE, OTHER = "one two three four five six seven", "two three four five six seven eight"
+
+
+class Watched(EmbeddedEngine):
+    """An engine that counts its calls."""
+
+    asked: Counter[str]
+
+    def resolve(self, references: Collection[str]) -> Mapping[str, str]:
+        self.asked.update(f"resolve {each}" for each in references)
+        return super().resolve(references)
+
+    def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+        self.asked.update(f"{'ordered ' if wanted[each] else ''}signature of {each}" for each in wanted)
+        return super().signatures(wanted)
+
+    def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
+        self.asked.update(f"sketch of {each}" for each in ids)
+        return super().sketches(ids)
+
+    def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
+        found = super().signed(wanted)
+        in_order = {document_id: wanted[reference] for reference, (document_id, _) in found.items()}
+        self.asked.update(f"resolve {each}" for each in wanted)
+        self.asked.update(f"{'ordered ' if in_order[each] else ''}signature of {each}" for each in in_order)
+        return found
+
+    def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
+        found = super().sketched(references)
+        self.asked.update(
+            [*(f"resolve {each}" for each in references), *(f"sketch of {each}" for each, _ in found.values())]
+        )
+        return found
+
+    def sign(self, text: str) -> Signature:
+        self.asked.update([f"sign {text}"])
+        return super().sign(text)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("sources") / "store"
+    with EmbeddedEngine(made) as engine:
+        engine.index([Document("a", ONE, "", {"DBID": 7}), Document("b", OTHER), Document("short", "one two")])
+        engine.refresh()
+    return made
+
+
+@pytest.fixture
+def engine(folder: Path) -> Iterator[Watched]:
+    with Watched(folder) as opened:
+        opened.asked = Counter()
+        yield opened
+
+
+def test_what_a_name_means(engine: Watched) -> None:
+    """
+    A given text hides a document of the same name; an unknown name is an error.
+    """
+    sources = Sources(engine, {"b": ONE})
+    assert sources.source("a") == Source("a", "a")
+    assert sources.source("7") == Source("7", "a")
+    assert sources.source("b") == Source("b", text=ONE)
+    for _ in range(2):
+        with pytest.raises(UnknownDocumentError, match="the store has no document 'gone'"):
+            sources.source("gone")
+    assert set(engine.asked) == {"resolve a", "resolve 7", "resolve gone"}
+    assert set(engine.asked.values()) == {1}
+
+
+def test_signatures_are_asked_for_once(engine: Watched) -> None:
+    """
+    Two names of one document cause one call; unknown names are not looked up again.
+    """
+    sources = Sources(engine, {"given": OTHER})
+    for _ in range(2):
+        found = sources.signatures({"a": False, "7": False, "given": False, "gone": False})
+        assert found == {"a": sign(ONE, engine.scheme), "7": sign(ONE, engine.scheme), "given": engine.sign(OTHER)}
+        engine.asked[f"sign {OTHER}"] -= 1
+    assert set(+engine.asked) == {"resolve a", "resolve 7", "resolve gone", "signature of a", f"sign {OTHER}"}
+    assert set((+engine.asked).values()) == {1}
+
+
+def test_the_order_of_tokens_may_matter_later(engine: Watched) -> None:
+    """
+    A signature fetched without order is fetched again if the order is needed, once; never the other way round.
+    """
+    sources = Sources(engine, {})
+    for in_order in (False, True, True, False):
+        assert sources.signatures({"a": in_order})["a"] == sign(ONE, engine.scheme)
+    assert engine.asked == {"resolve a": 1, "signature of a": 1, "ordered signature of a": 1}
+    sources.signatures({"7": False, "b": True})
+    assert engine.asked["signature of a"] == 2
+
+
+def test_sketches_of_documents_and_texts(engine: Watched) -> None:
+    """
+    The sketch of a text equals that of a document with the same text.
+    """
+    scheme = engine.sketch_scheme
+    assert scheme is not None
+    sources = Sources(engine, {"given": ONE})
+    for _ in range(2):
+        assert sources.sketch(sources.source("given"), scheme) == sources.sketch(sources.source("a"), scheme)
+    assert sources.sketch(sources.source("a"), scheme) == text_sketch(ONE, engine.scheme, scheme)
+    assert engine.asked["sketch of a"] == 1
+    assert sources.sketch(Source("vanished", "vanished"), scheme) is None
+
+
+def test_a_document_without_a_fingerprint(engine: Watched) -> None:
+    """
+    A document deleted in the meantime has no signature; one that is too short has an empty one.
+    """
+    sources = Sources(engine, {})
+    assert len(sources.signature(sources.source("short"))) == 0
+    with pytest.raises(ParameterError, match="document 'vanished' has no fingerprint"):
+        sources.signature(Source("vanished", "vanished"))

@@ -1,0 +1,116 @@
+"""Facets by field name: values of several types, missing fields, and the queries of the buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from whorl import Document, Store, open_store
+from whorl.errors import ParameterError, QueryError
+from whorl.search.facets import Bucket, FieldNumbers, FieldStatistics, FieldValues, FilterCount, Question, faceted
+
+VALUES: list[dict[str, Any]] = [
+    {"n": 10, "k": "a b", "cm:creator": "ann"},
+    {"n": 10.0, "k": ["a b", 'say "c"'], "day": "2020-01-02"},
+    {"n": 2.5, "k": "7", "open": True},
+    {"n": -1, "k": 7, "day": "2020-01-02T10:00:00Z"},
+    {"n": "many"},
+    {},
+]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with open_store(Path(tmp_path_factory.mktemp("facets")) / "store") as opened:
+        opened.index(Document(f"d{at}", "some words", properties=own) for at, own in enumerate(VALUES))
+        yield opened
+
+
+def buckets(store: Store, question: FieldValues) -> list[tuple[str | None, int]]:
+    (told,) = faceted(store.prepare("*"), [question]).answers
+    assert isinstance(told, tuple)
+    return [(each.text, each.count) for each in told]
+
+
+def test_values_of_several_types(store: Store) -> None:
+    """
+    Equal numbers of different types are one value; texts follow the numbers, documents without a value come last.
+    """
+    assert buckets(store, FieldValues("n")) == [("10", 2), ("-1", 1), ("2.5", 1), ("many", 1)]
+    in_order = FieldValues("n", is_by_value=True, with_missing=True)
+    assert buckets(store, in_order) == [("-1", 1), ("2.5", 1), ("10", 2), ("many", 1), (None, 1)]
+    assert buckets(store, FieldValues("n", most=2, skip=1)) == [("-1", 1), ("2.5", 1)]
+    assert buckets(store, FieldValues("n", least=2)) == [("10", 2)]
+    assert buckets(store, FieldValues("k", beginning="a")) == [("a b", 2)]
+    assert buckets(store, FieldValues("n", beginning="1")) == []
+    # Field names work without their namespace, as in Alfresco.
+    assert buckets(store, FieldValues("creator")) == [("ann", 1)]
+
+
+@pytest.mark.parametrize("field", ["n", "k", "day", "open", "cm:creator", "name", "id"])
+def test_a_bucket_says_what_chooses_its_documents(store: Store, field: str) -> None:
+    """
+    A bucket's query, used as a filter, finds as many documents as the bucket counts.
+    """
+    (told,) = faceted(store.prepare("*"), [FieldValues(field, with_missing=field != "id")]).answers
+    assert isinstance(told, tuple)
+    assert told or field == "name"
+    for bucket in told:
+        assert store.search("*", filters=[bucket.query]).total == bucket.count
+
+
+def test_within_each_other(store: Store) -> None:
+    """
+    Nested facets of a value count only its own documents.
+    """
+    inner = (FieldValues("n"), FieldNumbers("n"), FilterCount("n:10"))
+    (told,) = faceted(store.prepare("*"), [FieldValues("k", within=inner)]).answers
+    assert isinstance(told, tuple)
+    first = told[0]
+    values, numbers, count = first.within
+    assert (first.text, first.count, count) == ("a b", 2, 2)
+    assert values == (Bucket("10", "n:[10 TO 10]", 2),)
+    assert isinstance(numbers, FieldStatistics)
+    assert (numbers.numbers.total, numbers.missing) == (20.0, 0)
+
+
+def test_statistics(store: Store) -> None:
+    """
+    Statistics cover numbers of both types; texts and empty values count as missing.
+    """
+    (told,) = faceted(store.prepare("*"), [FieldNumbers("n")]).answers
+    assert isinstance(told, FieldStatistics)
+    assert (told.numbers.count, told.numbers.smallest, told.numbers.largest, told.missing) == (4, -1.0, 10.0, 2)
+    with pytest.raises(ParameterError, match=r"'day' holds .*dates"):
+        faceted(store.prepare("*"), [FieldNumbers("day")])
+
+
+def test_a_field_that_is_not_there(store: Store) -> None:
+    """
+    Facets of an unknown field are empty, with a warning; a field or query that cannot be counted or parsed is an error.
+    """
+    asked: list[Question] = [FieldValues("gone"), FieldNumbers("gone"), FilterCount("gone:x"), FilterCount("n:10")]
+    found = faceted(store.prepare("*"), asked)
+    values, numbers, count, other = found.answers
+    assert (values, count, other) == ((), 0, 2)
+    assert isinstance(numbers, FieldStatistics)
+    assert (numbers.numbers.count, numbers.missing) == (0, len(VALUES))
+    assert len(found.warnings) == 2
+    assert all("'gone'" in each for each in found.warnings)
+    with pytest.raises(ParameterError, match="'content' holds words"):
+        faceted(store.prepare("*"), [FieldValues("content")])
+    with pytest.raises(QueryError):
+        faceted(store.prepare("*"), [FilterCount("(")])
+
+
+def test_filters_that_are_left_out(store: Store) -> None:
+    """
+    Facets can leave out filters by their numbers; the query itself always applies.
+    """
+    prepared = store.prepare("n:[* TO *]", filters=["n:10", "k:b"])
+    assert faceted(prepared, [FilterCount("*")]).answers == (2,)
+    assert faceted(prepared, [FilterCount("*")], [0]).answers == (2,)
+    assert faceted(prepared, [FilterCount("*")], [0, 1]).answers == (5,)

@@ -1,0 +1,87 @@
+"""Novelty check of new documents, before and after they are stored, compared with plain sets of shingles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.families import family_documents, true_pairs
+from whorl import Document, open_store
+from whorl.errors import ParameterError
+from whorl.search.novelty import MOST_TOLD, RepeatSearch
+
+DOCUMENTS = family_documents(12, seed=8, longest=300)
+
+
+def test_before_and_as_they_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Before storing, each document repeats stored documents other than itself; after storing, earlier documents of the
+    store or of the run.
+    """
+    monkeypatch.setattr("whorl.search.novelty.MOST_TOLD", 100)
+    expected = true_pairs(DOCUMENTS, "jaccard", 80)
+    half = len(DOCUMENTS) // 2
+    there, new = DOCUMENTS[:half], DOCUMENTS[half:]
+    with open_store(tmp_path / "store") as store:
+        store.index(there)
+        repeats = RepeatSearch(store, 80)
+        told = {each.id: repeats.of_new(each) for each in DOCUMENTS}
+        for document in DOCUMENTS:
+            theirs = {each.id for each in there if frozenset((each.id, document.id)) in expected}
+            found = told[document.id]
+            assert theirs == (set() if found is None else {each.hit.id for each in found.found})
+        assert store.count() == len(there)
+        stored: list[str] = []
+        store.index(DOCUMENTS, batch=5, on_stored=lambda document: stored.append(document.id))
+        assert stored == [each.id for each in new]
+        before = {each.id: at for at, each in enumerate(DOCUMENTS)}
+        later = {
+            (pair, each)
+            for pair in expected
+            for each in pair
+            if before[each] >= half and all(before[other] <= before[each] for other in pair)
+        }
+        as_stored = {found.id: {each.hit.id for each in found.found} for found in repeats.of_stored(stored)}
+        assert later
+        assert as_stored == {
+            each: {other for pair, one in later if one == each for other in pair if other != each} for _, each in later
+        }
+
+
+def test_of_a_crowd_the_most_similar_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The most similar copies are reported, even if there are more pages of later copies than reported; any id works.
+    """
+    monkeypatch.setattr("whorl.search.novelty._AT_ONCE", 5)
+    text = " ".join(f"w{at}" for at in range(40))
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("source", text)])
+        copies = [Document(f"a{at:03}", text) for at in range(23)]
+        store.index(copies)
+        found = list(RepeatSearch(store, "0.9").of_stored(each.id for each in copies))
+        assert [each.id for each in found] == [each.id for each in copies]
+        assert [each.hit.id for each in found[0].found] == ["source"]
+        assert [len(each.found) for each in found[-2:]] == [MOST_TOLD] * 2
+        again = RepeatSearch(store, 90).of_new(Document("b", text))
+        assert again is not None
+        assert len(again.found) == MOST_TOLD
+
+
+def test_what_repeats_nothing(tmp_path: Path) -> None:
+    """
+    Documents too short to compare, or deleted in the meantime, repeat nothing; another metric reports contained parts.
+    """
+    text = " ".join(f"w{at}" for at in range(40))
+    with open_store(tmp_path / "store") as store:
+        more = " ".join(f"x{at}" for at in range(40))
+        store.index([Document("a", f"{text} {more}"), Document("source", "few words")])
+        assert RepeatSearch(store, 80).of_new(Document("n", "few words")) is None
+        assert RepeatSearch(store, 80).of_new(Document("n", text)) is None
+        part = RepeatSearch(store, 80, "a_in_b").of_new(Document("n", text))
+        assert part is not None
+        assert [each.hit.id for each in part.found] == ["a"]
+        assert list(RepeatSearch(store, 80).of_stored(["gone", "source"])) == []
+        for threshold, metric in ((0, "jaccard"), (80, "likeness")):
+            with pytest.raises(ParameterError):
+                RepeatSearch(store, threshold, metric)

@@ -1,0 +1,84 @@
+"""Listing documents in the order of their ids: unusual ids; `tests/conformance` checks the order on every engine."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from whorl import Document, Store, open_store
+from whorl.errors import ParameterError
+from whorl.search.pagination import behind
+
+IDS = sorted(
+    [
+        "*",
+        "?",
+        "MIN",
+        "NOW",
+        "TO",
+        'a b:c"(',
+        "a\\b",
+        "lease",
+        "node://x/1",
+        "Z",
+        "\u65e5\u672c",
+        "\ufb00",
+        "\U0001d504",
+    ]
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(tmp_path / "store") as opened:
+        opened.index([Document(each, f"words of {at}") for at, each in enumerate(IDS)])
+        yield opened
+
+
+def test_behind_any_id(store: Store) -> None:
+    """
+    Characters of an id are not query syntax, and the order is that of code points.
+    """
+    for at, each in enumerate(IDS):
+        hits = store.search("*", filters=[behind(each)], rows=100).hits
+        assert [hit.id for hit in hits] == IDS[at + 1 :]
+
+
+def test_what_matches_is_deleted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    delete_matching deletes all matches, in any number of portions, and nothing else; a query that matches everything
+    needs `everything`.
+    """
+    monkeypatch.setattr("whorl.search.pagination._AT_ONCE", 2)
+    store.index([Document(f"old-{at}", "old words", properties={"stage": "old"}) for at in range(7)])
+    # A store forgets a field that no document has.
+    store.index([Document(IDS[0], "words of 0", properties={"stage": "new"})])
+    assert (store.count(), store.count("stage:old")) == (len(IDS) + 7, 7)
+    assert store.delete_matching("stage:old") == 7
+    assert store.delete_matching("stage:old") == 0
+    for everything in ("*", "words", "NOT stage:old"):
+        with pytest.raises(ParameterError, match=f"matches all {len(IDS)} documents"):
+            store.delete_matching(everything)
+    assert store.delete_matching("*", everything=True) == len(IDS)
+    assert store.delete_matching("*") == store.count() == 0
+
+
+def test_documents_that_come_meanwhile_do_not_keep_it_busy(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Each id is visited once: documents stored again during the deletion are left for the next call.
+    """
+    monkeypatch.setattr("whorl.search.pagination._AT_ONCE", 2)
+    delete, numbers = store.engine.delete, itertools.count()
+
+    def delete_and_store(ids: list[str]) -> int:
+        gone = delete(ids)
+        assert next(numbers) < 100
+        store.index([Document(each, "words again") for each in ids])
+        return gone
+
+    monkeypatch.setattr(store.engine, "delete", delete_and_store)
+    assert store.delete_matching("*", everything=True) == len(IDS)
+    assert store.count() == len(IDS)

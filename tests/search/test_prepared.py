@@ -1,0 +1,324 @@
+"""Prepared queries: which engine calls they make, and how often; filters, pages, counts and explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from whorl import Store, open_store
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.engine.facets import Matching
+from whorl.engine.protocol import Candidates
+from whorl.errors import ParameterError
+from whorl.fingerprint.minhash.signature import Signature
+from whorl.fingerprint.sketch.sketch import Sketch
+from whorl.model import Document, Order
+from whorl.query.plan.build import BoundPlan, MatchAll
+from whorl.query.plan.fields import Fields
+from whorl.search.prepared import Filter, PreparedQuery
+from whorl.search.similar import by_sketch
+
+#: Short enough for a complete sketch, so that all numbers are exact.
+WORDS = 60
+COPIES = 12
+
+
+def copies() -> Iterator[Document]:
+    """Yield a text and its copies; the k-th copy has its first k words replaced, so both share 56 - k of 56 + k
+    shingles.
+    """
+    words = [f"w{at}" for at in range(WORDS)]
+    yield Document("whole", " ".join(words), "", {"kind": "whole"})
+    for number in range(1, COPIES + 1):
+        other = [f"x{number}x{at}" for at in range(number)]
+        yield Document(f"copy {number:02}", " ".join(other + words[number:]), "", {"kind": "copy", "number": number})
+    yield Document("other", " ".join(f"y{at}" for at in range(WORDS)), "", {"kind": "other"})
+
+
+def counted(prepared: PreparedQuery, chosen: Filter) -> tuple[int, tuple[str, ...]]:
+    """Return the number of matches that pass a further filter, and the warnings."""
+    bound = prepared.counting.filtered(chosen)
+    (count,) = prepared.counting.facets([Matching(bound.root)])
+    assert isinstance(count, int)
+    return count, bound.warnings
+
+
+class Watched(EmbeddedEngine):
+    """An engine that records its calls."""
+
+    asked: list[str]
+
+    def fields(self, *, latest: bool = False) -> Fields:
+        self.asked.append("fields")
+        return super().fields(latest=latest)
+
+    def resolve(self, references: Collection[str]) -> Mapping[str, str]:
+        self.asked.append(f"resolve {' '.join(sorted(references))}")
+        return super().resolve(references)
+
+    def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+        self.asked.append(f"signatures of {' '.join(sorted(wanted))}")
+        return super().signatures(wanted)
+
+    def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
+        self.asked.append(f"resolve {' '.join(sorted(wanted))}")
+        found = super().signed(wanted)
+        self.asked.append(f"signatures of {' '.join(sorted({document_id for document_id, _ in found.values()}))}")
+        return found
+
+    def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
+        self.asked.append(f"resolve {' '.join(sorted(references))}")
+        return super().sketched(references)
+
+    def texts(self, ids: Collection[str]) -> Mapping[str, str]:
+        self.asked.append(f"texts of {' '.join(sorted(ids))}")
+        return super().texts(ids)
+
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
+        self.asked.append("candidates")
+        found = super().candidates(plan, start=start, rows=rows, in_order=in_order)
+        return Candidates(found.total, found.found, ("somebody writes",))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("prepared") / "store"
+    with EmbeddedEngine(made) as engine:
+        engine.index(copies())
+        engine.refresh()
+    return made
+
+
+@pytest.fixture
+def engine(folder: Path) -> Iterator[Watched]:
+    with Watched(folder) as opened:
+        opened.asked = []
+        yield opened
+
+
+@pytest.fixture
+def store(engine: Watched) -> Store:
+    return Store(engine)
+
+
+def test_one_filter_is_a_filter(store: Store) -> None:
+    """
+    A string is one filter, not one per letter.
+    """
+    for given in ("y17", ["y17"], [["y17"]]):
+        assert [hit.id for hit in store.search("*", filters=given).hits] == ["other"]
+
+
+def test_filters_do_not_hide_what_is_shared(store: Store) -> None:
+    """
+    Shared tokens are those with the query's own source, whatever its filters name.
+    """
+    page = store.search("FINGERPRINT:whole", filters=["FINGERPRINT:'copy 01'"], with_shared=True)
+    alone = store.search("FINGERPRINT:whole", with_shared=True)
+    assert page.source_tokens == alone.source_tokens == 512
+    assert [(hit.id, hit.shared_tokens) for hit in page.hits] == [(hit.id, hit.shared_tokens) for hit in alone.hits]
+
+
+def test_not_every_candidate_of_a_fingerprint(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A page says that its total is a lower bound, and passes on the warnings of the search for candidates.
+    """
+    whole = store.search("FINGERPRINT:whole_20", calibrated=True)
+    assert (whole.is_total_exact, whole.total) == (True, COPIES + 1)
+    assert whole.warnings == ("somebody writes",)
+    monkeypatch.setattr(by_sketch, "MOST_VERIFIED", 4)
+    monkeypatch.setattr(by_sketch, "AT_ONCE", 2)
+    page = store.search("FINGERPRINT:whole_20 AND kind:copy", calibrated=True)
+    assert not page.is_total_exact
+    assert page.total < COPIES
+    assert any("4 of them were verified" in warning for warning in page.warnings)
+
+
+def test_explaining_searches_nothing(store: Store, engine: Watched) -> None:
+    """
+    Explaining a calibrated FINGERPRINT shows its plan and its candidate request without a candidate search; a search
+    and a count of the same prepared query search candidates once.
+    """
+    prepared = store.prepare("FINGERPRINT:whole_20 AND kind:copy", calibrated=True)
+    explained = prepared.explain()
+    assert engine.asked == ["fields", "resolve whole"]
+    [(source, plan)] = explained.fingerprints
+    assert (source, plan.source_size) == ("whole", WORDS - 4)
+    requests: Any = explained.request["candidates"]
+    assert [each["source"] for each in requests] == ["whole"]
+    assert "engine" in requests[0]["request"]
+    assert prepared.search(rows=3).total == COPIES
+    assert counted(prepared, "*") == (COPIES, ())
+    assert engine.asked == ["fields", "resolve whole", "candidates"]
+
+
+def test_every_fingerprint_is_explained(store: Store) -> None:
+    """
+    Two FINGERPRINTs with the same source are explained separately, each with its own threshold and request.
+    """
+    explained = store.explain("FINGERPRINT:whole_80 OR FINGERPRINT:whole_20 AND kind:copy", calibrated=True)
+    assert [(source, float(plan.threshold)) for source, plan in explained.fingerprints] == [
+        ("whole", 0.8),
+        ("whole", 0.2),
+    ]
+    requests: Any = explained.request["candidates"]
+    assert len(requests) == 2
+    assert requests[0] != requests[1]
+
+
+def test_a_source_that_nobody_asks_for(store: Store) -> None:
+    """
+    A text given with the query but not used in it causes a warning, calibrated or not.
+    """
+    for calibrated in (False, True):
+        prepared = store.prepare("FINGERPRINT:whole_20", source="some words", calibrated=calibrated)
+        for warnings in (prepared.search().warnings, prepared.explain().warnings):
+            assert "the query does not use the source 'source': write FINGERPRINT:source" in warnings
+
+
+def test_what_is_fetched_is_kept(store: Store, engine: Watched) -> None:
+    """
+    Two FINGERPRINTs of one source, a search, a count and an explanation fetch the source once.
+    """
+    prepared = store.prepare("FINGERPRINT:whole_20 OR FINGERPRINT:whole_90_50")
+    assert prepared.search().total == COPIES + 1
+    assert counted(prepared, "FINGERPRINT:whole")[0] == COPIES + 1
+    prepared.explain()
+    assert engine.asked == ["resolve whole", "signatures of whole"]
+
+
+def test_fields_are_asked_for_where_a_clause_has_one(store: Store, engine: Watched) -> None:
+    """
+    A query of a FINGERPRINT alone does not read the collection's fields.
+    """
+    store.prepare("FINGERPRINT:whole OR *")
+    assert "fields" not in engine.asked
+    store.prepare("kind:copy", filters=["number:[1 TO 3]"])
+    assert engine.asked == ["fields", "fields"]
+
+
+def test_counts_are_of_what_the_query_finds(store: Store) -> None:
+    """
+    Counts take a further filter, or a list of alternatives, and return its warnings.
+    """
+    prepared = store.prepare("kind:copy", filters=["number:[3 TO 9]"])
+    assert prepared.search(rows=0).total == 7
+    assert counted(prepared, "number:4") == (1, ())
+    assert counted(prepared, ["number:4", "number:[8 TO *]"]) == (3, ())
+    whole = Matching(MatchAll())
+    assert prepared.counting.facets([whole]) == (7,)
+    assert prepared.counting.facets([whole], without=[0]) == (COPIES,)
+    assert prepared.counting.facets([]) == ()
+    total, warnings = counted(prepared, "number:4 OR FINGERPRINT:gone")
+    assert (total, warnings) == (1, ("the store has no document 'gone'",))
+    assert prepared.search().warnings == ()
+
+
+def test_hits_are_measured_against_one_source(store: Store) -> None:
+    """
+    Hits are not measured for several sources or none; the source of a filter does not count.
+    """
+    assert store.prepare("FINGERPRINT:whole OR FINGERPRINT:other").measured(["copy 01"]) == {}
+    assert store.prepare("kind:copy").measured(["copy 01"]) == {}
+    prepared = store.prepare("FINGERPRINT:whole AND kind:copy", filters=["FINGERPRINT:other", "*"])
+    assert prepared.references == ("whole",)
+    estimate = prepared.measured(["copy 01", "gone"])["copy 01"].estimate
+    assert estimate is not None
+    assert (estimate.shares.jaccard, estimate.is_exact) == (55 / 57, True)
+
+
+@pytest.mark.parametrize(
+    ("start", "rows", "told"),
+    [
+        (-1, 10, "start must be 0 to 1,000,000, got -1"),
+        (1_000_001, 10, "start must be 0 to 1,000,000, got 1000001"),
+        (0, -1, "rows must be 0 to 10,000, got -1"),
+        (0, 10_001, "rows must be 0 to 10,000, got 10001"),
+    ],
+)
+def test_pages_that_cannot_be(store: Store, start: int, rows: int, told: str) -> None:
+    """
+    A page outside the limits is refused before any search.
+    """
+    with pytest.raises(ParameterError, match=told):
+        store.search("*", start=start, rows=rows)
+    assert store.search("*", start=1_000_000).hits == ()
+
+
+def test_orders_by_the_values_of_a_field(store: Store) -> None:
+    """
+    Fields for sorting may have the names that queries use; a field of words or an unknown field is refused.
+    """
+    by_number = [Order("cm:number", is_ascending=True), Order(None)]
+    assert [hit.id for hit in store.search("kind:copy", order=by_number, rows=2).hits] == ["copy 01", "copy 02"]
+    with pytest.raises(ParameterError, match="no field 'nmuber' to sort by"):
+        store.search("*", order=[Order("nmuber")])
+    with pytest.raises(ParameterError, match="field 'content' holds words, which have no order"):
+        store.search("*", order=[Order("content")])
+
+
+def test_calibrated_hits_score_their_percentage(store: Store) -> None:
+    """
+    The score is the whole percentage times the boost, 100 for the source; the default threshold is 20 percent.
+    """
+    page = store.search("FINGERPRINT:whole^2", calibrated=True, rows=3)
+    assert [(hit.id, hit.score) for hit in page.hits] == [("whole", 200.0), ("copy 01", 192.0), ("copy 02", 186.0)]
+    assert page.total == COPIES + 1
+    of_source = store.search("FINGERPRINT:whole_80", calibrated=True, metric="contains").total
+    assert of_source == 1 + sum(5 * (56 - number) >= 4 * 56 for number in range(1, COPIES + 1))
+
+
+@pytest.mark.parametrize(
+    ("query", "total"), [("whole_0.01", COPIES + 1), ("whole_0.009_0.95", COPIES + 1), ("whole_1", 1)]
+)
+def test_one_percent_of_a_calibrated_fingerprint_is_one_percent(store: Store, query: str, total: int) -> None:
+    """
+    A threshold given as a fraction is not converted twice.
+    """
+    assert store.search(f"FINGERPRINT:{query}", calibrated=True).total == total
+
+
+def test_a_similar_search_is_made_ready_once(store: Store, engine: Watched) -> None:
+    """
+    Preparing parses the filter, fetches the source and plans; each page then only searches candidates.
+    """
+    prepared = store.prepare_similar("whole", threshold=20, only="kind:copy")
+    ready = ["fields", "resolve whole"]
+    assert engine.asked == ready
+    assert prepared.plan.source_size == WORDS - 4
+    assert "engine" in prepared.request()
+    assert engine.asked == ready
+    assert [prepared.search(start=start, rows=1).total for start in (0, 1)] == [COPIES, COPIES]
+    assert engine.asked == [*ready, "candidates", "candidates"]
+    with pytest.raises(ParameterError, match="rows must be 0 to"):
+        prepared.search(rows=-1)
+    assert len(engine.asked) == 4
+
+
+@pytest.mark.slow
+def test_no_hit_is_told_to_share_less_than_was_asked_for(tmp_path: Path) -> None:
+    """
+    A hit's share is at least the threshold: the exact count that found it is reported, since an estimate from sketches
+    may lie below.
+    """
+    source = [f"s{at}" for at in range(6_000)]
+
+    def documents() -> Iterator[Document]:
+        yield Document("source", " ".join(source))
+        for number in range(30):
+            # The documents have about 5.2 to 5.5 % of the union in common.
+            yield Document(
+                f"d{number}", " ".join([*source[: 600 + number], *(f"d{number}x{at}" for at in range(5_400))])
+            )
+
+    with open_store(tmp_path / "store") as store:
+        store.index(documents())
+        prepared = store.prepare("FINGERPRINT:source_5_99", calibrated=True)
+        ids = [hit.id for hit in prepared.search(rows=100).hits]
+        assert len(ids) > 25
+        shares = [told.estimate.shares.jaccard for told in prepared.measured(ids).values() if told.estimate]
+        assert len(shares) == len(ids)
+        assert min(shares) >= 0.05

@@ -1,0 +1,71 @@
+"""Snippets: the part of a text with most of the query's words, with their exact positions."""
+
+from __future__ import annotations
+
+import pytest
+
+from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
+from whorl.query.ast import Joker
+from whorl.query.plan.clauses import InOrder, Near, Words
+from whorl.search.snippets import is_near, snippet
+
+FILLER = " ".join(f"word{number}" for number in range(100))
+
+
+def marked(text: str, *clauses: Words | InOrder | Near) -> list[str] | None:
+    found = snippet(text, clauses, DEFAULT_PROFILE)
+    return None if found is None else [found.text[start:end] for start, end in found.places]
+
+
+def test_the_part_with_most_of_the_words() -> None:
+    """
+    The snippet is the part with most of the words, not the first one with any; it has some context before it and is cut
+    between words.
+    """
+    text = f"The roof. {FILLER} The Landlord, mends the roof! {FILLER}"
+    found = snippet(text, [Words("roof"), Words("landlord")], DEFAULT_PROFILE)
+    assert found is not None
+    assert [found.text[start:end] for start, end in found.places] == ["Landlord", "roof"]
+    assert (found.is_cut_before, found.is_cut_behind) == (True, True)
+    assert found.text.startswith("word93 word94")
+    assert len(found.text.split()) == 40
+    whole = snippet("the roof leaks", [Words("roof")], DEFAULT_PROFILE)
+    assert whole is not None
+    assert (whole.text, whole.is_cut_before, whole.is_cut_behind) == ("the roof leaks", False, False)
+
+
+def test_what_is_meant() -> None:
+    """
+    Phrases, patterns and fuzzy words are found; a text with none of the words has no snippet.
+    """
+    assert marked("a leaking roof, the roof leaks", Words("roof leaks")) == ["roof", "leaks"]
+    assert marked("the roof of it leaks", Words("roof leaks", slop=3)) == ["roof", "leaks"]
+    assert marked("leases and leaks", InOrder((("lea", Joker.ANY, "s"),))) == ["leases", "leaks"]
+    assert marked("leases and leaks", InOrder((("lea", Joker.ONE, "s"),))) == ["leaks"]
+    assert marked("his laese ends", Near("lease", 1)) == ["laese"]
+    assert marked("rent is due", Words("roof"), Words("...")) is None
+    assert marked("", Words("roof")) is None
+
+
+def test_places_behind_wide_characters() -> None:
+    """
+    Positions count code points.
+    """
+    assert marked("😀😀 the roof 😀", Words("roof")) == ["roof"]
+
+
+@pytest.mark.parametrize(
+    ("word", "edits", "near", "far"),
+    [
+        ("lease", 0, ["lease"], ["leash"]),
+        ("lease", 1, ["laese", "leases", "ease", "leash", "least", "please"], ["leaks"]),
+        ("lease", 2, ["leaks"], []),
+        ("ab", 1, ["ba"], [""]),
+    ],
+)
+def test_edits(word: str, edits: int, near: list[str], far: list[str]) -> None:
+    """
+    Insertions, deletions, substitutions and transpositions of neighbours are one edit each.
+    """
+    for other in [*near, *far]:
+        assert is_near(word, other, edits) is is_near(other, word, edits) is (other in near)

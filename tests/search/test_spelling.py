@@ -1,0 +1,47 @@
+"""Spelling suggestions for misspelt words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from whorl import Document, Store, open_store
+from whorl.search.spelling import corrected
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with open_store(Path(tmp_path_factory.mktemp("spelling")) / "store") as opened:
+        opened.index(
+            [
+                Document("a", "The landlord lets the office to the tenant.", "lease"),
+                Document("b", "The tenant pays a rent.", "renewal"),
+                Document("c", "A tenent is misspelt here, as is landlort; tenants pay."),
+            ]
+        )
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("tenant", None),
+        ("tennant", "tenant"),
+        ("the Landlrd OR tenantt", "the landlord OR tenant"),
+        ("leese", "lease"),
+        ("xylophone", None),
+        ("rant", "rent"),
+        ("reant AND te", "rent AND te"),
+        ("1450 pag3", None),
+        ("", None),
+        ("((", None),
+    ],
+)
+def test_words_that_no_document_has(store: Store, typed: str, meant: str | None) -> None:
+    """
+    The suggestion is the nearest word of a name or text, among equally near ones that of most documents; known words
+    and words without a near one stay.
+    """
+    assert corrected(store.engine, typed) == meant
