@@ -31,7 +31,7 @@ ASKING: dict[tuple[str, str], tuple[str, Any]] = {
     ("GET", "/api/v1/search"): ("/api/v1/search?q=rent", None),
     ("POST", "/api/v1/search"): ("/api/v1/search", {"query": "FINGERPRINT:source_20", "source": MINUTES}),
     ("GET", "/api/v1/explain"): (f"/api/v1/explain?q={FINGERPRINT}&plan=calibrated", None),
-    ("POST", "/api/v1/explain"): ("/api/v1/explain", {"query": "FINGERPRINT:source_20", "source": 1000 * MINUTES}),
+    ("POST", "/api/v1/explain"): ("/api/v1/explain", {"query": "FINGERPRINT:source_20", "source": MINUTES}),
     ("POST", "/api/v1/similar"): ("/api/v1/similar", {"text": MINUTES}),
     ("POST", "/api/v1/sources"): ("/api/v1/sources", {"text": MINUTES}),
     ("POST", "/api/v1/compare"): ("/api/v1/compare", {"a": {"text": MINUTES}, "b": {"text": MINUTES}}),

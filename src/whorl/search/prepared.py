@@ -332,6 +332,7 @@ class PreparedQuery:
 
     def explain(self, *, start: int = 0, rows: int = 10) -> Explanation:
         """Return the explanation of a search."""
+        require_time()
         if self._metric is None or not any(isinstance(leaf, FingerprintClause) for leaf in leaves(self._plan)):
             bound = self.bound
             request = self._engine.explain(bound, start=start, rows=rows)
