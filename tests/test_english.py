@@ -70,10 +70,10 @@ def riddles(tree: str) -> list[str]:
 @pytest.mark.parametrize("tree", CEILINGS)
 def test_riddles_become_fewer(tree: str) -> None:
     """
-    The count equals its ceiling, which falls with every rewritten sentence.
+    The count stays below its ceiling, which is lowered when sentences were rewritten.
     """
     matches = riddles(tree)
-    assert len(matches) == CEILINGS[tree], "\n".join(matches)
+    assert len(matches) <= CEILINGS[tree], "\n".join(matches)
 
 
 @pytest.mark.parametrize(
