@@ -1,4 +1,4 @@
-"""Write constraints.txt: the versions of all that the image's whorl needs, as they are installed here.
+"""Write constraints.txt: the installed versions of all dependencies of the image.
 
 python tools/constraints.py > constraints.txt
 """

@@ -21,7 +21,7 @@ from whorl.engine.opensearch.local.launcher import OPENSEARCH
 
 @dataclass(frozen=True)
 class Jars:
-    """What a server is made of.
+    """The Maven artifacts of a server.
 
     Args:
         roots: Coordinates that are taken with all they depend on.

@@ -74,7 +74,7 @@ def sources(page: Page) -> None:
 
 
 def search(page: Page) -> None:
-    """Ask which documents hold at least a twentieth of what they have together with the lease."""
+    """List the documents that share at least 5 % with the lease."""
     page.goto(f"{page.url}#search?q=FINGERPRINT:{LEASE}_5_95")
     expect(page.locator("#hits blockquote")).to_have_count(2)
     page.locator("#language summary").click()
@@ -93,14 +93,14 @@ def document(page: Page) -> None:
 
 
 def compare(page: Page) -> None:
-    """Put the minutes beside the lease, and go to the passage that both have."""
+    """Compare the minutes with the lease, and scroll to their shared passage."""
     page.goto(f"{page.url}#compare?a={MINUTES}&b={LEASE}")
     expect(page.locator("#passages button")).to_have_count(1)
     page.get_by_role("button", name="Next").click()
 
 
 def duplicates(page: Page) -> None:
-    """Mark all but the first of what is alike."""
+    """Mark all duplicates but the first of each group."""
     page.goto(f"{page.url}#duplicates?threshold=80")
     page.get_by_role("button", name="Find duplicates").click()
     page.get_by_role("button", name="Mark all but the first").click()
@@ -118,7 +118,7 @@ PICTURES: dict[str, tuple[Callable[[Page], None], int]] = {
     "page-duplicates": (duplicates, 560),
 }
 DESK, PHONE = {"width": 1120, "height": 844}, {"width": 390, "height": 844}
-#: Of a sheet, on which pictures are smaller.
+#: Size of a sheet; its pictures are scaled down.
 _STYLE = """
 <style>div { display: inline-block; white-space: nowrap; background: #777 } img { zoom: 0.45; margin: 16px }</style>
 """
@@ -145,7 +145,7 @@ def main() -> None:
 
 
 def _sheet(browser: Browser, url: str, act: Callable[[Page], None], name: str) -> None:
-    """Take a view in four ways, and put the pictures beside each other."""
+    """Take a view in four variants and join the pictures into one sheet."""
     pictures = []
     for scheme in ("light", "dark"):
         for size in (DESK, PHONE):

@@ -58,7 +58,7 @@ def python() -> Iterator[str]:
 
 
 def routes() -> Iterator[str]:
-    """Yield Markdown that tells of every route of the service what it does and what it takes."""
+    """Yield Markdown that describes every route of the service and its parameters."""
     from whorl.service.app import create_app
 
     with tempfile.TemporaryDirectory() as folder, whorl.open_store(folder) as store:

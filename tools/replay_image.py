@@ -1,8 +1,8 @@
-"""Do what the Dockerfile says, without an engine: in a folder and an environment of their own, to its health check.
+"""Run the Dockerfile's instructions without Docker, in a temporary folder and environment, up to its health check.
 
-Where the image has a whole system, this has an environment of the same Python and a folder in place of `/`. As root
-its user is made there (`useradd --prefix`), and the service runs as that user if others may run this Python; else as
-whoever calls.
+In place of the image's system there is an environment of the same Python version and a folder that replaces `/`. Run as
+root, it creates the image's user there (`useradd --prefix`), and the service runs as that user if other users may run
+this Python; otherwise it runs as the caller.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Environment = dict[str, str]
 
 
 def instructions(text: str) -> Iterator[tuple[str, str]]:
-    """Yield what a Dockerfile says, each instruction with the rest of its line."""
+    """Yield a Dockerfile's instructions, each with its arguments."""
     joined = re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).replace("\\\n", " ")
     for line in filter(None, map(str.strip, joined.splitlines())):
         name, _, rest = line.partition(" ")
@@ -52,10 +52,10 @@ class Image:
             (place / "etc" / name).touch()
 
     def do(self, name: str, rest: str) -> None:
-        """Do what one instruction says.
+        """Execute one instruction.
 
         Raises:
-            ValueError: Nobody has thought of such an instruction.
+            ValueError: The instruction is not supported.
         """
         match name:
             case "FROM":
@@ -91,7 +91,7 @@ class Image:
         return subprocess.Popen(command, cwd=self.work, env=environment, **identity, **options)  # type: ignore[call-overload, no-any-return]
 
     def has_user(self) -> bool:
-        """Whether the image's user can be somebody else than whoever calls."""
+        """Whether the image's user can be another one than the caller."""
         return _is_root() and _is_for_all(self.place / "usr/local/bin/python")
 
     def _path(self, told: str) -> Path:
@@ -122,7 +122,7 @@ def _is_root() -> bool:
 
 
 def _python(image: str) -> str:
-    """Return the Python that an image of it would have, or the one that runs this."""
+    """Return the Python of the base image, or else the running one."""
     told = re.fullmatch(r"python:(\d+\.\d+)-slim", image)
     if told is None:
         raise ValueError(f"this is no plain image of Python: {image}")
@@ -130,12 +130,12 @@ def _python(image: str) -> str:
 
 
 def _is_for_all(program: Path) -> bool:
-    """Say whether every user may run a program; one that lies at somebody's home is perhaps theirs alone."""
+    """Check that every user may run a program; one in a home directory may be private."""
     return all(each.stat().st_mode & 0o001 for each in (program.resolve(), *program.resolve().parents))
 
 
 def replay(place: Path) -> None:
-    """Make the image and start it: refused while it is open to others, healthy with a key, ended when it is told to."""
+    """Build the image and start it: it must refuse to be open without a key, be healthy with one, end on SIGTERM."""
     image = Image(place)
     for name, rest in instructions((ROOT / "Dockerfile").read_text(encoding="utf-8")):
         print(f"{name} {rest:.100}", flush=True)

@@ -27,7 +27,7 @@ _KEPT = (
 
 
 def main() -> int:
-    """Test the versions named, or all that the project names; fail if one fails, or if none is there."""
+    """Test the given Python versions, or all that the project supports; fail if one fails or none is installed."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = sys.argv[1:] or re.findall(r":: (3\.\d+)$", "\n".join(project["classifiers"]), re.MULTILINE)
     told = {version: tested(version) for version in wanted}
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def tested(version: str) -> str:
-    """Return what came of the tests on one version."""
+    """Return the result of the tests on one version."""
     interpreter = found(version)
     if interpreter is None:
         return "not on this machine"

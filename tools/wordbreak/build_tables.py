@@ -49,7 +49,7 @@ Arrays = dict[str, Any]
 
 
 def runs(values: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """Return where each run of one value starts, and its value."""
+    """Return the start and the value of each run of equal values."""
     starts = np.flatnonzero(np.diff(values.astype(np.int64), prepend=-1))
     return starts.astype(np.int32), values[starts].astype(np.uint8)
 
@@ -122,7 +122,7 @@ def run_table(path: Path, name: str, bit: int = 0xFF) -> Arrays:
 
 
 def joins(path: Path) -> Arrays:
-    """Return the characters that continue every script run, and (character, script) for those that continue some."""
+    """Return the characters that continue every script run, and (character, script) for the other joiners."""
     lines = [line.split() for line in path.read_text().splitlines()]
     marks = np.zeros(CODE_POINTS, np.uint8)
     marks[[int(line[0], 16) for line in lines if line[1] == "*"]] = 1

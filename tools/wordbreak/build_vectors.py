@@ -74,7 +74,7 @@ GLUE = "    \n'.:,;_\"-\u00ad\u00b7\u200b\u200c\u200d\u2019\u0301\u0308\u3099\u3
 
 
 def hostile(chance: random.Random) -> str:
-    """Return a short text of characters from a few blocks, with what joins and parts words between them."""
+    """Return a short text of characters from a few blocks, with characters that join or separate words between them."""
     blocks = chance.sample(BLOCKS, chance.randint(1, 3))
     return "".join(
         chance.choice(GLUE) if chance.random() < 0.25 else chr(chance.randrange(*chance.choice(blocks)))

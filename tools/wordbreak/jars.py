@@ -1,4 +1,4 @@
-"""The released jars behind each word-break profile: fetch them, run Oracle.java on them."""
+"""Fetch the released jars of each word-break profile and run Oracle.java on them."""
 
 import hashlib
 import os
