@@ -97,6 +97,10 @@ class Permutation:
         return made
 
 
+#: New objects that make it worthwhile to mark them as old.
+_MANY_OBJECTS = 10_000
+
+
 @contextmanager
 def uncollected() -> Iterator[None]:
     """Suspend the garbage collector, which would scan many new lists repeatedly."""
@@ -106,7 +110,8 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
-            if not gc.get_freeze_count():
+            # Counting frozen objects visits all of them.
+            if gc.get_count()[0] > _MANY_OBJECTS and not gc.get_freeze_count():
                 # Mark the new objects as old immediately; otherwise the next collection would scan them.
                 gc.freeze()
                 gc.unfreeze()
