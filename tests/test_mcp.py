@@ -47,8 +47,9 @@ def asked(server: Any, tool: str, **arguments: Any) -> dict[str, Any]:
     result = asyncio.run(call())
     if result.is_error:
         return {"error": result.content[0].text}
-    # Clients without structured answers read the same content as text.
+    # Clients without structured answers read the same content as text, within the same limit.
     assert json.loads(result.content[0].text) == result.structured_content
+    assert len(result.content[0].text) <= arguments.get("max_characters", 20_000)
     answer: dict[str, Any] = result.structured_content
     return answer
 

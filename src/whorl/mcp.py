@@ -73,7 +73,12 @@ class _Server(MCPServer[Any]):
         schema = next((tool.input_schema for tool in await self.list_tools() if tool.name == name), None)
         if schema is not None:
             _require_known(name, arguments, schema.get("properties", {}))
-        return await super().call_tool(name, arguments, context)
+        result = await super().call_tool(name, arguments, context)
+        if isinstance(result, mcp_types.CallToolResult) and result.structured_content is not None:
+            # The SDK's own text copy is indented, which exceeds `max_characters`.
+            text = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
+            result.content = [mcp_types.TextContent(type="text", text=text)]
+        return result
 
     async def run_stdio_async(self) -> None:
         server = self._lowlevel_server
@@ -287,8 +292,12 @@ def _tool(
             context: Context[Any, Any], max_characters: int = _DEFAULT_CHARACTERS, **arguments: Any
         ) -> dict[str, Any]:
             work = partial(function, **arguments, **({"progress": _progress(context)} if reports else {}))
-            answer = await _in_thread(work)
-            return _paged(answer, items, arguments.get("start", 0), max_characters) if items else answer
+
+            def limited() -> dict[str, Any]:
+                answer = work()
+                return _paged(answer, items, arguments.get("start", 0), max_characters) if items else answer
+
+            return await _in_thread(limited)
 
         extra = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=Context)]
         if items:

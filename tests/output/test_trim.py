@@ -6,6 +6,7 @@ import copy
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,6 +52,26 @@ def test_long_texts_are_cut() -> None:
     assert answer["text"] == ("abcdefghij" * 10_000)[: len(answer["text"])]
     assert left_out == {"text": 100_000 - len(answer["text"])}
     assert 2_000 < len(json.dumps(answer)) <= 3_000
+
+
+def test_many_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The whole answer is serialised a few times only, however many lists are shortened.
+    """
+    answer = {"clusters": [{"members": [{"id": f"{n}-{m}"} for m in range(200)]} for n in range(100)]}
+    size, serialised, dumps = len(json.dumps(answer)), 0, json.dumps
+
+    def counting(value: Any, **options: Any) -> str:
+        nonlocal serialised
+        text = dumps(value, **options)
+        serialised += len(text)
+        return text
+
+    monkeypatch.setattr(json, "dumps", counting)
+    left_out = trim(answer, 20_000)
+    assert len(dumps(answer)) <= 20_000
+    assert left_out["clusters.members"] > 10_000
+    assert serialised < 5 * size
 
 
 @given(st.lists(ITEMS, max_size=60), st.integers(1_000, 20_000))

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 #: Items kept in each list as long as another list can be shortened.
@@ -49,53 +50,81 @@ def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
         Numbers of removed items or characters by path: `{"sources.passages": 12}`.
     """
     left_out: Counter[str] = Counter()
-    while (size := len(json.dumps(answer, ensure_ascii=False))) > limit - _COUNTS:
-        parts = list(_parts(answer, ""))
-        texts = [part for part in parts if isinstance(part.value, str)]
-        lists = [part for part in parts if isinstance(part.value, list)]
-        leaves = [part for part in lists if not any(isinstance(item, list) for item in _inside(part.value))]
-        for choice, least in (
-            ([part for part in texts if len(part.value) > _LONG_TEXT], _LONG_TEXT),
-            ([part for part in leaves if len(part.value) > _FEW], _FEW),
-            ([part for part in lists if len(part.value) > 1], 1),
-            ([part for part in texts if len(part.value) > 1], 1),
-        ):
-            if choice:
-                _halve(max(choice, key=_size), least, size - limit + _COUNTS, left_out)
-                break
-        else:
-            break
+    surplus = _size(answer) - (limit - _COUNTS)
+    if surplus > 0:
+        surplus = _shorten(_texts(answer), _LONG_TEXT, surplus, left_out)
+    if surplus > 0:
+        surplus = _shorten(_innermost_lists(answer), _FEW, surplus, left_out)
+    outer = list(_outermost_lists(answer))
+    while outer and surplus > 0:
+        surplus = _shorten(outer, 1, surplus, left_out)
+        outer = [inner for part in outer for inner in _outermost_lists(part.value, part.path)]
+    if surplus > 0:
+        _shorten(_texts(answer), 1, surplus, left_out)
     return left_out
 
 
-def _halve(part: _Part, least: int, surplus: int, left_out: Counter[str]) -> None:
-    """Remove the second half, or less if that suffices, but keep at least `least`."""
-    count = len(part.value)
-    share = 1 - surplus / max(_size(part), 1)
-    kept = max(least, count // 2, int(count * share) if share > 0 else 0)
-    kept = min(kept, count - 1)
-    left_out[part.path] += count - kept
-    part.holder[part.key] = part.value[:kept]
+def _shorten(parts: Iterator[_Part] | list[_Part], least: int, surplus: int, left_out: Counter[str]) -> int:
+    """Halve the largest parts in turn until the surplus is gone; each part keeps at least `least` items or characters.
+
+    No part may contain another: removing items then shrinks the answer by exactly the JSON of these items.
+
+    Returns:
+        The remaining surplus; 0 or less if the answer fits.
+    """
+    largest = [(-_size(part.value), number, part) for number, part in enumerate(parts) if len(part.value) > least]
+    heapify(largest)
+    while largest and surplus > 0:
+        negative_size, number, part = heappop(largest)
+        count = len(part.value)
+        # Keep more than half if that suffices.
+        kept = min(max(least, count // 2, int(count * (1 + surplus / negative_size))), count - 1)
+        removed = part.value[kept:]
+        # The JSON of removed items has two brackets, and the answer loses a comma and a space with them.
+        saved = _size(removed) - (2 if isinstance(removed, str) else 0)
+        part.holder[part.key] = part.value[:kept]
+        left_out[part.path] += count - kept
+        surplus -= saved
+        if kept > least:
+            heappush(largest, (negative_size + saved, number, part))
+    return surplus
 
 
-def _size(part: _Part) -> int:
-    return len(json.dumps(part.value, ensure_ascii=False))
+def _size(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False))
 
 
-def _parts(holder: Any, path: str) -> Iterator[_Part]:
-    """Yield all lists and texts below an object or list."""
-    items = holder.items() if isinstance(holder, dict) else enumerate(holder)
-    for key, value in items:
-        inner = f"{path}.{key}".lstrip(".") if isinstance(holder, dict) else path
-        if isinstance(value, str | list):
-            yield _Part(holder, key, inner)
-        if isinstance(value, dict | list):
-            yield from _parts(value, inner)
+def _items(holder: Any, path: str) -> Iterator[_Part]:
+    """Yield the values of an object or list."""
+    if isinstance(holder, dict):
+        for key in holder:
+            yield _Part(holder, key, f"{path}.{key}".lstrip("."))
+    elif isinstance(holder, list):
+        for index in range(len(holder)):
+            yield _Part(holder, index, path)
 
 
-def _inside(value: Any) -> Iterator[Any]:
-    """Yield all values below a value."""
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield item
-            yield from _inside(item)
+def _texts(holder: Any, path: str = "") -> Iterator[_Part]:
+    for part in _items(holder, path):
+        if isinstance(part.value, str):
+            yield part
+        else:
+            yield from _texts(part.value, part.path)
+
+
+def _outermost_lists(holder: Any, path: str = "") -> Iterator[_Part]:
+    """Yield the lists that are in no other list below an object or list."""
+    for part in _items(holder, path):
+        if isinstance(part.value, list):
+            yield part
+        else:
+            yield from _outermost_lists(part.value, part.path)
+
+
+def _innermost_lists(holder: Any, path: str = "") -> Iterator[_Part]:
+    """Yield the lists that contain no other list."""
+    for part in _items(holder, path):
+        inner = list(_innermost_lists(part.value, part.path))
+        yield from inner
+        if isinstance(part.value, list) and not inner:
+            yield part
