@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tantivy import Query
 
 from tests import plain_clauses
 from tests.engine.embedded.store_process import SCHEME
+from tests.engine.embedded.stores import opened
 from whorl.context import deadline, new_request
 from whorl.engine.embedded import clauses
-from whorl.engine.embedded.clauses import MOST_LOOK_UPS
+from whorl.engine.embedded.clauses import MOST_LOOK_UPS, Contents, Values, is_ordered_span, is_sloppy_phrase, positions
+from whorl.engine.embedded.documents import SCHEMA
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.lucene import compiled
+from whorl.engine.lucene import compiled, term, value_term, values_begin
 from whorl.errors import StoppedError, UnsupportedQueryError
 from whorl.model import Document
 from whorl.query.ast import Joker, Pattern, as_typed
@@ -291,3 +298,133 @@ def test_work_ends_when_nobody_waits(filled, test: Test) -> None:
             engine.search(plan, start=0, rows=9)
     with deadline(0.0), pytest.raises(StoppedError):
         engine.search(plan, start=0, rows=9)
+
+
+EVERYTHING = Query.exists_query("id")
+
+
+@pytest.fixture(scope="module")
+def contents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Contents]:
+    """
+    What three documents hold, the last of them in the small part of the index.
+    """
+    path: Path = tmp_path_factory.mktemp("contents") / "store"
+    with opened(path) as engine:
+        engine.index(
+            [
+                Document("a", "one two", "first", {"k": ["x", "y z"]}),
+                Document("b", "two three", properties={"k": "y", "kind": "w"}),
+            ]
+        )
+        engine.refresh()
+        engine.index([Document("c", "one", properties={"k": "v"})])
+        engine.refresh()
+        yield Contents(engine._index, engine._records, str.split)
+
+
+def test_names(contents: Contents) -> None:
+    """
+    The fields of every document, and those that each has.
+    """
+    assert contents.names() == {"name", "content", "k", "kind"}
+
+
+def test_terms_of_a_field(contents: Contents) -> None:
+    """
+    Those of both parts, in order, of this field and no other; or more than were wanted, to tell that it is too many.
+    """
+    beginning = values_begin("k", Kind.KEYWORD)
+    whole = [value_term("k", Kind.KEYWORD, value) for value in ("v", "x", "y", "y z")]
+    assert contents.terms("values", beginning, 4) == whole
+    assert contents.terms("values", beginning + "y", 4) == whole[2:]
+    assert len(contents.terms("values", beginning, 2)) > 2
+    assert contents.terms("content", term("content", "t"), 9) == [term("content", "three"), term("content", "two")]
+
+
+def test_documents_are_looked_at(contents: Contents) -> None:
+    """
+    A test sees the words of each value of a field, of the documents that a query finds, and none where there are none.
+    """
+    seen: list[list[list[str]]] = []
+
+    def is_match(values: Values) -> bool:
+        seen.append([list(words) for words in values])
+        return ["y", "z"] in list(values)
+
+    assert contents.verified(EVERYTHING, ["k"], is_match) == ["a"]
+    assert sorted(seen) == [[["v"]], [["x"], ["y", "z"]], [["y"]]]
+    only = Query.term_query(SCHEMA, "id", "b", "basic")
+    assert contents.verified(only, ["k"], is_match) == []
+    assert contents.verified(EVERYTHING, ["name", "content"], lambda values: ["first"] in list(values)) == ["a"]
+    assert contents.verified(EVERYTHING, ["kind"], lambda values: not values) == ["a", "c"]
+
+
+def test_nobody_waits(contents: Contents) -> None:
+    """
+    Looking at documents ends with the request.
+    """
+    with deadline(0.0), pytest.raises(StoppedError):
+        contents.verified(EVERYTHING, ["k"], lambda values: pytest.fail("looked at"))
+
+
+def test_no_time_for_all(contents: Contents, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    What would take longer than the time that is left is not begun: tantivy cannot be stopped.
+    """
+    contents.rehearse(EVERYTHING)
+    with deadline(60.0):
+        contents.require_time_for_all()
+    monkeypatch.setattr(contents, "_rehearsed_seconds", 3600.0)
+    with deadline(60.0), pytest.raises(StoppedError, match="too short for the patterns"):
+        contents.require_time_for_all()
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abc"), max_size=8), max_size=2),
+    st.lists(st.sampled_from("abc"), min_size=1, max_size=4),
+    st.sampled_from([0, 1, 2, 4, 99, 101, 110]),
+)
+def test_rows_of_words(values: list[list[str]], wanted: list[str], slop: int) -> None:
+    """
+    Words in order, and words moved, are what trying all of their places gives, through the gap between values.
+    """
+    placed = plain_clauses.places(tuple(map(tuple, values)))
+    patterns = [re.compile(word) for word in wanted]
+    assert is_ordered_span(values, patterns, slop) == plain_clauses.stand(placed, wanted, slop)
+    assert is_sloppy_phrase(values, wanted, slop) == plain_clauses.stand_within(placed, wanted, slop)
+
+
+@pytest.mark.parametrize("count", [12, pytest.param(2000, marks=pytest.mark.slow)])
+def test_phrases_of_one_word(count: int) -> None:
+    """
+    A phrase that repeats its word more often than a text does is told in no time, however long it is.
+    """
+    wanted = ["a"] * count
+    assert not is_sloppy_phrase([["a"] * (count - 1)], wanted, 4000)
+    assert is_sloppy_phrase([["a"] * count], wanted, 4000)
+
+
+def test_places_of_values() -> None:
+    """
+    Words have one place after another; between two values are a hundred, also after a value without words.
+    """
+    assert positions([["a", "b"], [], ["c"]]) == [(0, "a"), (1, "b"), (2 + 2 * 100, "c")]
+
+
+@pytest.mark.parametrize(
+    ("text", "slop", "is_found"),
+    [("a b", 0, True), ("b a", 1, False), ("b a", 2, True), ("a x b", 0, False), ("a x b", 1, True), ("a", 9, False)],
+)
+def test_moved_words(text: str, slop: int, is_found: bool) -> None:
+    """
+    Two words that change places are two moves, a word between them is one; a word that is not there is never moved.
+    """
+    assert is_sloppy_phrase([text.split()], ["a", "b"], slop) == is_found
+
+
+def test_long_work_on_words_ends() -> None:
+    """
+    Who no longer waits is not worked for.
+    """
+    with deadline(0.0), pytest.raises(StoppedError):
+        is_sloppy_phrase([["a", "b"]], ["a", "b"], 0)

@@ -1,21 +1,28 @@
 """Translation of field clauses into tantivy queries.
 
 tantivy supports single terms, phrases, fuzzy terms, and terms that match a regular expression of moderate size. For any
-other clause the query matches a superset, and this module checks the words of its hits.
+other clause the query matches a superset, and this module filters its hits by their stored fields. Phrases and spans
+match as Lucene's queries do.
 """
 
 from __future__ import annotations
 
+import re
+import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
+from typing import TypeAlias
 
 from tantivy import Occur, Query
 
-from whorl.context import require_time
-from whorl.engine.embedded.contents import Contents, Values
-from whorl.engine.embedded.matching import is_ordered_span, is_sloppy_phrase
-from whorl.engine.embedded.schema import SCHEMA
+from whorl.context import require_time, seconds_left
+from whorl.engine.embedded.counting import Counted, count
+from whorl.engine.embedded.documents import SCHEMA
+from whorl.engine.embedded.index import InvertedIndex
+from whorl.engine.embedded.postings import TokenSnapshot
+from whorl.engine.embedded.records import Records
 from whorl.engine.lucene import (
     OWN_FIELDS,
     between,
@@ -30,10 +37,11 @@ from whorl.engine.lucene import (
     values_begin,
 )
 from whorl.engine.patterns import doublings
-from whorl.errors import Span, UnsupportedQueryError
+from whorl.errors import Span, StoppedError, UnsupportedQueryError
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.query.ast import Pattern, as_typed
+from whorl.query.plan.build import BoundNode
 from whorl.query.plan.clauses import (
     Between,
     Equal,
@@ -46,6 +54,7 @@ from whorl.query.plan.clauses import (
     Words,
 )
 from whorl.query.plan.describe import describe_test
+from whorl.query.plan.fields import split_name
 from whorl.query.plan.patterns import distance
 
 #: Fields searched when a query names none.
@@ -315,3 +324,139 @@ def _is_close(field: str, other: str) -> bool:
     """Check whether edits of a term could lead to another field: inside the field's name or at its end."""
     is_beginning = field.startswith(other) or other.startswith(field)
     return is_beginning or (abs(len(field) - len(other)) <= 2 and distance(field, other) <= 2)
+
+
+#: The words of each value of a field, in order.
+Values: TypeAlias = Sequence[Sequence[str]]
+
+
+class Contents:
+    """Access to tokens, terms and stored fields for the translation of one query.
+
+    Args:
+        index: The index.
+        records: The documents.
+        words: Splits a text into words.
+    """
+
+    def __init__(self, index: InvertedIndex, records: Records, words: Callable[[str], list[str]]) -> None:
+        self._index, self._records, self._words = index, records, words
+        self._tokens: TokenSnapshot | None = None
+        self._pending: list[Query] = []
+        self._rehearsed_seconds = 0.0
+
+    def counted(self, plan: BoundNode) -> Counted:
+        """Return the documents that match a countable part of a plan; all parts share one snapshot of the tokens."""
+        if self._tokens is None:
+            self._tokens = self._index.tokens()
+        return count(plan, self._tokens)
+
+    def names(self) -> set[str]:
+        """Return the names of all fields."""
+        return {"name", "content", *(name for name, _ in self._records.fields())}
+
+    def terms(self, field: str, beginning: str, most: int) -> list[str]:
+        """Return the terms of a tantivy field with a prefix: all of them, or more than `most` if they exceed it."""
+        return self._index.terms(field, beginning, most)
+
+    def verified(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> list[str]:
+        """Return the ids of a query's hits in which at least one of the fields passes a test."""
+        self.require_time_for_all()
+        _, found = self._index.matches(query, 0, self._records.count(), is_ranked=False)
+        verified = []
+        for record in self._records.records(document_id for document_id, _ in found):
+            require_time()
+            document = record.document
+            texts = {"name": (document.name,), "content": (document.text,), **document.values()}
+            texts["name"] = tuple(map(split_name, texts["name"]))
+            if any(is_match([self._words(text) for text in texts.get(field, ())]) for field in fields):
+                verified.append(document.id)
+        return verified
+
+    def rehearse(self, query: Query) -> None:
+        """Schedule a part of a query to run alone, before any whole query runs."""
+        self._pending.append(query)
+
+    def require_time_for_all(self) -> None:
+        """Run the scheduled parts alone, and require enough time to run all of them once more.
+
+        A tantivy search cannot be cancelled, but whorl can stop between the parts.
+
+        Raises:
+            StoppedError: The time left is too short.
+        """
+        while self._pending:
+            begin = time.monotonic()
+            self._index.matches(self._pending.pop(), 0, 0, is_ranked=False)
+            self._rehearsed_seconds += time.monotonic() - begin
+            require_time()
+        require_time()
+        left = seconds_left()
+        if left is not None and left < self._rehearsed_seconds:
+            raise StoppedError("the time left is too short for the patterns of this query; ask for fewer of them")
+
+
+#: Positions between two values of a field in Solr's text types (positionIncrementGap).
+GAP = 100
+
+
+def positions(values: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
+    """Return the words of a field's values with their positions, with a gap between values."""
+    placed, at = [], 0
+    for words in values:
+        placed += list(enumerate(words, at))
+        at += len(words) + GAP
+    return placed
+
+
+def is_sloppy_phrase(values: Sequence[Sequence[str]], wanted: Sequence[str], slop: int) -> bool:
+    """Check whether a field contains a phrase with a slop.
+
+    Each word of the phrase takes a position of its own; its shift is that position minus its index in the phrase. The
+    shifts differ by at most the slop.
+
+    Source: Lucene's SloppyPhraseMatcher.
+    """
+    places: dict[str, list[int]] = {word: [] for word in wanted}
+    for at, word in positions(values):
+        if word in places:
+            places[word].append(at)
+
+    def fits(least: int) -> bool:
+        """Check whether all words have positions with shifts from `least` to `least + slop`."""
+        # A repeated word can only take a later position, so its first free position is always the best.
+        taken = dict.fromkeys(places, 0)
+        for number, word in enumerate(wanted):
+            own = places[word]
+            at = bisect_left(own, least + number, lo=taken[word])
+            if at == len(own) or own[at] > least + slop + number:
+                return False
+            taken[word] = at + 1
+        return True
+
+    shifts = sorted({at - number for number, word in enumerate(wanted) for at in places[word]})
+    for least in shifts:
+        require_time()
+        if fits(least):
+            return True
+    return False
+
+
+def is_ordered_span(values: Sequence[Sequence[str]], wanted: Sequence[re.Pattern[str]], slop: int) -> bool:
+    """Check whether a field has words that match patterns in their order, with at most `slop` words between them.
+
+    Source: Lucene's NearSpansOrdered.
+    """
+    placed = positions(values)
+    places = [[at for at, word in placed if pattern.fullmatch(word)] for pattern in wanted]
+    for first in places[0]:
+        at: int | None = first
+        for own in places[1:]:
+            # The nearest following word: no later one could be better.
+            following = bisect_left(own, (at or 0) + 1)
+            at = own[following] if following < len(own) else None
+            if at is None:
+                return False
+        if at is not None and at - first - (len(wanted) - 1) <= slop:
+            return True
+    return False

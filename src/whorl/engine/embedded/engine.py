@@ -19,15 +19,15 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from whorl.engine.embedded.connection import WriteLock
 from whorl.engine.embedded.counting import PASSAGES, document_counts
-from whorl.engine.embedded.documents import Preparation, passages_there
-from whorl.engine.embedded.facets import count_facets
+from whorl.engine.embedded.documents import Change, Preparation, passages_there
+from whorl.engine.embedded.facets import EmbeddedMarks, count_facets
 from whorl.engine.embedded.folder import (
     INDEX,
     LOCK,
     RECORDS,
     IndexBrokenError,
+    WriteLock,
     busy,
     index_failure,
     is_read_only,
@@ -37,11 +37,9 @@ from whorl.engine.embedded.folder import (
 from whorl.engine.embedded.group_commit import Arrivals
 from whorl.engine.embedded.index import IndexWriter, InvertedIndex
 from whorl.engine.embedded.lag import IndexLag
-from whorl.engine.embedded.marks import EmbeddedMarks
 from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.embedded.queries import translate
 from whorl.engine.embedded.records import Choice, Records
-from whorl.engine.embedded.schema import Change
 from whorl.engine.embedded.search import Search
 from whorl.engine.facets import Counted, Facet
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, PassageHolders, Scanned

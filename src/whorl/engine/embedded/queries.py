@@ -9,10 +9,9 @@ from typing import TypeAlias
 import numpy as np
 from tantivy import Occur, Query
 
-from whorl.engine.embedded.clauses import ClauseQueries
-from whorl.engine.embedded.contents import Contents
+from whorl.engine.embedded.clauses import ClauseQueries, Contents
 from whorl.engine.embedded.counting import Together, is_countable, regrouped
-from whorl.engine.embedded.schema import SCHEMA
+from whorl.engine.embedded.documents import SCHEMA
 from whorl.query.plan.build import (
     Bool,
     BoundLeaf,

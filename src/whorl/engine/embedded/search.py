@@ -1,27 +1,26 @@
-"""Execution of bound plans: counts tokens or queries tantivy, then reads the hits from the records."""
+"""Execution of bound plans: counts tokens or queries tantivy, reads the hits from the records, and sorts by values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from tantivy import Query
 
-from whorl.engine.embedded.contents import Contents
+from whorl.engine.embedded.clauses import Contents
 from whorl.engine.embedded.counting import PASSAGES, best, count, is_countable, token_owners
+from whorl.engine.embedded.documents import SCHEMA
 from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.engine.embedded.index import InvertedIndex
-from whorl.engine.embedded.ordering import goes_by_value, sort_hits
 from whorl.engine.embedded.queries import translate
 from whorl.engine.embedded.records import Records
-from whorl.engine.embedded.schema import SCHEMA
 from whorl.engine.embedded.text_index import Found
 from whorl.engine.protocol import Candidates, PassageHolders
 from whorl.engine.references import Role, candidates
 from whorl.fingerprint.shingling import well_formed
-from whorl.model import Hit, Order, Page
+from whorl.model import Document, Hit, Order, Page
 from whorl.query.plan.build import BoundPlan
 
 _PROPERTIES: Mapping[Role, str] = {"dbid": "DBID", "noderef": "LID"}
@@ -187,3 +186,47 @@ class Search:
             _, known = self._index.matches(Query.term_set_query(SCHEMA, "id", ids), 0, len(ids), is_ranked=False)
             for each in [*(each for each in lost if isinstance(each, int)), *(each for each, _ in known)]:
                 self._records.refuse(f"document {each!r} is not where it was")
+
+
+def sort_hits(
+    found: Sequence[tuple[str, float]], documents: Mapping[str, Document], order: Sequence[Order]
+) -> list[tuple[str, float]]:
+    """Return hits sorted by the keys of an order, ties by id.
+
+    Args:
+        found: The hits, as pairs of id and score.
+        documents: Documents by id; a hit without a document has no values.
+        order: The keys, the primary one first.
+    """
+    hits = sorted(found)
+    # Sorting is stable, so the primary key is the last one sorted by.
+    for key in reversed(order):
+        value = _reader(documents, key)
+        present = [(value(hit), hit) for hit in hits]
+        absent = [hit for worth, hit in present if worth is None]
+        present = [(worth, hit) for worth, hit in present if worth is not None]
+        present.sort(key=lambda pair: pair[0], reverse=not key.is_ascending)
+        hits = [hit for _, hit in present] + absent
+    return hits
+
+
+def goes_by_value(key: Order) -> bool:
+    """Check whether a sort key needs documents; scores and ids do not."""
+    return key.field is not None and not key.is_by_id
+
+
+def _reader(documents: Mapping[str, Document], key: Order) -> Callable[[tuple[str, float]], Any]:
+    """Return a function from a hit to its sort value, None for a hit without one."""
+    if key.field is None:
+        return lambda hit: hit[1]
+    if key.is_by_id:
+        return lambda hit: hit[0]
+    best = min if key.is_ascending else max
+
+    def value(hit: tuple[str, float]) -> Any:
+        document = documents.get(hit[0])
+        wholes = document.wholes() if document else []
+        values = ([each for name, kind, each in wholes if (kind, name) == place] for place in key.places)
+        return next((best(some) for some in values if some), None)
+
+    return value

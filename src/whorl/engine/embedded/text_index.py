@@ -18,8 +18,8 @@ import tantivy
 from tantivy import Occur, Query
 
 from whorl.engine.embedded.checksums import META, SegmentFiles
+from whorl.engine.embedded.documents import SCHEMA, Change, fill, words_analyzer
 from whorl.engine.embedded.folder import HEAP_BYTES, IndexBrokenError, index_failures
-from whorl.engine.embedded.schema import SCHEMA, Change, fill, words_analyzer
 
 #: Most documents in the small part.
 MOST_RECENT = 128
