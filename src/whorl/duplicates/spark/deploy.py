@@ -38,7 +38,7 @@ def main() -> None:
         sys.path[:] = [path for path in sys.path[1:] if archives not in Path(path).parents]
     from pyspark import daemon
 
-    from whorl.duplicates import candidates, sketching  # noqa: F401 - what workers import
+    from whorl.duplicates import prefix_filter, sketching  # noqa: F401 - what workers import
     from whorl.fingerprint.compiled.first_use import give_back, kernel_if_ready
     from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME
 
