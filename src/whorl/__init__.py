@@ -53,13 +53,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from whorl.duplicates.boilerplate import ask_common
-    from whorl.duplicates.columns import ClusterColumns, PairColumns
-    from whorl.duplicates.keep import Keep
-    from whorl.duplicates.marking import Marked, write_ids
-    from whorl.duplicates.options import ask_pairs
-    from whorl.duplicates.result import Cluster, Duplicates, Member, Pair, Version, superfluous, with_words
+    from whorl.duplicates.clusters import Own
+    from whorl.duplicates.options import Keep, ask_pairs
+    from whorl.duplicates.output import Marked, write_ids
+    from whorl.duplicates.result import (
+        Cluster,
+        ClusterColumns,
+        Duplicates,
+        Member,
+        Pair,
+        PairColumns,
+        Version,
+        superfluous,
+        with_words,
+    )
     from whorl.duplicates.run import duplicates_among, duplicates_in
-    from whorl.duplicates.versions import Own
     from whorl.engine.solr.schema import FieldNames
     from whorl.errors import (
         CodeRangeError,
@@ -214,13 +222,11 @@ __all__ = [
 _NAMES = {
     "search.boilerplate": "CommonOptions",
     "duplicates.run": "duplicates_among duplicates_in",
-    "duplicates.keep": "Keep",
-    "duplicates.columns": "ClusterColumns PairColumns",
-    "duplicates.marking": "Marked write_ids",
+    "duplicates.clusters": "Own",
+    "duplicates.output": "Marked write_ids",
     "duplicates.boilerplate": "ask_common",
-    "duplicates.options": "ask_pairs",
-    "duplicates.result": "Cluster Duplicates Member Pair Version superfluous with_words",
-    "duplicates.versions": "Own",
+    "duplicates.options": "Keep ask_pairs",
+    "duplicates.result": "Cluster ClusterColumns Duplicates Member Pair PairColumns Version superfluous with_words",
     "engine.solr.schema": "FieldNames",
     "fingerprint.minhash.codec": "Spelling",
     "fingerprint.minhash.signature": "Signature",

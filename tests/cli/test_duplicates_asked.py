@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from whorl.cli.duplicates import duplicates
 from whorl.cli.duplicates_asked import Asked
 from whorl.cli.main import main
-from whorl.duplicates.keep import Keep
+from whorl.duplicates.options import Keep
 
 
 def asked(*arguments: str) -> Asked:

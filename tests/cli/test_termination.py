@@ -16,8 +16,8 @@ from tests.cli.running import DEADLINE_SECONDS, FIRST, SECOND
 UNENDING = """
 import signal
 from whorl.cli.main import main
-from whorl.duplicates.archive import Archive
-from whorl.duplicates.scratch import Scratch
+from whorl.duplicates.sketch_store import Archive
+from whorl.duplicates.sketch_store import Scratch
 
 def never(*_):
     print("at work", flush=True)

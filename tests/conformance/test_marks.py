@@ -11,7 +11,7 @@ import pytest
 from tests import opensearch_runtime, solr_runtime
 from whorl import Document, Store, open_store
 from whorl.duplicates import Keep, ask_pairs, duplicates_in
-from whorl.duplicates.marking import Marked, write_ids
+from whorl.duplicates.output import Marked, write_ids
 from whorl.engine.protocol import Mark
 from whorl.model import Indexed
 

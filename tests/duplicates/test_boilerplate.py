@@ -15,7 +15,7 @@ import pytest
 from tests.duplicates.found import clusters
 from tests.duplicates.sets import COMPLETE, SMALL, numbers, sketches_of
 from whorl import Document, open_store
-from whorl.duplicates import boilerplate as module
+from whorl.duplicates import boilerplate
 from whorl.duplicates.boilerplate import CommonQuestion, ask_common, frequent, rest_of
 from whorl.duplicates.options import ask_pairs
 from whorl.duplicates.run import duplicates_among, duplicates_in
@@ -144,7 +144,7 @@ def test_frequencies_in_portions(at_once: int, monkeypatch: pytest.MonkeyPatch) 
     """
     The common hashes do not depend on the batch size: they are those of a plain count, and the rest excludes them.
     """
-    monkeypatch.setattr(module, "_AT_ONCE", at_once)
+    monkeypatch.setattr(boilerplate, "_AT_ONCE", at_once)
     chance = random.Random(5)
     known = sorted(numbers(chance, 60))
     sets = [set(chance.sample(known, chance.randrange(60))) | numbers(chance, chance.randrange(9)) for _ in range(40)]

@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.duplicates import prefix_filter as candidates
-from whorl.duplicates import threads
-from whorl.duplicates import token_index as meeting
+from whorl.duplicates import prefix_filter, token_index, verify
 from whorl.duplicates.options import ask_pairs
 from whorl.duplicates.rounds import rounds
 from whorl.duplicates.sketches import Sketches
@@ -33,19 +31,19 @@ def test_hashes_that_meet(seed: int, bits: int, metric: str, spread: int) -> Non
     ]
     sketches = Sketches.of(several, scheme)
     one = rounds(ask_pairs(metric, 60, 95), 64)[0]
-    search = candidates._Search(sketches, one, 1000, 3, lambda places: False, gives_crowds=False)
+    search = prefix_filter._Search(sketches, one, 1000, 3, lambda places: False, gives_crowds=False)
     places = np.lexsort((np.arange(len(several)), sketches.sizes))
     members = search._members(places, np.arange(places.size) % 3 > 0, 0)
     member_bits = max(1, (places.size - 1).bit_length())
     found = []
     for is_fast, least in ((False, 0), (True, 1 << 60), (True, 0)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(threads, "_LEAST", least)
-            patch.setattr(meeting, "is_fast", lambda amount, told=is_fast: told)
-            patch.setattr(meeting, "_PART_BITS", 4)
-            patch.setattr(meeting, "_ROOM", 7)
-            patch.setattr(meeting, "AT_ONCE", 200)
-            found.append(meeting.meeting(sketches, members, 0, member_bits, 3))
+            patch.setattr(verify, "_LEAST", least)
+            patch.setattr(token_index, "is_fast", lambda amount, told=is_fast: told)
+            patch.setattr(token_index, "_PART_BITS", 4)
+            patch.setattr(token_index, "_ROOM", 7)
+            patch.setattr(token_index, "AT_ONCE", 200)
+            found.append(token_index.meeting(sketches, members, 0, member_bits, 3))
     plain, *several_fast = found
     for fast in several_fast:
         assert fast.entries.keys.tolist() == plain.entries.keys.tolist()
@@ -54,7 +52,7 @@ def test_hashes_that_meet(seed: int, bits: int, metric: str, spread: int) -> Non
         assert fast.counts.tolist() == plain.counts.tolist()
         assert fast.offered.tolist() == plain.offered.tolist()
     found_by, asks = chance.integers(-1, 6, (2, places.size))
-    expected = candidates._rarest(plain.entries, found_by, asks, member_bits)
-    marked = candidates._rarest_fast(fast.entries, fast.counts, found_by, asks, member_bits)
+    expected = prefix_filter._rarest(plain.entries, found_by, asks, member_bits)
+    marked = prefix_filter._rarest_fast(fast.entries, fast.counts, found_by, asks, member_bits)
     for is_marked, is_plainly in zip(marked, expected, strict=True):
         assert is_marked.tolist() == is_plainly.tolist()

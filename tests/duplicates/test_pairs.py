@@ -10,12 +10,12 @@ import pytest
 
 from tests.duplicates.sets import numbers, question, sketches_of
 from tests.plain import sketch_of
-from whorl.duplicates import pairs as search
-from whorl.duplicates.archive import sketch_key
+from whorl.duplicates import pairs as pairs_module
 from whorl.duplicates.clusters import Components
 from whorl.duplicates.options import PairQuestion
 from whorl.duplicates.pairs import _Links, find_pairs, first_of_equals
 from whorl.duplicates.prefix_filter import Crowd, find_candidates
+from whorl.duplicates.sketch_store import sketch_key
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.verify import Pairs, verified
 from whorl.fingerprint.sketch.sketch import SketchScheme
@@ -84,7 +84,7 @@ def test_documents_that_hang_together_are_compared_no_further(monkeypatch: pytes
         compared += a.size
         return verified(own, a, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(search, "verified", counting)
+    monkeypatch.setattr(pairs_module, "verified", counting)
     chance = random.Random(11)
     sets = []
     for size in (150, 40, 2, 1):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from whorl.cli.main import main
 from whorl.duplicates import passages_among
-from whorl.duplicates.levels import by_document, without_ranges
+from whorl.duplicates.input import by_document, without_ranges
 from whorl.duplicates.result import Cluster
 from whorl.errors import ParameterError
 from whorl.fingerprint.words.tokenizer import tokens_and_spans

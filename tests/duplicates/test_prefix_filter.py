@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.duplicates.sets import SMALL, families, numbers, question, sketches_of, truth
-from whorl.duplicates import prefix_filter as candidates
+from whorl.duplicates import prefix_filter
 from whorl.duplicates.options import PairQuestion
 from whorl.duplicates.prefix_filter import Some, find_candidates
 from whorl.duplicates.rounds import MOST_PAIRS
@@ -123,7 +123,7 @@ def test_a_document_may_make_more_pairs_than_come_at_once(monkeypatch: pytest.Mo
     """
     Candidates come in batches, those of one larger document together, even if it fills several batches.
     """
-    monkeypatch.setattr(candidates, "AT_ONCE", 5)
+    monkeypatch.setattr(prefix_filter, "AT_ONCE", 5)
     chance = random.Random(5)
     page = numbers(chance, 40)
     sketches = sketches_of([page | numbers(chance, 2) for _ in range(12)])

@@ -6,16 +6,20 @@ from dataclasses import astuple
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.duplicates.found import clusters, ids
 from tests.families import family_documents, shingles, true_components, true_pairs
 from whorl import Document
 from whorl.duplicates.options import ask_pairs
-from whorl.duplicates.result import superfluous
+from whorl.duplicates.result import PairColumns, superfluous
 from whorl.duplicates.run import duplicates_among
 from whorl.errors import ParameterError
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.statistics.metric import Shares
 from whorl.output.duplicates import left_out
 
 DOCUMENTS = family_documents(80)
@@ -123,3 +127,22 @@ def test_what_is_too_short_follows_the_scheme() -> None:
     with duplicates_among(documents, question, scheme=Scheme(shingle_size=3), workers=1) as found:
         assert found.count_pairs() == 1
         assert left_out(found) == ["1 document of fewer than 3 words was not compared"]
+
+
+counts = st.integers(0, 1 << 20)
+
+
+@given(st.lists(st.tuples(counts, counts, st.floats(0, 1)), max_size=20))
+def test_shares_are_those_of_one_pair(drawn: list[tuple[int, int, float]]) -> None:
+    """
+    The shares in columns equal those of single pairs to the last bit, also for documents without shingles.
+    """
+    shared = np.array([int(share * min(a, b)) for a, b, share in drawn], np.int64)
+    sizes = np.array([size for a, b, _ in drawn for size in (a, b)], np.int64)
+    places = np.arange(sizes.size)
+    names = list(map(str, places))
+    found = PairColumns(names, names, sizes, places[::2], places[1::2], shared).shares()
+    expected = [Shares.of_counts(number, a, b) for number, (a, b, _) in zip(shared.tolist(), drawn, strict=True)]
+    assert [column.tolist() for column in found] == [
+        [each.jaccard for each in expected], [each.a_in_b for each in expected], [each.b_in_a for each in expected]
+    ]  # fmt: skip

@@ -16,10 +16,9 @@ from tests.duplicates.found import clusters, ids
 from tests.families import family_documents, true_components, true_pairs
 from whorl import Document, open_store
 from whorl.context import new_request
-from whorl.duplicates.archive import Archive
-from whorl.duplicates.keep import Keep
-from whorl.duplicates.options import ask_pairs
+from whorl.duplicates.options import Keep, ask_pairs
 from whorl.duplicates.run import FILES_SCHEME, duplicates_among, duplicates_in
+from whorl.duplicates.sketch_store import Archive
 from whorl.duplicates.sketching import Sketching
 from whorl.errors import ParameterError, StoppedError
 from whorl.fingerprint.batch import Parts, Together, hashed, hashed_together

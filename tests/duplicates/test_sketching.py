@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from whorl.arrays import batches
-from whorl.duplicates.keep import Keep
+from whorl.duplicates.options import Keep
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketches import Sketches
 from whorl.duplicates.sketching import Sketching, no_date

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.duplicates.sets import families, numbers, question, sketches_of
-from whorl.duplicates import token_index as meeting
+from whorl.duplicates import token_index
 from whorl.duplicates.options import PairQuestion
 from whorl.duplicates.prefix_filter import _Search
 from whorl.duplicates.rounds import rounds
@@ -29,7 +29,7 @@ def met_among(sketches: Sketches, asked: PairQuestion, level: int = 0) -> tuple[
     homes = one.home_levels(sketches, sketches.sizes[places])
     members = search._members(*search._taking_part(places, homes, level), level)
     member_bits = max(1, (members.places.size - 1).bit_length())
-    return members, meeting.meeting(sketches, members, level, member_bits, 1), member_bits
+    return members, token_index.meeting(sketches, members, level, member_bits, 1), member_bits
 
 
 @given(st.integers(0, 2**32), st.sampled_from(["jaccard", "containment"]), st.sampled_from([20, 50, 80, 95]))
@@ -40,9 +40,9 @@ def test_what_may_be_a_pair_keeps_all_that_it_shares(seed: int, metric: str, per
     """
     sketches = sketches_of(families(random.Random(seed), 8, 60))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(meeting, "AT_ONCE", 50)
+        patch.setattr(token_index, "AT_ONCE", 50)
         members, met, member_bits = met_among(sketches, question(metric, percent))
-    owners = meeting.owners_of(met.entries.keys, member_bits)
+    owners = token_index.owners_of(met.entries.keys, member_bits)
     tokens = (met.entries.keys >> np.uint64(member_bits)).tolist()
     entries = set(zip(owners.tolist(), tokens, strict=True))
     assert met.counts.tolist() == np.bincount(owners, minlength=members.places.size).tolist()
@@ -69,7 +69,7 @@ def test_who_shares_too_little_is_looked_at_no_further(monkeypatch: pytest.Monke
         return gathered(own, *given)
 
     monkeypatch.setattr(Sketches, "gathered", counting)
-    monkeypatch.setattr(meeting, "is_fast", lambda amount: False)
+    monkeypatch.setattr(token_index, "is_fast", lambda amount: False)
     chance = random.Random(3)
     common = numbers(chance, 20)
     sketches = sketches_of([common | numbers(chance, 40) for _ in range(200)])
@@ -86,8 +86,8 @@ def test_a_file_is_looked_at_as_memory_is(tmp_path: Path, monkeypatch: pytest.Mo
     """
     if not kernel.is_available():
         pytest.skip("numba is not installed (whorl[fast])")
-    monkeypatch.setattr(meeting, "is_fast", lambda amount: True)
-    monkeypatch.setattr(meeting, "AT_ONCE", 200)
+    monkeypatch.setattr(token_index, "is_fast", lambda amount: True)
+    monkeypatch.setattr(token_index, "AT_ONCE", 200)
     in_memory = sketches_of(families(random.Random(8), 60, 60))
     in_memory.hashes.tofile(tmp_path / "hashes")
     mapped = replace(in_memory, hashes=np.memmap(tmp_path / "hashes", np.uint64, "r"))

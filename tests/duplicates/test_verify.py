@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from tests.duplicates.sets import COMPLETE, SMALL, families, numbers, question, sketches_of, truth
 from whorl.duplicates import verify
 from whorl.duplicates.sketches import Numbers
-from whorl.duplicates.verify import Pairs, measured, overlaps, verified
+from whorl.duplicates.verify import Pairs, even_stretches, in_threads, measured, overlaps, verified
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.sketch.sketch import compare
 
@@ -132,3 +133,31 @@ def test_a_threshold_that_sizes_alone_exclude() -> None:
     assert len(verified(sketches, a, b, question("jaccard", 1, 95))) == 1
     assert len(verified(sketches, a, b, question("jaccard", 2, 95))) == 0
     assert question("jaccard", 2).threshold == Fraction(1, 50)
+
+
+@given(st.lists(st.integers(0, 1 << 17), max_size=9), st.integers(1, 4))
+def test_stretches_make_up_all_items(amounts: list[int], most: int) -> None:
+    """
+    The ranges partition the items, none is empty except a single one, and each has at most its share and one item more.
+    """
+    found = even_stretches(np.cumsum(np.array(amounts, np.int64)), most)
+    assert [at for first, upto in found for at in range(first, upto)] == list(range(len(amounts)))
+    assert 1 <= len(found) <= most
+    assert all(first < upto for first, upto in found) or found == [(0, 0)]
+    if len(found) > 1:
+        share = sum(amounts) / most
+        assert all(sum(amounts[first:upto]) <= share + max(amounts) + 1 for first, upto in found)
+
+
+def test_each_stretch_is_done_in_a_thread() -> None:
+    """
+    Each range runs in another thread, in order; errors are raised, and a single range runs in the calling thread.
+    """
+    assert in_threads(lambda first, upto: range(first, upto), [(0, 2), (2, 3)]) == [range(2), range(2, 3)]
+    assert in_threads(lambda first, upto: threading.current_thread(), [(0, 5)]) == [threading.current_thread()]
+    other, own = in_threads(lambda first, upto: threading.current_thread(), [(0, 5), (5, 9)])
+    assert own == threading.current_thread() != other
+    with pytest.raises(ZeroDivisionError):
+        in_threads(lambda first, upto: upto // first, [(0, 2), (2, 3)])
+    with pytest.raises(ZeroDivisionError):
+        in_threads(lambda first, upto: upto // first, [(2, 3), (0, 2)])

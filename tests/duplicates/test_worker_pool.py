@@ -11,10 +11,9 @@ import pytest
 
 from tests.duplicates.found import clusters, ids
 from tests.families import family_documents
-from whorl.duplicates import worker_pool as processes
+from whorl.duplicates import worker_pool
 from whorl.duplicates.input import Reading
-from whorl.duplicates.keep import Keep
-from whorl.duplicates.options import ask_pairs
+from whorl.duplicates.options import Keep, ask_pairs
 from whorl.duplicates.run import duplicates_among
 from whorl.errors import ParameterError, StoreError
 from whorl.ingest.rows import text as lines
@@ -52,7 +51,7 @@ def test_the_answer_is_that_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr(lines, "_SPAN", 3_000)
-    monkeypatch.setattr(processes, "start_method", lambda documents: method)
+    monkeypatch.setattr(worker_pool, "start_method", lambda documents: method)
     monkeypatch.setattr("whorl.duplicates.run.start_method", lambda documents: method)
     written(tmp_path / "a.jsonl", DOCUMENTS[:140])
     (tmp_path / "t.txt").write_text(DOCUMENTS[0].text)
@@ -71,7 +70,7 @@ def test_documents_of_any_kind_are_given_out(monkeypatch: pytest.MonkeyPatch) ->
     """
     Documents that are not in parts are sent to the processes in batches, in order.
     """
-    monkeypatch.setattr(processes, "_GIVEN", 30)
+    monkeypatch.setattr(worker_pool, "_GIVEN", 30)
     with duplicates_among(DOCUMENTS, QUESTION) as one, duplicates_among(iter(DOCUMENTS), QUESTION, workers=2) as two:
         assert ids(one.pairs()) == ids(two.pairs())
         assert clusters(one) == clusters(two)

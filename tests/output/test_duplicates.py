@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from whorl.duplicates.clusters import Own
 from whorl.duplicates.options import ask_pairs
 from whorl.duplicates.result import Cluster, Member, Pair, Version
 from whorl.duplicates.run import duplicates_among
-from whorl.duplicates.versions import Own
 from whorl.model import Document
 from whorl.output.duplicates import (
     cluster_values,

@@ -18,7 +18,7 @@ from whorl.errors import ParameterError, WhorlError, without_login
 if TYPE_CHECKING:
     from whorl.cli.duplicates_asked import Asked
     from whorl.duplicates.input import Reading
-    from whorl.duplicates.keep import Keep
+    from whorl.duplicates.options import Keep
     from whorl.duplicates.result import Duplicates
     from whorl.duplicates.run import Progress
     from whorl.ingest.files import Problem
@@ -360,7 +360,7 @@ def _write(found: Duplicates, asked: Asked) -> str:
 
 def _write_ids(found: Duplicates, store: str | None, keep: Keep | None) -> str:
     from whorl.cli.render.console import progress_bar
-    from whorl.duplicates.marking import write_ids
+    from whorl.duplicates.output import write_ids
     from whorl.opening import open_store
     from whorl.output.duplicates import marked_line
     from whorl.settings.settings import Settings

@@ -10,10 +10,8 @@ from pathlib import Path
 
 from whorl.cli.options import boilerplate_texts, require_writable
 from whorl.duplicates.boilerplate import CommonQuestion, ask_common
-from whorl.duplicates.input import Reading
-from whorl.duplicates.keep import Keep
-from whorl.duplicates.levels import Level
-from whorl.duplicates.options import PairQuestion, ask_pairs
+from whorl.duplicates.input import Level, Reading
+from whorl.duplicates.options import Keep, PairQuestion, ask_pairs
 from whorl.duplicates.output import require_columns, require_room, require_texts
 from whorl.errors import ParameterError
 from whorl.fingerprint.scheme import Scheme

@@ -17,9 +17,8 @@ from whorl.exports import lazily
 
 if TYPE_CHECKING:
     from whorl.duplicates.boilerplate import ask_common
-    from whorl.duplicates.keep import Keep
-    from whorl.duplicates.marking import write_ids
-    from whorl.duplicates.options import ask_pairs
+    from whorl.duplicates.options import Keep, ask_pairs
+    from whorl.duplicates.output import write_ids
     from whorl.duplicates.passages import passages_among
     from whorl.duplicates.result import superfluous, with_words
     from whorl.duplicates.run import duplicates_among, duplicates_in
@@ -39,7 +38,7 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "Keep": "keep",
+        "Keep": "options",
         "ask_common": "boilerplate",
         "ask_pairs": "options",
         "duplicates_among": "run",
@@ -47,6 +46,6 @@ __getattr__ = lazily(
         "passages_among": "passages",
         "superfluous": "result",
         "with_words": "result",
-        "write_ids": "marking",
+        "write_ids": "output",
     },
 )

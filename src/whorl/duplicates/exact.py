@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.context import require_time
-from whorl.duplicates.archive import Archived, sketch_key
 from whorl.duplicates.options import PairQuestion
-from whorl.duplicates.scratch import Gathered
+from whorl.duplicates.sketch_store import Archived, Gathered, sketch_key
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.verify import Pairs, measured
 from whorl.fingerprint.sketch.sketch import Sketch

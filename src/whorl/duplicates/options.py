@@ -1,4 +1,4 @@
-"""Options of the all-pairs search: metric, threshold and recall.
+"""Options of the all-pairs search: metric, threshold and recall, and the retention policy of clusters.
 
 Two documents with a and b shingles, a <= b, and I shared ones are a pair when
 
@@ -8,7 +8,9 @@ Two documents with a and b shingles, a <= b, and I shared ones are a pair when
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
@@ -17,6 +19,7 @@ import numpy as np
 from whorl.duplicates.sketches import Numbers
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, notes_on, require_threshold
+from whorl.query.plan.dates import DateError, read_date
 
 DEFAULT_THRESHOLD = Fraction(80, 100)
 DEFAULT_RECALL = Fraction(95, 100)
@@ -105,3 +108,94 @@ def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> Pair
     chosen = metric_named(metric, METRICS)
     notes = notes_on(threshold=threshold, recall=recall)
     return PairQuestion(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), notes)
+
+
+#: Policies, and whether each must, may or cannot have a column; files without a date column use their time of change.
+_COLUMNS = {"first": "none", "longest": "none", "newest": "may", "oldest": "may", "largest": "must", "smallest": "must"}
+_DATES, _DESCENDING = ("newest", "oldest"), ("oldest", "smallest")
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Retention policy; ties go to the first document.
+
+    Args:
+        by: "first", "longest" (with most distinct shingles), "newest", "oldest", "largest" or "smallest".
+        column: Column, or property, of the date or number; "" for none.
+
+    Raises:
+        ParameterError: The policy is unknown, lacks its column, or takes none.
+    """
+
+    by: str
+    column: str = ""
+
+    def __post_init__(self) -> None:
+        column = _COLUMNS.get(self.by)
+        if column is None:
+            raise ParameterError(f"keep must be one of {', '.join(_COLUMNS)}, got {self.by!r}")
+        if column == "none" and self.column:
+            raise ParameterError(f"{self.by} has no column, got {self.column!r}")
+        if column == "must" and not self.column:
+            raise ParameterError(f"{self.by} needs the column of the number: {self.by}:COLUMN")
+
+    @classmethod
+    def named(cls, words: str) -> Keep:
+        """Return a policy as users type it: `first`, `newest:modified`, `largest:quality`.
+
+        Raises:
+            ParameterError: The policy is unknown.
+        """
+        by, _, column = words.partition(":")
+        return cls(by, column)
+
+    def __str__(self) -> str:
+        return f"{self.by}:{self.column}" if self.column else self.by
+
+    @property
+    def is_by_value(self) -> bool:
+        """Whether a date or a number decides, with or without a column."""
+        return _COLUMNS[self.by] != "none"
+
+    @property
+    def is_by_date(self) -> bool:
+        """Whether a date decides."""
+        return self.by in _DATES
+
+    @property
+    def sought(self) -> str:
+        """Kind of value needed from the column: a date or a number."""
+        return "date" if self.is_by_date else "number"
+
+    def worth(self, value: object) -> float | None:
+        """Return the rank of a document with this date or number, the larger the better; None if the value is neither.
+
+        Args:
+            value: Value of the column, or seconds since 1970; the first counts if there are several.
+        """
+        number = seconds_of(value) if self.is_by_date else _number(value)
+        return -number if number is not None and self.by in _DESCENDING else number
+
+
+def seconds_of(value: object) -> float | None:
+    """Return a field's value, or the first of several, in seconds since 1970; None if it is no date.
+
+    Args:
+        value: A date as queries write it, or a number of seconds, alone or in a list or tuple.
+    """
+    first = value[0] if isinstance(value, list | tuple) and value else value
+    if not isinstance(first, str):
+        return _number(first)
+    try:
+        return read_date(first, datetime.now(UTC)).first / 1000
+    except DateError:
+        return None
+
+
+def _number(value: object) -> float | None:
+    first = value[0] if isinstance(value, list | tuple) and value else value
+    try:
+        number = float(first)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None

@@ -28,11 +28,10 @@ import numpy.typing as npt
 
 from whorl.arrays import batches, chunks, run_starts, with_made
 from whorl.context import require_time
-from whorl.duplicates.archive import HASH, Archived, Known
-from whorl.duplicates.levels import passage_id
+from whorl.duplicates.input import passage_id
 from whorl.duplicates.result import Cluster, Member, Pair
 from whorl.duplicates.run import FILES_SCHEME, Progress, gather
-from whorl.duplicates.scratch import Scratch
+from whorl.duplicates.sketch_store import HASH, Archived, Known, Scratch
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.sketching import Sketched, bits_of, part_of
 from whorl.duplicates.worker_pool import AT_ONCE

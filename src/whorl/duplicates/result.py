@@ -12,15 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import batches, chunks
-from whorl.duplicates.archive import Archived
 from whorl.duplicates.boilerplate import Rest
-from whorl.duplicates.clusters import Components, complete_labels, grouped, labels_around_kept, labels_beside_known
-from whorl.duplicates.columns import ClusterColumns, PairColumns
-from whorl.duplicates.keep import Keep
-from whorl.duplicates.scratch import Gathered
+from whorl.duplicates.clusters import (
+    Components,
+    Own,
+    complete_labels,
+    grouped,
+    in_order,
+    labels_around_kept,
+    labels_beside_known,
+    told_apart,
+)
+from whorl.duplicates.options import Keep
+from whorl.duplicates.sketch_store import Archived, Gathered
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.verify import Pairs, measured
-from whorl.duplicates.versions import Own, in_order, told_apart
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare import TextWords, words_of
 from whorl.fingerprint.scheme import Scheme
@@ -506,3 +512,43 @@ def _worth(member: Member, keep: Keep) -> float | None:
     if not keep.is_by_value:
         return member.size
     return member.worth if keep.column else keep.worth(member.date)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairColumns:
+    """Pairs of documents all of whose shingles were compared.
+
+    Args:
+        ids: Ids of the documents, each document once.
+        names: Names for display, or "".
+        sizes: Distinct shingles of the documents; int64 array of shape (documents,).
+        a: Index of the first document of each pair in these; int64 array of shape (pairs,).
+        b: Index of the second document of each pair; int64 array of shape (pairs,).
+        shared: Shared shingles of each pair; int64 array of shape (pairs,).
+    """
+
+    ids: list[str]
+    names: list[str]
+    sizes: Numbers
+    a: Numbers
+    b: Numbers
+    shared: Numbers
+
+    def shares(self) -> tuple[npt.NDArray[np.float64], ...]:
+        """Return the shares of each pair, as in `Shares`: jaccard, a_in_b and b_in_a."""
+        sizes_a, sizes_b = self.sizes[self.a], self.sizes[self.b]
+        # The share of an empty text is 0.
+        return tuple(self.shared / np.maximum(of, 1) for of in (sizes_a + sizes_b - self.shared, sizes_a, sizes_b))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusterColumns:
+    """Clusters: the first document of each, paired with each member of the cluster, including itself.
+
+    Args:
+        counts: Members of each cluster, whose pairs are adjacent; int64 array of shape (clusters,).
+        pairs: Pairs with the first document of the cluster as A.
+    """
+
+    counts: Numbers
+    pairs: PairColumns

@@ -14,15 +14,13 @@ import numpy.typing as npt
 
 from whorl.arrays import batches
 from whorl.context import require_time
-from whorl.duplicates.archive import Archive, Entry, sketch_digest
 from whorl.duplicates.boilerplate import CommonQuestion, rest_of
 from whorl.duplicates.exact import ReadHashes, settled, told_apart
-from whorl.duplicates.keep import Keep, seconds_of
-from whorl.duplicates.options import PairQuestion
+from whorl.duplicates.options import Keep, PairQuestion, seconds_of
 from whorl.duplicates.pairs import find_pairs, first_of_equals
 from whorl.duplicates.result import Duplicates, ReadProperties, ReadTexts
-from whorl.duplicates.scratch import Gathered, Scratch
-from whorl.duplicates.sketching import Making, Sketching, no_date, part_of
+from whorl.duplicates.sketch_store import Archive, Gathered, Scratch, sketch_digest
+from whorl.duplicates.sketching import Entry, Making, Sketching, no_date, part_of
 from whorl.duplicates.verify import Pairs
 from whorl.duplicates.worker_pool import AT_ONCE, sketched_by_several, start_method
 from whorl.engine.protocol import Engine, Scanned

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import with_made
-from whorl.duplicates.archive import Entry
-from whorl.duplicates.keep import Keep, seconds_of
+from whorl.duplicates.options import Keep, seconds_of
 from whorl.duplicates.sketches import Numbers
 from whorl.fingerprint.batch import Together, hashed_together
 from whorl.fingerprint.scheme import Scheme
@@ -22,6 +21,27 @@ from whorl.model import Document
 
 #: Odd, so that multiplication loses no bit: the golden ratio's constant, and those of murmur3's last steps.
 _OF_SIZES, _OF_HASHES = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document to store.
+
+    Args:
+        id: Document id.
+        digest: Digest of the document's source; an unchanged digest means an unchanged document.
+        sketch: The document's sketch.
+        name: Name for display, or "".
+        worth: Rank by the column of the retention policy, the larger the better; None if unknown.
+        date: Time of creation or change in seconds since 1970; None if unknown.
+    """
+
+    id: str
+    digest: bytes
+    sketch: Sketch
+    name: str = ""
+    worth: float | None = None
+    date: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

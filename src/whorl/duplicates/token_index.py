@@ -21,8 +21,7 @@ from whorl.arrays import run_starts
 from whorl.context import require_time
 from whorl.duplicates.rounds import Looked
 from whorl.duplicates.sketches import Numbers, Sketches
-from whorl.duplicates.threads import even_stretches, in_threads
-from whorl.duplicates.verify import is_fast
+from whorl.duplicates.verify import even_stretches, in_threads, is_fast
 
 Hashes = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]

@@ -16,9 +16,8 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from whorl.arrays import batches
 from whorl.context import require_time
-from whorl.duplicates.archive import write_all
 from whorl.duplicates.input import Report
-from whorl.duplicates.scratch import Scratch
+from whorl.duplicates.sketch_store import Scratch, write_all
 from whorl.duplicates.sketching import Making, Sketched
 from whorl.errors import StoreError
 from whorl.fingerprint.compiled.first_use import give_back, kernel_if_ready

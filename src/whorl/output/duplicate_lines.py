@@ -10,7 +10,7 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from whorl.duplicates.columns import ClusterColumns, PairColumns
+from whorl.duplicates.result import ClusterColumns, PairColumns
 from whorl.output.numbers import fraction
 from whorl.output.text import without_controls
 

@@ -13,9 +13,9 @@ from typing import IO, NotRequired
 from typing_extensions import TypedDict
 
 from whorl.duplicates.boilerplate import Rest
-from whorl.duplicates.marking import Marked
+from whorl.duplicates.clusters import Own
+from whorl.duplicates.output import Marked
 from whorl.duplicates.result import Cluster, Duplicates, Member, Pair, Version
-from whorl.duplicates.versions import Own
 from whorl.fingerprint.statistics.metric import Shares
 from whorl.output.comparison import CharRange
 from whorl.output.numbers import Fractions, SharesValues, fraction, fractions, percent, shares_values

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.duplicates.spark.spark_runtime import QUIET
-from whorl.duplicates.keep import Keep
+from whorl.duplicates.options import Keep
 
 pytest.importorskip("pyspark")
 pa = pytest.importorskip("pyarrow")

@@ -35,7 +35,7 @@ def test_what_is_packed_is_enough(tmp_path: Path) -> None:
     program = (
         f"import sys; sys.path[:0] = [{str(tmp_path / 'there')!r}, {str(tmp_path / 'spark')!r}]\n"
         "import pyspark.worker, pyarrow.compute, pandas, numba\n"
-        "from whorl.duplicates.spark import blocks, daemon, documents, search\n"
+        "from whorl.duplicates.spark import blocks, deploy, documents, duplicates\n"
         "from whorl.fingerprint.batch import text_hashes\n"
         "from whorl.fingerprint.scheme import Scheme\n"
         "assert text_hashes('one two three four five six', Scheme()).size == 2\n"

@@ -14,8 +14,8 @@ from tests.duplicates.spark.blocked import SMALL, alike_sets, blocked
 from tests.duplicates.spark.spark_runtime import QUIET
 from tests.plain import sketch_of
 from whorl.duplicates import ask_pairs
-from whorl.duplicates.archive import sketch_key
 from whorl.duplicates.prefix_filter import Crowd, find_candidates
+from whorl.duplicates.sketch_store import sketch_key
 from whorl.duplicates.sketches import Sketches
 from whorl.duplicates.verify import verified
 

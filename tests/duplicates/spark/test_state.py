@@ -17,7 +17,7 @@ from tests.duplicates.spark.written import cluster_told, files_of, pair_told
 from tests.families import family_documents
 from whorl.cli.main import main
 from whorl.duplicates import ask_pairs
-from whorl.duplicates.keep import Keep
+from whorl.duplicates.options import Keep
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.scheme import Scheme
@@ -202,15 +202,15 @@ def test_a_run_that_is_killed_leaves_the_one_before_or_itself(
     """
     A run killed at any step of writing its state leaves the previous state or its own, and the next run continues.
     """
-    from whorl.duplicates.spark import state as module
+    from whorl.duplicates.spark import state
 
     folder, left = tmp_path / "seen", 1000
 
-    class Killed(module._Folder):
+    class Killed(state._Folder):
         """Fails after a number of steps."""
 
     def counted(name: str) -> None:
-        method = getattr(module._Folder, name)
+        method = getattr(state._Folder, name)
 
         def step(self: Any, *arguments: Any) -> Any:
             nonlocal left

@@ -8,7 +8,7 @@ import pytest
 
 from whorl import Document, Store, open_store
 from whorl.duplicates import Keep, ask_pairs, duplicates_in
-from whorl.duplicates.marking import Marked, write_ids
+from whorl.duplicates.output import Marked, write_ids
 from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.fields import OF_CLUSTERS, SourceNames, index_body

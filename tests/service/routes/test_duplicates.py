@@ -26,8 +26,7 @@ with warnings.catch_warnings():
 from tests.families import family_documents, true_components, true_pairs
 from tests.service.limited import until
 from whorl import Document, Store, open_store
-from whorl.duplicates import ask_common, ask_pairs, duplicates_in
-from whorl.duplicates import run as gathering
+from whorl.duplicates import ask_common, ask_pairs, duplicates_in, run
 from whorl.errors import EngineUnavailableError
 from whorl.service import jobs
 from whorl.service.app import create_app
@@ -370,7 +369,7 @@ def test_a_store_that_is_too_large(client: TestClient, monkeypatch: pytest.Monke
     """
     A store that is too large is an error that names the command to use.
     """
-    monkeypatch.setattr(gathering, "MOST_DOCUMENTS", 10)
+    monkeypatch.setattr(run, "MOST_DOCUMENTS", 10)
     answer = client.post(PATH, json={"threshold": 33})
     assert answer.status_code == 400
     assert "whorl duplicates" in answer.text

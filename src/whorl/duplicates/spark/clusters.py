@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from whorl.arrays import run_starts
-from whorl.duplicates.keep import Keep
+from whorl.duplicates.options import Keep
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.spark.frames import (
     Batches,

@@ -10,8 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from whorl.duplicates.clusters import labels_around_kept, labels_beside_known
-from whorl.duplicates.keep import Keep
-from whorl.duplicates.options import PairQuestion
+from whorl.duplicates.options import Keep, PairQuestion
 from whorl.duplicates.rounds import MOST_PAIRS
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching, no_date

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.duplicates.keep import Keep
-from whorl.duplicates.options import PairQuestion, ask_pairs
+from whorl.duplicates.options import Keep, PairQuestion, ask_pairs
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError, WhorlError
 from whorl.fingerprint.scheme import Scheme
 

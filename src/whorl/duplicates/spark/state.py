@@ -1,4 +1,4 @@
-"""State on Spark: the documents and pairs that one run stores for the next, as `whorl.duplicates.archive` does locally.
+"""State on Spark: the documents and pairs that one run stores for the next.
 
 A folder on any file system that Spark reaches describes the last completed run, for instance the second one:
 
@@ -23,8 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from whorl.duplicates.keep import Keep
-from whorl.duplicates.options import PairQuestion
+from whorl.duplicates.options import Keep, PairQuestion
 from whorl.duplicates.run import origin_of_files
 from whorl.duplicates.spark.components import components
 from whorl.duplicates.spark.load import Gathered, Run

@@ -15,8 +15,8 @@ from typing_extensions import TypedDict
 
 from whorl.duplicates import Keep, ask_common, ask_pairs, duplicates_in
 from whorl.duplicates.boilerplate import CommonQuestion
-from whorl.duplicates.marking import Marked, write_ids
 from whorl.duplicates.options import PairWord
+from whorl.duplicates.output import Marked, write_ids
 from whorl.duplicates.result import Cluster, with_words
 from whorl.duplicates.run import require_few
 from whorl.errors import NoSketchesError, ParameterError, WhorlError
