@@ -8,8 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from whorl.cli.servers import show, show_refused, watch
-from whorl.engine.backfilled import Backfilled
-from whorl.engine.findings import Finding, Level
+from whorl.engine.findings import Backfilled, Finding, Level
 from whorl.errors import EngineUnavailableError
 
 

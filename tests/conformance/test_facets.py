@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from whorl import Document, Store
-from whorl.engine.facets import Facet, Matching, Numbers, Statistics, ValueCount, Values
+from whorl.engine.protocol import Facet, Matching, Numbers, Statistics, ValueCount, Values
 from whorl.query.plan.build import BoundPlan, MatchAll
 from whorl.query.plan.clauses import Between, Equal, Kind, Value
 

@@ -14,12 +14,11 @@ import pytest
 
 from tests.accidents import value_changed
 from whorl import Document, Settings, Store, open_store
-from whorl.engine.facets import Matching, Numbers, Values
 from whorl.engine.http import Connections, Told
 from whorl.engine.opensearch import doctor as opensearch_doctor
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.fields import SourceNames
-from whorl.engine.protocol import Mark
+from whorl.engine.protocol import Mark, Matching, Numbers, Values
 from whorl.engine.solr import doctor as solr_doctor
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.schema import FieldNames

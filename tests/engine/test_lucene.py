@@ -1,4 +1,4 @@
-"""Terms of words and values, and the expressions that fit many of them, against plain comparisons."""
+"""Index terms and regular expressions against plain comparisons, and the limits on clauses and wildcards."""
 
 from __future__ import annotations
 
@@ -10,25 +10,36 @@ from hypothesis import strategies as st
 
 from whorl.engine.lucene import (
     BETWEEN_WORDS,
+    MAX_CLAUSES,
     between,
     compiled,
+    doublings,
+    evaluated_apart,
     expression,
     joined,
     joined_text,
     of_words,
+    passage_tokens,
     place,
     presence,
+    refusals_explained,
     sortable,
+    spelled_numbers,
     term,
     value_term,
     values_begin,
 )
+from whorl.errors import EngineResponseError, ParameterError, UnsupportedQueryError
 from whorl.fingerprint.shingling import join
+from whorl.fingerprint.winnowing import PassageScheme, winnowed
 from whorl.fingerprint.words.shingles import joined_words
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
-from whorl.query.ast import Joker
+from whorl.query.ast import Joker, Pattern
+from whorl.query.plan.build import Bool, BoundLeaf, BoundNode, BoundPlan, MatchAll, SharedTokens
 from whorl.query.plan.clauses import (
+    InOrder,
     Kind,
+    Like,
     Value,
 )
 
@@ -167,3 +178,113 @@ def test_a_pattern_with_a_blank_fits_the_term() -> None:
     _, begin = place("kind")
     found = term("kind", "صلى الله")
     assert compiled((begin, *of_words(("صلى ا", ANY)))).fullmatch(found)
+
+
+REFUSED = EngineResponseError("Solr answers 500", status=500, detail="Determinizing automaton would require more")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ((), 0),
+        (("a", ONE, ONE), 0),
+        ((ANY, ONE, ONE, "a"), 0),
+        ((ANY, "a", ONE, "b", ONE), 2),
+        ((ANY, "a", ONE, ANY, ONE, "b", ONE), 2),
+        (("a", ONE, ANY, "b"), 0),
+    ],
+)
+def test_states_are_doubled(pattern: Pattern, expected: int) -> None:
+    """
+    By each joker for one character behind a letter that may stand anywhere.
+    """
+    assert doublings(pattern) == expected
+
+
+def test_a_refusal_names_the_pattern() -> None:
+    """
+    That of the most states, whatever else the plan holds.
+    """
+    row = InOrder(((ANY, "a", ONE), (ANY, "b", ONE, ONE)), 0)
+    plan = BoundPlan(Bool(must=(MatchAll(), Like("kind", (ANY, "c")), row)))
+    with pytest.raises(UnsupportedQueryError, match=r"\*b\?\?: this pattern"), refusals_explained(plan):
+        raise REFUSED
+
+
+def test_other_refusals_stay_what_they_are() -> None:
+    """
+    Nobody's pattern is to blame for them.
+    """
+    other = EngineResponseError("Solr answers 500", status=500, detail="out of memory")
+    for plan, error in ((BoundPlan(MatchAll()), REFUSED), (BoundPlan(Like("kind", (ANY, "c"))), other)):
+        with pytest.raises(EngineResponseError) as raised, refusals_explained(plan):
+            raise error
+        assert raised.value is error
+
+
+def tokens(count: int) -> SharedTokens:
+    return SharedTokens("a", tuple(range(count)), 1)
+
+
+def count(node: BoundLeaf) -> int:
+    return len(node.tokens) if isinstance(node, SharedTokens) else 1
+
+
+def apart(*nodes: BoundLeaf) -> list[BoundLeaf]:
+    root: BoundNode = Bool(should=nodes, min_should_match=1)
+    moved = evaluated_apart(root, count, movable=(SharedTokens,), count_apart=3, server="Lucene")
+    return [node for node in nodes if id(node) in moved]
+
+
+def test_the_largest_leave_first() -> None:
+    """
+    And no more than have to.
+    """
+    small, large, largest = tokens(300), tokens(500), tokens(512)
+    assert apart(small, large) == []
+    assert apart(tokens(512), tokens(512)) == []
+    assert apart(small, large, largest) == [largest]
+    assert apart(small, large, largest, tokens(512), tokens(512)) == [largest, tokens(512), tokens(512)]
+
+
+@given(st.lists(st.integers(1, 512), max_size=40), st.integers(0, 1_100))
+def test_what_stays_is_within_the_limit(sizes: list[int], others: int) -> None:
+    """
+    Or the query is refused, which is only where nothing more could leave.
+    """
+    nodes: list[BoundLeaf] = [tokens(size) for size in sizes]
+    everything = [*nodes, *(MatchAll() for _ in range(others))]
+    least = others + sum(min(size, 3) for size in sizes)
+    if least > MAX_CLAUSES:
+        with pytest.raises(ParameterError, match=f"comes to {least:,} clauses, and Lucene takes 1,024 at once"):
+            apart(*everything)
+        return
+    moved = {id(node) for node in apart(*everything)}
+    assert others + sum(3 if id(node) in moved else count(node) for node in nodes) <= MAX_CLAUSES
+    if moved:
+        assert others + sum(sizes) > MAX_CLAUSES, "nothing leaves without need"
+
+
+def test_what_cannot_leave() -> None:
+    """
+    Is told with both numbers.
+    """
+    with pytest.raises(ParameterError, match="comes to 1,025 clauses, and Lucene takes 1,024 at once"):
+        apart(*(MatchAll() for _ in range(1_025)))
+
+
+SCHEME = PassageScheme()
+
+
+def test_tokens() -> None:
+    """
+    Each number is six letters; the mark is there for every text, and is no number's token.
+    """
+    words = [f"w{number}" for number in range(50)]
+    mark, *tokens = passage_tokens(join(words), SCHEME)
+    assert mark == "passages1-t20-k8-b32"
+    assert tokens == spelled_numbers(tuple(winnowed(join(words), SCHEME).tolist()), SCHEME)
+    assert len(set(tokens)) == len(tokens) > 3
+    assert {len(token) for token in tokens} == {6}
+    assert passage_tokens(join(["few"]), SCHEME) == [mark]
+    assert spelled_numbers((), SCHEME) == []

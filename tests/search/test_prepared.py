@@ -10,8 +10,7 @@ import pytest
 
 from whorl import Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.facets import Matching
-from whorl.engine.protocol import Candidates
+from whorl.engine.protocol import Candidates, Matching
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.sketch.sketch import Sketch

@@ -12,8 +12,7 @@ import click
 from whorl.errors import EngineUnavailableError, WhorlError
 
 if TYPE_CHECKING:
-    from whorl.engine.backfilled import Backfilled
-    from whorl.engine.findings import Finding
+    from whorl.engine.findings import Backfilled, Finding
     from whorl.engine.local.server import RunningServer
 
 
@@ -54,7 +53,7 @@ def watch(run: Callable[[Callable[[Backfilled], None]], Backfilled], *, doing: s
         given: Description of the result: "a sketch".
     """
     from whorl.cli.render.console import progress_bar
-    from whorl.engine.backfilled import Backfilled
+    from whorl.engine.findings import Backfilled
     from whorl.output.text import counted
 
     so_far = Backfilled(0)

@@ -1,4 +1,4 @@
-"""Finding of a check of a collection or index: an observation, its severity and a remedy."""
+"""Results of checks and backfills: findings, progress counts, and the probe text that reveals an analysis."""
 
 from __future__ import annotations
 
@@ -44,3 +44,40 @@ def worst_first(findings: list[Finding]) -> list[Finding]:
     """Return findings in display order: errors first, notes last."""
     order = [Level.ERROR, Level.OK, Level.WARNING, Level.NOTE]
     return sorted(findings, key=lambda finding: order.index(finding.level))
+
+
+@dataclass(frozen=True, slots=True)
+class Backfilled:
+    """Counts of documents.
+
+    Args:
+        total: Documents to process, counted at the beginning of the run.
+        sent: Documents with new fields, made from their text.
+        removed: Documents without text whose empty sketch was removed.
+        kept: Documents whose empty sketch is right, because their text is too short.
+        textless: Documents without a text, or whose text is not stored with them; they get no fields and are not found.
+        refused: Documents that cannot be stored with whorl's fields: id and the server's reason.
+        left: Further documents that lack whorl's fields at the end: changed during the run, or new.
+    """
+
+    total: int
+    sent: int = 0
+    removed: int = 0
+    kept: int = 0
+    textless: int = 0
+    refused: tuple[tuple[str, str], ...] = ()
+    left: int = 0
+
+    @property
+    def done(self) -> int:
+        """Number of processed documents."""
+        return self.sent + self.removed + self.kept + self.textless + len(self.refused)
+
+
+#: Distinguishes the word-break profiles (a colon between letters, a letter that is new in Unicode 15 and another from
+#: 16), and rejects analyses that break or fold differently, remove markup, stop words or long words, or stem words.
+PROBE = (
+    "one:two \U00011f04\U00011f05 three \U00010d4e\U00010d4f, (Don't) 3.14 x_y Straße ﬁne 中文 – naïve; "
+    "The houses of John's churches are running <b>out</b> of R&amp;D, wi-fi; l'été et des eaux, der Hund und die "
+    f"Häuser, los niños que, и не только, 日本語の文 {'long' * 80} 1,000 e-mail@example.org a_b?c=d end."
+)

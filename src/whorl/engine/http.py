@@ -1,4 +1,4 @@
-"""HTTP/1.1 client for one server, with persistent connections shared by threads.
+"""HTTP/1.1 client for one server, with persistent connections shared by threads, and retries of requests.
 
 Responses are parsed by llhttp, the parser of Node. For short responses, the layers of requests, urllib3 and Python's
 http.client take more processor time than everything else that whorl does.
@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import os
+import random
 import socket
 import ssl
+import time
 import weakref
 import zlib
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from functools import cached_property
 from http.client import HTTP_PORT, HTTPS_PORT
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpResponseParser
 from urllib3.util.wait import wait_for_read
+
+from whorl.context import seconds_left, trace
+from whorl.errors import EngineUnavailableError
 
 #: Bytes to send or receive at once. A body up to this size goes into one packet with its head.
 _AT_ONCE = 1 << 16
@@ -312,3 +318,49 @@ def _close(connections: deque[socket.socket]) -> None:
     with suppress(IndexError):
         while True:
             connections.pop().close()
+
+
+#: Approximate pause before the first retry, doubled before each further one, and the longest pause.
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 2.0
+
+_Answered = TypeVar("_Answered")
+
+
+def repeated(send: Callable[[], _Answered], retries: int) -> _Answered:
+    """Send a request, with retries after temporary failures; each attempt is recorded in the request's trace.
+
+    All requests may be repeated: queries change nothing, and documents and ids replace the result of an earlier
+    attempt.
+
+    Args:
+        send: Sends the request once; raises temporary failures with `EngineUnavailableError.is_passing`.
+        retries: Maximum number of retries.
+
+    Raises:
+        EngineUnavailableError: The failure of the last attempt; there are no retries after the deadline.
+    """
+    noted = trace()
+    for repetition in itertools.count(1):
+        began = time.monotonic()
+        noted.engine_requests += 1
+        try:
+            return send()
+        except EngineUnavailableError as error:
+            pause, left = pause_before(repetition), seconds_left()
+            if not error.is_passing or repetition > retries or (left is not None and left <= pause):
+                raise
+        finally:
+            noted.engine_seconds += time.monotonic() - began
+        noted.engine_retries += 1
+        time.sleep(pause)
+    raise AssertionError("counting ends")
+
+
+def pause_before(repetition: int) -> float:
+    """Return the pause before a retry in seconds; retries count from 1.
+
+    Half of the pause is random, so that clients that failed together do not return together. Source: Brooker,
+    "Exponential Backoff and Jitter", AWS Architecture Blog, 2015 ("equal jitter").
+    """
+    longest = min(_FIRST_PAUSE_SECONDS * 2.0 ** (repetition - 1), _LONGEST_PAUSE_SECONDS)
+    return longest * random.uniform(0.5, 1.0)

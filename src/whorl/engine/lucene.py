@@ -1,4 +1,4 @@
-"""Encoding of words and values as index terms, and regular expressions that match many terms.
+"""Lucene and tantivy: index terms, regular expressions over them, and the limits on clauses and wildcards.
 
 tantivy's schemas cannot grow and properties can have any name, so one tantivy field holds the words of all properties
 and another all whole values, each prefixed with the name of the field; name and content have their own fields. The
@@ -11,16 +11,24 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 
 import numpy as np
 
+from whorl.arrays import batches, chunks
+from whorl.context import require_time
+from whorl.engine.protocol import PassageHolders
+from whorl.errors import EngineResponseError, ParameterError, Span, UnsupportedQueryError
 from whorl.fingerprint.shingling import JoinedWords
+from whorl.fingerprint.sketch.sketch import spelled
+from whorl.fingerprint.winnowing import PassageScheme, winnowed
 from whorl.fingerprint.words.shingles import joined_words
 from whorl.fingerprint.words.tokenizer import tokens
-from whorl.query.ast import Joker, Pattern
-from whorl.query.plan.clauses import Kind, Value
+from whorl.query.ast import Joker, Pattern, as_typed
+from whorl.query.plan.build import Bool, BoundLeaf, BoundNode, BoundPlan, Chosen, PassageNumbers, leaves
+from whorl.query.plan.clauses import InOrder, Kind, Like, Value
 from whorl.query.plan.values import whole
 
 #: Fields whose words have their own tantivy field, and the tantivy field for the words of all others.
@@ -232,3 +240,168 @@ def _previous(letter: str) -> str | None:
 
 def _literal(text: str) -> str:
     return _SYNTAX.sub(r"\\\g<0>", text)
+
+
+def doublings(pattern: Pattern) -> int:
+    """Count the doublings of states in a pattern's automaton.
+
+    A ? does so if it follows a letter that follows a *, since that letter may have been any of the previous ones.
+
+    >>> doublings(("a", Joker.ONE, Joker.ANY, "b", Joker.ONE, Joker.ONE))
+    2
+    """
+    count, is_anywhere, may_have_begun = 0, False, False
+    for piece in pattern:
+        if piece is Joker.ANY:
+            is_anywhere, may_have_begun = True, False
+        elif piece is Joker.ONE:
+            count += may_have_begun
+        else:
+            may_have_begun = is_anywhere
+    return count
+
+
+@contextmanager
+def refusals_explained(plan: BoundPlan) -> Iterator[None]:
+    """Turn Lucene's refusal of a pattern in the plan into an error of the query.
+
+    Raises:
+        UnsupportedQueryError: Lucene refuses a pattern; the message names the pattern with the most states.
+    """
+    try:
+        yield
+    except EngineResponseError as error:
+        patterns = list(_patterns(plan))
+        if not patterns or "determiniz" not in error.detail.lower():
+            raise
+        typed = as_typed(max(patterns, key=doublings))
+        hint = "Ask with fewer ? behind letters behind a *, or begin the pattern with letters."
+        message = f"{typed:.80}: this pattern comes to more states than the search server takes"
+        raise UnsupportedQueryError(message, query=typed, span=Span(0, len(typed)), hint=hint) from error
+
+
+def _patterns(plan: BoundPlan) -> Iterator[Pattern]:
+    for leaf in leaves(plan.root):
+        match leaf:
+            case Like(pattern=pattern):
+                yield pattern
+            case InOrder(words=patterns):
+                yield from patterns
+
+
+#: Lucene's limit on the leaf clauses of one query (IndexSearcher.maxClauseCount); the default of Solr, OpenSearch and
+#: Elasticsearch, which most installations keep.
+MAX_CLAUSES = 1024
+
+
+def evaluated_apart(
+    root: BoundNode,
+    count: Callable[[BoundLeaf], int],
+    *,
+    movable: tuple[type, ...],
+    count_apart: int,
+    server: str,
+) -> frozenset[int]:
+    """Choose the fingerprints that move into functions, largest first, until the rest is within the limit.
+
+    Args:
+        root: The plan's root.
+        count: Returns the maximum number of leaf clauses that a node without children becomes.
+        movable: Types of nodes that can move.
+        count_apart: Leaf clauses left of a node that moved.
+        server: Name of the server in the message: "Solr".
+
+    Returns:
+        `id()` of the nodes that move.
+
+    Raises:
+        ParameterError: The query has too many clauses even so.
+    """
+    nodes = list(leaves(root))
+    total, moved = sum(map(count, nodes)), set[int]()
+    for node in sorted((node for node in nodes if isinstance(node, movable)), key=count, reverse=True):
+        if total <= MAX_CLAUSES or count(node) <= count_apart:
+            break
+        total += count_apart - count(node)
+        moved.add(id(node))
+    if total > MAX_CLAUSES:
+        raise ParameterError(
+            f"the query comes to {total:,} clauses, and {server} takes {MAX_CLAUSES:,} at once; ask in several queries"
+        )
+    return frozenset(moved)
+
+
+def passage_tokens(words: JoinedWords, scheme: PassageScheme) -> list[str]:
+    """Return a document's terms in the field of passages.
+
+    The first term is the scheme's name, even for a text that is too short for any passage: it marks documents whose
+    passages have been computed.
+
+    Args:
+        words: The folded words of the document's text.
+        scheme: The scheme of the passages.
+    """
+    return [scheme.name, *spelled(winnowed(words, scheme), scheme.bits)]
+
+
+def spelled_numbers(numbers: tuple[int, ...], scheme: PassageScheme) -> list[str]:
+    """Return passage hashes as terms of the field."""
+    return list(spelled(np.array(numbers, np.uint64), scheme.bits))
+
+
+#: Maximum number of passage hashes in a look-up request, and of documents in its response.
+_NUMBERS_AT_ONCE, _DOCUMENTS_AT_ONCE = 400, 10_000
+#: Maximum number of document ids in a request.
+_NAMED_AT_ONCE = 1_000
+
+
+def holders_plan(
+    numbers: Sequence[int], scheme: PassageScheme, ids: Sequence[str] | None, left_out: BoundNode | None
+) -> BoundPlan:
+    """Return the plan for the documents that have any of the passage hashes.
+
+    Args:
+        numbers: The passage hashes.
+        scheme: The scheme of the passages.
+        ids: Ids of the documents to search; None for all.
+        left_out: Documents to leave out.
+    """
+    must: list[BoundNode] = [PassageNumbers("the text", scheme, tuple(numbers))]
+    if ids is not None:
+        must.append(Chosen("candidates", ((1.0, tuple(ids)),)))
+    return BoundPlan(Bool(must=tuple(must), must_not=() if left_out is None else (left_out,)))
+
+
+def look_up_holders(
+    counts: Mapping[int, int],
+    most: int,
+    among: Iterable[str],
+    ask: Callable[[Sequence[int], Sequence[str] | None, int], Iterable[tuple[str, Iterable[int]]]],
+) -> PassageHolders:
+    """Implement `Engine.passage_holders` by requests with limited numbers of passage hashes and documents.
+
+    Args:
+        counts: See `Engine.passage_holders`, like the following two arguments.
+        most: Limit for frequent passage hashes.
+        among: Ids of further documents.
+        ask: Takes passage hashes, ids of documents or None for all, and the maximum number of documents to return.
+            Returns the documents that have any of the hashes, each with the positions of these hashes in the argument.
+    """
+    place_of = {number: place for place, number in enumerate(counts)}
+    rare = [(number, count) for number, count in counts.items() if 0 < count <= most]
+    frequent = [number for number, count in counts.items() if count > most]
+    holders: dict[str, list[int]] = {each: [] for each in among}
+    for group in chunks(rare, lambda each: each[1], _DOCUMENTS_AT_ONCE, _NUMBERS_AT_ONCE):
+        require_time()
+        numbers = [number for number, _ in group]
+        for document_id, places in ask(numbers, None, sum(count for _, count in group)):
+            holders.setdefault(document_id, []).extend(place_of[numbers[place]] for place in places)
+    for numbers in batches(frequent, _NUMBERS_AT_ONCE):
+        for ids in batches(list(holders), _NAMED_AT_ONCE):
+            require_time()
+            for document_id, places in ask(numbers, ids, len(ids)):
+                holders[document_id].extend(place_of[numbers[place]] for place in places)
+    found = {document_id: places for document_id, places in holders.items() if places}
+    owners = np.repeat(np.arange(len(found)), [len(places) for places in found.values()])
+    numbers_of = [place for places in found.values() for place in places]
+    return PassageHolders(tuple(found), owners.astype(np.int64), np.array(numbers_of, np.int64))

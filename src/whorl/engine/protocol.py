@@ -2,24 +2,139 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from whorl.engine.facets import Counted, Facet
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.model import Document, Hit, Order, Page, Stored
+from whorl.model import CLUSTER, IS_PRINCIPAL, Document, Hit, Order, Page, PropertyValue, Stored
 from whorl.query.plan.build import BoundNode, BoundPlan
+from whorl.query.plan.clauses import Kind, Value
 from whorl.query.plan.fields import Fields
 
 #: Documents per batch of a scan; their sketches take some megabytes.
 SCANNED_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Number of hits that another plan matches too."""
+
+    node: BoundNode
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Whole values of a field with their document counts.
+
+    Args:
+        kind: The kind of the field's values; not words.
+        place: The engine's name of the field.
+        most: Maximum number of values, at least 1.
+        least: Minimum document count of a value, at least 1.
+        is_by_value: Whether to sort by ascending value; the default is by descending count, then ascending value. Texts
+            are sorted by code point.
+        beginning: Prefix of the values of a text field.
+        within: Facets of the documents of each value.
+    """
+
+    kind: Kind
+    place: str
+    most: int
+    least: int = 1
+    is_by_value: bool = False
+    beginning: str = ""
+    within: tuple[Facet, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Statistics of a numeric field; a value that a document has twice may count once or twice."""
+
+    kind: Kind
+    place: str
+
+
+Facet: TypeAlias = Matching | Values | Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCount:
+    """A value, its document count, and the facets of these documents."""
+
+    value: Value
+    count: int
+    within: tuple[Counted, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Statistics of a set of numbers.
+
+    Args:
+        count: Number of values.
+        smallest: The smallest value; 0 for an empty set.
+        largest: The largest value; 0 for an empty set.
+        total: Sum of the values.
+        squares: Sum of the squares of the values.
+    """
+
+    count: int = 0
+    smallest: float = 0.0
+    largest: float = 0.0
+    total: float = 0.0
+    squares: float = 0.0
+
+    @classmethod
+    def read(cls, *told: Any) -> Statistics:
+        """Return statistics from a server's numbers, in the order of the attributes; None, for an empty set, becomes 0.
+
+        Raises:
+            TypeError: A part is not a number.
+            ValueError: A part cannot be converted to a number.
+        """
+        count, *others = (0 if each is None else each for each in told)
+        return cls(int(count), *map(float, others))
+
+    def with_others(self, other: Statistics) -> Statistics:
+        """Return the statistics of the union of two sets of numbers."""
+        if not (self.count and other.count):
+            return self if self.count else other
+        return Statistics(
+            self.count + other.count,
+            min(self.smallest, other.smallest),
+            max(self.largest, other.largest),
+            self.total + other.total,
+            self.squares + other.squares,
+        )
+
+    @property
+    def mean(self) -> float:
+        """The mean; 0 for an empty set."""
+        return self.total / self.count if self.count else 0.0
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of a sample; 0 for fewer than two numbers.
+
+        Source: Solr's StatsComponent, sqrt((n * sum of squares - sum²) / (n * (n - 1))).
+        """
+        if self.count < 2:
+            return 0.0
+        spread = self.count * self.squares - self.total**2
+        return math.sqrt(max(spread, 0.0) / (self.count * (self.count - 1)))
+
+
+#: Results of the three types of facets, in their order.
+Counted: TypeAlias = int | tuple[ValueCount, ...] | Statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +281,7 @@ class Engine(Protocol):
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
         """Return the ids of the documents that references name, by reference; unknown references are left out.
 
-        A reference is an id, a DBID or a reference to a node, see `whorl.engine.references`.
+        A reference is an id, a DBID or a reference to a node, see `reference_meanings`.
         """
         ...
 
@@ -324,3 +439,62 @@ class Engine(Protocol):
     def close(self) -> None:
         """Release the resources of the engine."""
         ...
+
+
+#: "key" is an id of the store itself, "dbid" the property DBID, "noderef" the property LID.
+Role: TypeAlias = Literal["key", "dbid", "noderef"]
+
+#: Prefix of Alfresco's references to nodes of its main store.
+NODEREF_PREFIX = "workspace://SpacesStore/"
+
+_NUMBER = re.compile(r"[0-9]+")
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+
+
+def reference_meanings(reference: str) -> tuple[tuple[Role, str], ...]:
+    """Return the possible meanings of a reference; the first that exists is the right one.
+
+    Digits are a DBID before they are an id, as in Alfresco, whose users paste either.
+    Source: Solr4QueryParser.createFingerPrintQuery.
+
+    >>> reference_meanings("1234")
+    (('dbid', '1234'), ('key', '1234'))
+    >>> reference_meanings("report.txt")
+    (('key', 'report.txt'),)
+    """
+    if _NUMBER.fullmatch(reference):
+        return ("dbid", reference), ("key", reference)
+    if _UUID.fullmatch(reference):
+        noderef = NODEREF_PREFIX + reference
+        return ("noderef", noderef), ("key", reference), ("key", noderef)
+    uuid = reference.removeprefix(NODEREF_PREFIX)
+    if uuid != reference and _UUID.fullmatch(uuid):
+        return ("noderef", reference), ("key", reference), ("key", uuid)
+    return (("key", reference),)
+
+
+def mark_in(properties: Mapping[str, PropertyValue | Sequence[PropertyValue]]) -> Mark | None:
+    """Return the cluster label among properties; None if it is missing or incomplete."""
+    cluster, is_principal = _first(properties.get(CLUSTER)), _first(properties.get(IS_PRINCIPAL))
+    return Mark(cluster, is_principal) if isinstance(cluster, str) and isinstance(is_principal, bool) else None
+
+
+def marks_in(
+    documents: Mapping[str, Mapping[str, PropertyValue | Sequence[PropertyValue]]],
+) -> dict[str, Mark]:
+    """Return the cluster labels among documents' properties, by id; documents without one are left out."""
+    return {each: mark for each, properties in documents.items() if (mark := mark_in(properties)) is not None}
+
+
+def marked(document: Document, mark: Mark | None) -> Document:
+    """Return a document with a cluster label among its properties, or without one."""
+    others = {name: values for name, values in document.properties.items() if name not in (CLUSTER, IS_PRINCIPAL)}
+    own: dict[str, PropertyValue] = {}
+    if mark is not None:
+        own = {CLUSTER: mark.cluster, IS_PRINCIPAL: mark.is_principal}
+    return replace(document, properties={**others, **own})
+
+
+def _first(value: PropertyValue | Sequence[PropertyValue] | None) -> object:
+    """Return a value, or the first of several."""
+    return next(iter(value), None) if isinstance(value, tuple | list) else value

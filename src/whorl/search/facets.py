@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from whorl.engine.facets import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
 from whorl.engine.lucene import sortable
+from whorl.engine.protocol import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
 from whorl.errors import ParameterError, UnknownFieldError
 from whorl.query import ast
 from whorl.query.plan.build import Bool, MatchAll

@@ -11,8 +11,7 @@ import pytest
 from whorl import Document, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.records import Records
-from whorl.engine.facets import Facet, Matching, Values
-from whorl.engine.protocol import Mark
+from whorl.engine.protocol import Facet, Mark, Matching, Values
 from whorl.query.plan.build import BoundPlan, MatchAll
 from whorl.query.plan.clauses import Equal, Kind
 

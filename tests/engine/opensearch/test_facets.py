@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from whorl.engine.facets import Facet, Matching, Numbers, Statistics, ValueCount, Values
 from whorl.engine.lucene import value_term
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.facets import facet_aggregations, read_facets
+from whorl.engine.protocol import Facet, Matching, Numbers, Statistics, ValueCount, Values
 from whorl.errors import EngineResponseError, ParameterError
 from whorl.query.plan.build import BoundPlan, MatchAll
 from whorl.query.plan.clauses import Kind

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from whorl import Document, Store
-from whorl.engine.clause_limit import MAX_CLAUSES
+from whorl.engine.lucene import MAX_CLAUSES
 from whorl.engine.opensearch.request import sorted_by, translate
 from whorl.errors import ParameterError
 from whorl.fingerprint.scheme import Scheme

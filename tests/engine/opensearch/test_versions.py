@@ -12,13 +12,13 @@ import pytest
 
 from tests import opensearch_runtime, opensearch_versions
 from whorl import Document, Store, open_store
-from whorl.engine.facets import ValueCount, Values
 from whorl.engine.local.jars import Server
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.fields import SourceNames
 from whorl.engine.opensearch.local.elasticsearch import ELASTICSEARCH
 from whorl.engine.opensearch.local.launcher import OPENSEARCH
+from whorl.engine.protocol import ValueCount, Values
 from whorl.errors import EngineResponseError
 from whorl.model import Order
 from whorl.query.plan.build import BoundPlan, MatchAll

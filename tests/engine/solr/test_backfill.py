@@ -21,8 +21,7 @@ from tests.engine.solr.indexed import (
 )
 from whorl import Store
 from whorl.cli.main import main
-from whorl.engine.backfilled import Backfilled
-from whorl.engine.findings import Level
+from whorl.engine.findings import Backfilled, Level
 from whorl.engine.solr.answer import Answer
 from whorl.engine.solr.backfill import backfill, prepare
 from whorl.engine.solr.client import SolrClient

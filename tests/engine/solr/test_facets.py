@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from whorl.engine.facets import Facet, Matching, Numbers, Statistics, ValueCount, Values
+from whorl.engine.protocol import Facet, Matching, Numbers, Statistics, ValueCount, Values
 from whorl.engine.solr.answer import Answer
 from whorl.engine.solr.facets import facets_request, read_facets
 from whorl.engine.solr.request import Names

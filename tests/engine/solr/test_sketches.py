@@ -16,7 +16,7 @@ from tests.engine.solr.indexed import (
     without_sketches,
 )
 from whorl import Store, open_store
-from whorl.engine.clause_limit import MAX_CLAUSES
+from whorl.engine.lucene import MAX_CLAUSES
 from whorl.engine.solr import engine
 from whorl.engine.solr.backfill import backfill
 from whorl.engine.solr.client import SolrClient

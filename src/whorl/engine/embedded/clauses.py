@@ -27,6 +27,7 @@ from whorl.engine.lucene import (
     OWN_FIELDS,
     between,
     compiled,
+    doublings,
     expression,
     of_words,
     place,
@@ -36,7 +37,6 @@ from whorl.engine.lucene import (
     value_term,
     values_begin,
 )
-from whorl.engine.patterns import doublings
 from whorl.errors import Span, StoppedError, UnsupportedQueryError
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import tokens

@@ -41,8 +41,7 @@ from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.embedded.queries import translate
 from whorl.engine.embedded.records import Choice, Records
 from whorl.engine.embedded.search import Search
-from whorl.engine.facets import Counted, Facet
-from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, PassageHolders, Scanned
+from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Counted, Facet, PassageHolders, Scanned
 from whorl.errors import DocumentError, SchemaError, StoreError
 from whorl.fingerprint.few import signature, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature

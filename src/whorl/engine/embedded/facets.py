@@ -13,10 +13,19 @@ from whorl.arrays import batches, chunks
 from whorl.context import require_time
 from whorl.engine.embedded.records import Records
 from whorl.engine.embedded.search import Search
-from whorl.engine.facets import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
 from whorl.engine.lucene import sortable
-from whorl.engine.marks import marked, marks_in
-from whorl.engine.protocol import Mark
+from whorl.engine.protocol import (
+    Counted,
+    Facet,
+    Mark,
+    Matching,
+    Numbers,
+    Statistics,
+    ValueCount,
+    Values,
+    marked,
+    marks_in,
+)
 from whorl.model import IS_PRINCIPAL, Document
 from whorl.query.plan.build import Bool, BoundNode, BoundPlan
 from whorl.query.plan.clauses import Equal, Kind, Present, Value

@@ -17,8 +17,7 @@ from whorl.engine.embedded.index import InvertedIndex
 from whorl.engine.embedded.queries import translate
 from whorl.engine.embedded.records import Records
 from whorl.engine.embedded.text_index import Found
-from whorl.engine.protocol import Candidates, PassageHolders
-from whorl.engine.references import Role, candidates
+from whorl.engine.protocol import Candidates, PassageHolders, Role, reference_meanings
 from whorl.fingerprint.shingling import well_formed
 from whorl.model import Document, Hit, Order, Page
 from whorl.query.plan.build import BoundPlan
@@ -164,7 +163,7 @@ class Search:
     def _meant(self, reference: str, known: Callable[[list[str]], Mapping[str, _Known]]) -> tuple[str, _Known] | None:
         if reference != well_formed(reference):
             return None
-        for role, value in candidates(reference):
+        for role, value in reference_meanings(reference):
             document_id = value if role == "key" else self._records.by_handle(_PROPERTIES[role], value)
             if document_id is not None and (found := known([document_id])):
                 return document_id, found[document_id]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from whorl.engine.backfilled import Backfilled
+from whorl.engine.findings import Backfilled
 from whorl.engine.opensearch.answers import reads_answers_of
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import name_in, own_fields, properties_in, text_in

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from whorl.engine.clause_limit import MAX_CLAUSES
 from whorl.engine.findings import Finding, Level, worst_first
+from whorl.engine.lucene import MAX_CLAUSES
 from whorl.engine.opensearch.answers import reads_answers_of
 from whorl.engine.opensearch.backfill import source_trap, wanted
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from whorl.engine.lucene import value_term
-from whorl.engine.marks import mark_in
+from whorl.engine.lucene import passage_tokens, value_term
 from whorl.engine.opensearch.fields import (
     BETWEEN_WORDS,
     DIGEST,
@@ -34,7 +33,7 @@ from whorl.engine.opensearch.fields import (
     stored_name,
     word_term,
 )
-from whorl.engine.passages import passage_tokens
+from whorl.engine.protocol import mark_in
 from whorl.fingerprint.batch import Hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import encode

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from whorl.arrays import batches
 from whorl.engine.caching import Remembered, SharedCommit
-from whorl.engine.facets import Counted, Facet
+from whorl.engine.lucene import holders_plan, look_up_holders, refusals_explained, spelled_numbers
 from whorl.engine.opensearch.answers import reads_answers
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.documents import name_in, own_fields, properties_in, source, text_in, without_text
@@ -36,10 +36,16 @@ from whorl.engine.opensearch.marks import OpenSearchMarks
 from whorl.engine.opensearch.request import Translation, everything, id_field, sorted_by, translate
 from whorl.engine.opensearch.setup import described, require_fields, splits_names
 from whorl.engine.opensearch.tokens import ForeignTokens, foreign_tokens
-from whorl.engine.passages import holders_plan, look_up_holders, spelled_numbers
-from whorl.engine.patterns import refusals_explained
-from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Costs, PassageHolders, Scanned
-from whorl.engine.references import candidates as meanings
+from whorl.engine.protocol import (
+    SCANNED_AT_ONCE,
+    Candidates,
+    Costs,
+    Counted,
+    Facet,
+    PassageHolders,
+    Scanned,
+    reference_meanings,
+)
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.few import signature, signatures_by_id
@@ -203,7 +209,7 @@ class OpenSearchEngine:
         names = {"dbid": self._names.dbid, "noderef": self._names.noderef}
         return [
             (ID, value) if role == "key" else (HANDLE, handle(names[role], value))
-            for role, value in meanings(reference)
+            for role, value in reference_meanings(reference)
         ]
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
@@ -442,7 +448,7 @@ class OpenSearchEngine:
 
 def _keys(reference: str) -> list[str]:
     """Return the ids that a reference may mean; DBIDs exist in whorl's fields only."""
-    return [value for role, value in meanings(reference) if role == "key"]
+    return [value for role, value in reference_meanings(reference) if role == "key"]
 
 
 def _stored(hit: Json, field: str) -> list[str]:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from whorl.engine.facets import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
 from whorl.engine.lucene import read_sortable, values_begin
 from whorl.engine.opensearch.fields import ID, VALUES, Json
+from whorl.engine.protocol import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
 from whorl.errors import ParameterError
 from whorl.query.plan.build import BoundNode
 from whorl.query.plan.clauses import Kind

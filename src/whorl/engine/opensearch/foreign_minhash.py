@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from whorl.engine.findings import PROBE
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.fields import Json
-from whorl.engine.probe import PROBE
 from whorl.errors import EngineResponseError, ParameterError, SchemaError
 from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.minhash.signature import sign

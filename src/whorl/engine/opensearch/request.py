@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whorl.engine.clause_limit import evaluated_apart
-from whorl.engine.lucene import values_begin
+from whorl.engine.lucene import evaluated_apart, spelled_numbers, values_begin
 from whorl.engine.opensearch.clauses import clause, leaves
 from whorl.engine.opensearch.fields import (
     BETWEEN_WORDS,
@@ -31,7 +30,6 @@ from whorl.engine.opensearch.fields import (
     stored_name,
 )
 from whorl.engine.opensearch.foreign_minhash import TokenField
-from whorl.engine.passages import spelled_numbers
 from whorl.errors import SchemaError
 from whorl.fingerprint.minhash.codec import spell_integers
 from whorl.fingerprint.scheme import Scheme

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from whorl.engine.probe import PROBE
+from whorl.engine.findings import PROBE
 from whorl.engine.solr.answer import Answer, reading
 from whorl.errors import EngineError
 from whorl.fingerprint.words.tokenizer import PROFILES, tokens

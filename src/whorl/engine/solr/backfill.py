@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from whorl.arrays import batches
-from whorl.engine.backfilled import Backfilled
-from whorl.engine.passages import passage_tokens
+from whorl.engine.findings import Backfilled
+from whorl.engine.lucene import passage_tokens
 from whorl.engine.solr.answer import Answer, Json, first_text, whole_text
 from whorl.engine.solr.atomic_updates import require_safe
 from whorl.engine.solr.clauses import exists

@@ -19,8 +19,7 @@ import pysolr
 import requests
 
 from whorl.context import seconds_left
-from whorl.engine.http import Told, UnconnectedError, UntakenError
-from whorl.engine.repetition import repeated
+from whorl.engine.http import Told, UnconnectedError, UntakenError, repeated
 from whorl.engine.solr.answer import Answer, Selected, reading, strange
 from whorl.engine.solr.transport import Link, Transport, distrust, session
 from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError, ParameterError, without_login

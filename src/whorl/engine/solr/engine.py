@@ -14,11 +14,8 @@ from typing import Any
 
 from whorl.arrays import batches, chunks
 from whorl.engine.caching import Remembered, SharedCommit
-from whorl.engine.facets import Counted, Facet
-from whorl.engine.passages import passage_tokens
-from whorl.engine.patterns import refusals_explained
-from whorl.engine.protocol import Candidates, Costs, PassageHolders, Scanned
-from whorl.engine.references import candidates as meanings
+from whorl.engine.lucene import passage_tokens, refusals_explained
+from whorl.engine.protocol import Candidates, Costs, Counted, Facet, PassageHolders, Scanned, reference_meanings
 from whorl.engine.solr.answer import Answer, Json, first_text, vectors, whole_text
 from whorl.engine.solr.client import BEGINNING, SolrClient
 from whorl.engine.solr.facets import facets_request, read_facets
@@ -491,7 +488,7 @@ class SolrEngine:
     def _looked_up(self, reference: str) -> list[tuple[str, str]]:
         """Return the fields and values to look up for a reference, most specific first."""
         by_role = {"key": self.collection.names.key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
-        fields = [(by_role[role], value) for role, value in meanings(reference)]
+        fields = [(by_role[role], value) for role, value in reference_meanings(reference)]
         return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]
 
     def _documents(self, values: Mapping[str, list[str]], fields: list[str]) -> list[Answer]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from whorl.engine.facets import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
+from whorl.engine.protocol import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
 from whorl.engine.solr.answer import Answer, Json, reading
 from whorl.engine.solr.request import Names, search_request
 from whorl.errors import ParameterError

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from whorl.arrays import batches
-from whorl.engine.marks import marks_in
-from whorl.engine.passages import passage_tokens
-from whorl.engine.patterns import refusals_explained
-from whorl.engine.protocol import Mark
+from whorl.engine.lucene import passage_tokens, refusals_explained
+from whorl.engine.protocol import Mark, marks_in
 from whorl.engine.solr.answer import Answer, Json, whole_text
 from whorl.engine.solr.atomic_updates import require_safe
 from whorl.engine.solr.backfill import send_updates, update

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from whorl.arrays import batches
-from whorl.engine.passages import holders_plan, look_up_holders, spelled_numbers
+from whorl.engine.lucene import holders_plan, look_up_holders, spelled_numbers
 from whorl.engine.protocol import PassageHolders
 from whorl.engine.solr.answer import Answer, Json
 from whorl.engine.solr.clauses import exists

@@ -24,8 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from whorl.engine.clause_limit import evaluated_apart
-from whorl.engine.passages import spelled_numbers
+from whorl.engine.lucene import evaluated_apart, spelled_numbers
 from whorl.engine.solr.clauses import clause, exists, leaves
 from whorl.engine.solr.fields import PASSAGES, SAMPLE, SCHEME, SIZE, SKETCH, stored_name
 from whorl.errors import ParameterError

@@ -1,0 +1,85 @@
+"""Statistics against Python's own library, references, and cluster labels among properties."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.engine.protocol import Mark, Statistics, mark_in, marked, reference_meanings
+from whorl.model import Document
+
+NUMBERS = st.lists(st.integers(-1000, 1000).map(float), max_size=8)
+
+
+def of(numbers: list[float]) -> Statistics:
+    if not numbers:
+        return Statistics()
+    return Statistics(len(numbers), min(numbers), max(numbers), sum(numbers), sum(each * each for each in numbers))
+
+
+@given(NUMBERS, NUMBERS)
+def test_parts_together(one: list[float], other: list[float]) -> None:
+    """
+    Two parts tell together what all of their numbers tell; the deviation is that of a sample.
+    """
+    both = one + other
+    found = of(one).with_others(of(other))
+    assert found == of(both)
+    assert math.isclose(found.mean, statistics.fmean(both) if both else 0.0, abs_tol=1e-9)
+    assert math.isclose(found.deviation, statistics.stdev(both) if len(both) > 1 else 0.0, abs_tol=1e-6)
+
+
+UUID = "3f2a91c0-0d6e-4b7c-9e55-0123456789ab"
+STORE = "workspace://SpacesStore/"
+NODEREF = STORE + UUID
+
+
+@pytest.mark.parametrize(
+    ("reference", "expected"),
+    [
+        ("1234", [("dbid", "1234"), ("key", "1234")]),
+        ("007", [("dbid", "007"), ("key", "007")]),
+        (UUID, [("noderef", NODEREF), ("key", UUID), ("key", NODEREF)]),
+        ("A" + UUID[1:], [("noderef", f"{STORE}A{UUID[1:]}"), ("key", f"A{UUID[1:]}"), ("key", f"{STORE}A{UUID[1:]}")]),
+        (NODEREF, [("noderef", NODEREF), ("key", NODEREF), ("key", UUID)]),
+        ("workspace://SpacesStore/report", [("key", "workspace://SpacesStore/report")]),
+        ("workspace://SpacesStore/12", [("key", "workspace://SpacesStore/12")]),
+        ("archive://SpacesStore/" + UUID, [("key", "archive://SpacesStore/" + UUID)]),
+        ("report 7.txt", [("key", "report 7.txt")]),
+        ("१२", [("key", "१२")]),
+        ("12\n", [("key", "12\n")]),
+        ("", [("key", "")]),
+    ],
+)
+def test_reference_meanings(reference, expected):
+    """
+    Digits are a DBID first, a UUID a node reference first; everything else is an id.
+    """
+    assert reference_meanings(reference) == tuple(expected)
+
+
+def test_a_mark_is_two_properties() -> None:
+    """
+    It is read back as it was put there, and leaves the others alone; what somebody else calls so is none.
+    """
+    document = Document("a", "text", "name", {"year": 2020})
+    principal = marked(document, Mark("b", is_principal=True))
+    assert mark_in(principal.properties) == Mark("b", is_principal=True)
+    assert (principal.text, principal.name, principal.contents()["year"]) == ("text", "name", (2020,))
+    assert mark_in(marked(principal, Mark("c", is_principal=False)).properties) == Mark("c", is_principal=False)
+    assert marked(principal, None) == document
+    assert mark_in({"whorl_cluster": "b"}) is None
+    assert mark_in({"whorl_cluster": ("b", "c"), "whorl_is_principal": ["true"]}) is None
+
+
+def test_a_document_is_unchanged_by_its_mark() -> None:
+    """
+    Its digest is that of what was brought: it is not indexed again, and does not lose the mark.
+    """
+    document = Document("a", "text", properties={"year": 2020})
+    assert marked(document, Mark("b", is_principal=False)).digest == document.digest
+    assert Document("a", "text", properties={"year": 2021}).digest != document.digest
