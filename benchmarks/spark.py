@@ -37,7 +37,7 @@ from whorl.duplicates import ask_pairs
 from whorl.duplicates.options import Keep
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching, no_date
-from whorl.duplicates.spark.components import components
+from whorl.duplicates.spark.clusters import components
 from whorl.duplicates.spark.documents import documents_in, parts_of, read
 from whorl.duplicates.spark.job import SETTINGS, run
 from whorl.duplicates.spark.load import gathered

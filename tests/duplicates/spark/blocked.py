@@ -58,8 +58,7 @@ def members_in(rows: Any) -> set[Any]:
 
 def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchScheme, count: int) -> Gathered:
     """Return sketches, given by their keys, divided over `count` parts."""
-    from whorl.duplicates.spark.blocks import SKETCHES
-    from whorl.duplicates.spark.frames import Kept, Parts, narrowed, sent
+    from whorl.duplicates.spark.blocks import SKETCHES, Kept, Parts, narrowed, sent
     from whorl.duplicates.spark.load import Gathered
 
     parts = Parts.so_many(count)

@@ -1,10 +1,12 @@
-"""Tests of clusters built from rows of members, without a Spark session."""
+"""Tests of clusters built from rows of members, and of connected components against sets merged one by one."""
 
 from __future__ import annotations
 
 import math
+import random
 from collections import defaultdict
-from typing import Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,9 @@ from hypothesis import strategies as st
 
 from tests.duplicates.spark.spark_runtime import QUIET
 from whorl.duplicates.options import Keep
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytest.importorskip("pyspark")
 pa = pytest.importorskip("pyarrow")
@@ -76,8 +81,8 @@ def test_clusters_are_those_of_plain_loops(rows: list[Member], keep: Keep, befor
     Clusters equal those of plain loops: members sorted by run and bytes of the id, first and retained member, and the
     part of the retained member's key.
     """
+    from whorl.duplicates.spark.blocks import Parts, arrow_schema
     from whorl.duplicates.spark.clusters import MEMBERS, _clustered
-    from whorl.duplicates.spark.frames import Parts, arrow_schema
 
     names = ("id", "size", "key", "root", "worth", "run")
     named = [{"name": row[0] * 2, "stays": row[5] < before, **dict(zip(names, row, strict=True))} for row in rows]
@@ -88,3 +93,45 @@ def test_clusters_are_those_of_plain_loops(rows: list[Member], keep: Keep, befor
         assert row.pop("part") == parts.of(np.array([row["first"]], np.int64))[0]
     by_members = lambda row: row["id"]  # noqa: E731 - no two clusters have a member in common
     assert sorted(found, key=by_members) == sorted(plain(rows, keep, before), key=by_members)
+
+
+def united(links: list[tuple[int, int]]) -> dict[int, int]:
+    """Return the smallest node of each node's component, from sets merged one link at a time."""
+    groups: dict[int, set[int]] = {}
+    for a, b in links:
+        joined = groups.get(a, {a}) | groups.get(b, {b})
+        groups |= dict.fromkeys(joined, joined)
+    return {node: min(group) for node, group in groups.items()}
+
+
+@pytest.mark.parametrize("most", [1_000_000, 10])
+def test_components_are_those_of_plain_sets(spark: SparkSession, most: int) -> None:
+    """
+    Components are right for a shuffled chain of 400 nodes, stars, trees, cliques and random links, with negative
+    numbers, both on one worker and by large-star and small-star.
+    """
+    from whorl.duplicates.spark.blocks import Kept
+    from whorl.duplicates.spark.clusters import components
+
+    chance = random.Random(9)
+    chain = [chance.getrandbits(64) - (1 << 63) for _ in range(400)]
+    links = list(pairwise(chain))
+    links += [(1000, 1000 + at) for at in range(60)] + [(2000 + at // 2, 2000 + at) for at in range(1, 100)]
+    links += [(3000 + a, 3000 + b) for a in range(12) for b in range(12)]
+    links += [(4000 + chance.randrange(200), 4000 + chance.randrange(200)) for _ in range(90)]
+    # A link of a node to itself makes no component.
+    links = [(a, b) for a, b in links if a != b]
+    frame = spark.createDataFrame(links, "a long, b long").repartition(5)
+    rows = components(frame, Kept(), most).collect()
+    assert len(rows) == len({row.key for row in rows})
+    assert {row.key: row.root for row in rows} == united(links)
+
+
+def test_no_links(spark: SparkSession) -> None:
+    """
+    Without links, or with links of a node to itself only, there are no components.
+    """
+    from whorl.duplicates.spark.blocks import Kept
+    from whorl.duplicates.spark.clusters import components
+
+    assert components(spark.createDataFrame([(1, 1)], "a long, b long"), Kept()).isEmpty()

@@ -39,8 +39,16 @@ def test_every_pair_meets_by_a_hash(seed: int, count: int, asked: tuple[str, int
     For each pair above the threshold a hash indexed for the smaller document is probed by the larger one, for any
     division into blocks; a document without shared hashes sends no hashes of the second count.
     """
-    from whorl.duplicates.spark.blocks import SKETCHES, Block, sketch_row
-    from whorl.duplicates.spark.frames import Parts, arrow_schema, joined, narrow_type, widened
+    from whorl.duplicates.spark.blocks import (
+        SKETCHES,
+        Block,
+        Parts,
+        arrow_schema,
+        joined,
+        narrow_type,
+        sketch_row,
+        widened,
+    )
     from whorl.duplicates.spark.frequencies import FREQUENCIES, IS_ASKED, IS_FOUND, Looking, frequencies_of
 
     chance, wanted = random.Random(seed), question(*asked, recall=100)

@@ -21,8 +21,8 @@ def test_rows_become_sketches_or_problems() -> None:
     """
     Each row appears once: as a member of a block, with a sketch if it is long enough, or with its problem.
     """
+    from whorl.duplicates.spark.blocks import Parts
     from whorl.duplicates.spark.documents import documents_in
-    from whorl.duplicates.spark.frames import Parts
     from whorl.duplicates.spark.load import Run, _sketched
 
     text = "one two three four five six"
@@ -141,7 +141,7 @@ def run_of(
     Returns:
         All blocks by part; the blocks without replaced members; the totals; and the keys that are gone.
     """
-    from whorl.duplicates.spark.frames import Parts
+    from whorl.duplicates.spark.blocks import Parts
     from whorl.duplicates.spark.load import Run, _divided_anew, _gone, _identities, _judged, _kept, _sketched
 
     parts, since = Parts.so_many(number + 1), since or number

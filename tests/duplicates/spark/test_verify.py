@@ -27,8 +27,7 @@ def test_blocks_compare_what_the_whole_does(seed: int, count: int, is_measured: 
     """
     The results are equal for any division into blocks, whichever sketch is sent, and with repeated pairs.
     """
-    from whorl.duplicates.spark.blocks import SKETCHES, Block, sketch_row
-    from whorl.duplicates.spark.frames import Parts, arrow_schema, divided
+    from whorl.duplicates.spark.blocks import SKETCHES, Block, Parts, arrow_schema, divided, sketch_row
     from whorl.duplicates.spark.verify import _at_home, _measured, _travelling, _verified
 
     chance = random.Random(seed)

@@ -14,23 +14,22 @@ from whorl.duplicates.options import Keep, PairQuestion
 from whorl.duplicates.rounds import MOST_PAIRS
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching, no_date
-from whorl.duplicates.spark.blocks import Members, sizes_in
-from whorl.duplicates.spark.clusters import MEMBERS, clustered, loss_of, member_by_member, with_shares
-from whorl.duplicates.spark.components import components
-from whorl.duplicates.spark.documents import documents_in, parts_of
-from whorl.duplicates.spark.frames import (
+from whorl.duplicates.spark.blocks import (
     Batches,
+    Members,
     addressed,
     arrow_schema,
     batch_of,
     joined,
     met,
+    sizes_in,
     stepped,
     whole_numbers,
 )
+from whorl.duplicates.spark.clusters import MEMBERS, clustered, components, loss_of, member_by_member, with_shares
+from whorl.duplicates.spark.documents import documents_in, parts_of
 from whorl.duplicates.spark.load import STAYS, Run, gathered
-from whorl.duplicates.spark.prefix_filter import find_candidates
-from whorl.duplicates.spark.rest import MOST_AT_ONCE
+from whorl.duplicates.spark.prefix_filter import MOST_AT_ONCE, find_candidates
 from whorl.duplicates.spark.state import State, still_paired
 from whorl.duplicates.spark.verify import PAIRS, measured_pairs, verified_pairs
 from whorl.duplicates.verify import Pairs

@@ -19,8 +19,17 @@ from whorl.arrays import order_of, run_starts, spread
 from whorl.duplicates.prefix_filter import rarest
 from whorl.duplicates.rounds import Looked, Round
 from whorl.duplicates.sketches import Numbers, Sketches
-from whorl.duplicates.spark.blocks import Block
-from whorl.duplicates.spark.frames import Batches, Parts, divided, joined, narrow_type, narrowed, repeated, widened
+from whorl.duplicates.spark.blocks import (
+    Batches,
+    Block,
+    Parts,
+    divided,
+    joined,
+    narrow_type,
+    narrowed,
+    repeated,
+    widened,
+)
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 COUNTS = "part int, source long, levels binary, tokens binary, counts binary, told binary"

@@ -21,18 +21,25 @@ from pyspark.sql import functions as f
 from whorl.arrays import run_starts
 from whorl.duplicates.sketches import Sketches
 from whorl.duplicates.sketching import Sketched, Sketching
-from whorl.duplicates.spark.blocks import BLOCKS, MEMBERS, SKETCHES, Block, Members, block_rows, numbered, sizes_in
-from whorl.duplicates.spark.frames import (
+from whorl.duplicates.spark.blocks import (
+    BLOCKS,
+    MEMBERS,
+    SKETCHES,
     Batches,
+    Block,
     Kept,
+    Members,
     Parts,
     addressed,
     arrow_schema,
     batch_of,
+    block_rows,
     divided,
     joined,
     met,
+    numbered,
     sent,
+    sizes_in,
     stepped,
     whole_numbers,
 )

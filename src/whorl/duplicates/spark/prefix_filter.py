@@ -8,8 +8,8 @@ the documents of each hash by size and key; each document is a candidate partner
 order that is large enough.
 
 A crowd is the set of documents of one high-frequency hash. Crowds, and documents postponed to further rounds, go to one
-worker if they fit into its memory (`rest`): the fixed cost of a distributed step far exceeds the cost of a few thousand
-documents.
+worker if they fit into its memory (`LocalRemainder`): the fixed cost of a distributed step far exceeds the cost of a
+few thousand documents.
 
 A block sends one count per hash, no matter how many documents have the hash. The number of pairs of a hash follows from
 positions in the sorted order, without making a pair: if a hash makes too many pairs, its documents are postponed to the
@@ -18,7 +18,7 @@ next round or returned as a crowd.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -31,12 +31,14 @@ from pyspark.sql import functions as f
 
 from whorl.arrays import run_starts, spread
 from whorl.duplicates.options import PairQuestion
+from whorl.duplicates.pairs import find_pairs
 from whorl.duplicates.prefix_filter import crowded
 from whorl.duplicates.rounds import MOST_PAIRS, Round, rounds
 from whorl.duplicates.sketches import Numbers, Sketches
-from whorl.duplicates.spark.blocks import SKETCHES, some_of
-from whorl.duplicates.spark.frames import (
+from whorl.duplicates.spark.blocks import (
+    SKETCHES,
     Batches,
+    Block,
     Parts,
     addressed,
     arrow_schema,
@@ -46,6 +48,7 @@ from whorl.duplicates.spark.frames import (
     met,
     narrow_type,
     sent,
+    some_of,
     stepped,
     widened,
 )
@@ -62,7 +65,8 @@ from whorl.duplicates.spark.frequencies import (
     frequencies_of,
 )
 from whorl.duplicates.spark.load import Gathered
-from whorl.duplicates.spark.rest import MOST_AT_ONCE, Rest
+from whorl.duplicates.spark.verify import PAIRS, told
+from whorl.duplicates.verify import Pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 #: Rows of pairs hold the keys of the smaller documents (travellers), whose sketches are sent, and of their partners
@@ -77,10 +81,56 @@ _SIZE_BITS = 32
 #: Maximum number of pairs in one batch.
 _AT_ONCE = 1 << 20
 
+#: Maximum number of hashes for one worker: eight bytes each, and several times as much during the search.
+MOST_AT_ONCE = 1 << 25
+
 _Bools: TypeAlias = npt.NDArray[np.bool_]
 #: Takes crowds that more hashes could separate, with the columns of `Met.crowds`; returns the crowds whose further
 #: hashes are needed, in a column crowd.
 Decide: TypeAlias = Callable[[DataFrame], DataFrame]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalRemainder:
+    """Documents left to be compared with each other.
+
+    Args:
+        sketches: Rows of SKETCHES.
+        to_look: The remaining rounds; if none remain, the last one, which returns crowds.
+        most: Maximum number of pairs of one hash in a round.
+    """
+
+    sketches: DataFrame
+    to_look: Sequence[Round]
+    most: int
+
+    def pairs(self, scheme: SketchScheme, question: PairQuestion, *, links_suffice: bool) -> DataFrame:
+        """Return the pairs, with the columns of `verify.verified_pairs`.
+
+        Args:
+            scheme: Sketch scheme.
+            question: Metric, threshold and recall.
+            links_suffice: As in `whorl.duplicates.pairs.find_pairs`.
+        """
+        # Capture the fields, not `self`: a data frame cannot be sent to a worker.
+        to_look, most = self.to_look, self.most
+
+        def found(batches: Batches) -> Batches:
+            block = Block.of(batches, scheme)
+            # Documents of equal size are compared in the order of their keys; a block is sorted by key.
+            pairs = find_pairs(
+                block.sketches,
+                np.arange(block.keys.size),
+                question,
+                known=Pairs.together([]),
+                is_known=~block.is_new,
+                links_suffice=links_suffice,
+                most=most,
+                to_look=to_look,
+            )
+            yield told(pairs.at(block.keys))
+
+        return stepped(self.sketches.coalesce(1), found, PAIRS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +147,7 @@ class Met:
 
     pairs: DataFrame
     crowds: DataFrame | None
-    rest: Rest | None = None
+    rest: LocalRemainder | None = None
 
 
 def find_candidates(
@@ -145,7 +195,7 @@ def find_candidates(
         in_bytes = blocks.agg(f.sum(f.length("hashes"))).collect()[0][0]
         if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
             # The local search recognises the same crowds again.
-            yield Met(pairs, None, Rest(blocks, to_look[number + 1 :] or [one], most))
+            yield Met(pairs, None, LocalRemainder(blocks, to_look[number + 1 :] or [one], most))
             return
         yield Met(pairs, _told(found, _CROWD) if _CROWD in kinds else None)
         if _OPEN_CROWD not in kinds:

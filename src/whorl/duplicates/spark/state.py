@@ -25,7 +25,7 @@ from pyspark.sql import functions as f
 
 from whorl.duplicates.options import Keep, PairQuestion
 from whorl.duplicates.run import origin_of_files
-from whorl.duplicates.spark.components import components
+from whorl.duplicates.spark.clusters import components
 from whorl.duplicates.spark.load import Gathered, Run
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.scheme import Scheme

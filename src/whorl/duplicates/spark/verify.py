@@ -17,8 +17,17 @@ from pyspark.sql import DataFrame
 from whorl.arrays import chunks, run_starts
 from whorl.duplicates.options import PairQuestion
 from whorl.duplicates.sketches import Numbers, Sketches
-from whorl.duplicates.spark.blocks import SKETCHES, Block, sketch_row
-from whorl.duplicates.spark.frames import Batches, Parts, arrow_schema, batch_of, joined, met
+from whorl.duplicates.spark.blocks import (
+    SKETCHES,
+    Batches,
+    Block,
+    Parts,
+    arrow_schema,
+    batch_of,
+    joined,
+    met,
+    sketch_row,
+)
 from whorl.duplicates.spark.load import Gathered
 from whorl.duplicates.verify import Pairs, measured, verified
 from whorl.fingerprint.sketch.sketch import SketchScheme
