@@ -13,7 +13,8 @@ import pytest
 
 from tests.limited import whorl
 from whorl import Document
-from whorl.ingest.files import Problem, documents_in, files_under
+from whorl.cli.render.console import problem_lines
+from whorl.ingest.files import Problem, Problems, documents_in, files_under
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs what POSIX file systems have")
 
@@ -313,3 +314,18 @@ def test_a_text_without_end(tmp_path: Path, command: list[str]) -> None:
         done = whorl(2_000_000_000, *command, folder=tmp_path, stdin=endless, env={"WHORL_MAX_FILE_BYTES": "1000000"})
     assert done.returncode == 2, done.stderr
     assert "those of up to 1,000,000 are read (setting max_file_bytes)" in done.stderr
+
+
+def test_problems_of_many_rows_are_counted_but_not_kept() -> None:
+    """
+    Of 100,000 broken rows the first 100 are kept; whole files are always kept, and all counts are exact.
+    """
+    part = Problems(Problem(f"a.csv, line {at}", "broken") for at in range(100_000))
+    part.append(Problem("b", "this id came before", 0))
+    part.append(Problem("a.csv", "too large", None))
+    total = Problems([Problem("c.csv, line 1", "broken")])
+    total.extend(part)
+    assert (len(total), total.lost, total.whole_files) == (100_003, 100_002, 1)
+    kept = list(total)
+    assert (len(kept), kept[0].where, kept[-1].where) == (101, "c.csv, line 1", "a.csv")
+    assert problem_lines(total, "were not read")[::21] == ["100,003 were not read:", "  … and 99,983 more"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from whorl.duplicates.options import Keep
     from whorl.duplicates.result import Duplicates
     from whorl.duplicates.run import Progress
-    from whorl.ingest.files import Problem
+    from whorl.ingest.files import Problems
 
 
 @click.command()
@@ -200,7 +200,7 @@ def duplicates(**options: Any) -> None:
 def _on_spark(asked: Asked) -> None:
     from whorl.cli.render.duplicates import is_too_much_lost
     from whorl.duplicates.spark.job import run, summary_lines
-    from whorl.ingest.files import Problem
+    from whorl.ingest.files import Problem, Problems
 
     output = asked.output_of_spark()
     done = run(
@@ -221,7 +221,7 @@ def _on_spark(asked: Asked) -> None:
     )
     for line in (*asked.question.notes, *summary_lines(done, output, clusters=asked.wants_clusters)):
         click.echo(line, err=True)
-    if is_too_much_lost([Problem(output, "", done.unfit)], done.documents, strict=asked.strict):
+    if is_too_much_lost(Problems([Problem(output, "", done.unfit)]), done.documents, strict=asked.strict):
         sys.exit(1)
 
 
@@ -372,7 +372,7 @@ def _write_ids(found: Duplicates, store: str | None, keep: Keep | None) -> str:
     return marked_line(done)
 
 
-def _notes(asked: Asked, found: Duplicates, problems: Sequence[Problem]) -> Iterator[str]:
+def _notes(asked: Asked, found: Duplicates, problems: Problems) -> Iterator[str]:
     from whorl.cli.render.console import problem_lines
     from whorl.output.duplicates import common_line, left_out
 

@@ -11,7 +11,7 @@ from whorl.cli.options import FOLLOW_LINKS, ID_COLUMN, STORE, TEXT_COLUMN
 from whorl.cli.render.console import problem_lines, progress_bar
 from whorl.errors import DocumentError, WhorlError
 from whorl.fingerprint.statistics.metric import Metric, fraction_of, metric_named
-from whorl.ingest.files import Problem, documents_in
+from whorl.ingest.files import Problem, Problems, documents_in
 from whorl.ingest.places import places
 from whorl.ingest.rows.columns import Columns
 from whorl.model import Document, Indexed
@@ -79,7 +79,7 @@ def index(
     Unchanged documents are skipped, so to complete an interrupted run, run it again. A document with the same id is
     replaced.
     """
-    problems: list[Problem] = []
+    problems = Problems()
     columns = Columns(text_column or "text", id_column)
     with open_store(store, passages=passages, without_minhash=without_minhash) as opened:
         done = Indexed()
@@ -119,7 +119,7 @@ def index(
             for line in problem_lines(problems, "could not be stored"):
                 click.echo(line, err=True)
     is_empty = problems and not (done.stored or done.unchanged)
-    if is_empty or any(each.documents is None for each in problems):
+    if is_empty or problems.whole_files:
         sys.exit(1)
 
 

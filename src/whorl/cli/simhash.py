@@ -47,13 +47,13 @@ def simhash(
     """
     from whorl.cli.render.console import problem_lines
     from whorl.fingerprint.simhash.simhash import DEFAULT_SCHEME, named, simhashes_of
-    from whorl.ingest.files import Problem, documents_in
+    from whorl.ingest.files import Problem, Problems, documents_in
     from whorl.ingest.places import places
     from whorl.ingest.rows.columns import Columns
 
     columns = Columns(text_column or "text", id_column, further=frozenset())
     scheme = named(scheme_name) if scheme_name else DEFAULT_SCHEME
-    problems: list[Problem] = []
+    problems = Problems()
     waiting: deque[str] = deque()
     printed = 0
 
@@ -74,7 +74,7 @@ def simhash(
     finally:
         for line in problem_lines(problems, "gave no code"):
             click.echo(line, err=True)
-    if (problems and not printed) or any(each.documents is None for each in problems):
+    if (problems and not printed) or problems.whole_files:
         sys.exit(1)
 
 

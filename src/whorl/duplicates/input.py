@@ -18,7 +18,7 @@ from functools import cached_property, partial
 from whorl.duplicates.options import Keep, seconds_of
 from whorl.duplicates.sketching import no_date
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.files import Problem, documents_in, file_text, spans_in
+from whorl.ingest.files import Problem, Problems, documents_in, file_text, spans_in
 from whorl.ingest.places import Place, StandardInput, places
 from whorl.ingest.rows.columns import Columns
 from whorl.ingest.rows.rows import File, Span
@@ -194,7 +194,7 @@ class Reading:
         is_rewritten: bool = False,
         follow_links: bool = False,
     ) -> None:
-        self.problems: list[Problem] = []
+        self.problems = Problems()
         #: Number of documents read.
         self.count = 0
         self._keep, self._lasts, self._is_rewritten = keep, lasts, is_rewritten
@@ -236,7 +236,7 @@ class Reading:
     def note(self, report: Report) -> None:
         """Add the findings of a part."""
         self.count += report.count
-        self.problems += report.problems
+        self.problems.extend(report.problems)
 
     def note_without_text(self, place: Place, rows: int) -> None:
         """Record a file without any text: a problem if its rows lack the text column.
@@ -373,7 +373,7 @@ class Report:
     """
 
     count: int = 0
-    problems: list[Problem] = field(default_factory=list)
+    problems: Problems = field(default_factory=Problems)
     has_worth: bool = False
     has_date: bool = False
     has_part: bool = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Files up to this size are below any configurable limit, so reading them needs no settings.
 _SMALL_BYTES = 1_000_000
+#: Number of problems of rows that are kept; the rest are counted.
+_ROW_PROBLEMS_KEPT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,58 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.where}: {self.reason}"
+
+
+class Problems(Collection[Problem]):
+    """Problems of one run: keep every problem of a whole file, and only the first problems of rows.
+
+    The length counts all problems, iteration yields the kept ones. Memory does not grow with the number of broken rows.
+
+    Args:
+        problems: The first problems.
+    """
+
+    __slots__ = ("_count", "_kept", "_rows_kept", "lost", "whole_files")
+
+    def __init__(self, problems: Iterable[Problem] = ()) -> None:
+        self._kept: list[Problem] = []
+        self._count = self._rows_kept = 0
+        #: Number of lost documents; a file with an unknown number counts as one.
+        self.lost = 0
+        #: Number of files with an unknown number of lost documents.
+        self.whole_files = 0
+        for problem in problems:
+            self.append(problem)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self._kept)
+
+    def __contains__(self, problem: object) -> bool:
+        return problem in self._kept
+
+    def append(self, problem: Problem) -> None:
+        """Count a problem, and keep it if it is of a whole file or among the first of rows."""
+        self._count += 1
+        self.lost += 1 if problem.documents is None else problem.documents
+        self.whole_files += problem.documents is None
+        self._keep(problem)
+
+    def extend(self, others: Problems) -> None:
+        """Add the problems and counts of another collection."""
+        self._count += len(others)
+        self.lost += others.lost
+        self.whole_files += others.whole_files
+        for problem in others:
+            self._keep(problem)
+
+    def _keep(self, problem: Problem) -> None:
+        is_row = problem.documents is not None
+        if not is_row or self._rows_kept < _ROW_PROBLEMS_KEPT:
+            self._kept.append(problem)
+            self._rows_kept += is_row
 
 
 def files_under(

@@ -9,7 +9,7 @@ import pytest
 from whorl.cli.render.duplicates import is_too_much_lost, write_clusters_to, write_list, write_pairs_to
 from whorl.duplicates import Keep
 from whorl.duplicates.result import Cluster, Member, Pair
-from whorl.ingest.files import Problem
+from whorl.ingest.files import Problem, Problems
 
 A, B, C = (Member(document_id, "", size) for document_id, size in (("a", 5), ("b", 9), ("c", 7)))
 CLUSTER = Cluster((Pair.of_counts(A, A, 5, 5, 5), Pair.of_counts(A, B, 5, 5, 5), Pair.of_counts(A, C, 5, 5, 5)))
@@ -52,6 +52,6 @@ def test_when_too_much_is_lost(
     The run fails if more than one in a hundred is unreadable, if a file of unknown size is, or with --strict if
     anything is.
     """
-    problems = [Problem("x", "broken", number) for number in lost]
+    problems = Problems(Problem("x", "broken", number) for number in lost)
     assert is_too_much_lost(problems, documents, strict=strict) == bool(told)
     assert capsys.readouterr().err == (f"failed: {told}; what was found is of the others\n" if told else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
@@ -95,7 +95,7 @@ def explanation(plan: Iterable[str], request: Mapping[str, object]) -> str:
     return f"Plan\n{words}\n\nRequest\n{json.dumps(request, ensure_ascii=True, indent=2)}"
 
 
-def problem_lines(problems: Sequence[object], what: str) -> list[str]:
+def problem_lines(problems: Collection[object], what: str) -> list[str]:
     """Return lines that name the first problems, those of whole files before those of rows, and count the rest."""
     if not problems:
         return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import click
@@ -12,7 +12,7 @@ from whorl.duplicates import Keep, superfluous
 from whorl.duplicates.input import Reading
 from whorl.duplicates.output import decided, write_filtered
 from whorl.duplicates.result import Cluster, Duplicates, Pair
-from whorl.ingest.files import Problem
+from whorl.ingest.files import Problems
 from whorl.output.duplicate_lines import write_cluster_lines, write_pair_lines
 from whorl.output.duplicates import write_clusters, write_clusters_parquet, write_pairs, write_pairs_parquet
 from whorl.output.text import counted, is_one_line
@@ -118,7 +118,7 @@ def print_lines(lines: Iterable[str]) -> None:
         click.echo(line, err=True)
 
 
-def is_too_much_lost(problems: Sequence[Problem], count: int, *, strict: bool) -> bool:
+def is_too_much_lost(problems: Problems, count: int, *, strict: bool) -> bool:
     """Report lost documents, and return True if there are too many.
 
     Args:
@@ -126,8 +126,7 @@ def is_too_much_lost(problems: Sequence[Problem], count: int, *, strict: bool) -
         count: Documents that were read.
         strict: Whether a single lost document is too many.
     """
-    lost = sum(1 if each.documents is None else each.documents for each in problems)
-    whole_files = sum(each.documents is None for each in problems)
+    lost, whole_files = problems.lost, problems.whole_files
     if not (whole_files or lost > _MOST_LOST * (count + lost) or (strict and lost)):
         return False
     told = f"{lost:,} of {count + lost:,} documents could not be read"
