@@ -1,4 +1,4 @@
-"""Counting tokens in runs, against sets and a plain sort."""
+"""Counting tokens in segments, against sets and a plain sort."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from whorl.engine.embedded import counting
-from whorl.engine.embedded import segments as runs
-from whorl.engine.embedded.counting import Counted, best, count, is_countable
+from whorl.engine.embedded import counting, segments
+from whorl.engine.embedded.counting import ScoredDocuments, best_page, is_countable, match_tokens
 from whorl.engine.embedded.postings import DocumentTokens, TokenIndex, TokenSnapshot
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.query.plan.build import Bool, BoundNode, MatchAll, Nothing, SharedBands, SharedTokens, SketchTokens
@@ -40,7 +39,7 @@ DOCUMENTS = {
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> TokenSnapshot:
     """
-    Several runs, of which the later ones have replaced and deleted documents of the earlier.
+    Several segments, of which the later ones have replaced and deleted documents of the earlier.
     """
     index = TokenIndex(tmp_path_factory.mktemp("counting") / "tokens", "mine", (64, SCHEME.bits))
     index.make()
@@ -128,9 +127,9 @@ def test_what_is_counted_is_there(
     Repeats, minima, bands, sizes and booleans, over documents that were replaced and deleted, in any portions.
     """
     assert is_countable(plan)
-    monkeypatch.setattr(runs, "READ_AT_ONCE", at_once)
+    monkeypatch.setattr(segments, "READ_AT_ONCE", at_once)
     monkeypatch.setattr(counting, "_PARTS_AT_ONCE", parts_at_once)
-    found = count(plan, snapshot)
+    found = match_tokens(plan, snapshot)
     assert dict(zip(found.numbers.tolist(), found.scores.tolist(), strict=True)) == plain(plan)
     assert found.numbers.tolist() == sorted(found.numbers.tolist())
 
@@ -149,8 +148,8 @@ def test_many_parts_take_no_more_memory_than_some(tmp_path: Path) -> None:
     snapshot = index.snapshot()
     tracemalloc.start()
     try:
-        found = [count(plan, snapshot) for plan in (Bool(should=parts), Bool(must=parts))]
-        none = count(Bool(must=parts[:1], must_not=parts), snapshot)
+        found = [match_tokens(plan, snapshot) for plan in (Bool(should=parts), Bool(must=parts))]
+        none = match_tokens(Bool(must=parts[:1], must_not=parts), snapshot)
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -173,9 +172,9 @@ def test_words_are_not_counted() -> None:
     scores=st.lists(st.sampled_from([0.0, 1.0, 2.0, 2.5]), max_size=30),
     start=st.integers(0, 40),
     rows=st.integers(0, 40),
-    gone=st.sets(st.integers(0, 30)),
+    tombstones=st.sets(st.integers(0, 30)),
 )
-def test_pages_are_those_of_a_plain_sort(scores: list[float], start: int, rows: int, gone: set[int]) -> None:
+def test_pages_are_those_of_a_plain_sort(scores: list[float], start: int, rows: int, tombstones: set[int]) -> None:
     """
     The best first, equal ones by their ids; ids are asked for where they decide, and nowhere else.
     """
@@ -184,11 +183,11 @@ def test_pages_are_those_of_a_plain_sort(scores: list[float], start: int, rows: 
 
     def ids(numbers: list[int]) -> Mapping[int, str]:
         asked.extend(numbers)
-        return {number: known[number] for number in numbers if number not in gone}
+        return {number: known[number] for number in numbers if number not in tombstones}
 
-    counted = Counted(np.arange(len(scores)), np.array(scores, np.float32))
-    page = best(counted, start, rows, ids)
-    everything = sorted((-score, known[number] * (number not in gone)) for number, score in enumerate(scores))
+    counted = ScoredDocuments(np.arange(len(scores)), np.array(scores, np.float32))
+    page = best_page(counted, start, rows, ids)
+    everything = sorted((-score, known[number] * (number not in tombstones)) for number, score in enumerate(scores))
     assert [(-hit.score, hit.id) for hit in page] == everything[start : start + rows]
     on_page = {-score for score, _ in everything[start : start + rows]}
     assert {scores[number] for number in asked} <= {
@@ -205,11 +204,11 @@ def test_damaged_tokens_are_told(tmp_path: Path) -> None:
     tokens = np.arange(1, 2000, dtype=np.uint64)
     index.replace({1: DocumentTokens(5, (tokens, tokens))})
     index.commit(1)
-    (run,) = (tmp_path / "tokens").glob("*.run")
-    raw = bytearray(run.read_bytes())
+    (segment,) = (tmp_path / "tokens").glob("*.run")
+    raw = bytearray(segment.read_bytes())
     raw[1024:3000] = bytes(1976)
-    run.unlink()
-    run.write_bytes(raw)
+    segment.unlink()
+    segment.write_bytes(raw)
     reader = TokenIndex(tmp_path / "tokens", "mine", (64, 27))
     with pytest.raises(Exception, match="damaged"):
-        count(SharedTokens("s", tuple(range(1, 50))), reader.snapshot())
+        match_tokens(SharedTokens("s", tuple(range(1, 50))), reader.snapshot())

@@ -1,4 +1,4 @@
-"""All runs together, against a plain dictionary, while documents come, change, go and are merged."""
+"""All segments together, against a plain dictionary, while documents come, change, go and are merged."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from whorl.engine.embedded import postings as tokens
-from whorl.engine.embedded import segments as runs
+from whorl.engine.embedded import postings, segments
 from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.engine.embedded.postings import DocumentTokens, TokenIndex
 
@@ -47,13 +46,15 @@ def found(index: TokenIndex) -> dict[int, set[int]]:
     kinds = []
     for kind in range(2):
         have: dict[int, set[int]] = {}
-        for run, alive in zip(snapshot.runs, snapshot.alive, strict=True):
-            for number in run.numbers[alive].tolist():
+        for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
+            for number in segment.numbers[alive].tolist():
                 assert number not in have
                 have[number] = set()
-            for owner, place in chain.from_iterable(zip(*each, strict=True) for each in run.kinds[kind].look_up(every)):
+            for owner, place in chain.from_iterable(
+                zip(*each, strict=True) for each in segment.kinds[kind].look_up(every)
+            ):
                 if alive[place]:
-                    have[int(run.numbers[place])].add(int(owner))
+                    have[int(segment.numbers[place])].add(int(owner))
         kinds.append(have)
     assert kinds[0] == kinds[1]
     return kinds[0]
@@ -73,10 +74,10 @@ def test_whatever_is_written_is_there(
     """
     For the writer, for a reader from the beginning, and for who opens the folder afterwards; nothing else is left.
     """
-    monkeypatch.setattr(tokens, "SMALLEST_RUN", 3)
-    monkeypatch.setattr(tokens, "FANOUT", 2)
-    monkeypatch.setattr(tokens, "LARGEST_RUN", 40)
-    monkeypatch.setattr(tokens, "MOST_AT_ONCE", at_once)
+    monkeypatch.setattr(postings, "SMALLEST_SEGMENT", 3)
+    monkeypatch.setattr(postings, "FANOUT", 2)
+    monkeypatch.setattr(postings, "LARGEST_SEGMENT", 40)
+    monkeypatch.setattr(postings, "MOST_AT_ONCE", at_once)
     path = tmp_path_factory.mktemp("tokens") / "tokens"
     index, reader = made(path), TokenIndex(path, "mine", BITS)
     kept: dict[int, set[int]] = {}
@@ -95,20 +96,23 @@ def test_whatever_is_written_is_there(
         assert index.snapshot().applied == number
     index.wait()
     assert found(index) == found(reader) == found(TokenIndex(path, "mine", BITS)) == kept
-    assert {file.name for file in path.iterdir()} == {"runs.json", *(run.name for run in index.snapshot().runs)}
+    assert {file.name for file in path.iterdir()} == {
+        "runs.json",
+        *(segment.name for segment in index.snapshot().segments),
+    }
 
 
 @pytest.mark.slow
 def test_many_small_writes_make_few_runs(tmp_path: Path) -> None:
     """
-    Runs grow by fours, so that a look-up goes through few of them.
+    Segments grow by fours, so that a look-up goes through few of them.
     """
     index = made(tmp_path / "tokens")
     for number in range(100):
         index.replace({number: of([number % 10])})
         index.commit(number)
     assert len(found(index)) == 100
-    assert len(index.snapshot().runs) <= 6
+    assert len(index.snapshot().segments) <= 6
 
 
 def test_a_large_write_ends_in_one_run(tmp_path: Path) -> None:
@@ -119,28 +123,28 @@ def test_a_large_write_ends_in_one_run(tmp_path: Path) -> None:
     for number in range(6):
         index.replace({100 * number + each: of([number]) for each in range(100)})
         index.commit(number)
-    assert len(index.snapshot().runs) > 2
+    assert len(index.snapshot().segments) > 2
     index.finish()
     index.wait()
-    assert [len(run) for run in index.snapshot().runs] == [600]
+    assert [len(segment) for segment in index.snapshot().segments] == [600]
     for number in range(3):
         index.replace({1000 + number: of([number])})
         index.commit(10 + number)
         index.finish()
         index.wait()
-    assert [len(run) for run in index.snapshot().runs] == [600, 3]
+    assert [len(segment) for segment in index.snapshot().segments] == [600, 3]
     assert len(found(index)) == 603
 
 
 def test_runs_of_the_dead_are_cleared(tmp_path: Path) -> None:
     """
-    A run whose documents were replaced, most of them, is written anew without them.
+    A segment whose documents were replaced, most of them, is written anew without them.
     """
     index = made(tmp_path / "tokens")
     for stamp in (1, 2):
         index.replace({number: of([stamp]) for number in range(500)})
         index.commit(stamp)
-    assert [len(run) for run in index.snapshot().runs] == [0, 500]
+    assert [len(segment) for segment in index.snapshot().segments] == [0, 500]
     index.replace(dict.fromkeys(range(500)))
     index.commit(3)
     assert found(index) == {}
@@ -150,16 +154,16 @@ def test_large_merges_go_on_beside_writes(tmp_path: Path, monkeypatch: pytest.Mo
     """
     What is written and deleted while a thread merges is there before, meanwhile and afterwards.
     """
-    monkeypatch.setattr(tokens, "SMALLEST_RUN", 3)
-    monkeypatch.setattr(tokens, "MOST_AT_ONCE", 3)
-    release, real = threading.Event(), runs.merged
+    monkeypatch.setattr(postings, "SMALLEST_SEGMENT", 3)
+    monkeypatch.setattr(postings, "MOST_AT_ONCE", 3)
+    release, real = threading.Event(), segments.merge_segments
     ended = threading.Event()
 
     def slow(*arguments: object) -> None:
         release.wait(240)
         real(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("whorl.engine.embedded.postings.merged", slow)
+    monkeypatch.setattr("whorl.engine.embedded.postings.merge_segments", slow)
     index = TokenIndex(tmp_path / "tokens", "mine", BITS, ended.set)
     index.make()
     kept: dict[int, set[int]] = {}
@@ -178,14 +182,14 @@ def test_large_merges_go_on_beside_writes(tmp_path: Path, monkeypatch: pytest.Mo
     assert ended.wait(240)
     assert not index.is_merging
     assert found(index) == kept
-    assert len(index.snapshot().runs) < 9
+    assert len(index.snapshot().segments) < 9
 
 
 def test_what_is_not_committed_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Given up or left by a crash, written already or not.
     """
-    monkeypatch.setattr(tokens, "MOST_WAITING", 3)
+    monkeypatch.setattr(postings, "MOST_BUFFERED", 3)
     index = made(tmp_path / "tokens")
     index.replace({1: of([1, 2, 3])})
     assert len(list((tmp_path / "tokens").iterdir())) == 2
@@ -200,7 +204,7 @@ def test_what_is_not_committed_is_forgotten(tmp_path: Path, monkeypatch: pytest.
 
 def test_other_things_are_no_tokens(tmp_path: Path) -> None:
     """
-    Those of another store, a list that is damaged or lost, and one whose runs are gone.
+    Those of another store, a list that is damaged or lost, and one whose segments are gone.
     """
     index = made(tmp_path / "tokens")
     index.replace({1: of([1])})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from whorl import Store
 from whorl.engine.embedded.clauses import Contents
-from whorl.engine.embedded.counting import Counted
+from whorl.engine.embedded.counting import ScoredDocuments
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.records import Records
 from whorl.engine.embedded.search import sort_hits
@@ -72,7 +72,7 @@ def test_fingerprints_beside_words_are_counted_together(
     counted: list[BoundNode] = []
     real = Contents.counted
 
-    def noted(self: Contents, plan: BoundNode) -> Counted:
+    def noted(self: Contents, plan: BoundNode) -> ScoredDocuments:
         counted.append(plan)
         return real(self, plan)
 

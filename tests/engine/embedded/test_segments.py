@@ -1,4 +1,4 @@
-"""Runs of tokens, against plain sets: what is looked up, what comes of merging, and what damage does."""
+"""Token segments, against plain sets: what is looked up, what comes of merging, and what damage does."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from whorl.engine.embedded import segments as runs
+from whorl.engine.embedded import segments
 from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.engine.embedded.segments import (
     BLOCK,
-    Contents,
-    Run,
-    check_sums,
-    entries_of,
-    merged,
-    packed,
-    picked,
-    unpacked,
-    write_run,
+    Segment,
+    SegmentDocuments,
+    block_checksums,
+    merge_segments,
+    pack,
+    pick,
+    sorted_postings,
+    unpack,
+    write_segment,
 )
 
 
@@ -51,27 +51,27 @@ def tokens(bits: int) -> st.SearchStrategy[frozenset[int]]:
 DOCUMENTS = st.dictionaries(st.integers(0, 1 << 40), st.tuples(tokens(64), tokens(32)), max_size=12)
 
 
-def write(path: Path, documents: Documents, gone: Sequence[int] = ()) -> Run:
+def write(path: Path, documents: Documents, tombstones: Sequence[int] = ()) -> Segment:
     path.unlink(missing_ok=True)
     there = sorted(documents.items())
     kinds = [[np.array(sorted(own[kind]), np.uint64) for _, own in there] for kind in range(2)]
-    contents = Contents(
+    contents = SegmentDocuments(
         np.array([number for number, _ in there], np.int64),
         np.array([len(own[0]) for _, own in there], np.int64),
-        np.array(gone, np.int64),
+        np.array(tombstones, np.int64),
         [np.array([own.size for own in kind], np.int64) for kind in kinds],
     )
-    write_run(path, contents, BITS, [[entries_of(kind, bits)] for kind, bits in zip(kinds, BITS, strict=True)])
-    return Run(path)
+    write_segment(path, contents, BITS, [[sorted_postings(kind, bits)] for kind, bits in zip(kinds, BITS, strict=True)])
+    return Segment(path)
 
 
-def looked_up(run: Run, kind: int, wanted: Sequence[int]) -> set[tuple[int, int]]:
+def looked_up(segment: Segment, kind: int, wanted: Sequence[int]) -> set[tuple[int, int]]:
     """Which of some tokens which numbers have."""
-    portions = run.kinds[kind].look_up(np.array(wanted, np.uint64))
+    portions = segment.kinds[kind].look_up(np.array(wanted, np.uint64))
     found = [
-        (wanted[owner], number)
-        for owners, places in portions
-        for owner, number in zip(owners, run.numbers[places].tolist(), strict=True)
+        (wanted[token_index], number)
+        for token_indices, ordinals in portions
+        for token_index, number in zip(token_indices, segment.numbers[ordinals].tolist(), strict=True)
     ]
     assert len(found) == len(set(found))
     return set(found)
@@ -85,12 +85,12 @@ def test_what_all_documents_have_is_read_in_portions(tmp_path: Path, monkeypatch
     """
     So a text that comes a hundred thousand times takes no more memory than one that comes a thousand times.
     """
-    monkeypatch.setattr(runs, "READ_AT_ONCE", 100)
+    monkeypatch.setattr(segments, "READ_AT_ONCE", 100)
     own = frozenset(range(1, 40))
     documents = dict.fromkeys(range(30), (own, own))
-    run = write(tmp_path / "a.run", documents, gone=[])
-    assert looked_up(run, 0, sorted(own)) == plain(documents, 0, sorted(own))
-    sizes = [owners.size for owners, _ in run.kinds[0].look_up(np.array(sorted(own), np.uint64))]
+    segment = write(tmp_path / "a.run", documents, tombstones=[])
+    assert looked_up(segment, 0, sorted(own)) == plain(documents, 0, sorted(own))
+    sizes = [token_indices.size for token_indices, _ in segment.kinds[0].look_up(np.array(sorted(own), np.uint64))]
     assert sum(sizes) == 39 * 30
     assert max(sizes) <= 100
 
@@ -99,19 +99,21 @@ def test_what_all_documents_have_is_read_in_portions(tmp_path: Path, monkeypatch
 @given(documents=DOCUMENTS, others=st.tuples(tokens(64), tokens(32)))
 def test_what_is_written_is_found(tmp_path: Path, documents: Documents, others: Kinds) -> None:
     """
-    Each token in the documents that have it and in no others, also of a run without any.
+    Each token in the documents that have it and in no others, also of a segment without any.
     """
-    run = write(tmp_path / "a.run", documents, gone=[7, 9])
-    assert run.numbers.tolist() == sorted(documents)
-    assert run.gone.tolist() == [7, 9]
+    segment = write(tmp_path / "a.run", documents, tombstones=[7, 9])
+    assert segment.numbers.tolist() == sorted(documents)
+    assert segment.tombstones.tolist() == [7, 9]
     for kind, bits in enumerate(BITS):
         wanted = sorted(others[kind].union(*(own[kind] for own in documents.values())))
-        assert looked_up(run, kind, wanted) == plain(documents, kind, wanted)
+        assert looked_up(segment, kind, wanted) == plain(documents, kind, wanted)
         low, high = sorted((min(others[kind], default=0), max(others[kind], default=0) + 1))
-        found = run.kinds[kind].between(low, high)
+        found = segment.kinds[kind].postings_between(low, high)
         expected = sorted(token for own in documents.values() for token in own[kind] if low <= token < high)
         assert found.tokens.tolist() == expected
-        assert run.kinds[kind].between(0, 1 << bits).tokens.size == sum(len(own[kind]) for own in documents.values())
+        assert segment.kinds[kind].postings_between(0, 1 << bits).tokens.size == sum(
+            len(own[kind]) for own in documents.values()
+        )
 
 
 @pytest.mark.slow
@@ -119,24 +121,24 @@ def test_what_is_written_is_found(tmp_path: Path, documents: Documents, others: 
 @given(parts=st.lists(DOCUMENTS, min_size=1, max_size=4))
 def test_merged_runs_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: list[Documents]) -> None:
     """
-    The youngest run has the last word on a document, in portions of any size.
+    The youngest segment has the last word on a document, in portions of any size.
     """
-    monkeypatch.setattr(runs, "_MERGED_AT_ONCE", 32)
+    monkeypatch.setattr(segments, "_POSTINGS_PER_MERGE", 32)
     written = [write(tmp_path / f"{number}.run", documents) for number, documents in enumerate(parts)]
     later = [{number for other in parts[at + 1 :] for number in other} for at in range(len(parts))]
     alive = [
-        np.array([number not in own for number in run.numbers.tolist()], np.bool_)
-        for run, own in zip(written, later, strict=True)
+        np.array([number not in own for number in segment.numbers.tolist()], np.bool_)
+        for segment, own in zip(written, later, strict=True)
     ]
     (tmp_path / "all.run").unlink(missing_ok=True)
-    merged(tmp_path / "all.run", written, alive, np.array([3], np.int64))
-    run, documents = Run(tmp_path / "all.run"), {number: own for part in parts for number, own in part.items()}
-    assert run.numbers.tolist() == sorted(documents)
-    assert run.sizes.tolist() == [len(own[0]) for _, own in sorted(documents.items())]
-    assert run.gone.tolist() == [3]
+    merge_segments(tmp_path / "all.run", written, alive, np.array([3], np.int64))
+    segment, documents = Segment(tmp_path / "all.run"), {number: own for part in parts for number, own in part.items()}
+    assert segment.numbers.tolist() == sorted(documents)
+    assert segment.sizes.tolist() == [len(own[0]) for _, own in sorted(documents.items())]
+    assert segment.tombstones.tolist() == [3]
     for kind in range(2):
         wanted = sorted({token for own in documents.values() for token in own[kind]})
-        assert looked_up(run, kind, wanted) == plain(documents, kind, wanted)
+        assert looked_up(segment, kind, wanted) == plain(documents, kind, wanted)
 
 
 def crowd(count: int) -> Documents:
@@ -160,11 +162,11 @@ def test_tokens_that_many_documents_have(tmp_path: Path) -> None:
     documents = crowd(700)
     halves = [{number: own for number, own in documents.items() if number % 2 == half} for half in (0, 1)]
     parts = [write(tmp_path / f"{half}.run", own) for half, own in enumerate(halves)]
-    merged(tmp_path / "all.run", parts, [np.ones(350, np.bool_)] * 2, np.empty(0, np.int64))
-    for run, own in ((Run(tmp_path / "all.run"), documents), (write(tmp_path / "b.run", documents), documents)):
+    merge_segments(tmp_path / "all.run", parts, [np.ones(350, np.bool_)] * 2, np.empty(0, np.int64))
+    for segment, own in ((Segment(tmp_path / "all.run"), documents), (write(tmp_path / "b.run", documents), documents)):
         for kind in range(2):
             wanted = sorted({token for each in own.values() for token in each[kind]})
-            assert looked_up(run, kind, wanted) == plain(own, kind, wanted)
+            assert looked_up(segment, kind, wanted) == plain(own, kind, wanted)
 
 
 @pytest.mark.slow
@@ -181,8 +183,8 @@ def test_damage_is_told(tmp_path: Path) -> None:
         (tmp_path / "b.run").unlink(missing_ok=True)
         (tmp_path / "b.run").write_bytes(raw[:at] + bytes([raw[at] ^ (1 << at % 8)]) + raw[at + 1 :])
         try:
-            run = Run(tmp_path / "b.run")
-            found = [looked_up(run, kind, wanted[kind]) for kind in range(2)]
+            segment = Segment(tmp_path / "b.run")
+            found = [looked_up(segment, kind, wanted[kind]) for kind in range(2)]
         except IndexBrokenError:
             told += 1
         else:
@@ -192,7 +194,7 @@ def test_damage_is_told(tmp_path: Path) -> None:
         (tmp_path / "c.run").unlink(missing_ok=True)
         (tmp_path / "c.run").write_bytes(raw[:length])
         with pytest.raises(IndexBrokenError, match=r"c\.run"):
-            Run(tmp_path / "c.run")
+            Segment(tmp_path / "c.run")
 
 
 @pytest.mark.slow
@@ -205,9 +207,11 @@ def test_an_entry_takes_few_bytes(tmp_path: Path) -> None:
         own = [np.unique(generator.integers(0, 1 << 32, 300, np.uint64)) for _ in range(count)]
         counts = np.array([each.size for each in own], np.int64)
         nothing = [np.empty(0, np.uint64)] * count
-        contents = Contents(np.arange(count), counts, np.empty(0, np.int64), [np.zeros(count, np.int64), counts])
+        contents = SegmentDocuments(
+            np.arange(count), counts, np.empty(0, np.int64), [np.zeros(count, np.int64), counts]
+        )
         path = tmp_path / f"{count}.run"
-        write_run(path, contents, BITS, [[entries_of(nothing, 64)], [entries_of(own, 32)]])
+        write_segment(path, contents, BITS, [[sorted_postings(nothing, 64)], [sorted_postings(own, 32)]])
         assert path.stat().st_size / counts.sum() < (32 - np.log2(300) + 7) / 8
 
 
@@ -217,14 +221,14 @@ def test_numbers_come_out_as_they_went_in(width: int, wide: list[int], data: st.
     All together and one by one, and the words are the digits of one large number.
     """
     numbers = [number & ((1 << width) - 1) for number in wide]
-    words = packed(np.array(numbers, np.uint64), width)
+    words = pack(np.array(numbers, np.uint64), width)
     assert words.size == -(-len(numbers) // 64) * width
     plain = sum(number << (at * width) for at, number in enumerate(numbers))
     assert int.from_bytes(words.astype("<u8").tobytes(), "little") == plain
-    assert unpacked(words, width)[: len(numbers)].tolist() == numbers
+    assert unpack(words, width)[: len(numbers)].tolist() == numbers
     some = data.draw(st.lists(st.integers(0, max(0, len(numbers) - 1)), max_size=9)) if numbers else []
     raw = np.frombuffer(words.astype("<u8").tobytes() + bytes(9), np.uint8)
-    assert picked(raw, np.array(some, np.int64), width).tolist() == [numbers[at] for at in some]
+    assert pick(raw, np.array(some, np.int64), width).tolist() == [numbers[at] for at in some]
 
 
 def test_every_flipped_bit_is_noticed() -> None:
@@ -236,5 +240,5 @@ def test_every_flipped_bit_is_noticed() -> None:
         flipped[np.arange(8 * BLOCK), np.arange(8 * BLOCK) // 8] ^= np.uint8(1) << (np.arange(8 * BLOCK) % 8).astype(
             np.uint8
         )
-        sums = check_sums(np.ascontiguousarray(flipped).view("<u8"))
-        assert (sums != check_sums(np.frombuffer(block, "<u8")[None, :])).all()
+        sums = block_checksums(np.ascontiguousarray(flipped).view("<u8"))
+        assert (sums != block_checksums(np.frombuffer(block, "<u8")[None, :])).all()

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from tantivy import Occur, Query
 
 from whorl.context import require_time, seconds_left
-from whorl.engine.embedded.counting import Counted, count
+from whorl.engine.embedded.counting import ScoredDocuments, match_tokens
 from whorl.engine.embedded.documents import SCHEMA
 from whorl.engine.embedded.index import InvertedIndex
 from whorl.engine.embedded.postings import TokenSnapshot
@@ -345,11 +345,11 @@ class Contents:
         self._pending: list[Query] = []
         self._rehearsed_seconds = 0.0
 
-    def counted(self, plan: BoundNode) -> Counted:
+    def counted(self, plan: BoundNode) -> ScoredDocuments:
         """Return the documents that match a countable part of a plan; all parts share one snapshot of the tokens."""
         if self._tokens is None:
             self._tokens = self._index.tokens()
-        return count(plan, self._tokens)
+        return match_tokens(plan, self._tokens)
 
     def names(self) -> set[str]:
         """Return the names of all fields."""

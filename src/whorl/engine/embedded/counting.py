@@ -1,4 +1,4 @@
-"""Counting of shared tokens in the segments of tokens ("runs"): evaluates the parts of a plan without words."""
+"""Counting of shared tokens in the segments of the token index: evaluates the parts of a plan without words."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from whorl.query.plan.build import (
     SketchTokens,
 )
 
-#: The kinds of tokens, in the order of a run's postings: MinHash bucket minima, look-up hashes of sketches, and, if the
-#: store keeps them, passage hashes.
+#: The kinds of tokens, in the order of a segment's postings: MinHash bucket minima, look-up hashes of sketches, and, if
+#: the store keeps them, passage hashes.
 MINHASH, SKETCH, PASSAGES = 0, 1, 2
 #: Parts of a plan whose documents are combined at once.
 _PARTS_AT_ONCE = 64
 #: Function that combines several parts of a plan into one.
-Together: TypeAlias = Callable[[tuple[BoundNode, ...]], BoundNode]
+Combine: TypeAlias = Callable[[tuple[BoundNode, ...]], BoundNode]
 _NO_NUMBERS, _NO_SCORES = np.empty(0, np.int64), np.empty(0, np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counted:
+class ScoredDocuments:
     """Matching documents with their scores.
 
     Args:
@@ -48,18 +48,18 @@ class Counted:
     scores: npt.NDArray[np.float32]
 
     @classmethod
-    def together(cls, parts: Iterable[Counted]) -> Counted:
+    def concatenate(cls, parts: Iterable[ScoredDocuments]) -> ScoredDocuments:
         """Return the documents of several parts, by number."""
-        some = [part for part in parts if part.numbers.size]
-        if len(some) == 1:
-            return some[0]
-        numbers = np.concatenate([_NO_NUMBERS, *(part.numbers for part in some)])
-        scores = np.concatenate([_NO_SCORES, *(part.scores for part in some)])
+        nonempty = [part for part in parts if part.numbers.size]
+        if len(nonempty) == 1:
+            return nonempty[0]
+        numbers = np.concatenate([_NO_NUMBERS, *(part.numbers for part in nonempty)])
+        scores = np.concatenate([_NO_SCORES, *(part.scores for part in nonempty)])
         order = np.argsort(numbers)
         return cls(numbers[order], scores[order])
 
 
-class Scored(NamedTuple):
+class RankedDocument(NamedTuple):
     """A document of a page; its id is "" if it was deleted."""
 
     number: int
@@ -67,7 +67,7 @@ class Scored(NamedTuple):
     score: float
 
 
-NONE: Final = Counted(_NO_NUMBERS, _NO_SCORES)
+NO_MATCHES: Final = ScoredDocuments(_NO_NUMBERS, _NO_SCORES)
 
 
 #: Built once: building the union takes as long as the isinstance check.
@@ -81,7 +81,7 @@ def is_countable(plan: BoundNode) -> bool:
     return isinstance(plan, _COUNTABLE)
 
 
-def count(plan: BoundNode, snapshot: TokenSnapshot) -> Counted:
+def match_tokens(plan: BoundNode, snapshot: TokenSnapshot) -> ScoredDocuments:
     """Return the documents that match a countable plan.
 
     Raises:
@@ -90,60 +90,62 @@ def count(plan: BoundNode, snapshot: TokenSnapshot) -> Counted:
     """
     match plan:
         case SharedTokens(tokens=tokens, min_should_match=minimum, weight=weight):
-            return _counted(snapshot, MINHASH, [_Wanted(tokens, minimum, weight)])[0]
+            return _match_queries(snapshot, MINHASH, [_TokenQuery(tokens, minimum, weight)])[0]
         case SketchTokens():
-            return _sketched(snapshot, [plan])[0]
+            return _match_sketches(snapshot, [plan])[0]
         case PassageNumbers(numbers=numbers):
-            return _counted(snapshot, PASSAGES, [_Wanted(numbers)])[0]
+            return _match_queries(snapshot, PASSAGES, [_TokenQuery(numbers)])[0]
         case SharedBands(bands=bands, weight=weight):
-            return _banded(snapshot, bands, weight)
+            return _match_bands(snapshot, bands, weight)
         case Bool():
-            plan = _in_groups(plan)
-            must, should, must_not = (_each(some, snapshot) for some in (plan.must, plan.should, plan.must_not))
-            return _combined(must, should, must_not, plan.min_should_match if must else max(plan.min_should_match, 1))
+            plan = _group_parts(plan)
+            must, should, must_not = (_match_each(nodes, snapshot) for nodes in (plan.must, plan.should, plan.must_not))
+            return _combine_matches(
+                must, should, must_not, plan.min_should_match if must else max(plan.min_should_match, 1)
+            )
         case _:
-            return NONE
+            return NO_MATCHES
 
 
-def _in_groups(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
+def _group_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
     """Group the parts of a plan, so that the hits in memory are at most one list of documents for each group."""
 
-    def grouped(parts: tuple[BoundNode, ...], together: Together) -> tuple[BoundNode, ...]:
+    def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
         if len(parts) <= _PARTS_AT_ONCE or isinstance(parts[0], SketchTokens):
             return parts
-        return tuple(together(tuple(some)) for some in batches(parts, _PARTS_AT_ONCE))
+        return tuple(combine(tuple(batch)) for batch in batches(parts, _PARTS_AT_ONCE))
 
-    return regrouped(plan, grouped)
+    return regroup(plan, group)
 
 
-def regrouped(
-    plan: Bool[BoundLeaf], grouped: Callable[[tuple[BoundNode, ...], Together], tuple[BoundNode, ...]]
+def regroup(
+    plan: Bool[BoundLeaf], group: Callable[[tuple[BoundNode, ...], Combine], tuple[BoundNode, ...]]
 ) -> Bool[BoundLeaf]:
     """Return an equivalent plan, with the same scores, in which some parts are combined.
 
     Args:
         plan: The plan.
-        grouped: Takes parts and a function that combines several of them; returns the parts that replace them.
+        group: Takes parts and a function that combines several of them; returns the parts that replace them.
     """
     return Bool(
-        grouped(plan.must, lambda some: Bool(must=some)),
+        group(plan.must, lambda nodes: Bool(must=nodes)),
         # A group does not say how many of its parts match, so a minimum above 1 needs the parts themselves.
-        grouped(plan.should, lambda some: Bool(should=some)) if plan.min_should_match <= 1 else plan.should,
-        grouped(plan.must_not, lambda some: Bool(should=some)),
+        group(plan.should, lambda nodes: Bool(should=nodes)) if plan.min_should_match <= 1 else plan.should,
+        group(plan.must_not, lambda nodes: Bool(should=nodes)),
         plan.min_should_match,
     )
 
 
-def _each(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[Counted]:
+def _match_each(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[ScoredDocuments]:
     """Return the matching documents of each of several plans."""
     # The branches of one search look up the same tokens.
-    sketched = [each for each in plans if isinstance(each, SketchTokens)]
-    if plans and len(sketched) == len(plans):
-        return _sketched(snapshot, sketched)
-    return [count(each, snapshot) for each in plans]
+    sketch_plans = [plan for plan in plans if isinstance(plan, SketchTokens)]
+    if plans and len(sketch_plans) == len(plans):
+        return _match_sketches(snapshot, sketch_plans)
+    return [match_tokens(plan, snapshot) for plan in plans]
 
 
-def document_counts(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Numbers:
+def document_frequencies(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Numbers:
     """Return the document frequency of each token; int64 array of the shape of `wanted`.
 
     Args:
@@ -152,14 +154,14 @@ def document_counts(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Numb
         wanted: Distinct tokens; int64 array of shape (n,).
     """
     counts = np.zeros(wanted.size, np.int64)
-    for run, alive in zip(snapshot.runs, snapshot.alive, strict=True):
-        for owners, places in run.kinds[kind].look_up(wanted.view(np.uint64)):
+    for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
+        for token_indices, ordinals in segment.kinds[kind].look_up(wanted.view(np.uint64)):
             require_time()
-            counts += np.bincount(owners[alive[places]], minlength=counts.size)
+            counts += np.bincount(token_indices[alive[ordinals]], minlength=counts.size)
     return counts
 
 
-def token_owners(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> tuple[Numbers, Numbers]:
+def token_holders(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> tuple[Numbers, Numbers]:
     """Return all pairs of a token and a document that has it.
 
     Args:
@@ -171,15 +173,15 @@ def token_owners(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> tuple[N
         The index in `wanted` of each pair's token, and the document's number; int64 arrays of shape (pairs,).
     """
     tokens, documents = [_NO_NUMBERS], [_NO_NUMBERS]
-    for run, alive in zip(snapshot.runs, snapshot.alive, strict=True):
-        for owners, places in run.kinds[kind].look_up(wanted.view(np.uint64)):
+    for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
+        for token_indices, ordinals in segment.kinds[kind].look_up(wanted.view(np.uint64)):
             require_time()
-            tokens.append(owners[alive[places]])
-            documents.append(run.numbers[places[alive[places]]])
+            tokens.append(token_indices[alive[ordinals]])
+            documents.append(segment.numbers[ordinals[alive[ordinals]]])
     return np.concatenate(tokens), np.concatenate(documents)
 
 
-class _Wanted(NamedTuple):
+class _TokenQuery(NamedTuple):
     """Look-up of tokens with a minimum should match; a repeated token counts as often as it is repeated."""
 
     tokens: Sequence[int]
@@ -189,52 +191,60 @@ class _Wanted(NamedTuple):
     largest_size: int | None = None
 
 
-def _sketched(snapshot: TokenSnapshot, plans: Sequence[SketchTokens]) -> list[Counted]:
-    return _counted(
+def _match_sketches(snapshot: TokenSnapshot, plans: Sequence[SketchTokens]) -> list[ScoredDocuments]:
+    return _match_queries(
         snapshot,
         SKETCH,
-        [_Wanted(each.numbers, each.min_should_match, 1.0, each.smallest_size, each.largest_size) for each in plans],
+        [
+            _TokenQuery(plan.numbers, plan.min_should_match, 1.0, plan.smallest_size, plan.largest_size)
+            for plan in plans
+        ],
     )
 
 
-def _counted(snapshot: TokenSnapshot, kind: int, wanted: Sequence[_Wanted]) -> list[Counted]:
+def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQuery]) -> list[ScoredDocuments]:
     """Return the matching documents of each look-up; a token that several look-ups share is read once."""
-    if not snapshot.runs or not wanted:
-        return [NONE] * len(wanted)
+    if not snapshot.segments or not queries:
+        return [NO_MATCHES] * len(queries)
     # A look-up with fewer tokens than its minimum matches nothing, so its tokens are not read.
-    asked = [_distinct(_numbers(each.tokens if each.minimum <= len(each.tokens) else ())) for each in wanted]
-    tokens = asked[0][0] if len(asked) == 1 else sorted_distinct([own for own, _ in asked])
+    distinct = [
+        _distinct_tokens(_token_array(query.tokens if query.minimum <= len(query.tokens) else ())) for query in queries
+    ]
+    tokens = distinct[0][0] if len(distinct) == 1 else sorted_distinct([one for one, _ in distinct])
     # Tokens of other collections may have more bits; no document of this store has them.
     tokens = tokens[
-        : int(np.searchsorted(tokens, np.uint64((1 << snapshot.runs[0].kinds[kind].token_bits) - 1), "right"))
+        : int(np.searchsorted(tokens, np.uint64((1 << snapshot.segments[0].kinds[kind].token_bits) - 1), "right"))
     ]
-    times = [_times(*each, tokens) for each in asked]
-    found: list[list[Counted]] = [[] for _ in wanted]
-    for run, alive in zip(snapshot.runs, snapshot.alive, strict=True):
+    multiplicities = [_multiplicities(*one, tokens) for one in distinct]
+    matches: list[list[ScoredDocuments]] = [[] for _ in queries]
+    for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
         require_time()
-        totals = [_NONE_YET] * len(wanted)
-        for owners, places in run.kinds[kind].look_up(tokens):
+        totals = [_NO_TOTALS] * len(queries)
+        for token_indices, ordinals in segment.kinds[kind].look_up(tokens):
             require_time()
-            totals = [_added(total, places, own[owners]) for total, own in zip(totals, times, strict=True)]
-        for (places, counts), each, parts in zip(totals, wanted, found, strict=True):
-            is_match = (counts >= max(each.minimum, 1)) & alive[places]
-            if each.smallest_size:
-                is_match &= run.sizes[places] >= each.smallest_size
-            if each.largest_size is not None:
-                is_match &= run.sizes[places] <= each.largest_size
-            scores = counts[is_match].astype(np.float32) * np.float32(each.weight)
-            parts.append(Counted(run.numbers[places[is_match]], scores))
-    return list(map(Counted.together, found))
+            totals = [
+                _add_counts(total, ordinals, multiplicity[token_indices])
+                for total, multiplicity in zip(totals, multiplicities, strict=True)
+            ]
+        for (ordinals, counts), query, parts in zip(totals, queries, matches, strict=True):
+            is_match = (counts >= max(query.minimum, 1)) & alive[ordinals]
+            if query.smallest_size:
+                is_match &= segment.sizes[ordinals] >= query.smallest_size
+            if query.largest_size is not None:
+                is_match &= segment.sizes[ordinals] <= query.largest_size
+            scores = counts[is_match].astype(np.float32) * np.float32(query.weight)
+            parts.append(ScoredDocuments(segment.numbers[ordinals[is_match]], scores))
+    return list(map(ScoredDocuments.concatenate, matches))
 
 
-def _numbers(tokens: Sequence[int]) -> Tokens:
+def _token_array(tokens: Sequence[int]) -> Tokens:
     try:
         return np.array(tokens, np.uint64)
     except OverflowError:
         return np.array([token for token in tokens if not token >> 64], np.uint64)
 
 
-def _distinct(tokens: Tokens) -> tuple[Tokens, Numbers]:
+def _distinct_tokens(tokens: Tokens) -> tuple[Tokens, Numbers]:
     """Return the distinct tokens, ascending, and the multiplicity of each."""
     if (tokens[1:] > tokens[:-1]).all():
         return tokens, np.ones(tokens.size, np.int64)
@@ -243,98 +253,103 @@ def _distinct(tokens: Tokens) -> tuple[Tokens, Numbers]:
     return ordered[starts], np.diff(starts, append=ordered.size)
 
 
-def _times(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers:
+def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers:
     """Return the multiplicity of each token of `among`, an ascending array, in one look-up; 0 if it lacks the token."""
     if distinct.size == among.size:
         return counts
-    times = np.zeros(among.size, np.int64)
+    multiplicities = np.zeros(among.size, np.int64)
     # Tokens missing from `among` are larger than all of its tokens.
-    places = np.searchsorted(among, distinct)
-    count = int(np.searchsorted(places, among.size))
-    times[places[:count]] = counts[:count]
-    return times
+    positions = np.searchsorted(among, distinct)
+    count = int(np.searchsorted(positions, among.size))
+    multiplicities[positions[:count]] = counts[:count]
+    return multiplicities
 
 
 #: Distinct ordinals of documents, ascending, and the count of each so far.
 _Totals: TypeAlias = tuple[Numbers, Numbers]
-_NONE_YET: Final[_Totals] = (_NO_NUMBERS, _NO_NUMBERS)
+_NO_TOTALS: Final[_Totals] = (_NO_NUMBERS, _NO_NUMBERS)
 
 
-def _added(total: _Totals, places: Numbers, times: Numbers) -> _Totals:
-    """Add `times` to the counts of ordinals; entries of 0 are dropped."""
-    if not times.all():
-        is_any = times > 0
-        places, times = places[is_any], times[is_any]
+def _add_counts(total: _Totals, ordinals: Numbers, counts: Numbers) -> _Totals:
+    """Add counts to the totals of ordinals; counts of 0 are dropped."""
+    if not counts.all():
+        is_any = counts > 0
+        ordinals, counts = ordinals[is_any], counts[is_any]
     if not total[0].size:
-        return _sums(places, times)
-    return _sums(np.concatenate([total[0], places]), np.concatenate([total[1], times]))
+        return _sums(ordinals, counts)
+    return _sums(np.concatenate([total[0], ordinals]), np.concatenate([total[1], counts]))
 
 
-def _sums(places: Numbers, times: Numbers) -> _Totals:
+def _sums(ordinals: Numbers, counts: Numbers) -> _Totals:
     """Return the distinct ordinals and the sum of the counts of each; every count is at least 1."""
-    if not places.size:
-        return _NONE_YET
+    if not ordinals.size:
+        return _NO_TOTALS
     # Pack (ordinal, count) into one integer of far less than 64 bits: sorting is many times as fast as argsort.
-    bits = int(times.max()).bit_length()
-    together = places << bits | times
-    together.sort()
-    ordered = together >> bits
+    bits = int(counts.max()).bit_length()
+    pairs = ordinals << bits | counts
+    pairs.sort()
+    ordered = pairs >> bits
     starts = run_starts(ordered)
-    return ordered[starts], np.add.reduceat(together & ((1 << bits) - 1), starts)
+    return ordered[starts], np.add.reduceat(pairs & ((1 << bits) - 1), starts)
 
 
-def _banded(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight: float) -> Counted:
+def _match_bands(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight: float) -> ScoredDocuments:
     """Score documents by the number of bands of which they have all rows."""
     members = [frozenset(band) for band in bands]
     needed = np.array([len(band) for band in members], np.int64)
-    own_bands: dict[int, list[int]] = {}
+    bands_of_token: dict[int, list[int]] = {}
     for number, band in enumerate(members):
         for token in band:
-            own_bands.setdefault(token, []).append(number)
+            bands_of_token.setdefault(token, []).append(number)
 
-    def found() -> Iterable[Counted]:
-        for run, alive in zip(snapshot.runs, snapshot.alive, strict=True):
+    def matches() -> Iterable[ScoredDocuments]:
+        for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
             require_time()
-            possible = [token for token in own_bands if not token >> run.kinds[MINHASH].token_bits]
-            some = [own_bands[token] for token in possible]
-            lengths = np.array([len(own) for own in some], np.int64)
-            listed = np.array(list(chain.from_iterable(some)), np.int64)
-            totals = _NONE_YET
-            for owners, places in run.kinds[MINHASH].look_up(np.array(possible, np.uint64)):
+            possible = [token for token in bands_of_token if not token >> segment.kinds[MINHASH].token_bits]
+            band_lists = [bands_of_token[token] for token in possible]
+            lengths = np.array([len(each) for each in band_lists], np.int64)
+            listed = np.array(list(chain.from_iterable(band_lists)), np.int64)
+            totals = _NO_TOTALS
+            for token_indices, ordinals in segment.kinds[MINHASH].look_up(np.array(possible, np.uint64)):
                 require_time()
-                keys = _in_bands(owners, places, listed, lengths, len(bands))
-                totals = _added(totals, keys, np.ones_like(keys))
+                keys = _band_keys(token_indices, ordinals, listed, lengths, len(bands))
+                totals = _add_counts(totals, keys, np.ones_like(keys))
             keys, counts = totals
-            whole = keys[counts == needed[keys % len(bands)]] // len(bands)
-            places, matching = _sums(whole, np.ones_like(whole))
-            places, matching = places[alive[places]], matching[alive[places]]
-            yield Counted(run.numbers[places], matching.astype(np.float32) * np.float32(weight))
+            complete = keys[counts == needed[keys % len(bands)]] // len(bands)
+            ordinals, matching = _sums(complete, np.ones_like(complete))
+            ordinals, matching = ordinals[alive[ordinals]], matching[alive[ordinals]]
+            yield ScoredDocuments(segment.numbers[ordinals], matching.astype(np.float32) * np.float32(weight))
 
-    return Counted.together(found())
+    return ScoredDocuments.concatenate(matches())
 
 
-def _in_bands(owners: Numbers, places: Numbers, listed: Numbers, lengths: Numbers, bands: int) -> Numbers:
+def _band_keys(token_indices: Numbers, ordinals: Numbers, listed: Numbers, lengths: Numbers, bands: int) -> Numbers:
     """Return the key `ordinal * bands + band` for each token of a document and each band with that token.
 
     Args:
-        owners: Indices of tokens; int64 array of shape (n,).
-        places: Ordinals of the documents that have them; of the same shape.
+        token_indices: Indices of tokens; int64 array of shape (n,).
+        ordinals: Ordinals of the documents that have them; of the same shape.
         listed: The bands of each token, concatenated.
         lengths: Number of bands of each token.
         bands: Number of bands in all.
     """
     firsts = np.cumsum(lengths) - lengths
-    of_bands = listed[spread(firsts[owners], lengths[owners])]
-    return np.repeat(places, lengths[owners]) * bands + of_bands
+    band_numbers = listed[spread(firsts[token_indices], lengths[token_indices])]
+    return np.repeat(ordinals, lengths[token_indices]) * bands + band_numbers
 
 
-def _combined(must: Sequence[Counted], should: Sequence[Counted], must_not: Sequence[Counted], minimum: int) -> Counted:
-    """Match as Lucene's BooleanQuery does."""
+def _combine_matches(
+    must: Sequence[ScoredDocuments],
+    should: Sequence[ScoredDocuments],
+    must_not: Sequence[ScoredDocuments],
+    minimum: int,
+) -> ScoredDocuments:
+    """Combine matches as Lucene's BooleanQuery does."""
     if minimum > len(should) or not (must or should):
-        return NONE
+        return NO_MATCHES
     if minimum == 1 and not (must or must_not):
         # The branches of a search have disjoint ranges of sizes, so no document is in two of them.
-        either = Counted.together(should)
+        either = ScoredDocuments.concatenate(should)
         if (either.numbers[1:] != either.numbers[:-1]).all():
             return either
     parts = [*must, *should]
@@ -345,10 +360,12 @@ def _combined(must: Sequence[Counted], should: Sequence[Counted], must_not: Sequ
     is_match &= np.bincount(inverse[ends:], minlength=numbers.size) >= minimum
     for part in must_not:
         is_match &= ~np.isin(numbers, part.numbers)
-    return Counted(numbers[is_match], scores[is_match].astype(np.float32))
+    return ScoredDocuments(numbers[is_match], scores[is_match].astype(np.float32))
 
 
-def best(counted: Counted, start: int, rows: int, ids: Callable[[list[int]], Mapping[int, str]]) -> list[Scored]:
+def best_page(
+    counted: ScoredDocuments, start: int, rows: int, ids: Callable[[list[int]], Mapping[int, str]]
+) -> list[RankedDocument]:
     """Return a page of documents, best score first, ties by id.
 
     Args:
@@ -367,5 +384,5 @@ def best(counted: Counted, start: int, rows: int, ids: Callable[[list[int]], Map
     begin = np.count_nonzero(scores > most)
     known = ids(numbers[is_near].tolist())
     near = zip(numbers[is_near].tolist(), scores[is_near].tolist(), strict=True)
-    hits = [Scored(number, known.get(number, ""), score) for number, score in near]
+    hits = [RankedDocument(number, known.get(number, ""), score) for number, score in near]
     return sorted(hits, key=lambda hit: (-hit.score, hit.id))[start - begin : end - begin]

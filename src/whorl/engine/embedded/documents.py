@@ -109,7 +109,7 @@ def passages_there(folder: Path, name: str | None, wanted: PassageScheme | None)
     return PassageScheme.named(name)
 
 
-#: Version of the schema, of the terms and of the runs of tokens; an index with another version is rebuilt.
+#: Version of the schema, of the terms and of the token segments; an index with another version is rebuilt.
 LAYOUT = "7"
 
 

@@ -19,7 +19,7 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from whorl.engine.embedded.counting import PASSAGES, document_counts
+from whorl.engine.embedded.counting import PASSAGES, document_frequencies
 from whorl.engine.embedded.documents import Change, Preparation, passages_there
 from whorl.engine.embedded.facets import EmbeddedMarks, count_facets
 from whorl.engine.embedded.folder import (
@@ -444,7 +444,7 @@ class EmbeddedEngine:
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
         wanted = np.array(numbers, np.int64)
-        return list(self._mended(lambda: document_counts(self._index.tokens(), PASSAGES, wanted)).tolist())
+        return list(self._mended(lambda: document_frequencies(self._index.tokens(), PASSAGES, wanted)).tolist())
 
     def passage_holders(
         self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None

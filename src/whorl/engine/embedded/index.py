@@ -1,4 +1,4 @@
-"""The index of an embedded store, derived from the records: words in tantivy, tokens in runs of our own.
+"""The index of an embedded store, derived from the records: words in tantivy, tokens in segments of our own.
 
 A write goes to both. The tokens are committed first; after a crash between the two commits, both catch up from the
 journal number of the words. A lost or broken index is rebuilt from the records in a new folder, which then replaces it.
@@ -27,14 +27,14 @@ class InvertedIndex:
         folder: The folder; `build` creates it.
         store: The name of the store, to detect the index of another store.
         token_bits: Bits of each kind of token.
-        on_merged: Called after background merges of runs of tokens.
+        on_merged: Called after background merges of token segments.
     """
 
     def __init__(self, folder: Path, store: str, token_bits: Sequence[int], on_merged: Callable[[], None]) -> None:
         bits = "-".join(map(str, token_bits))
-        self._folder, self._mark, self._token_bits = folder, f"{store} {LAYOUT} {bits}", token_bits
-        self._words = WordIndex(folder, self._mark)
-        self._tokens = TokenIndex(folder / _TOKENS, self._mark, token_bits, on_merged)
+        self._folder, self._store_id, self._token_bits = folder, f"{store} {LAYOUT} {bits}", token_bits
+        self._words = WordIndex(folder, self._store_id)
+        self._tokens = TokenIndex(folder / _TOKENS, self._store_id, token_bits, on_merged)
 
     def reached(self) -> tuple[int, int] | None:
         """Return the smallest and largest journal number of the parts, None without an intact index of this store."""
@@ -57,8 +57,8 @@ class InvertedIndex:
         """
         with index_failures(self._folder):
             self._words.verify()
-            for run in self._tokens.snapshot().runs:
-                run.verify()
+            for segment in self._tokens.snapshot().segments:
+                segment.verify()
 
     def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[Found]]:
         """Delegate to `WordIndex.matches`."""
@@ -78,18 +78,18 @@ class InvertedIndex:
         """Build a new index in a separate folder, and replace the old one with it."""
         self.wait()
         aside = self._folder.with_name(self._folder.name + ".new")
-        tokens = TokenIndex(aside / _TOKENS, self._mark, self._token_bits)
+        tokens = TokenIndex(aside / _TOKENS, self._store_id, self._token_bits)
         with index_failures(self._folder):
             remove(aside)
             tokens.make()
         try:
-            writer = IndexWriter(aside, WordWriter(aside, self._mark), tokens)
+            writer = IndexWriter(aside, WordWriter(aside, self._store_id), tokens)
             try:
                 for some in changes:
                     writer.replace(some)
                 writer.commit(number, documents)
-                if merged := writer.close():
-                    merged()
+                if merge_segments := writer.close():
+                    merge_segments()
             except BaseException:
                 writer.abandon()
                 raise

@@ -1,10 +1,10 @@
-"""Token index of a store: a log-structured list of segments ("runs"), oldest first, and a small file that names them.
+"""Token index of a store: a log-structured list of segments, oldest first, and a manifest that names them.
 
-A write adds a run. The youngest run with a document or a tombstone for it overrides the older ones. Runs are merged as
-their number grows: small ones during the write, large ones in a background thread, and all of a large write at its end,
-because every look-up reads all runs. The file of names is replaced atomically and holds the journal number of the
-index, so readers see a consistent snapshot and keep it through their open files. The next writer deletes the unnamed
-files that a crash left.
+A write adds a segment. The youngest segment with a document or a tombstone for it overrides the older ones. Segments
+are merged as their number grows: small ones during the write, large ones in a background thread, and all of a large
+write at its end, because every look-up reads all segments. The manifest is replaced atomically and holds the journal
+number of the index, so readers see a consistent snapshot and keep it through their open files. The next writer deletes
+the unnamed files that a crash left.
 """
 
 from __future__ import annotations
@@ -24,20 +24,27 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.engine.embedded.folder import IndexBrokenError
-from whorl.engine.embedded.segments import Contents, Run, Tokens, entries_of, merged, write_run
+from whorl.engine.embedded.segments import (
+    Segment,
+    SegmentDocuments,
+    Tokens,
+    merge_segments,
+    sorted_postings,
+    write_segment,
+)
 
-#: Four runs of fewer than 64, 256, 1,024, … documents are merged.
-SMALLEST_RUN, FANOUT = 64, 4
-#: Most documents of a merged run.
-LARGEST_RUN = 1 << 19
-#: At the end of a write, the youngest runs are merged up to this multiple of the documents written.
-GATHERED = 4
+#: Four segments of fewer than 64, 256, 1,024, … documents are merged.
+SMALLEST_SEGMENT, FANOUT = 64, 4
+#: Most documents of a merged segment.
+LARGEST_SEGMENT = 1 << 19
+#: At the end of a write, the youngest segments are merged up to this multiple of the documents written.
+FINAL_MERGE_FACTOR = 4
 #: Most documents merged during a write; larger merges run in a thread, at about 20,000 documents a second.
 MOST_AT_ONCE = 8192
-#: Tokens buffered in memory before a run is written.
-MOST_WAITING = 1 << 22
+#: Tokens buffered in memory before a segment is written.
+MOST_BUFFERED = 1 << 22
 
-_NAMES = "runs.json"
+_MANIFEST = "runs.json"
 
 
 class DocumentTokens(NamedTuple):
@@ -58,12 +65,13 @@ class TokenSnapshot:
 
     Args:
         applied: The journal number of the snapshot.
-        runs: The runs, oldest first.
-        alive: For each run, the mask of documents that no younger run overrides; bool arrays of shape (documents,).
+        segments: The segments, oldest first.
+        alive: For each segment, the mask of documents that no younger segment overrides; bool arrays of shape
+            (documents,).
     """
 
     applied: int
-    runs: tuple[Run, ...]
+    segments: tuple[Segment, ...]
     alive: tuple[npt.NDArray[np.bool_], ...]
 
 
@@ -71,25 +79,25 @@ class TokenIndex:
     """The token index in one folder, for any number of reading threads and one writer at a time.
 
     Args:
-        folder: The folder of the runs; `make` creates it.
-        mark: Identifier of the store, to detect the index of another store.
+        folder: The folder of the segments; `make` creates it.
+        store_id: Identifier of the store, to detect the index of another store.
         token_bits: Bits of each kind of token.
-        on_merged: Called after merges of large runs, in the merging thread.
+        on_merged: Called after merges of large segments, in the merging thread.
     """
 
     def __init__(
-        self, folder: Path, mark: str, token_bits: Sequence[int], on_merged: Callable[[], None] = lambda: None
+        self, folder: Path, store_id: str, token_bits: Sequence[int], on_merged: Callable[[], None] = lambda: None
     ) -> None:
-        self._folder, self._mark, self._token_bits, self._on_merged = folder, mark, token_bits, on_merged
-        self._names = os.fspath(folder / _NAMES)
+        self._folder, self._store_id, self._token_bits, self._on_merged = folder, store_id, token_bits, on_merged
+        self._manifest_path = os.fspath(folder / _MANIFEST)
         self._lock = threading.RLock()
-        self._seen: tuple[bytes, TokenSnapshot] | None = None
-        self._busy: set[Run] = set()
+        self._cached: tuple[bytes, TokenSnapshot] | None = None
+        self._being_merged: set[Segment] = set()
         self._idle = threading.Event()
         self._idle.set()
-        self._waiting: dict[int, DocumentTokens | None] = {}
-        self._unnamed: list[Run] = []
-        self._written_now, self._gathering = 0, 0
+        self._buffered: dict[int, DocumentTokens | None] = {}
+        self._unpublished: list[Segment] = []
+        self._documents_written, self._final_merge_size = 0, 0
 
     def snapshot(self) -> TokenSnapshot:
         """Return the current snapshot.
@@ -101,58 +109,58 @@ class TokenIndex:
         with self._lock:
             while True:
                 # Compare the bytes: inode and times may equal those of the file's predecessor.
-                raw = self._names_now()
-                if self._seen and self._seen[0] == raw:
-                    return self._seen[1]
+                raw = self._read_manifest()
+                if self._cached and self._cached[0] == raw:
+                    return self._cached[1]
                 try:
-                    snapshot = self._opened(raw)
+                    snapshot = self._open_manifest(raw)
                 except FileNotFoundError as error:
-                    # A merge deleted the run a moment ago; then the file names other runs now.
-                    if raw == self._names_now():
+                    # A merge deleted the segment a moment ago; then the manifest names other segments now.
+                    if raw == self._read_manifest():
                         raise IndexBrokenError(str(error)) from error
                 else:
-                    self._seen = raw, snapshot
+                    self._cached = raw, snapshot
                     return snapshot
 
-    def _names_now(self) -> bytes:
+    def _read_manifest(self) -> bytes:
         # Each search reads this file; os.read takes a third of the time of a file object.
-        file = os.open(self._names, os.O_RDONLY)
+        file = os.open(self._manifest_path, os.O_RDONLY)
         try:
             return os.read(file, os.fstat(file).st_size)
         finally:
             os.close(file)
 
-    def _opened(self, raw: bytes) -> TokenSnapshot:
-        told, _, check = raw.rpartition(b"\n")
-        if str(zlib.crc32(told)).encode() != check:
-            raise IndexBrokenError(f"{self._folder / _NAMES} is damaged")
-        named = json.loads(told)
-        if named["mark"] != self._mark:
+    def _open_manifest(self, raw: bytes) -> TokenSnapshot:
+        content, _, check = raw.rpartition(b"\n")
+        if str(zlib.crc32(content)).encode() != check:
+            raise IndexBrokenError(f"{self._folder / _MANIFEST} is damaged")
+        manifest = json.loads(content)
+        if manifest["mark"] != self._store_id:
             raise IndexBrokenError("it is not the index of this store")
-        return self._snapshot(named["applied"], [self._run(name) for name in named["runs"]])
+        return self._snapshot(manifest["applied"], [self._open_segment(name) for name in manifest["runs"]])
 
-    def _run(self, name: str) -> Run:
-        known = {run.name: run for run in self._seen[1].runs} if self._seen else {}
-        return known[name] if name in known else Run(self._folder / name)
+    def _open_segment(self, name: str) -> Segment:
+        known = {segment.name: segment for segment in self._cached[1].segments} if self._cached else {}
+        return known[name] if name in known else Segment(self._folder / name)
 
-    def _snapshot(self, applied: int, runs: Sequence[Run]) -> TokenSnapshot:
-        known = dict(zip(self._seen[1].runs, self._seen[1].alive, strict=True)) if self._seen else {}
-        before = set(self._seen[1].runs) if self._seen else set()
+    def _snapshot(self, applied: int, segments: Sequence[Segment]) -> TokenSnapshot:
+        known = dict(zip(self._cached[1].segments, self._cached[1].alive, strict=True)) if self._cached else {}
+        known_segments = set(self._cached[1].segments) if self._cached else set()
         alive = []
-        for at, run in enumerate(runs):
+        for at, segment in enumerate(segments):
             # Documents overridden in the last snapshot stay overridden.
-            own = known[run].copy() if run in known else np.ones(len(run), np.bool_)
-            for younger in runs[at + 1 :]:
-                if run not in known or younger not in before:
-                    for numbers in (younger.numbers, younger.gone):
-                        own[run.places_of(numbers)] = False
-            alive.append(own)
-        return TokenSnapshot(applied, tuple(runs), tuple(alive))
+            mask = known[segment].copy() if segment in known else np.ones(len(segment), np.bool_)
+            for younger in segments[at + 1 :]:
+                if segment not in known or younger not in known_segments:
+                    for numbers in (younger.numbers, younger.tombstones):
+                        mask[segment.ordinals_of(numbers)] = False
+            alive.append(mask)
+        return TokenSnapshot(applied, tuple(segments), tuple(alive))
 
     def close(self) -> None:
         """Close the files that are open for reading."""
         with self._lock:
-            self._seen = None
+            self._cached = None
 
     # Writing; the caller holds the write lock.
 
@@ -164,24 +172,24 @@ class TokenIndex:
     def begin(self) -> None:
         """Delete the unnamed files of a writer that did not finish."""
         if not self.is_merging:
-            named = {_NAMES, *(run.name for run in self.snapshot().runs)}
+            named = {_MANIFEST, *(segment.name for segment in self.snapshot().segments)}
             for file in self._folder.iterdir():
                 if file.name not in named:
                     file.unlink()
 
     def replace(self, documents: Mapping[int, DocumentTokens | None]) -> None:
         """Add or replace documents by number, None for deleted ones; readers see them after `commit`."""
-        self._waiting.update(documents)
-        self._written_now += len(documents)
-        if sum(sum(kind.size for kind in each.kinds) for each in self._waiting.values() if each) > MOST_WAITING:
+        self._buffered.update(documents)
+        self._documents_written += len(documents)
+        if sum(sum(kind.size for kind in each.kinds) for each in self._buffered.values() if each) > MOST_BUFFERED:
             self._flush()
 
     def commit(self, applied: int) -> None:
         """Publish all changes together with the journal number `applied`."""
         self._flush()
         with self._lock:
-            self._publish(applied, [*self.snapshot().runs, *self._unnamed])
-            self._unnamed = []
+            self._publish(applied, [*self.snapshot().segments, *self._unpublished])
+            self._unpublished = []
         # A merge may fail, for instance on a full disk, and happen later.
         with suppress(OSError):
             while self._merge(MOST_AT_ONCE):
@@ -189,29 +197,29 @@ class TokenIndex:
         self._start_merging()
 
     def finish(self) -> None:
-        """Merge the runs of a writer after its last commit."""
-        self._gathering, self._written_now = GATHERED * self._written_now, 0
+        """Merge the segments of a writer after its last commit."""
+        self._final_merge_size, self._documents_written = FINAL_MERGE_FACTOR * self._documents_written, 0
         self._start_merging()
 
     def _start_merging(self) -> None:
-        if self._idle.is_set() and self._to_merge(LARGEST_RUN, self._gathering):
+        if self._idle.is_set() and self._due_segments(LARGEST_SEGMENT, self._final_merge_size):
             self._idle.clear()
             try:
                 threading.Thread(target=self._merge_large, name="merges of whorl's tokens").start()
             except RuntimeError:
-                # The system has no threads left: a later merge joins the runs.
+                # The system has no threads left: a later merge joins the segments.
                 self._idle.set()
 
     def abandon(self) -> None:
         """Discard uncommitted changes."""
-        self._waiting.clear()
-        for run in self._unnamed:
-            (self._folder / run.name).unlink(missing_ok=True)
-        self._unnamed = []
+        self._buffered.clear()
+        for segment in self._unpublished:
+            (self._folder / segment.name).unlink(missing_ok=True)
+        self._unpublished = []
 
     @property
     def is_merging(self) -> bool:
-        """Whether a thread merges large runs; no other process may write during that time."""
+        """Whether a thread merges large segments; no other process may write during that time."""
         return not self._idle.is_set()
 
     def wait(self) -> None:
@@ -219,99 +227,104 @@ class TokenIndex:
         self._idle.wait()
 
     def _flush(self) -> None:
-        """Write the buffered documents as a run."""
-        if not self._waiting:
+        """Write the buffered documents as a segment."""
+        if not self._buffered:
             return
-        there = {number: each for number, each in sorted(self._waiting.items()) if each is not None}
-        kinds = [[each.kinds[kind] for each in there.values()] for kind in range(len(self._token_bits))]
-        contents = Contents(
-            np.array(list(there), np.int64),
-            np.array([each.size for each in there.values()], np.int64),
-            np.array(sorted(self._waiting.keys() - there.keys()), np.int64),
-            [np.array([own.size for own in kind], np.int64) for kind in kinds],
+        stored = {number: document for number, document in sorted(self._buffered.items()) if document is not None}
+        kinds = [[document.kinds[kind] for document in stored.values()] for kind in range(len(self._token_bits))]
+        documents = SegmentDocuments(
+            np.array(list(stored), np.int64),
+            np.array([document.size for document in stored.values()], np.int64),
+            np.array(sorted(self._buffered.keys() - stored.keys()), np.int64),
+            [np.array([tokens.size for tokens in kind], np.int64) for kind in kinds],
         )
-        entries = [[entries_of(kind, bits)] for kind, bits in zip(kinds, self._token_bits, strict=True)]
-        self._unnamed.append(self._written(lambda path: write_run(path, contents, self._token_bits, entries)))
-        self._waiting.clear()
+        postings = [[sorted_postings(kind, bits)] for kind, bits in zip(kinds, self._token_bits, strict=True)]
+        self._unpublished.append(
+            self._write_file(lambda path: write_segment(path, documents, self._token_bits, postings))
+        )
+        self._buffered.clear()
 
-    def _written(self, write: Callable[[Path], None]) -> Run:
+    def _write_file(self, write: Callable[[Path], None]) -> Segment:
         path = self._folder / f"{uuid.uuid4().hex}.run"
         try:
             write(path)
-            return Run(path)
+            return Segment(path)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
 
-    def _publish(self, applied: int, runs: Sequence[Run]) -> None:
-        """Replace the file of names by one with these runs and this journal number."""
-        told = json.dumps({"mark": self._mark, "applied": applied, "runs": [run.name for run in runs]}).encode()
-        aside = self._folder / f"{_NAMES}.new"
+    def _publish(self, applied: int, segments: Sequence[Segment]) -> None:
+        """Replace the manifest atomically."""
+        names = [segment.name for segment in segments]
+        content = json.dumps({"mark": self._store_id, "applied": applied, "runs": names}).encode()
+        aside = self._folder / f"{_MANIFEST}.new"
         with aside.open("wb") as file:
-            file.write(told + b"\n" + str(zlib.crc32(told)).encode())
+            file.write(content + b"\n" + str(zlib.crc32(content)).encode())
             file.flush()
             os.fsync(file.fileno())
-        aside.replace(self._folder / _NAMES)
+        aside.replace(self._folder / _MANIFEST)
         folder = os.open(self._folder, os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:
             os.close(folder)
 
-    def _to_merge(self, most: int, gathering: int = 0) -> Sequence[Run]:
-        """Return consecutive runs to be merged; empty if no merge is due.
+    def _due_segments(self, most: int, final_merge_size: int = 0) -> Sequence[Segment]:
+        """Return consecutive segments to be merged; empty if no merge is due.
 
         Args:
-            most: Most documents of the merged run.
-            gathering: Most documents of the youngest runs together to be merged regardless of their sizes.
+            most: Most documents of the merged segment.
+            final_merge_size: Documents of the youngest segments that are merged regardless of their sizes.
         """
         snapshot = self.snapshot()
-        begin = max((at for at, run in enumerate(snapshot.runs, 1) if run in self._busy), default=0)
-        runs = snapshot.runs[begin:]
-        for run, alive in zip(runs, snapshot.alive[begin:], strict=True):
-            if np.count_nonzero(alive) * 2 < len(run) <= most and len(run) > SMALLEST_RUN:
-                return [run]
-        sizes = [len(run) + run.gone.size for run in runs]
-        bound = SMALLEST_RUN
-        while bound <= LARGEST_RUN:
+        begin = max((at for at, segment in enumerate(snapshot.segments, 1) if segment in self._being_merged), default=0)
+        segments = snapshot.segments[begin:]
+        for segment, alive in zip(segments, snapshot.alive[begin:], strict=True):
+            if np.count_nonzero(alive) * 2 < len(segment) <= most and len(segment) > SMALLEST_SEGMENT:
+                return [segment]
+        sizes = [len(segment) + segment.tombstones.size for segment in segments]
+        bound = SMALLEST_SEGMENT
+        while bound <= LARGEST_SEGMENT:
             count = next((at for at, size in enumerate(reversed(sizes)) if size >= bound), len(sizes))
             if count >= FANOUT and sum(sizes[-count:]) <= most:
-                return runs[-count:]
+                return segments[-count:]
             bound *= FANOUT
-        together = np.cumsum(sizes[::-1])
-        count = int(np.searchsorted(together, min(most, gathering), side="right"))
-        return runs[-count:] if count > 1 else ()
+        total_sizes = np.cumsum(sizes[::-1])
+        count = int(np.searchsorted(total_sizes, min(most, final_merge_size), side="right"))
+        return segments[-count:] if count > 1 else ()
 
     def _merge_large(self) -> None:
         try:
-            # Unmerged runs stay valid; a search that finds a broken run causes a rebuild.
+            # Unmerged segments stay valid; a search that finds a broken segment causes a rebuild.
             with suppress(OSError, IndexBrokenError):
-                while self._merge(LARGEST_RUN, self._gathering):
+                while self._merge(LARGEST_SEGMENT, self._final_merge_size):
                     pass
         finally:
-            self._gathering = 0
+            self._final_merge_size = 0
             self._idle.set()
             self._on_merged()
 
-    def _merge(self, most: int, gathering: int = 0) -> bool:
-        """Merge due runs into one, and return whether any were due; runs added during the merge are kept."""
+    def _merge(self, most: int, final_merge_size: int = 0) -> bool:
+        """Merge due segments into one, and return whether any were due; segments added during the merge are kept."""
         with self._lock:
-            some = self._to_merge(most, gathering)
-            self._busy.update(some)
+            due = self._due_segments(most, final_merge_size)
+            self._being_merged.update(due)
             snapshot = self.snapshot()
-        if not some:
+        if not due:
             return False
         try:
-            first = snapshot.runs.index(some[0])
-            gone = np.unique(np.concatenate([run.gone for run in some])) if first else np.empty(0, np.int64)
-            alive = snapshot.alive[first : first + len(some)]
-            run = self._written(lambda path: merged(path, some, alive, gone))
+            first = snapshot.segments.index(due[0])
+            tombstones = (
+                np.unique(np.concatenate([segment.tombstones for segment in due])) if first else np.empty(0, np.int64)
+            )
+            alive = snapshot.alive[first : first + len(due)]
+            segment = self._write_file(lambda path: merge_segments(path, due, alive, tombstones))
             with self._lock:
                 now = self.snapshot()
-                at = now.runs.index(some[0])
-                self._publish(now.applied, [*now.runs[:at], run, *now.runs[at + len(some) :]])
+                at = now.segments.index(due[0])
+                self._publish(now.applied, [*now.segments[:at], segment, *now.segments[at + len(due) :]])
         finally:
-            self._busy.difference_update(some)
-        for old in some:
+            self._being_merged.difference_update(due)
+        for old in due:
             (self._folder / old.name).unlink(missing_ok=True)
         return True

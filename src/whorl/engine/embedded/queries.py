@@ -10,7 +10,7 @@ import numpy as np
 from tantivy import Occur, Query
 
 from whorl.engine.embedded.clauses import ClauseQueries, Contents
-from whorl.engine.embedded.counting import Together, is_countable, regrouped
+from whorl.engine.embedded.counting import Combine, is_countable, regroup
 from whorl.engine.embedded.documents import SCHEMA
 from whorl.query.plan.build import (
     Bool,
@@ -156,13 +156,13 @@ class _Translator:
 def _tokens_together(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
     """Combine the countable parts of a plan into one: a tantivy query lists every document of such a part."""
 
-    def grouped(parts: tuple[BoundNode, ...], together: Together) -> tuple[BoundNode, ...]:
+    def grouped(parts: tuple[BoundNode, ...], together: Combine) -> tuple[BoundNode, ...]:
         of_tokens = tuple(filter(is_countable, parts))
         if len(of_tokens) < 2:
             return parts
         return (*(each for each in parts if not is_countable(each)), together(of_tokens))
 
-    return regrouped(plan, grouped)
+    return regroup(plan, grouped)
 
 
 def _nothing(reason: str) -> _Part:

@@ -10,7 +10,7 @@ import numpy as np
 from tantivy import Query
 
 from whorl.engine.embedded.clauses import Contents
-from whorl.engine.embedded.counting import PASSAGES, best, count, is_countable, token_owners
+from whorl.engine.embedded.counting import PASSAGES, best_page, is_countable, match_tokens, token_holders
 from whorl.engine.embedded.documents import SCHEMA
 from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.engine.embedded.index import InvertedIndex
@@ -86,7 +86,7 @@ class Search:
     ) -> PassageHolders:
         """Implement `Engine.passage_holders`."""
         wanted = np.array(list(counts), np.int64)
-        numbers, documents = token_owners(self._index.tokens(), PASSAGES, wanted)
+        numbers, documents = token_holders(self._index.tokens(), PASSAGES, wanted)
         is_rare = np.array(list(counts.values()), np.int64) <= most
         further = [each.number for each in self._records.named("id", list(among))]
         gathered = np.union1d(documents[is_rare[numbers]], np.array(further, np.int64))
@@ -122,7 +122,7 @@ class Search:
             rows: Hits on the page.
             read: Reads documents by their numbers.
         """
-        counted = count(plan.root, self._index.tokens())
+        counted = match_tokens(plan.root, self._index.tokens())
         known: dict[int, _Row] = {}
 
         def ids(numbers: Sequence[int]) -> Mapping[int, str]:
@@ -132,7 +132,7 @@ class Search:
             known.update((each.number, each) for each in read(numbers))
             return {number: each.id for number, each in known.items()}
 
-        page = best(counted, start, rows, ids)
+        page = best_page(counted, start, rows, ids)
         ids([each.number for each in page if each.id and each.number not in known])
         missing = [each.number for each in page if each.number not in known]
         self.require_gone(missing)
@@ -220,12 +220,12 @@ def _reader(documents: Mapping[str, Document], key: Order) -> Callable[[tuple[st
         return lambda hit: hit[1]
     if key.is_by_id:
         return lambda hit: hit[0]
-    best = min if key.is_ascending else max
+    extreme = min if key.is_ascending else max
 
     def value(hit: tuple[str, float]) -> Any:
         document = documents.get(hit[0])
         wholes = document.wholes() if document else []
         values = ([each for name, kind, each in wholes if (kind, name) == place] for place in key.places)
-        return next((best(some) for some in values if some), None)
+        return next((extreme(present) for present in values if present), None)
 
     return value

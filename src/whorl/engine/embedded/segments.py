@@ -1,22 +1,22 @@
-"""Segments of the token index ("runs"): immutable files of sorted postings, to be looked up and merged.
+"""Segments of the token index: immutable files of sorted postings, to be looked up and merged.
 
     head | blocks | tables
 
-A document's ordinal in a run ("place") is the index of its number among the sorted numbers. The postings of one kind of
-token are entries (token, ordinal), ascending. The upper bits of a token are its bucket; a bucket has about six entries.
-An entry keeps only the lower bits of the token and the ordinal, bit-packed; a bucket keeps its count of entries. So an
-entry takes close to the minimum of space: `token bits - log2(tokens of a document) + 4` bits.
+A document's ordinal in a segment is the index of its number among the sorted numbers. A posting is a pair (token,
+ordinal); the postings of one kind of token are ascending. The upper bits of a token are its bucket; a bucket has about
+six postings. A posting keeps only the lower bits of the token and the ordinal, bit-packed; a bucket keeps its count of
+postings. So a posting takes close to the minimum of space: `token bits - log2(tokens of a document) + 4` bits.
 
-    blocks   for each kind: the count of entries before each bucket in its skip block ("stretch") of 16 buckets (one
-             byte each), and the entries
+    blocks   for each kind: the count of postings before each bucket in its skip block of 16 buckets (one byte each),
+             and the postings
     tables   numbers and sizes of the documents, numbers of deleted documents; for each kind: tokens of each document,
-             first entry of each skip block, and skip blocks of more than 255 entries; a checksum of each block
+             first posting of each skip block, and skip blocks of more than 255 postings; a checksum of each block
 
 64 packed numbers of w bits fill w words of 64 bits, the first one from the lowest bit on. So a range that begins at a
 multiple of 64 numbers begins at a word, and each number can be read on its own.
 
-The head has a checksum of itself and one of the tables, which are read when the run is opened. A look-up verifies the
-blocks that it reads each time, so that damage raises an error and never gives a wrong answer.
+The head has a checksum of itself and one of the tables, which are read when the segment is opened. A look-up verifies
+the blocks that it reads each time, so that damage raises an error and never gives a wrong answer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ import numpy.typing as npt
 from whorl.arrays import run_starts, spread
 from whorl.engine.embedded.folder import IndexBrokenError
 
-Words = npt.NDArray[np.uint64]
+Packed = npt.NDArray[np.uint64]
 #: Numbers in a group; a group of numbers of w bits takes w words.
 GROUP = 64
 #: Bytes in a block; each block has one checksum.
@@ -46,7 +46,7 @@ _WORD = np.dtype("<u8")
 _FACTORS = np.random.default_rng(0x77686F726C).integers(0, 1 << 63, BLOCK // 8, np.uint64) * np.uint64(2) + np.uint64(1)
 
 
-def packed(numbers: Words, width: int) -> Words:
+def pack(numbers: Packed, width: int) -> Packed:
     """Pack numbers into words, padded with zeros to whole groups.
 
     Args:
@@ -70,7 +70,7 @@ def packed(numbers: Words, width: int) -> Words:
     return np.ascontiguousarray(words.T).ravel()
 
 
-def unpacked(words: Words, width: int) -> Words:
+def unpack(words: Packed, width: int) -> Packed:
     """Unpack the words of whole groups that `packed` wrote."""
     columns = np.ascontiguousarray(words.reshape(-1, width).T)
     numbers = np.empty((GROUP, columns.shape[1]), np.uint64)
@@ -84,19 +84,19 @@ def unpacked(words: Words, width: int) -> Words:
     return np.ascontiguousarray(numbers.T).ravel()
 
 
-def picked(raw: npt.NDArray[np.uint8], places: npt.NDArray[np.int64], width: int) -> Words:
+def pick(raw: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], width: int) -> Packed:
     """Return packed numbers by index.
 
     Args:
         raw: The bytes of the words, little-endian, followed by at least 9 more bytes.
-        places: Indices of the numbers; int64 array of shape (n,).
+        positions: Indices of the numbers; int64 array of shape (n,).
         width: Bits of each number.
     """
-    bits = places * width
+    bits = positions * width
     at, shifts = bits >> 3, (bits & 7).astype(np.uint64)
     # A view with a stride of one byte reads unaligned words.
-    everywhere: Words = np.ndarray((raw.size - 7,), _WORD, raw, 0, (1,))
-    numbers: Words = everywhere[at] >> shifts
+    everywhere: Packed = np.ndarray((raw.size - 7,), _WORD, raw, 0, (1,))
+    numbers: Packed = everywhere[at] >> shifts
     if width > 57:
         # Two shifts, by one and by the remainder, because a shift by 64 is undefined.
         numbers |= (raw[at + 8].astype(np.uint64) << np.uint64(1)) << (np.uint64(63) - shifts)
@@ -104,7 +104,7 @@ def picked(raw: npt.NDArray[np.uint8], places: npt.NDArray[np.int64], width: int
     return numbers
 
 
-def check_sums(blocks: Words) -> npt.NDArray[np.uint32]:
+def block_checksums(blocks: Packed) -> npt.NDArray[np.uint32]:
     """Return the checksum of each block.
 
     Args:
@@ -115,7 +115,7 @@ def check_sums(blocks: Words) -> npt.NDArray[np.uint32]:
 
     Source of the code: multilinear hashing, the upper half of a sum of products modulo 2**64.
     """
-    sums: Words = np.einsum("ij,j->i", blocks, _FACTORS)
+    sums: Packed = np.einsum("ij,j->i", blocks, _FACTORS)
     return (sums >> np.uint64(32)).astype(np.uint32)
 
 
@@ -124,72 +124,73 @@ Tokens = npt.NDArray[np.uint64]
 
 _MAGIC = b"whorlrun"
 _HEAD_BYTES = 1024
-#: A bucket has 4 to 8 entries on average: fewer cost more bytes for buckets, more cost more bytes for entries.
+#: A bucket has 4 to 8 postings on average: fewer cost more bytes for buckets, more cost more bytes for postings.
 _LEAST_IN_BUCKET = 4
 #: Log2 of the buckets in a skip block, and the largest offset in it that one byte can hold.
-_STRETCH_BITS, _FARTHEST = 4, 255
-_STRETCH = 1 << _STRETCH_BITS
-#: Entries merged at a time.
-_MERGED_AT_ONCE = 1 << 19
-#: Entries read at a time, at less than 100 bytes each: a single token may have an entry for every document.
+_SKIP_BITS, _LARGEST_OFFSET = 4, 255
+_SKIP_BUCKETS = 1 << _SKIP_BITS
+#: Postings merged at a time.
+_POSTINGS_PER_MERGE = 1 << 19
+#: Postings read at a time, at less than 100 bytes each: a single token may have a posting for every document.
 READ_AT_ONCE = 1 << 20
 _BLOCKS_AT_ONCE = 1 << 12
 _BLOCK_BITS = BLOCK.bit_length() - 1
 #: The types of the tables' columns: numbers, sizes, deleted numbers; for each kind: counts, starts of the skip blocks,
-#: overfull skip blocks and, for each of these, the count of entries before each bucket; last the blocks' checksums.
+#: overfull skip blocks and, for each of these, the count of postings before each bucket; last the blocks' checksums.
 _COLUMNS = ("<i8", "<u4", "<i8")
 _COLUMNS_OF_KIND = ("<u4", "<i8", "<i8", "<i8")
 
 
-class Entries(NamedTuple):
+class Postings(NamedTuple):
     """Postings: tokens, ascending, each with the ordinal of a document that has it."""
 
     tokens: Tokens
-    places: Numbers
+    ordinals: Numbers
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
-    """The documents of a run.
+class SegmentDocuments:
+    """The documents of a segment.
 
     Args:
         numbers: Numbers of the documents, ascending; int64 array of shape (documents,).
         sizes: Distinct shingles of each document; of the same shape.
-        gone: Tombstones: numbers of deleted documents, which older runs may still have; int64 array.
+        tombstones: Tombstones: numbers of deleted documents, which older segments may still have; int64 array.
         counts: For each kind of token, the tokens of each document; int64 arrays of shape (documents,).
     """
 
     numbers: Numbers
     sizes: Numbers
-    gone: Numbers
+    tombstones: Numbers
     counts: Sequence[Numbers]
 
 
-class _Shape(NamedTuple):
-    """Bit layout of the entries of one kind."""
+class _BitLayout(NamedTuple):
+    """Bit layout of the postings of one kind."""
 
     token_bits: int
     bucket_bits: int
-    place_bits: int
-    entries: int
+    ordinal_bits: int
+    postings: int
 
     @classmethod
-    def of(cls, token_bits: int, entries: int, documents: int) -> _Shape:
-        place_bits = max(1, (documents - 1).bit_length())
-        # At least one whole skip block of buckets, and at most 64 bits for an entry.
-        least = max(_STRETCH_BITS, token_bits + place_bits - 64)
-        wanted = (entries // _LEAST_IN_BUCKET).bit_length() - 1
-        return cls(token_bits, min(max(least, wanted), token_bits - 1), place_bits, entries)
+    def smallest(cls, token_bits: int, postings: int, documents: int) -> _BitLayout:
+        """Return the layout that takes the fewest bytes."""
+        ordinal_bits = max(1, (documents - 1).bit_length())
+        # At least one whole skip block of buckets, and at most 64 bits for a posting.
+        least = max(_SKIP_BITS, token_bits + ordinal_bits - 64)
+        wanted = (postings // _LEAST_IN_BUCKET).bit_length() - 1
+        return cls(token_bits, min(max(least, wanted), token_bits - 1), ordinal_bits, postings)
 
     @property
-    def rest_bits(self) -> int:
+    def suffix_bits(self) -> int:
         """Lower bits of a token, which its bucket does not determine."""
         return self.token_bits - self.bucket_bits
 
     @property
     def width(self) -> int:
-        """Bits of an entry."""
-        return self.rest_bits + self.place_bits
+        """Bits of a posting."""
+        return self.suffix_bits + self.ordinal_bits
 
     @property
     def buckets(self) -> int:
@@ -197,19 +198,35 @@ class _Shape(NamedTuple):
 
     @property
     def bytes(self) -> tuple[int, int]:
-        """Bytes of the buckets and of the entries in whole blocks, including padding for reads past the last entry."""
-        return _whole(self.buckets + 1), _whole(-(-self.entries // GROUP) * self.width * 8 + 9)
+        """Bytes of the buckets and of the postings, in whole blocks, padded for reads past the last posting."""
+        return _in_blocks(self.buckets + 1), _in_blocks(-(-self.postings // GROUP) * self.width * 8 + 9)
 
 
-def _whole(size: int) -> int:
+def _in_blocks(size: int) -> int:
     return -(-size // BLOCK) * BLOCK
 
 
-class _Blocks:
-    """The blocks of a run with their checksums; each look-up verifies the blocks that it reads.
+class _Tables(NamedTuple):
+    """Tables of one kind of token.
 
-    A run and its postings both refer to the blocks and not to each other. Without a reference cycle, the file of an
-    unused run closes at once and not at the next garbage collection.
+    Attributes:
+        counts: Tokens of each document.
+        starts: First posting of each skip block.
+        overfull: Skip blocks with more postings than one byte can count.
+        offsets: For each overfull skip block, the count of postings before each of its buckets.
+    """
+
+    counts: npt.NDArray[np.uint32]
+    starts: Numbers
+    overfull: Numbers
+    offsets: Numbers
+
+
+class _Blocks:
+    """The blocks of a segment with their checksums; each look-up verifies the blocks that it reads.
+
+    A segment and its postings both refer to the blocks and not to each other. Without a reference cycle, the file of an
+    unused segment closes at once and not at the next garbage collection.
     """
 
     def __init__(self, name: str, raw: npt.NDArray[np.uint8], checks: npt.NDArray[np.uint32]) -> None:
@@ -234,16 +251,16 @@ class _Blocks:
         if spans.max(initial=0) > 1:
             wanted = np.concatenate([wanted, spread(begin[spans > 1] + 1, spans[spans > 1] - 1)])
         for at in range(0, wanted.size, _BLOCKS_AT_ONCE):
-            some = wanted[at : at + _BLOCKS_AT_ONCE]
-            if (check_sums(self._blocks[some]) != self._checks[some]).any():
+            portion = wanted[at : at + _BLOCKS_AT_ONCE]
+            if (block_checksums(self._blocks[portion]) != self._checks[portion]).any():
                 raise IndexBrokenError(f"{self._name} is damaged")
 
 
-class Run:
-    """Reader of a run.
+class Segment:
+    """Reader of a segment.
 
     Args:
-        path: The file of the run; it may be deleted while the reader is in use.
+        path: The file of the segment; it may be deleted while the reader is in use.
 
     Raises:
         IndexBrokenError: The file is damaged.
@@ -258,89 +275,86 @@ class Run:
             raw = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
         head = raw[:_HEAD_BYTES].tobytes()
         length, check = (int.from_bytes(head[at : at + 4], "little") for at in (8, 12))
-        told = head[16 : 16 + length]
-        if head[:8] != _MAGIC or zlib.crc32(told) != check:
+        raw_header = head[16 : 16 + length]
+        if head[:8] != _MAGIC or zlib.crc32(raw_header) != check:
             raise IndexBrokenError(f"{path} is damaged or something else")
-        layout = json.loads(told)
-        shapes = [_Shape(*each) for each in layout["shapes"]]
-        at = end = _HEAD_BYTES + sum(sum(shape.bytes) for shape in shapes)
-        if raw.size < at or zlib.crc32(raw[at:].data) != layout["check"]:
+        header = json.loads(raw_header)
+        layouts = [_BitLayout(*each) for each in header["shapes"]]
+        at = end = _HEAD_BYTES + sum(sum(layout.bytes) for layout in layouts)
+        if raw.size < at or zlib.crc32(raw[at:].data) != header["check"]:
             raise IndexBrokenError(f"{path} is damaged")
         columns = []
-        for length, kind in zip(layout["lengths"], _types(len(shapes)), strict=True):
+        for length, kind in zip(header["lengths"], _column_types(len(layouts)), strict=True):
             columns.append(np.frombuffer(raw, kind, length, at))
             at += -(-columns[-1].nbytes // 8) * 8
         self.numbers: Numbers = columns[0]
         self.sizes: npt.NDArray[np.uint32] = columns[1]
-        self.gone: Numbers = columns[2]
+        self.tombstones: Numbers = columns[2]
         self._blocks = blocks = _Blocks(self.name, raw[_HEAD_BYTES:end], columns[-1])
-        self.kinds: list[Postings] = []
+        self.kinds: list[PostingsReader] = []
         begin = _HEAD_BYTES
-        for number, shape in enumerate(shapes):
-            tables = columns[3 + 4 * number : 7 + 4 * number]
-            self.kinds.append(Postings(blocks, shape, begin, raw[begin:], *tables))
-            begin += sum(shape.bytes)
+        for number, layout in enumerate(layouts):
+            tables = _Tables(*columns[3 + 4 * number : 7 + 4 * number])
+            self.kinds.append(PostingsReader(blocks, layout, begin, raw[begin:], tables))
+            begin += sum(layout.bytes)
 
     def __len__(self) -> int:
         return self.numbers.size
 
     def verify(self) -> None:
-        """Verify all blocks; opening a run verifies the tables.
+        """Verify all blocks; opening a segment verifies the tables.
 
         Raises:
             IndexBrokenError: A block is damaged.
         """
         self._blocks.require_all_sound()
 
-    def places_of(self, numbers: Numbers) -> Numbers:
-        """Return the ordinals of the documents with the given numbers; numbers that the run lacks are left out."""
+    def ordinals_of(self, numbers: Numbers) -> Numbers:
+        """Return the ordinals of the documents with the given numbers; numbers that the segment lacks are left out."""
         if not len(self):
             return np.empty(0, np.int64)
-        places = np.minimum(np.searchsorted(self.numbers, numbers), len(self) - 1)
-        found: Numbers = places[self.numbers[places] == numbers]
-        return found
+        nearest = np.minimum(np.searchsorted(self.numbers, numbers), len(self) - 1)
+        ordinals: Numbers = nearest[self.numbers[nearest] == numbers]
+        return ordinals
 
 
-def _portions(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:
-    """Yield ranges of tokens with at most `READ_AT_ONCE` entries together; a token with more is a range by itself.
+def _token_ranges(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:
+    """Yield ranges of tokens with at most `READ_AT_ONCE` postings together; a token with more is a range by itself.
 
     Args:
-        before: Entries of all tokens before each token; int64 array of shape (tokens,).
-        counts: Entries of each token; of the same shape.
+        before: Postings of all tokens before each token; int64 array of shape (tokens,).
+        counts: Postings of each token; of the same shape.
     """
     begin = 0
     while begin < counts.size:
         end = counts.size
         if before[-1] + counts[-1] - before[begin] > READ_AT_ONCE:
-            # A first token with too many entries forms a range by itself.
+            # A first token with too many postings forms a range by itself.
             ends = before + counts
             end = max(begin + 1, int(np.searchsorted(ends, before[begin] + READ_AT_ONCE, side="right")))
         yield begin, end
         begin = end
 
 
-class Postings:
-    """The entries of one kind of token in a run."""
+class PostingsReader:
+    """The postings of one kind of token in a segment."""
 
     def __init__(
         self,
         blocks: _Blocks,
-        shape: _Shape,
+        layout: _BitLayout,
         begin: int,
         raw: npt.NDArray[np.uint8],
-        counts: npt.NDArray[np.uint32],
-        starts: Numbers,
-        crowded: Numbers,
-        before: Numbers,
+        tables: _Tables,
     ) -> None:
-        self.counts, self.token_bits = counts, shape.token_bits
-        self._blocks, self._shape, self._starts = blocks, shape, starts
-        self._crowded, self._before_crowded = crowded, before.reshape(-1, _STRETCH)
-        self._buckets_begin, self._entries_begin = begin, begin + shape.bytes[0]
-        self._before, self._raw = raw[: shape.buckets + 1], raw[shape.bytes[0] : sum(shape.bytes)]
+        self.counts, self.token_bits = tables.counts, layout.token_bits
+        self._blocks, self._layout, self._starts = blocks, layout, tables.starts
+        self._overfull, self._overfull_offsets = tables.overfull, tables.offsets.reshape(-1, _SKIP_BUCKETS)
+        self._buckets_begin, self._postings_begin = begin, begin + layout.bytes[0]
+        self._before, self._raw = raw[: layout.buckets + 1], raw[layout.bytes[0] : sum(layout.bytes)]
 
     def __len__(self) -> int:
-        return self._shape.entries
+        return self._layout.postings
 
     def look_up(self, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
         """Look up the documents of tokens, in portions of the tokens.
@@ -351,216 +365,222 @@ class Postings:
         Yields:
             Two int64 arrays of pairs: indices of tokens, and ordinals of documents.
         """
-        shape = self._shape
-        buckets = (tokens >> np.uint64(shape.rest_bits)).view(np.int64)
-        starts, ends = self._place_of(np.concatenate([buckets, buckets + 1])).reshape(2, -1)
+        layout = self._layout
+        buckets = (tokens >> np.uint64(layout.suffix_bits)).view(np.int64)
+        starts, ends = self._first_posting(np.concatenate([buckets, buckets + 1])).reshape(2, -1)
         self._require_sound(buckets, buckets + 1, starts, ends)
         counts = ends - starts
-        rests = tokens & np.uint64((1 << shape.rest_bits) - 1)
+        suffixes = tokens & np.uint64((1 << layout.suffix_bits) - 1)
         before = counts.cumsum() - counts
-        for begin, end in _portions(before, counts):
-            owners = np.arange(begin, end).repeat(counts[begin:end])
-            # Indices of all entries of the tokens, token by token.
-            entries = (starts - before)[owners] + np.arange(before[begin], before[begin] + owners.size)
-            found = picked(self._raw, entries, shape.width)
-            is_own = found >> np.uint64(shape.place_bits) == rests[owners]
-            places = found[is_own] & np.uint64((1 << shape.place_bits) - 1)
-            yield owners[is_own], places.view(np.int64)
+        for begin, end in _token_ranges(before, counts):
+            token_indices = np.arange(begin, end).repeat(counts[begin:end])
+            # Indices of all postings of the tokens, token by token.
+            positions = (starts - before)[token_indices] + np.arange(before[begin], before[begin] + token_indices.size)
+            postings = pick(self._raw, positions, layout.width)
+            is_own = postings >> np.uint64(layout.ordinal_bits) == suffixes[token_indices]
+            ordinals = postings[is_own] & np.uint64((1 << layout.ordinal_bits) - 1)
+            yield token_indices[is_own], ordinals.view(np.int64)
 
-    def _place_of(self, buckets: Numbers) -> Numbers:
-        """Return the first entry of each bucket."""
-        stretches = buckets >> _STRETCH_BITS
-        places: Numbers = self._starts[stretches] + self._before[buckets]
-        if self._crowded.size:
-            nearest = np.minimum(np.searchsorted(self._crowded, stretches), self._crowded.size - 1)
-            if (is_crowded := self._crowded[nearest] == stretches).any():
-                before = self._before_crowded[nearest[is_crowded], buckets[is_crowded] % _STRETCH]
-                places[is_crowded] = self._starts[stretches[is_crowded]] + before
-        return places
+    def _first_posting(self, buckets: Numbers) -> Numbers:
+        """Return the first posting of each bucket."""
+        skip_blocks = buckets >> _SKIP_BITS
+        positions: Numbers = self._starts[skip_blocks] + self._before[buckets]
+        if self._overfull.size:
+            nearest = np.minimum(np.searchsorted(self._overfull, skip_blocks), self._overfull.size - 1)
+            if (is_overfull := self._overfull[nearest] == skip_blocks).any():
+                before = self._overfull_offsets[nearest[is_overfull], buckets[is_overfull] % _SKIP_BUCKETS]
+                positions[is_overfull] = self._starts[skip_blocks[is_overfull]] + before
+        return positions
 
     def _require_sound(self, first_bucket: Numbers, last_bucket: Numbers, start: Numbers, end: Numbers) -> None:
-        """Verify the blocks of ranges of buckets, and of the entries from each start to each end."""
-        width, is_any = self._shape.width, end > start
+        """Verify the blocks of ranges of buckets, and of the postings from each start to each end."""
+        width, is_any = self._layout.width, end > start
         if not is_any.all():
             start, end = start[is_any], end[is_any]
         first, last = start * width >> 3, (end * width - 1) >> 3
         self._blocks.require_sound(
-            np.concatenate([self._buckets_begin + first_bucket, self._entries_begin + first]),
-            np.concatenate([self._buckets_begin + last_bucket, self._entries_begin + last]),
+            np.concatenate([self._buckets_begin + first_bucket, self._postings_begin + first]),
+            np.concatenate([self._buckets_begin + last_bucket, self._postings_begin + last]),
         )
 
-    def between(self, low: int, high: int) -> Entries:
-        """Return all entries with tokens in the half-open range from `low` to `high`."""
-        shape = self._shape
-        buckets = np.arange(low >> shape.rest_bits, ((high - 1) >> shape.rest_bits) + 2)
-        bounds = self._place_of(buckets)
+    def postings_between(self, low: int, high: int) -> Postings:
+        """Return all postings with tokens in the half-open range from `low` to `high`."""
+        layout = self._layout
+        buckets = np.arange(low >> layout.suffix_bits, ((high - 1) >> layout.suffix_bits) + 2)
+        bounds = self._first_posting(buckets)
         self._require_sound(buckets[:1], buckets[-1:], bounds[:1], bounds[-1:])
         first, end = int(bounds[0]), int(bounds[-1])
         group, last_group = first // GROUP, -(-end // GROUP)
-        words = self._raw[group * shape.width * 8 : last_group * shape.width * 8].view("<u8")
-        found = unpacked(words, shape.width)[first - group * GROUP : end - group * GROUP]
-        above = np.repeat(buckets[:-1].view(np.uint64) << np.uint64(shape.rest_bits), np.diff(bounds))
-        tokens = above | (found >> np.uint64(shape.place_bits))
-        begin = int(np.searchsorted(tokens, np.uint64(low)))
-        own = slice(begin, int(np.searchsorted(tokens, np.uint64(high - 1), side="right")))
-        places = found[own] & np.uint64((1 << shape.place_bits) - 1)
-        return Entries(tokens[own], places.view(np.int64))
+        words = self._raw[group * layout.width * 8 : last_group * layout.width * 8].view("<u8")
+        postings = unpack(words, layout.width)[first - group * GROUP : end - group * GROUP]
+        above = np.repeat(buckets[:-1].view(np.uint64) << np.uint64(layout.suffix_bits), np.diff(bounds))
+        tokens = above | (postings >> np.uint64(layout.ordinal_bits))
+        first_token = int(np.searchsorted(tokens, np.uint64(low)))
+        wanted = slice(first_token, int(np.searchsorted(tokens, np.uint64(high - 1), side="right")))
+        ordinals = postings[wanted] & np.uint64((1 << layout.ordinal_bits) - 1)
+        return Postings(tokens[wanted], ordinals.view(np.int64))
 
 
-def write_run(path: Path, contents: Contents, token_bits: Sequence[int], entries: Sequence[Iterable[Entries]]) -> None:
-    """Write a run and sync it to the disk; after an error the caller deletes the incomplete file.
+def write_segment(
+    path: Path, documents: SegmentDocuments, token_bits: Sequence[int], postings: Sequence[Iterable[Postings]]
+) -> None:
+    """Write a segment and sync it to the disk; after an error the caller deletes the incomplete file.
 
     Args:
-        path: The file of the run, which must not exist.
-        contents: The documents of the run.
+        path: The file of the segment, which must not exist.
+        documents: The documents of the segment.
         token_bits: Bits of each kind of token.
-        entries: For each kind all entries, ascending, in any portions.
+        postings: For each kind all postings, ascending, in any portions.
     """
-    tables: list[npt.NDArray[Any]] = [contents.numbers, contents.sizes, contents.gone]
-    shapes = []
+    tables: list[npt.NDArray[Any]] = [documents.numbers, documents.sizes, documents.tombstones]
+    layouts = []
     with path.open("xb+") as file:
         at = _HEAD_BYTES
-        for bits, counts, some in zip(token_bits, contents.counts, entries, strict=True):
-            shape = _Shape.of(bits, int(counts.sum()), contents.numbers.size)
-            tables += [counts, *_write_kind(file, at, shape, some)]
-            shapes.append(shape)
-            at += sum(shape.bytes)
+        for bits, counts, portions in zip(token_bits, documents.counts, postings, strict=True):
+            layout = _BitLayout.smallest(bits, int(counts.sum()), documents.numbers.size)
+            tables += [counts, *_write_postings(file, at, layout, portions)]
+            layouts.append(layout)
+            at += sum(layout.bytes)
         file.truncate(at)
-        tables.append(_checks_of(file, at))
+        tables.append(_file_checksums(file, at))
         raw = b"".join(
-            _padded(column.astype(kind).tobytes()) for column, kind in zip(tables, _types(len(shapes)), strict=True)
+            _in_words(column.astype(kind).tobytes())
+            for column, kind in zip(tables, _column_types(len(layouts)), strict=True)
         )
         file.seek(at)
         file.write(raw)
-        layout = {"check": zlib.crc32(raw), "lengths": [column.size for column in tables], "shapes": shapes}
-        told = json.dumps(layout).encode()
+        header = {"check": zlib.crc32(raw), "lengths": [column.size for column in tables], "shapes": layouts}
+        raw_header = json.dumps(header).encode()
         file.seek(0)
-        file.write(_MAGIC + len(told).to_bytes(4, "little") + zlib.crc32(told).to_bytes(4, "little") + told)
+        file.write(
+            _MAGIC + len(raw_header).to_bytes(4, "little") + zlib.crc32(raw_header).to_bytes(4, "little") + raw_header
+        )
         file.flush()
         os.fsync(file.fileno())
 
 
-def _write_kind(file: BinaryIO, at: int, shape: _Shape, entries: Iterable[Entries]) -> list[Numbers]:
+def _write_postings(file: BinaryIO, at: int, layout: _BitLayout, postings: Iterable[Postings]) -> list[Numbers]:
     """Write the blocks of a kind from offset `at` of the file on, and return its tables."""
-    in_buckets = np.zeros(shape.buckets, np.uint32)
-    file.seek(at + shape.bytes[0])
-    waiting = np.empty(0, np.uint64)
-    for tokens, places in entries:
-        buckets = (tokens >> np.uint64(shape.rest_bits)).astype(np.int64)
+    in_buckets = np.zeros(layout.buckets, np.uint32)
+    file.seek(at + layout.bytes[0])
+    pending = np.empty(0, np.uint64)
+    for tokens, ordinals in postings:
+        buckets = (tokens >> np.uint64(layout.suffix_bits)).astype(np.int64)
         begins = run_starts(buckets)
         in_buckets[buckets[begins]] += np.diff(begins, append=buckets.size).astype(np.uint32)
-        rests = tokens & np.uint64((1 << shape.rest_bits) - 1)
-        waiting = np.concatenate([waiting, rests << np.uint64(shape.place_bits) | places.astype(np.uint64)])
-        whole = waiting.size // GROUP * GROUP
-        file.write(packed(waiting[:whole], shape.width).astype("<u8").tobytes())
-        waiting = waiting[whole:]
-    file.write(packed(waiting, shape.width).astype("<u8").tobytes())
+        suffixes = tokens & np.uint64((1 << layout.suffix_bits) - 1)
+        pending = np.concatenate([pending, suffixes << np.uint64(layout.ordinal_bits) | ordinals.astype(np.uint64)])
+        complete = pending.size // GROUP * GROUP
+        file.write(pack(pending[:complete], layout.width).astype("<u8").tobytes())
+        pending = pending[complete:]
+    file.write(pack(pending, layout.width).astype("<u8").tobytes())
     file.seek(at)
-    stretches = in_buckets.reshape(-1, _STRETCH)
-    starts = np.cumsum(stretches.sum(axis=1, dtype=np.int64))
+    skip_blocks = in_buckets.reshape(-1, _SKIP_BUCKETS)
+    starts = np.cumsum(skip_blocks.sum(axis=1, dtype=np.int64))
     # The end of the last bucket is the start of one more skip block.
     starts = np.concatenate([[0], starts])
     # A large merge has millions of buckets: work in place and with 32 bits.
-    before = np.cumsum(stretches, axis=1, dtype=np.uint32)
-    before -= stretches
-    crowded = np.flatnonzero(before[:, -1] > _FARTHEST)
-    crowds = before[crowded].astype(np.int64).ravel()
-    np.minimum(before, _FARTHEST, out=before)
+    before = np.cumsum(skip_blocks, axis=1, dtype=np.uint32)
+    before -= skip_blocks
+    overfull = np.flatnonzero(before[:, -1] > _LARGEST_OFFSET)
+    overfull_offsets = before[overfull].astype(np.int64).ravel()
+    np.minimum(before, _LARGEST_OFFSET, out=before)
     file.write(before.astype(np.uint8).tobytes() + b"\0")
-    return [starts, crowded, crowds]
+    return [starts, overfull, overfull_offsets]
 
 
-def _checks_of(file: BinaryIO, end: int) -> npt.NDArray[np.uint32]:
+def _file_checksums(file: BinaryIO, end: int) -> npt.NDArray[np.uint32]:
     """Return the checksums of all blocks of a file; the blocks end at offset `end`."""
     parts = [np.empty(0, np.uint32)]
     file.seek(_HEAD_BYTES)
     while (left := end - file.tell()) > 0:
         part = file.read(min(left, BLOCK * _BLOCKS_AT_ONCE))
-        parts.append(check_sums(np.frombuffer(part, "<u8").reshape(-1, BLOCK // 8)))
+        parts.append(block_checksums(np.frombuffer(part, "<u8").reshape(-1, BLOCK // 8)))
     return np.concatenate(parts)
 
 
-def _types(kinds: int) -> list[str]:
+def _column_types(kinds: int) -> list[str]:
     """Return the types of the tables' columns in order."""
     return [*_COLUMNS, *(_COLUMNS_OF_KIND * kinds), "<u4"]
 
 
-def _padded(raw: bytes) -> bytes:
+def _in_words(raw: bytes) -> bytes:
     return raw.ljust(-(-len(raw) // 8) * 8, b"\0")
 
 
-def entries_of(tokens: Sequence[Tokens], bits: int) -> Entries:
-    """Return the sorted entries of documents.
+def sorted_postings(tokens: Sequence[Tokens], bits: int) -> Postings:
+    """Return the sorted postings of documents.
 
     Args:
         tokens: The tokens of each document, in the order of the ordinals.
         bits: Bits of a token.
     """
-    together = np.concatenate([np.empty(0, np.uint64), *tokens])
-    places = np.repeat(np.arange(len(tokens)), [own.size for own in tokens])
+    all_tokens = np.concatenate([np.empty(0, np.uint64), *tokens])
+    ordinals = np.repeat(np.arange(len(tokens)), [each.size for each in tokens])
     # Pack (upper bits of the token, position) into one integer: sorting is many times as fast as argsort.
-    index_bits = together.size.bit_length()
+    index_bits = all_tokens.size.bit_length()
     index_mask = np.uint64((1 << index_bits) - 1)
-    by_upper_bits = (together & ~index_mask) | np.arange(together.size, dtype=np.uint64)
+    by_upper_bits = (all_tokens & ~index_mask) | np.arange(all_tokens.size, dtype=np.uint64)
     if bits + index_bits <= 64:
-        by_upper_bits = together << np.uint64(index_bits) | np.arange(together.size, dtype=np.uint64)
+        by_upper_bits = all_tokens << np.uint64(index_bits) | np.arange(all_tokens.size, dtype=np.uint64)
     by_upper_bits.sort()
     order = (by_upper_bits & index_mask).view(np.int64)
-    together, places = together[order], places[order]
-    if (together[1:] < together[:-1]).any():
+    all_tokens, ordinals = all_tokens[order], ordinals[order]
+    if (all_tokens[1:] < all_tokens[:-1]).any():
         # The tokens are nearly sorted, so a stable sort is fast.
-        order = np.argsort(together, kind="stable")
-        together, places = together[order], places[order]
-    return Entries(together, places)
+        order = np.argsort(all_tokens, kind="stable")
+        all_tokens, ordinals = all_tokens[order], ordinals[order]
+    return Postings(all_tokens, ordinals)
 
 
-def merged(
+def merge_segments(
     path: Path,
-    runs: Sequence[Run],
+    segments: Sequence[Segment],
     alive: Sequence[npt.NDArray[np.bool_]],
-    gone: Numbers,
+    tombstones: Numbers,
 ) -> None:
-    """Merge several runs into a new one.
+    """Merge several segments into a new one.
 
     Args:
-        path: The file of the new run.
-        runs: Runs with the same kinds of token.
-        alive: Masks of the documents of each run to keep; no number is kept twice.
-        gone: Tombstones of the new run.
+        path: The file of the new segment.
+        segments: Segments with the same kinds of token.
+        alive: Masks of the documents of each segment to keep; no number is kept twice.
+        tombstones: Tombstones of the new segment.
     """
-    numbers = np.concatenate([run.numbers[own] for run, own in zip(runs, alive, strict=True)])
+    numbers = np.concatenate([segment.numbers[mask] for segment, mask in zip(segments, alive, strict=True)])
     order = np.argsort(numbers)
-    places = np.empty_like(order)
-    places[order] = np.arange(order.size)
-    ends = np.cumsum([np.count_nonzero(own) for own in alive])
-    moved = []
-    for own, new in zip(alive, np.split(places, ends[:-1]), strict=True):
-        moves = np.full(own.size, -1, np.int64)
-        moves[own] = new
-        moved.append(moves)
+    ordinals = np.empty_like(order)
+    ordinals[order] = np.arange(order.size)
+    ends = np.cumsum([np.count_nonzero(mask) for mask in alive])
+    new_ordinals = []
+    for mask, new in zip(alive, np.split(ordinals, ends[:-1]), strict=True):
+        mapping = np.full(mask.size, -1, np.int64)
+        mapping[mask] = new
+        new_ordinals.append(mapping)
 
-    def kept(columns: Sequence[npt.NDArray[Any]]) -> Numbers:
-        some = [column[own] for column, own in zip(columns, alive, strict=True)]
-        return np.concatenate(some).astype(np.int64)[order]
+    def retained(columns: Sequence[npt.NDArray[Any]]) -> Numbers:
+        alive_rows = [column[mask] for column, mask in zip(columns, alive, strict=True)]
+        return np.concatenate(alive_rows).astype(np.int64)[order]
 
-    kinds = list(zip(*(run.kinds for run in runs), strict=True))
-    counts = [kept([each.counts for each in kind]) for kind in kinds]
-    contents = Contents(numbers[order], kept([run.sizes for run in runs]), gone, counts)
+    kinds = list(zip(*(segment.kinds for segment in segments), strict=True))
+    counts = [retained([each.counts for each in kind]) for kind in kinds]
+    documents = SegmentDocuments(numbers[order], retained([segment.sizes for segment in segments]), tombstones, counts)
     bits = [kind[0].token_bits for kind in kinds]
-    write_run(path, contents, bits, [_together(kind, moved) for kind in kinds])
+    write_segment(path, documents, bits, [_merge_postings(kind, new_ordinals) for kind in kinds])
 
 
-def _together(kind: Sequence[Postings], moved: Sequence[Numbers]) -> Iterator[Entries]:
-    """Yield the entries of several runs in portions with new ordinals, without dropped documents."""
+def _merge_postings(kind: Sequence[PostingsReader], new_ordinals: Sequence[Numbers]) -> Iterator[Postings]:
+    """Yield the postings of several segments in portions with new ordinals, without dropped documents."""
     total, bits = sum(map(len, kind)), kind[0].token_bits
-    portions = 1 << min(bits - 1, (total // _MERGED_AT_ONCE).bit_length())
+    portions = 1 << min(bits - 1, (total // _POSTINGS_PER_MERGE).bit_length())
     step = (1 << bits) // portions
     for low in range(0, 1 << bits, step):
-        some = [postings.between(low, low + step) for postings in kind]
-        tokens = np.concatenate([each.tokens for each in some])
-        places = np.concatenate([moves[each.places] for each, moves in zip(some, moved, strict=True)])
-        is_kept = places >= 0
-        tokens, places = tokens[is_kept], places[is_kept]
+        parts = [reader.postings_between(low, low + step) for reader in kind]
+        tokens = np.concatenate([portion.tokens for portion in parts])
+        pairs = zip(parts, new_ordinals, strict=True)
+        ordinals = np.concatenate([mapping[portion.ordinals] for portion, mapping in pairs])
+        is_retained = ordinals >= 0
+        tokens, ordinals = tokens[is_retained], ordinals[is_retained]
         # A stable sort makes use of the sorted parts.
         order = np.argsort(tokens, kind="stable")
-        yield Entries(tokens[order], places[order])
+        yield Postings(tokens[order], ordinals[order])

@@ -61,7 +61,7 @@ class WordIndex:
     """
 
     def __init__(self, folder: Path, mark: str) -> None:
-        self._folder, self._mark = folder, mark
+        self._folder, self._store_id = folder, mark
         self._readers: dict[str, tuple[tantivy.Index, SegmentFiles]] = {}
         self._counted: tuple[object, ...] = ()
         self._changed: tuple[tuple[int, int], frozenset[str]] = (-1, -1), frozenset()
@@ -108,7 +108,7 @@ class WordIndex:
 
     def _numbers(self, part: tantivy.Searcher) -> tuple[int, int, int] | None:
         """Return the base, the journal number and the document count of a part, None for a part of another store."""
-        count, hits = _search(part, Query.term_query(SCHEMA, "store", self._mark, "basic"), 1)
+        count, hits = _search(part, Query.term_query(SCHEMA, "store", self._store_id, "basic"), 1)
         if count != 1:
             return None
         mark = part.doc(hits[0][1])
@@ -144,7 +144,7 @@ class WordIndex:
 
     def writer(self, stored: Stored, before_main: Callable[[], object]) -> WordWriter:
         """Return a writer; the caller holds the write lock."""
-        return WordWriter(self._folder, self._mark, self._snapshot(), stored, before_main)
+        return WordWriter(self._folder, self._store_id, self._snapshot(), stored, before_main)
 
     def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[Found]]:
         """Return the number of matching documents, and the ids and scores of a page: best first, ties by id.
@@ -246,7 +246,7 @@ class WordWriter:
         stored: Stored = lambda _: (),
         before_main: Callable[[], object] = lambda: None,
     ) -> None:
-        self._folder, self._mark, self._stored, self._before_main = folder, mark, stored, before_main
+        self._folder, self._store_id, self._stored, self._before_main = folder, mark, stored, before_main
         self._is_new, self.base = snapshot is None, snapshot.base if snapshot else 0
         self._changed = set(snapshot.changed if snapshot else ())
         self._is_outdated = snapshot is not None and snapshot.recent is None
@@ -295,12 +295,12 @@ class WordWriter:
         with index_failures(self._folder):
             writer, is_main = self._writer(self._part), self._part == _MAIN
             mark = tantivy.Document()
-            mark.add_text("store", self._mark)
+            mark.add_text("store", self._store_id)
             # A newer base of the main part invalidates the small part.
             mark.add_integer("base", number if is_main else self.base)
             mark.add_integer("applied", number)
             mark.add_integer("documents", documents if is_main else len(self._changed))
-            writer.delete_documents_by_term("store", self._mark)
+            writer.delete_documents_by_term("store", self._store_id)
             writer.add_document(mark)
             writer.commit()
         if is_main:
