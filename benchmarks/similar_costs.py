@@ -30,7 +30,7 @@ from whorl.fingerprint.statistics.estimate import estimate
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.statistics.verify import judge_overlaps
-from whorl.query.plan.build import BoundNode, BoundPlan, MatchAll, SketchTokens
+from whorl.query.plan.nodes import BoundNode, BoundPlan, MatchAll, SketchTokens
 
 CORPUS = Path(__file__).resolve().parent / "data" / "main.jsonl"
 TOKENS, CANDIDATES = (8, 24, 64, 128), (10, 100, 300)

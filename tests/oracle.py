@@ -18,7 +18,7 @@ from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Document
 from whorl.query.plan.bind import bind
-from whorl.query.plan.build import (
+from whorl.query.plan.nodes import (
     Bool,
     BoundNode,
     BoundPlan,
@@ -29,8 +29,8 @@ from whorl.query.plan.build import (
     ResolvedPlan,
     SharedBands,
     SharedTokens,
+    Words,
 )
-from whorl.query.plan.clauses import Words
 
 DEFAULT_FIELDS = ("name", "content")
 ALIASES = {"text": "content", "TEXT": "content"}

@@ -153,7 +153,7 @@ def has_code(name: str) -> bool:
 
 def test_a_module_has_its_tests() -> None:
     """
-    Every module with code has a test file of the same name: `query/lexer.py` has `tests/query/test_lexer.py`.
+    Every module with code has a test file of the same name: `query/parser.py` has `tests/query/test_parser.py`.
     """
     paths = [path.relative_to(SOURCE) for name, path in MODULES.items() if path.stem != "__init__" and has_code(name)]
     tests = Path(__file__).parent

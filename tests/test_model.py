@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from whorl.errors import DocumentError
 from whorl.model import MAX_ID_LENGTH, RESERVED_FIELDS, Document, documents_of
-from whorl.query.plan.clauses import Kind
+from whorl.query.plan.nodes import Kind
 
 values = st.one_of(
     st.text(max_size=5),

@@ -103,13 +103,13 @@ if TYPE_CHECKING:
     from whorl.model import Document, Hit, Indexed, Order, Page, Stored
     from whorl.opening import open_store
     from whorl.query.ast import Operator
-    from whorl.query.limits import QueryLimits
     from whorl.query.literals import quote
+    from whorl.query.options import QueryLimits
     from whorl.query.parser import parse, unparse
-    from whorl.query.plan.clauses import Kind
-    from whorl.query.plan.options import Conventions
+    from whorl.query.plan.conventions import Conventions
+    from whorl.query.plan.nodes import Kind
     from whorl.search.attribution.options import SourcesOptions
-    from whorl.search.attribution.result import Attribution, Common, Promise, TextSource
+    from whorl.search.attribution.results import Attribution, Common, Promise, TextSource
     from whorl.search.boilerplate import CommonOptions
     from whorl.search.novelty import Repeats, RepeatSearch
     from whorl.search.prepared import Explanation, PreparedQuery, PreparedSimilar, Reading
@@ -238,11 +238,11 @@ _NAMES = {
     "fingerprint.statistics.metric": "Metric Shares",
     "ingest.indexing": "IndexOptions",
     "model": "Document Hit Indexed Order Page Stored",
-    "query.plan.clauses": "Kind",
-    "query.plan.options": "Conventions",
+    "query.plan.nodes": "Kind",
+    "query.plan.conventions": "Conventions",
     "search.prepared": "Explanation PreparedQuery PreparedSimilar Reading",
     "query.ast": "Operator",
-    "query.limits": "QueryLimits",
+    "query.options": "QueryLimits",
     "query.literals": "quote",
     "query.parser": "parse unparse",
     "search.novelty": "Repeats RepeatSearch",
@@ -255,7 +255,7 @@ _NAMES = {
     "search.similar.rest_plan": "RestPlan",
     "search.snippets": "Snippet",
     "search.attribution.options": "SourcesOptions",
-    "search.attribution.result": "Attribution Common Promise TextSource",
+    "search.attribution.results": "Attribution Common Promise TextSource",
     "opening": "open_store",
     "store": "Store",
 }

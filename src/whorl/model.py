@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from whorl.errors import DocumentError
 from whorl.fingerprint.shingling import well_formed
-from whorl.query.plan.clauses import Kind, Value
+from whorl.query.plan.nodes import Kind, Value
 from whorl.query.plan.values import typed
 
 PropertyValue: TypeAlias = str | int | float | bool
@@ -183,7 +183,7 @@ class Hit:
     Args:
         id: Id of the document in its store.
         name: Title of the document, or "".
-        score: Number of matching tokens (or bands), see `whorl.query.plan.build`.
+        score: Number of matching tokens (or bands), see `whorl.query.plan.nodes`.
         shared_tokens: Tokens shared with the query's only source, counting repeats; None if not requested.
         copies: Number of hits of the same cluster that it stands for, if hits are collapsed.
         cluster: Id of its cluster, if hits are collapsed; None for a document without a cluster.

@@ -14,10 +14,10 @@ from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.statistics.metric import Metric, Percent, metric_named
 from whorl.ingest.indexing import IndexOptions, index_documents
 from whorl.model import Document, Indexed, Order, Page, Stored
-from whorl.query.limits import QueryLimits
-from whorl.query.plan.options import Conventions
+from whorl.query.options import QueryLimits
+from whorl.query.plan.conventions import Conventions
 from whorl.search.attribution.options import SourcesOptions, sources_of
-from whorl.search.attribution.result import Attribution
+from whorl.search.attribution.results import Attribution
 from whorl.search.boilerplate import CommonOptions, Comparer, commons, commons_for_comparison, ignored
 from whorl.search.pagination import count_matching, delete_matching
 from whorl.search.prepared import Explanation, Filter, PreparedQuery, PreparedSimilar, QueryReader, Reading

@@ -10,7 +10,7 @@ from tests.plain import plain_signature
 from whorl import Document, parse
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
-from whorl.query.plan.build import make_plan, references
+from whorl.query.plan.nodes import make_plan, references
 
 
 @cache

@@ -10,8 +10,7 @@ import pytest
 
 from whorl import Document, Store
 from whorl.engine.protocol import Facet, Matching, Numbers, Statistics, ValueCount, Values
-from whorl.query.plan.build import BoundPlan, MatchAll
-from whorl.query.plan.clauses import Between, Equal, Kind, Value
+from whorl.query.plan.nodes import Between, BoundPlan, Equal, Kind, MatchAll, Value
 
 ALL = BoundPlan(MatchAll())
 

@@ -8,7 +8,7 @@ import requests
 from tests.conformance.answers import collected, oracle
 from tests.plain import plain_tokens
 from whorl import Store
-from whorl.query.plan.build import BoundPlan, SharedBands
+from whorl.query.plan.nodes import BoundPlan, SharedBands
 
 SOURCES = ["f0-0", "f1-1", "f2-0", "f3-half", "f4-2", "f5-0", "f6-0", "f6-twice", "words-5", "scripts", "controls"]
 OVERLAPS = [5, 20, 50, 70, 90, 95]

@@ -11,7 +11,7 @@ from whorl import Document, Store
 from whorl.errors import ParameterError, QueryError
 from whorl.model import Order
 from whorl.query.ast import Operator
-from whorl.query.plan.options import Conventions
+from whorl.query.plan.conventions import Conventions
 from whorl.search.pagination import behind
 
 

@@ -16,7 +16,7 @@ from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
-from whorl.query.plan.build import Chosen
+from whorl.query.plan.nodes import Chosen
 
 SCHEME = PassageScheme()
 CHANCE = random.Random(61)

@@ -24,8 +24,7 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.schema import FieldNames
 from whorl.errors import WhorlError
 from whorl.model import Order
-from whorl.query.plan.build import BoundPlan, MatchAll
-from whorl.query.plan.clauses import Kind, Present
+from whorl.query.plan.nodes import BoundPlan, Kind, MatchAll, Present
 
 Asking: TypeAlias = Callable[[Store], object]
 _Request: TypeAlias = tuple[str, str, bytes]

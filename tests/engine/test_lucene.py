@@ -35,11 +35,16 @@ from whorl.fingerprint.winnowing import PassageScheme, winnowed
 from whorl.fingerprint.words.shingles import joined_words
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
 from whorl.query.ast import Joker, Pattern
-from whorl.query.plan.build import Bool, BoundLeaf, BoundNode, BoundPlan, MatchAll, SharedTokens
-from whorl.query.plan.clauses import (
+from whorl.query.plan.nodes import (
+    Bool,
+    BoundLeaf,
+    BoundNode,
+    BoundPlan,
     InOrder,
     Kind,
     Like,
+    MatchAll,
+    SharedTokens,
     Value,
 )
 

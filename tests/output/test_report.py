@@ -17,7 +17,7 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.output import report as module
 from whorl.output.comparison import Read
 from whorl.output.report import report
-from whorl.search.attribution.result import Attribution, Promise, TextSource
+from whorl.search.attribution.results import Attribution, Promise, TextSource
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

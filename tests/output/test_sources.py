@@ -14,7 +14,7 @@ import pytest
 from whorl.fingerprint.compare import CommonWords, compare, compare_words, words_of
 from whorl.output.comparison import Read
 from whorl.output.sources import COLUMNS, common_line, notes, recall_line, sources_values, write_sources
-from whorl.search.attribution.result import Attribution, Common, Promise, TextSource
+from whorl.search.attribution.results import Attribution, Common, Promise, TextSource
 
 TEXT = "So:\nthe quick brown fox jumps over a lazy dog."
 SOURCE = "The quick brown fox jumps!\n"

@@ -10,7 +10,7 @@ import pytest
 from whorl.engine.protocol import Mark
 from whorl.errors import ParameterError
 from whorl.model import Hit, Page
-from whorl.query.plan.build import BoundPlan, MatchAll
+from whorl.query.plan.nodes import BoundPlan, MatchAll
 from whorl.search.collapse import collapsed_page
 
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from whorl import Document, Store, open_store
 from whorl.query.ast import Joker
-from whorl.query.plan.build import Bool, ResolvedPlan
-from whorl.query.plan.clauses import InOrder, Near, Words
+from whorl.query.plan.nodes import Bool, InOrder, Near, ResolvedPlan, Words
 from whorl.search.highlight import Marker, Marking, highlights
 
 FOX = "The quick brown fox jumps over the lazy dog; the dog sleeps. A brown dog, quick as a fox, jumps."

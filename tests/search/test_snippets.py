@@ -6,7 +6,7 @@ import pytest
 
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
 from whorl.query.ast import Joker
-from whorl.query.plan.clauses import InOrder, Near, Words
+from whorl.query.plan.nodes import InOrder, Near, Words
 from whorl.search.snippets import is_near, snippet
 
 FILLER = " ".join(f"word{number}" for number in range(100))

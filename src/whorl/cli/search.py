@@ -12,7 +12,7 @@ from whorl.output.page import page_values
 from whorl.output.plan import plan_lines
 from whorl.output.text import as_json as json_text
 from whorl.output.text import counted, printable
-from whorl.query.plan.options import Conventions
+from whorl.query.plan.conventions import Conventions
 from whorl.search.prepared import Explanation, PreparedQuery
 from whorl.store import Store
 

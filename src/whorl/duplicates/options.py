@@ -19,7 +19,7 @@ import numpy as np
 from whorl.duplicates.sketches import Numbers
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, notes_on, require_threshold
-from whorl.query.plan.dates import DateError, read_date
+from whorl.query.plan.values import DateError, read_date
 
 DEFAULT_THRESHOLD = Fraction(80, 100)
 DEFAULT_RECALL = Fraction(95, 100)

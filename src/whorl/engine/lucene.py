@@ -27,8 +27,19 @@ from whorl.fingerprint.winnowing import PassageScheme, winnowed
 from whorl.fingerprint.words.shingles import joined_words
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.query.ast import Joker, Pattern, as_typed
-from whorl.query.plan.build import Bool, BoundLeaf, BoundNode, BoundPlan, Chosen, PassageNumbers, leaves
-from whorl.query.plan.clauses import InOrder, Kind, Like, Value
+from whorl.query.plan.nodes import (
+    Bool,
+    BoundLeaf,
+    BoundNode,
+    BoundPlan,
+    Chosen,
+    InOrder,
+    Kind,
+    Like,
+    PassageNumbers,
+    Value,
+    leaves,
+)
 from whorl.query.plan.values import whole
 
 #: Fields whose words have their own tantivy field, and the tantivy field for the words of all others.

@@ -16,9 +16,8 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document, Hit, Order, Page, PropertyValue, Stored
-from whorl.query.plan.build import BoundNode, BoundPlan
-from whorl.query.plan.clauses import Kind, Value
 from whorl.query.plan.fields import Fields
+from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, Value
 
 #: Documents per batch of a scan; their sketches take some megabytes.
 SCANNED_AT_ONCE = 1000

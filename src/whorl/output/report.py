@@ -18,7 +18,7 @@ from whorl.output.comparison import Lines, Read
 from whorl.output.numbers import percent
 from whorl.output.sources import common_line, excluded_line, notes, recall_line
 from whorl.output.text import counted
-from whorl.search.attribution.result import Attribution, TextSource
+from whorl.search.attribution.results import Attribution, TextSource
 
 #: Maximum number of passages shown per source, the longest first; maximum characters of each, and of its context.
 MOST_SHOWN, _LONGEST, _AROUND = 200, 3_000, 160

@@ -11,7 +11,7 @@ from whorl.fingerprint.statistics.metric import Shares
 from whorl.output.comparison import Lines, PassageValues, Read, RestShares, rest_shares
 from whorl.output.numbers import SharesValues, fraction, fractions, percent, shares_values
 from whorl.output.text import cell, counted
-from whorl.search.attribution.result import Attribution, Common, TextSource
+from whorl.search.attribution.results import Attribution, Common, TextSource
 
 #: The columns of CSV, one row per source; shares are fractions.
 COLUMNS = ("id", "name", "words", "coverage", "new_words", "only_words", *Shares.NAMES, "shingles", "passages")

@@ -1,7 +1,7 @@
 """Syntax tree of the query language: frozen nodes with the positions of their text in the query.
 
 Equality ignores spans, so unparsing and parsing a tree gives an equal tree. The tree is independent of signatures and
-engines; `whorl.query.plan.build` interprets it.
+engines; `whorl.query.plan.nodes` interprets it.
 """
 
 from __future__ import annotations

@@ -19,14 +19,12 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 from lark.lexer import ContextualLexer
 
 from whorl.errors import ParameterError, Span, UnsupportedQueryError
-from whorl.query import ast, strict
+from whorl.query import alfresco, ast
 from whorl.query.ast import Operator
-from whorl.query.builder import Builder, Values
-from whorl.query.lexer import TokenChecks
-from whorl.query.limits import DEFAULT_CLAUSES, DEFAULT_LENGTH, QueryLimits, Reading
+from whorl.query.builder import Builder, Values, resolved
 from whorl.query.literals import read_boost, read_bound, read_field, read_similarity, read_slop, read_word
-from whorl.query.messages import Mistake, character, misplaced, span_of, too_deep, unfinished
-from whorl.query.templates import resolved
+from whorl.query.messages import FIELDS, Mistake, character, misplaced, shorten, span_of, too_deep, too_many, unfinished
+from whorl.query.options import DEFAULT_CLAUSES, DEFAULT_LENGTH, QueryLimits, Reading
 from whorl.query.unparse import unparse
 
 __all__ = ["DEFAULT_CLAUSES", "DEFAULT_LENGTH", "Operator", "parse", "unparse"]
@@ -144,11 +142,16 @@ _WHORL = _Language(
 _ALFRESCO = _Language(
     "alfresco.lark",
     Values(
-        strict.read_word, strict.read_bound, strict.read_name, strict.read_number, strict.read_number, strict.read_slop
+        alfresco.read_word,
+        alfresco.read_bound,
+        alfresco.read_name,
+        alfresco.read_number,
+        alfresco.read_number,
+        alfresco.read_slop,
     ),
-    strict.no_token,
-    strict.misplaced_token,
-    strict.at_end,
+    alfresco.no_token,
+    alfresco.misplaced_token,
+    alfresco.at_end,
 )
 
 
@@ -175,7 +178,7 @@ def build_grammars() -> None:
 
 @cache
 def _lark(grammar: str) -> Lark:
-    splitter = strict.Splitter() if grammar == _ALFRESCO.grammar else None
+    splitter = alfresco.Splitter() if grammar == _ALFRESCO.grammar else None
     plugins = {"ContextualLexer": _Lexer}
     return Lark.open(
         grammar,
@@ -200,3 +203,83 @@ def _check_text(query: str, longest: int) -> None:
     if not query.strip():
         hint = 'Write a word, a "quoted phrase", FINGERPRINT:<id>, or * for all documents.'
         raise Mistake("the query is empty", Span(0, len(query)), hint)
+
+
+_WORDS = frozenset({"WORD", "ADDRESS", "PHRASE"})
+# Each leaf of the tree has one of these tokens; an operator that joins two of them into one leaf subtracts one.
+_LEAVES = _WORDS | {"QUALIFIED_NAME", "RANGE_START", "EVERYTHING", "ID", "TEMPLATE", "TEMPLATE_GROUP"}
+# One of Alfresco's words has up to five of these tokens; the builder counts the leaves.
+_PIECES = frozenset({"NAME", "WORD", "STAR", "QUESTION_MARK", "INTEGER", "DECIMAL", "DATE", "QUALIFIED"})
+_PIECES_OF_A_WORD = 5
+_JOINS = frozenset({"DOTDOT", "NEAR"})
+_FINGERPRINT_ENDS = frozenset({"ID", "OVERLAP", "PROBABILITY"})
+_ENDS = _WORDS | _FINGERPRINT_ENDS | {"QUALIFIED_NAME", "RANGE_END", "EVERYTHING", "REFERENCE"}
+_ENDS |= {"BOOST", "SIMILARITY", "SLOP"}
+_STARTS = _LEAVES - {"ID"} | FIELDS | {"FINGERPRINT", "FORM", "NOT", "PLUS", "MINUS"}
+
+
+class TokenChecks:
+    """Checks the tokens of a query on their way to the parser; `seen` holds the accepted tokens.
+
+    Raises:
+        Mistake: A token is misplaced, or exceeds a limit.
+    """
+
+    def __init__(self, query: str, reading: Reading) -> None:
+        self.seen: list[Token] = []
+        self._query, self._reading = query, reading
+        self._open: list[Operator] = []
+        self._pieces = 0
+        self._nots = 0
+
+    def take(self, token: Token) -> None:
+        """Check and accept the next token of a query."""
+        before = self.seen[-1] if self.seen else None
+        if before is not None and before.end_pos == token.start_pos and not self._reading.is_strict:
+            self._check_space(before, token)
+        self._check_limits(token, before)
+        if token.type in ("_OR", "_AND"):
+            self._check_idle(token, before)
+        self.seen.append(token)
+
+    def _check_limits(self, token: Token, before: Token | None) -> None:
+        limits = self._reading.limits
+        if self._reading.is_strict:
+            self._pieces += 1 if token.type in _PIECES else _PIECES_OF_A_WORD * (token.type == "PHRASE")
+        else:
+            self._pieces += _PIECES_OF_A_WORD * ((token.type in _LEAVES) - (token.type in _JOINS))
+        if self._pieces > _PIECES_OF_A_WORD * limits.clauses:
+            raise too_many(span_of(token), limits.clauses)
+        if token.type == "LPAR":
+            is_field = before is not None and before.type in FIELDS
+            self._open.append(self._reading.field_operator if is_field else self._operator())
+        elif token.type == "RPAR" and self._open:
+            self._open.pop()
+        self._nots = self._nots + 1 if token.type == "NOT" else 0
+        if max(len(self._open), self._nots) > limits.depth:
+            raise too_deep(span_of(token), limits.depth)
+
+    def _operator(self) -> Operator:
+        return self._open[-1] if self._open else self._reading.operator
+
+    def _check_idle(self, token: Token, before: Token | None) -> None:
+        """Allow only the default operator before the first operand."""
+        is_first = before is None or before.type == "LPAR" or (before.type, token.type) == ("_OR", "_AND")
+        if is_first and token.type != "_" + self._operator().value:
+            raise misplaced(self._query, token, self.seen)
+
+    def _check_space(self, before: Token, token: Token) -> None:
+        """Refuse a token without a space after an operand, because it may have been meant as part of the operand."""
+        is_quoted_id = before.type == "PHRASE" and [token.type for token in self.seen[-2:-1]] == ["FINGERPRINT"]
+        is_id = is_quoted_id or before.type in _FINGERPRINT_ENDS
+        if before.type not in _ENDS or not (token.type in _STARTS or (is_id and token.type == "LPAR")):
+            return
+        if is_quoted_id and token.type == "WORD":
+            message = "only _<overlap>_<probability> can follow the closing quote"
+            raise Mistake(message, span_of(token), 'As in FINGERPRINT:"my_doc"_20_80')
+        if token == "~" and before.type in _WORDS:
+            raise Mistake("a number must follow ~ directly", span_of(token), 'As in word~0.8, or "some words"~2')
+        hint = r"A quote that belongs to the text is written \" or \'"
+        if is_id:
+            hint = 'An id with blanks, parentheses, quotes or ^ is quoted, as in FINGERPRINT:"report (1).pdf"'
+        raise Mistake(f"a space is missing before {shorten(token)}", span_of(token), hint)

@@ -13,7 +13,7 @@ from whorl.context import require_time
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
 from whorl.model import Hit, Order, Page
-from whorl.query.plan.build import BoundPlan
+from whorl.query.plan.nodes import BoundPlan
 
 #: Minimum and maximum number of hits fetched in one request.
 _FEWEST, _MOST = 50, 1000

@@ -14,9 +14,8 @@ from whorl.engine.lucene import sortable
 from whorl.engine.protocol import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
 from whorl.errors import ParameterError, UnknownFieldError
 from whorl.query import ast
-from whorl.query.plan.build import Bool, MatchAll
-from whorl.query.plan.clauses import Kind, Present, Value
-from whorl.query.plan.dates import written
+from whorl.query.plan.nodes import Bool, Kind, MatchAll, Present, Value
+from whorl.query.plan.values import written
 from whorl.query.unparse import unparse
 from whorl.search.prepared import Filter, PreparedQuery
 

@@ -17,9 +17,8 @@ from whorl.engine.protocol import Engine
 from whorl.errors import SchemaError
 from whorl.fingerprint.words.tokenizer import tokens_and_spans
 from whorl.model import Stored
-from whorl.query.plan.build import ResolvedPlan
-from whorl.query.plan.clauses import Words
 from whorl.query.plan.fields import split_name, value_named
+from whorl.query.plan.nodes import ResolvedPlan, Words
 from whorl.search.prepared import PreparedQuery
 from whorl.search.snippets import runs, word_clauses
 

@@ -13,7 +13,7 @@ from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
 from whorl.model import Hit
 from whorl.query import ast
-from whorl.query.plan.build import Bool, BoundPlan
+from whorl.query.plan.nodes import Bool, BoundPlan
 from whorl.query.unparse import unparse
 from whorl.search.prepared import QueryReader
 

@@ -21,12 +21,16 @@ from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.model import Order, Page
 from whorl.query.literals import write_quoted
 from whorl.query.plan.bind import bind, unknown_document
-from whorl.query.plan.build import (
+from whorl.query.plan.conventions import Conventions
+from whorl.query.plan.describe import describe
+from whorl.query.plan.fields import Places
+from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,
     BoundPlan,
     FieldClause,
     FingerprintClause,
+    Kind,
     MatchAll,
     Nothing,
     Plan,
@@ -39,10 +43,6 @@ from whorl.query.plan.build import (
     references,
     with_ids,
 )
-from whorl.query.plan.clauses import Kind
-from whorl.query.plan.describe import describe
-from whorl.query.plan.fields import Places
-from whorl.query.plan.options import Conventions
 from whorl.query.plan.resolve import resolve
 from whorl.search.boilerplate import CommonOptions, Commons
 from whorl.search.collapse import collapsed_page

@@ -9,9 +9,8 @@ from typing import TypeAlias
 
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.query.ast import Joker, Pattern
-from whorl.query.plan.build import Bool, ResolvedLeaf, ResolvedPlan
-from whorl.query.plan.clauses import InOrder, Near, Words
-from whorl.query.plan.patterns import distance
+from whorl.query.plan.nodes import Bool, InOrder, Near, ResolvedLeaf, ResolvedPlan, Words
+from whorl.query.plan.resolve import distance
 
 #: Length of a snippet in words.
 _SHOWN = 40

@@ -8,10 +8,9 @@ from whorl.context import require_time
 from whorl.engine.protocol import Engine
 from whorl.errors import SchemaError
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
-from whorl.query.plan.build import BoundPlan
-from whorl.query.plan.clauses import Near, Words
 from whorl.query.plan.fields import split_name
-from whorl.query.plan.patterns import MOST_EDITS, distance
+from whorl.query.plan.nodes import BoundPlan, Near, Words
+from whorl.query.plan.resolve import MOST_EDITS, distance
 
 #: Maximum number of words of the text to check, of documents searched for nearer words, and of characters of each.
 _MOST_WORDS, _MOST_DOCUMENTS, _MOST_CHARACTERS = 20, 10, 100_000

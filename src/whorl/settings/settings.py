@@ -24,7 +24,7 @@ from whorl.engine.solr.transport import Link
 from whorl.errors import ParameterError, without_login
 from whorl.ingest.extraction.reader import Limits
 from whorl.query import ast
-from whorl.query.limits import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LENGTH, QueryLimits
+from whorl.query.options import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LENGTH, QueryLimits
 from whorl.settings.kinds import Address, Fields, File, Flag, Folder, Kind, Login, Names, Seconds, Text, Texts, Whole
 
 #: Upper bounds for the hits on a page and before it: engines sort all of these.

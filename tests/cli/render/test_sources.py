@@ -10,7 +10,7 @@ from tests.output.test_sources import SOURCE, TEXT, found
 from whorl.cli.render.console import console
 from whorl.cli.render.sources import closing_line, sources_table, totals_line
 from whorl.fingerprint.compare import CommonWords, compare_words, words_of
-from whorl.search.attribution.result import Common
+from whorl.search.attribution.results import Common
 
 
 def test_the_table() -> None:

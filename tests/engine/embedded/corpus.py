@@ -10,15 +10,15 @@ from tests.engine.embedded.store_process import SCHEME
 from whorl.fingerprint.minhash.banding import wrapped_bands
 from whorl.fingerprint.minhash.signature import sign
 from whorl.model import Document
-from whorl.query.plan.build import (
+from whorl.query.plan.nodes import (
     Bool,
     BoundNode,
     MatchAll,
     Nothing,
     SharedBands,
     SharedTokens,
+    Words,
 )
-from whorl.query.plan.clauses import Words
 
 WORDS = ["red", "green", "blue", "Straße", "東京", "don't", "3.14", "naïve", "x_y", "\N{HANGUL FILLER}"]
 FIELDS = ["kind", "with space", "emoji 😀", "DBID", "ns:name", "name2"]

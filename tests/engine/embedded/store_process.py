@@ -22,7 +22,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import WhorlError
 from whorl.fingerprint.scheme import Scheme
 from whorl.model import Document
-from whorl.query.plan.build import BoundPlan, MatchAll
+from whorl.query.plan.nodes import BoundPlan, MatchAll
 
 SCHEME = Scheme(shingle_size=2, bucket_count=16)
 State = dict[str, str]

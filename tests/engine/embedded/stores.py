@@ -7,8 +7,7 @@ from typing import Any
 
 from tests.engine.embedded.store_process import SCHEME, State, document, step
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.query.plan.build import Bool, BoundPlan, MatchAll
-from whorl.query.plan.clauses import Words
+from whorl.query.plan.nodes import Bool, BoundPlan, MatchAll, Words
 
 EVERYTHING = BoundPlan(MatchAll())
 

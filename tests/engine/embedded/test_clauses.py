@@ -25,8 +25,7 @@ from whorl.engine.lucene import compiled, term, value_term, values_begin
 from whorl.errors import StoppedError, UnsupportedQueryError
 from whorl.model import Document
 from whorl.query.ast import Joker, Pattern, as_typed
-from whorl.query.plan.build import Bool, BoundPlan
-from whorl.query.plan.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Words
+from whorl.query.plan.nodes import Between, Bool, BoundPlan, Equal, InOrder, Kind, Like, Near, Present, Test, Words
 
 ANY, ONE = Joker.ANY, Joker.ONE
 

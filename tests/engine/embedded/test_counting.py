@@ -15,8 +15,7 @@ from whorl.engine.embedded import counting, segments
 from whorl.engine.embedded.counting import ScoredDocuments, best_page, is_countable, match_tokens
 from whorl.engine.embedded.postings import DocumentTokens, TokenIndex, TokenSnapshot
 from whorl.fingerprint.sketch.sketch import SketchScheme
-from whorl.query.plan.build import Bool, BoundNode, MatchAll, Nothing, SharedBands, SharedTokens, SketchTokens
-from whorl.query.plan.clauses import Words
+from whorl.query.plan.nodes import Bool, BoundNode, MatchAll, Nothing, SharedBands, SharedTokens, SketchTokens, Words
 
 SCHEME = SketchScheme()
 #: Tokens and sizes by number; the sketch's tokens are the even ones.

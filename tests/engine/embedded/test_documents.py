@@ -18,7 +18,7 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
 from whorl.fingerprint.words.shingles import joined_words
 from whorl.model import Document
-from whorl.query.plan.clauses import Kind
+from whorl.query.plan.nodes import Kind
 
 WORDS = [f"w{number}" for number in range(200)]
 DOCUMENTS = [

@@ -18,17 +18,18 @@ from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.model import Document, Hit, PropertyValue
 from whorl.query.plan.bind import bind
-from whorl.query.plan.build import (
+from whorl.query.plan.nodes import (
     Bool,
     BoundNode,
     BoundPlan,
     FingerprintClause,
+    Kind,
     MatchAll,
     Nothing,
     SharedBands,
     SharedTokens,
+    Words,
 )
-from whorl.query.plan.clauses import Kind, Words
 
 UUID = "3f2a91c0-0d6e-4b7c-9e55-0123456789ab"
 

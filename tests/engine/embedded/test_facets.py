@@ -12,8 +12,7 @@ from whorl import Document, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.records import Records
 from whorl.engine.protocol import Facet, Mark, Matching, Values
-from whorl.query.plan.build import BoundPlan, MatchAll
-from whorl.query.plan.clauses import Equal, Kind
+from whorl.query.plan.nodes import BoundPlan, Equal, Kind, MatchAll
 
 
 def test_records_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

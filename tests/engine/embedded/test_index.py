@@ -11,8 +11,7 @@ from tests.engine.embedded.store_process import document
 from tests.engine.embedded.stores import EVERYTHING, found, opened
 from whorl.engine.embedded.folder import INDEX
 from whorl.engine.embedded.text_index import WordWriter
-from whorl.query.plan.build import Bool, BoundLeaf, BoundPlan, SharedTokens
-from whorl.query.plan.clauses import Words
+from whorl.query.plan.nodes import Bool, BoundLeaf, BoundPlan, SharedTokens, Words
 
 
 def same(engine, document_id: str) -> BoundPlan:

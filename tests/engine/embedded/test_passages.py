@@ -11,7 +11,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
-from whorl.query.plan.build import Bool, BoundPlan, Chosen, PassageNumbers
+from whorl.query.plan.nodes import Bool, BoundPlan, Chosen, PassageNumbers
 
 SCHEME = PassageScheme()
 WORDS = [f"w{number}" for number in range(60)]

@@ -11,7 +11,7 @@ from tests.oracle import Oracle
 from whorl.engine.embedded.queries import Translation, translate
 from whorl.fingerprint.minhash.banding import wrapped_bands
 from whorl.fingerprint.minhash.signature import sign
-from whorl.query.plan.build import (
+from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,
     BoundNode,
@@ -21,8 +21,8 @@ from whorl.query.plan.build import (
     Nothing,
     SharedBands,
     SharedTokens,
+    Words,
 )
-from whorl.query.plan.clauses import Words
 
 
 def translated(root: BoundNode, warnings: tuple[str, ...] = ()) -> Translation:

@@ -25,8 +25,7 @@ from whorl.engine.embedded.records import FORMAT, TextCodec
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.batch import text_sketch
 from whorl.model import Document
-from whorl.query.plan.build import BoundPlan
-from whorl.query.plan.clauses import Words
+from whorl.query.plan.nodes import BoundPlan, Words
 
 DOCUMENTS = [
     Document(f"d{number}", f"one two three {number} four five", f"name {number}", {"DBID": 100 + number, "kind": "x"})

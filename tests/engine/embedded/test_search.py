@@ -17,8 +17,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.records import Records
 from whorl.engine.embedded.search import sort_hits
 from whorl.model import Document, Order
-from whorl.query.plan.build import BoundNode
-from whorl.query.plan.clauses import Kind
+from whorl.query.plan.nodes import BoundNode, Kind
 
 COUNT = 30
 TEXT = " ".join(f"word{number}" for number in range(60))

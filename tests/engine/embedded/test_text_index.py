@@ -16,8 +16,7 @@ from whorl.engine.embedded import text_index as words
 from whorl.engine.embedded.folder import INDEX, IndexBrokenError
 from whorl.errors import StoreError
 from whorl.model import Document
-from whorl.query.plan.build import Bool, BoundNode, BoundPlan, MatchAll
-from whorl.query.plan.clauses import Words
+from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, MatchAll, Words
 
 WORDS = ["red", "green", "blue"]
 PLANS: list[BoundNode] = [

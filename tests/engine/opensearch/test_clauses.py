@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from whorl.engine.opensearch.clauses import clause, leaves
 from whorl.engine.opensearch.fields import word_term
 from whorl.query.ast import Joker
-from whorl.query.plan.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Words
+from whorl.query.plan.nodes import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Words
 
 ANY, ONE = Joker.ANY, Joker.ONE
 BIG, DOG = word_term("f", "big"), word_term("f", "dog")

@@ -23,19 +23,26 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Order
 from whorl.query.ast import Joker
-from whorl.query.plan.build import (
+from whorl.query.plan.nodes import (
+    Between,
     Bool,
     BoundLeaf,
     BoundPlan,
     Chosen,
+    Equal,
+    InOrder,
+    Kind,
+    Like,
     MatchAll,
+    Near,
     Nothing,
     PassageNumbers,
+    Present,
     SharedBands,
     SharedTokens,
     SketchTokens,
+    Words,
 )
-from whorl.query.plan.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Words
 
 DOCUMENTED = json.loads((Path(__file__).parent / "documented.json").read_text(encoding="utf-8"))
 TEXT = "one two three four five six seven"

@@ -13,8 +13,7 @@ from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.facets import facet_aggregations, read_facets
 from whorl.engine.protocol import Facet, Matching, Numbers, Statistics, ValueCount, Values
 from whorl.errors import EngineResponseError, ParameterError
-from whorl.query.plan.build import BoundPlan, MatchAll
-from whorl.query.plan.clauses import Kind
+from whorl.query.plan.nodes import BoundPlan, Kind, MatchAll
 
 ASKED: list[Facet] = [
     Values(Kind.INTEGER, "n", 3, within=(Matching(MatchAll()),)),

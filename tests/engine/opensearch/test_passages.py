@@ -15,7 +15,7 @@ from whorl.engine.opensearch.setup import initialise
 from whorl.errors import SchemaError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
-from whorl.query.plan.build import Bool, BoundPlan, Chosen, PassageNumbers
+from whorl.query.plan.nodes import Bool, BoundPlan, Chosen, PassageNumbers
 
 SCHEME = PassageScheme()
 CHANCE = random.Random(42)

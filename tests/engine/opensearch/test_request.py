@@ -14,8 +14,19 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Order
-from whorl.query.plan.build import Bool, BoundPlan, Chosen, MatchAll, Nothing, SharedBands, SharedTokens, SketchTokens
-from whorl.query.plan.clauses import Kind, Near, Words
+from whorl.query.plan.nodes import (
+    Bool,
+    BoundPlan,
+    Chosen,
+    Kind,
+    MatchAll,
+    Near,
+    Nothing,
+    SharedBands,
+    SharedTokens,
+    SketchTokens,
+    Words,
+)
 
 
 def query(root: Any) -> dict[str, Any]:

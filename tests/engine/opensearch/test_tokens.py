@@ -22,7 +22,7 @@ from whorl.errors import NoSketchesError, SchemaError
 from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.minhash.signature import sign
 from whorl.model import Order
-from whorl.query.plan.clauses import Kind
+from whorl.query.plan.nodes import Kind
 from whorl.service.app import create_app
 
 BACKWARDS = Order("id", False, ((Kind.KEYWORD, "id"),))

@@ -21,8 +21,7 @@ from whorl.engine.opensearch.local.launcher import OPENSEARCH
 from whorl.engine.protocol import ValueCount, Values
 from whorl.errors import EngineResponseError
 from whorl.model import Order
-from whorl.query.plan.build import BoundPlan, MatchAll
-from whorl.query.plan.clauses import Kind
+from whorl.query.plan.nodes import BoundPlan, Kind, MatchAll
 
 _WORDS = [f"word{number}" for number in range(400)]
 #: The copy has all shingles of the original, the half 196 of its 396, the other document none.

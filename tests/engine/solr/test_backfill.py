@@ -32,7 +32,7 @@ from whorl.engine.solr.schema import FieldNames
 from whorl.engine.solr.setup import initialise
 from whorl.errors import SchemaError
 from whorl.fingerprint.sketch.sketch import Sketch, lookup_tokens
-from whorl.query.plan.build import BoundPlan, SketchTokens
+from whorl.query.plan.nodes import BoundPlan, SketchTokens
 
 TEXT = "one two three four five six seven"
 PLAIN: dict[str, object] = {"id": "a", "content": TEXT}

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from whorl.engine.solr.clauses import clause
 from whorl.engine.solr.request import Names, search_request
 from whorl.query.ast import Joker, Pattern
-from whorl.query.plan.build import BoundPlan
-from whorl.query.plan.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Words
+from whorl.query.plan.nodes import Between, BoundPlan, Equal, InOrder, Kind, Like, Near, Present, Test, Words
 
 ANY, ONE = Joker.ANY, Joker.ONE
 CLAUSES: list[tuple[Test, dict[str, Any]]] = [

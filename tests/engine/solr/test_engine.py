@@ -20,7 +20,7 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.ingest.indexing import BATCH_CHARACTERS
-from whorl.query.plan.build import BoundPlan, SharedTokens
+from whorl.query.plan.nodes import BoundPlan, SharedTokens
 from whorl.search.similar.options import METRICS
 from whorl.search.similar.plan import make_plan
 

@@ -11,8 +11,7 @@ from whorl.engine.solr.answer import Answer
 from whorl.engine.solr.facets import facets_request, read_facets
 from whorl.engine.solr.request import Names
 from whorl.errors import EngineResponseError, ParameterError
-from whorl.query.plan.build import BoundPlan, MatchAll
-from whorl.query.plan.clauses import Equal, Kind
+from whorl.query.plan.nodes import BoundPlan, Equal, Kind, MatchAll
 
 ALL = BoundPlan(MatchAll())
 ASKED: list[Facet] = [Values(Kind.INTEGER, "n", 3, within=(Matching(MatchAll()),)), Matching(MatchAll()),

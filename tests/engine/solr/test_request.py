@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from whorl.engine.solr.request import Names, band_parameters, joined, overlap_similarity, search_request
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.codec import integers, read
-from whorl.query.plan.build import Bool, BoundPlan, MatchAll, Nothing, SharedBands, SharedTokens
-from whorl.query.plan.clauses import Near, Words
+from whorl.query.plan.nodes import Bool, BoundPlan, MatchAll, Near, Nothing, SharedBands, SharedTokens, Words
 
 
 def solr_rows(count: int, similarity: np.float32, probability: np.float32) -> int:

@@ -32,8 +32,7 @@ from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers, lookup_tokens
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.query.plan.build import Bool, BoundPlan, Chosen, SketchTokens
-from whorl.query.plan.clauses import Words
+from whorl.query.plan.nodes import Bool, BoundPlan, Chosen, SketchTokens, Words
 
 
 @pytest.mark.parametrize("large", [0, 10**9])

@@ -17,7 +17,7 @@ from whorl.engine.solr.setup import initialise
 from whorl.engine.solr.values import used_names
 from whorl.errors import EngineResponseError, FieldError
 from whorl.model import PropertyValue
-from whorl.query.plan.clauses import Kind
+from whorl.query.plan.nodes import Kind
 from whorl.store import Store
 
 pytestmark = pytest.mark.solr

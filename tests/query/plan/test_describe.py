@@ -10,9 +10,8 @@ from whorl import parse
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.query import ast
-from whorl.query.plan.build import Bool, make_plan
-from whorl.query.plan.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Words
 from whorl.query.plan.describe import describe
+from whorl.query.plan.nodes import Between, Bool, Equal, InOrder, Kind, Like, Near, Present, Test, Words, make_plan
 
 TEN = Signature(Scheme(), np.arange(10, dtype=np.uint64))
 

@@ -14,7 +14,7 @@ from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare import words_of
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.query.plan.build import BoundNode, Chosen
+from whorl.query.plan.nodes import BoundNode, Chosen
 from whorl.search.attribution import by_passages as module
 from whorl.search.attribution.by_passages import PassageCandidates, by_passages
 from whorl.search.attribution.search import find_sources

@@ -15,7 +15,7 @@ from tests.search.attribution.made import words
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare import words_of
-from whorl.query.plan.build import Chosen
+from whorl.query.plan.nodes import Chosen
 from whorl.search.attribution.candidates import MOST_WINDOWS, WINDOW, Candidates, find_candidates, least_shared, windows
 
 RECALL = Fraction(95, 100)
@@ -115,8 +115,8 @@ def test_more_candidates_than_are_looked_at(tmp_path: Path, monkeypatch: pytest.
     """
     A warning counts the parts of the text with more candidates than are read.
     """
-    monkeypatch.setattr("whorl.search.similar.by_sketch.AT_ONCE", 3)
-    monkeypatch.setattr("whorl.search.similar.by_sketch.FEW", 3)
+    monkeypatch.setattr("whorl.search.similar.searchers.AT_ONCE", 3)
+    monkeypatch.setattr("whorl.search.similar.searchers.FEW", 3)
     text = " ".join(words(random.Random(8), 60))
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         store.index([Document(name, text) for name in "abcde"])

@@ -17,7 +17,7 @@ from whorl.errors import StoppedError
 from whorl.fingerprint.compare import Passage
 from whorl.search.attribution import reading
 from whorl.search.attribution.exclusions import Exclusion
-from whorl.search.attribution.result import Attribution
+from whorl.search.attribution.results import Attribution
 from whorl.search.attribution.search import find_sources
 
 RECALL = Fraction(95, 100)

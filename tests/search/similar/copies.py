@@ -8,7 +8,7 @@ from collections.abc import Collection
 from tests.families import shingles
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.protocol import Candidates
-from whorl.query.plan.build import BoundPlan
+from whorl.query.plan.nodes import BoundPlan
 
 WORDS = 6_000
 

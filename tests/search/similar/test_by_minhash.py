@@ -10,7 +10,7 @@ from tests.search.similar.copies import TEXTS, Watched, jaccard
 from whorl import Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.minhash.signature import sign
-from whorl.query.plan.build import BoundPlan, SharedTokens
+from whorl.query.plan.nodes import BoundPlan, SharedTokens
 from whorl.search.similar.by_minhash import MinHashSearch
 from whorl.search.similar.options import Question
 from whorl.search.similar.search import search_for, verify

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from tests.service.contracts import NODE
 from whorl import Document, Store, parse
-from whorl.query.plan import options
+from whorl.query.plan import conventions
 from whorl.service.paths import SEARCH
 
 #: Queries for the lease, for its renewal (which has seven eighths of it), and for the minutes (which quote one of its
@@ -264,9 +264,9 @@ def test_each_text_is_read_once(service: TestClient, contracts: Store, monkeypat
         fetched.append(sorted(wanted))
         return signatures(wanted)
 
-    monkeypatch.setattr(options, "parse", parsing)
+    monkeypatch.setattr(conventions, "parse", parsing)
     # Forget the queries that other tests have parsed.
-    options._read_before.cache_clear()
+    conventions._read_before.cache_clear()
     monkeypatch.setattr(engine, "signed", asking)
     monkeypatch.setattr(engine, "signatures", fetching)
     facets = [{"query": "pages:1"}, {"query": f"{ANY}_50 AND pages:3"}]

@@ -9,7 +9,7 @@ from whorl.fingerprint.statistics.metric import Shares
 from whorl.output.numbers import percent
 from whorl.output.sources import recall_line
 from whorl.output.text import counted, printable
-from whorl.search.attribution.result import Attribution
+from whorl.search.attribution.results import Attribution
 
 
 def sources_table(found: Attribution, most: int) -> Table:

@@ -41,9 +41,11 @@ from whorl.errors import Span, StoppedError, UnsupportedQueryError
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.query.ast import Pattern, as_typed
-from whorl.query.plan.build import BoundNode
-from whorl.query.plan.clauses import (
+from whorl.query.plan.describe import describe_test
+from whorl.query.plan.fields import split_name
+from whorl.query.plan.nodes import (
     Between,
+    BoundNode,
     Equal,
     InOrder,
     Kind,
@@ -53,9 +55,7 @@ from whorl.query.plan.clauses import (
     Test,
     Words,
 )
-from whorl.query.plan.describe import describe_test
-from whorl.query.plan.fields import split_name
-from whorl.query.plan.patterns import distance
+from whorl.query.plan.resolve import distance
 
 #: Fields searched when a query names none.
 DEFAULT_FIELDS = ("name", "content")

@@ -14,7 +14,7 @@ from whorl.arrays import batches, run_starts, sorted_distinct, spread
 from whorl.context import require_time
 from whorl.engine.embedded.postings import TokenSnapshot
 from whorl.engine.embedded.segments import Numbers, Tokens
-from whorl.query.plan.build import (
+from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,
     BoundNode,

@@ -20,8 +20,8 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
 from whorl.fingerprint.words.shingles import joined_words
 from whorl.model import Document
-from whorl.query.plan.clauses import Kind, Value
 from whorl.query.plan.fields import split_name
+from whorl.query.plan.nodes import Kind, Value
 
 #: Bits of a MinHash token. A store without MinHash tokens uses the smaller width, so the two indexes differ.
 _BITS_OF_MINHASH, _BITS_OF_NOTHING = 64, 8

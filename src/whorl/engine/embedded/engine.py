@@ -49,9 +49,8 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document, Order, Page, Stored
-from whorl.query.plan.build import BoundNode, BoundPlan, SharedBands, SharedTokens, leaves
-from whorl.query.plan.clauses import Kind
 from whorl.query.plan.fields import Fields
+from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, SharedBands, SharedTokens, leaves
 
 #: Documents stored but not yet searchable in a long run of `index`, at most: what a crash leaves to be applied.
 COMMIT_EVERY = 2048

@@ -27,8 +27,7 @@ from whorl.engine.protocol import (
     marks_in,
 )
 from whorl.model import IS_PRINCIPAL, Document
-from whorl.query.plan.build import Bool, BoundNode, BoundPlan
-from whorl.query.plan.clauses import Equal, Kind, Present, Value
+from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Equal, Kind, Present, Value
 from whorl.query.plan.values import whole
 
 #: Documents read at once, without their texts.

@@ -12,20 +12,26 @@ from tantivy import Occur, Query
 from whorl.engine.embedded.clauses import ClauseQueries, Contents
 from whorl.engine.embedded.counting import Combine, is_countable, regroup
 from whorl.engine.embedded.documents import SCHEMA
-from whorl.query.plan.build import (
+from whorl.query.plan.nodes import (
+    Between,
     Bool,
     BoundLeaf,
     BoundNode,
     BoundPlan,
     Chosen,
+    Equal,
+    InOrder,
+    Like,
     MatchAll,
+    Near,
     Nothing,
     PassageNumbers,
+    Present,
     SharedBands,
     SharedTokens,
     SketchTokens,
+    Words,
 )
-from whorl.query.plan.clauses import Between, Equal, InOrder, Like, Near, Present, Words
 
 _Json: TypeAlias = Mapping[str, object]
 #: Up to this many documents, term queries are faster than a set, for which tantivy scans the numbers of all documents.

@@ -29,7 +29,7 @@ from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.sketch.codec import decode, decode_all, encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.model import Document, PropertyValue
-from whorl.query.plan.clauses import Kind
+from whorl.query.plan.nodes import Kind
 from whorl.query.plan.values import typed
 
 #: Version of the tables below; every change to them needs a new number.

@@ -20,7 +20,7 @@ from whorl.engine.embedded.text_index import Found
 from whorl.engine.protocol import Candidates, PassageHolders, Role, reference_meanings
 from whorl.fingerprint.shingling import well_formed
 from whorl.model import Document, Hit, Order, Page
-from whorl.query.plan.build import BoundPlan
+from whorl.query.plan.nodes import BoundPlan
 
 _PROPERTIES: Mapping[Role, str] = {"dbid": "DBID", "noderef": "LID"}
 _Known = TypeVar("_Known")

@@ -20,7 +20,7 @@ from whorl.engine.opensearch.fields import (
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.query.ast import Joker, Pattern
-from whorl.query.plan.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Words
+from whorl.query.plan.nodes import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Words
 
 #: Fields searched by a clause without a field.
 DEFAULT_FIELDS = ("name", "content")

@@ -19,7 +19,7 @@ from whorl.engine.opensearch.request import sorted_by
 from whorl.engine.opensearch.setup import described, differences, keeps_own, splits_names
 from whorl.errors import EngineError, EngineResponseError, SchemaError
 from whorl.model import Order
-from whorl.query.plan.clauses import Kind
+from whorl.query.plan.nodes import Kind
 
 _NAMES = {"opensearch": "OpenSearch", "elasticsearch": "Elasticsearch"}
 #: Versions that whorl is tested with, by distribution.

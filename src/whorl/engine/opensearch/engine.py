@@ -55,9 +55,8 @@ from whorl.fingerprint.sketch.codec import decode_texts
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
-from whorl.query.plan.build import BoundNode, BoundPlan
-from whorl.query.plan.clauses import Kind
 from whorl.query.plan.fields import Fields
+from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind
 
 _AT_ONCE = 200
 _FIELDS_SECONDS = _LARGEST_SECONDS = 30.0

@@ -10,8 +10,7 @@ from whorl.engine.lucene import read_sortable, values_begin
 from whorl.engine.opensearch.fields import ID, VALUES, Json
 from whorl.engine.protocol import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
 from whorl.errors import ParameterError
-from whorl.query.plan.build import BoundNode
-from whorl.query.plan.clauses import Kind
+from whorl.query.plan.nodes import BoundNode, Kind
 
 #: Minimum number of values that each of several shards returns, so that no value that is frequent overall is missed.
 _LEAST_OF_A_SHARD = 1000

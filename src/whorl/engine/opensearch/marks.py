@@ -20,7 +20,7 @@ from whorl.engine.opensearch.setup import keeps_own, require_fields
 from whorl.engine.protocol import Mark, mark_in, marked, marks_in
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document
-from whorl.query.plan.build import BoundPlan
+from whorl.query.plan.nodes import BoundPlan
 
 #: Documents per update request, with their texts, and per read request.
 _CHANGED_AT_ONCE, _READ_AT_ONCE = 100, 1000

@@ -35,20 +35,27 @@ from whorl.fingerprint.minhash.codec import spell_integers
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import spelled
 from whorl.model import Order
-from whorl.query.plan.build import (
+from whorl.query.plan.nodes import (
+    Between,
     Bool,
     BoundLeaf,
     BoundNode,
     BoundPlan,
     Chosen,
+    Equal,
+    InOrder,
+    Kind,
+    Like,
     MatchAll,
+    Near,
     Nothing,
     PassageNumbers,
+    Present,
     SharedBands,
     SharedTokens,
     SketchTokens,
+    Words,
 )
-from whorl.query.plan.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Words
 
 #: Clauses left of a fingerprint in functions: its terms query and two filters.
 _LEAVES_APART = 3

@@ -16,8 +16,8 @@ from whorl.engine.opensearch.setup import described
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.few import signature
 from whorl.fingerprint.minhash.signature import Signature, from_distinct, smallest_in_buckets
-from whorl.query.plan.clauses import Kind
 from whorl.query.plan.fields import Fields
+from whorl.query.plan.nodes import Kind
 
 #: Documents per request.
 _AT_ONCE = 200

@@ -12,9 +12,8 @@ from typing import Any
 
 from whorl.engine.solr.fields import BESIDE
 from whorl.query.ast import Joker, Pattern
-from whorl.query.plan.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Value, Words
-from whorl.query.plan.dates import written
-from whorl.query.plan.values import whole
+from whorl.query.plan.nodes import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Value, Words
+from whorl.query.plan.values import whole, written
 
 #: Lucene's limit on the words that a fuzzy query expands to (FuzzyQuery.defaultMaxExpansions).
 MOST_NEAR = 50

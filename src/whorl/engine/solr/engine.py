@@ -46,9 +46,19 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Document, Hit, Order, Page, Stored
-from whorl.query.plan.build import BoundLeaf, BoundNode, BoundPlan, Nothing, SharedBands, SharedTokens, mapped
-from whorl.query.plan.clauses import InOrder, Near, Words
 from whorl.query.plan.fields import Fields
+from whorl.query.plan.nodes import (
+    BoundLeaf,
+    BoundNode,
+    BoundPlan,
+    InOrder,
+    Near,
+    Nothing,
+    SharedBands,
+    SharedTokens,
+    Words,
+    mapped,
+)
 
 #: Documents per batch of a scan; Solr goes through all documents for each batch, 20 ms for a million.
 SCANNED_AT_ONCE = 5_000

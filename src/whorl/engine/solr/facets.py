@@ -10,9 +10,8 @@ from whorl.engine.protocol import Counted, Facet, Matching, Numbers, Statistics,
 from whorl.engine.solr.answer import Answer, Json, reading
 from whorl.engine.solr.request import Names, search_request
 from whorl.errors import ParameterError
-from whorl.query.plan.build import BoundPlan
-from whorl.query.plan.clauses import Kind, Value
-from whorl.query.plan.dates import date_of
+from whorl.query.plan.nodes import BoundPlan, Kind, Value
+from whorl.query.plan.values import date_of
 
 #: Names that Solr parses as a field, and as nothing else, in a function.
 _NAMEABLE = re.compile(r"[^\W\d][\w.:]*", re.ASCII)

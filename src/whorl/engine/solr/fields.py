@@ -12,7 +12,7 @@ from whorl.engine.solr.answer import Json
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL
-from whorl.query.plan.clauses import Kind
+from whorl.query.plan.nodes import Kind
 
 #: The four fields of a sketch: the number of distinct shingles, the look-up tokens, the encoded sketch, and the name of
 #: the schemes that all three depend on.

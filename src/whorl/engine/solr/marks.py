@@ -25,7 +25,7 @@ from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL
-from whorl.query.plan.build import BoundPlan
+from whorl.query.plan.nodes import BoundPlan
 
 #: Documents per update request, and per read request.
 _CHANGED_AT_ONCE, _READ_AT_ONCE = 100, 1000

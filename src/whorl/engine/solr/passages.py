@@ -14,7 +14,7 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import PASSAGES, SIZE
 from whorl.engine.solr.request import EVERYTHING, listed
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.query.plan.build import BoundNode, BoundPlan
+from whorl.query.plan.nodes import BoundNode, BoundPlan
 
 #: Passage hashes counted in one request.
 _COUNTED_AT_ONCE = 500

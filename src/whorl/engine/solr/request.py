@@ -33,20 +33,26 @@ from whorl.fingerprint.minhash.codec import Spelling, spell_integers, spelled_in
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import spelled
 from whorl.model import Order
-from whorl.query.plan.build import (
+from whorl.query.plan.nodes import (
+    Between,
     Bool,
     BoundLeaf,
     BoundNode,
     BoundPlan,
     Chosen,
+    Equal,
+    InOrder,
+    Like,
     MatchAll,
+    Near,
     Nothing,
     PassageNumbers,
+    Present,
     SharedBands,
     SharedTokens,
     SketchTokens,
+    Words,
 )
-from whorl.query.plan.clauses import Between, Equal, InOrder, Like, Near, Present, Words
 
 #: Clauses per part of a query that is split.
 _PART = 1000

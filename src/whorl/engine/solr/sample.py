@@ -10,7 +10,7 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.request import EVERYTHING, listed, search_request, vector_parameters
 from whorl.engine.solr.schema import Collection, FieldNames, TokenSource, inspect
 from whorl.fingerprint.minhash.signature import sign
-from whorl.query.plan.build import Bool, BoundPlan, Chosen, SharedTokens
+from whorl.query.plan.nodes import Bool, BoundPlan, Chosen, SharedTokens
 
 #: Sampled documents fetched per request; each includes its whole text.
 _AT_ONCE = 20

@@ -18,10 +18,9 @@ from whorl.engine.solr.fields import BESIDE
 from whorl.engine.solr.schema import Collection, FieldNames, Schema, names_in_use
 from whorl.errors import EngineResponseError
 from whorl.model import CLUSTER, IS_PRINCIPAL, PropertyValue
-from whorl.query.plan.clauses import Kind, Value
-from whorl.query.plan.dates import date_of, written
 from whorl.query.plan.fields import Fields, Places
-from whorl.query.plan.values import whole
+from whorl.query.plan.nodes import Kind, Value
+from whorl.query.plan.values import date_of, whole, written
 
 _KINDS = {
     "TextField": Kind.TEXT,

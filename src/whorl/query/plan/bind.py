@@ -9,7 +9,7 @@ from whorl.fingerprint.minhash.banding import band_rows, min_should_match, wrapp
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.query.literals import quoted_apart
-from whorl.query.plan.build import (
+from whorl.query.plan.nodes import (
     BoundLeaf,
     BoundNode,
     BoundPlan,

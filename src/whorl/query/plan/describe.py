@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from whorl.query.ast import as_typed
-from whorl.query.plan.build import (
+from whorl.query.plan.nodes import (
+    Between,
     Bool,
     BoundLeaf,
     Chosen,
+    Equal,
     FingerprintClause,
+    InOrder,
+    Kind,
+    Like,
     MatchAll,
+    Near,
     Nothing,
     PassageNumbers,
+    Present,
     ResolvedLeaf,
     SharedBands,
     SharedTokens,
     SketchTokens,
+    Test,
+    Value,
+    Words,
 )
-from whorl.query.plan.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Value, Words
-from whorl.query.plan.dates import written
+from whorl.query.plan.values import written
 
 
 def describe(plan: BoundLeaf | ResolvedLeaf | Bool[BoundLeaf | ResolvedLeaf]) -> list[str]:

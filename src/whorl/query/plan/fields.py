@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
-from whorl.query.plan.clauses import Kind
+from whorl.query.plan.nodes import Kind
 
 #: The types of a field's values, each with the engine's own field name for it.
 Places: TypeAlias = Mapping[Kind, str]

@@ -22,7 +22,7 @@ from whorl.engine.protocol import Engine, PassageHolders
 from whorl.fingerprint.compare import TextWords
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, all_numbers
-from whorl.query.plan.build import Bool, BoundNode, BoundPlan, PassageNumbers
+from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, PassageNumbers
 from whorl.search.attribution.cover import Numbers
 
 #: Most documents of a hash for all of them to become candidates.

@@ -23,8 +23,8 @@ from whorl.context import require_time, trace
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.compare import TextWords
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.query.plan.build import Bool, BoundNode, MatchAll, Nothing
-from whorl.search.attribution.result import Promise
+from whorl.query.plan.nodes import Bool, BoundNode, MatchAll, Nothing
+from whorl.search.attribution.results import Promise
 from whorl.search.similar.error_rates import reach
 from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.options import Question

@@ -8,9 +8,9 @@ from typing import Unpack
 
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.statistics.metric import Percent, fraction_of, notes_on
-from whorl.query.plan.build import BoundPlan
+from whorl.query.plan.nodes import BoundPlan
 from whorl.search.attribution.exclusions import Exclusion, exclusion_named
-from whorl.search.attribution.result import Attribution
+from whorl.search.attribution.results import Attribution
 from whorl.search.attribution.search import DEFAULT_READ, MIN_WORDS, find_sources
 from whorl.search.boilerplate import CommonOptions, commons
 from whorl.search.similar.options import DEFAULT_RECALL

@@ -15,13 +15,13 @@ import numpy.typing as npt
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare import words_of
-from whorl.query.plan.build import BoundNode
+from whorl.query.plan.nodes import BoundNode
 from whorl.search.attribution.by_passages import by_passages
 from whorl.search.attribution.candidates import find_candidates
 from whorl.search.attribution.cover import Numbers, covered_once, greedy_cover, marked, words_in
 from whorl.search.attribution.exclusions import Exclusion, excluded_words
 from whorl.search.attribution.reading import Reader, Shared
-from whorl.search.attribution.result import Attribution, Common, Promise, TextSource
+from whorl.search.attribution.results import Attribution, Common, Promise, TextSource
 from whorl.search.boilerplate import Commons, Comparer
 
 #: Default for the words of the shortest passage that counts; shorter ones are common phrases.

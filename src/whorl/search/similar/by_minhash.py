@@ -11,7 +11,7 @@ from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate
 from whorl.fingerprint.minhash.codec import integers
 from whorl.fingerprint.minhash.signature import Signature, bucket_of_each, buckets_from
 from whorl.model import Hit
-from whorl.query.plan.build import BoundNode, BoundPlan, SharedTokens
+from whorl.query.plan.nodes import BoundNode, BoundPlan, SharedTokens
 from whorl.search.similar.minhash_plan import MinHashPlan, make_minhash_plan
 from whorl.search.similar.options import Question
 from whorl.search.similar.results import Batch, Found, Settled, scored

@@ -20,14 +20,14 @@ from whorl.fingerprint.compare import TextWords, common_shingles, words_of
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import sketch_of_distinct
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
-from whorl.query.plan.build import BoundNode, BoundPlan
+from whorl.query.plan.nodes import BoundNode, BoundPlan
 from whorl.search.boilerplate import Commons
-from whorl.search.similar.by_sketch import SketchSearch
 from whorl.search.similar.options import Question
 from whorl.search.similar.plan import BUDGET_OF_TWO_PHASES
 from whorl.search.similar.rest import comparisons
 from whorl.search.similar.rest_plan import RestPlan, part_of_source
 from whorl.search.similar.results import Batch, Found, Settled, exact_estimate
+from whorl.search.similar.searchers import SketchSearch
 from whorl.search.similar.sources import Source, text_of
 
 #: Largest number of texts that a search reads.

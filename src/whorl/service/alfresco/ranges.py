@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from whorl.errors import ParameterError
 from whorl.query.ast import Bound
-from whorl.query.plan.dates import DateError, read_date, written
+from whorl.query.plan.values import DateError, read_date, written
 from whorl.service.alfresco.facet_request import Range
 
 #: Maximum number of steps of one range; each step is a separate query.

@@ -8,8 +8,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from whorl.model import Order
 from whorl.query.ast import Operator
+from whorl.query.plan.conventions import Conventions
 from whorl.query.plan.fields import ALWAYS_IN_ALFRESCO
-from whorl.query.plan.options import Conventions
 from whorl.search.highlight import Marking
 from whorl.service.alfresco.facet_request import (
     MOST_FACETS,

@@ -13,8 +13,8 @@ from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.model import MAX_ID_LENGTH, PropertyValue
 from whorl.query import ast
 from whorl.query.ast import Joker, Pattern, Wildcard
-from whorl.query.plan.clauses import Kind
-from whorl.query.plan.patterns import words_of
+from whorl.query.plan.nodes import Kind
+from whorl.query.plan.resolve import words_of
 from whorl.query.unparse import unparse
 from whorl.search.novelty import RepeatSearch
 from whorl.search.pagination import behind

@@ -15,10 +15,10 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.protocol import Candidates, Costs
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Document
-from whorl.query.plan.build import Bool, BoundPlan, SketchTokens
-from whorl.search.similar.by_sketch import AT_ONCE, FEW, SketchSearch
+from whorl.query.plan.nodes import Bool, BoundPlan, SketchTokens
 from whorl.search.similar.options import METRICS, Question
 from whorl.search.similar.search import search_for, verify
+from whorl.search.similar.searchers import AT_ONCE, FEW, SketchSearch
 from whorl.search.similar.sources import Sources
 
 DOCUMENTS = family_documents(25, seed=5, longest=60)

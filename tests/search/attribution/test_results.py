@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from whorl.fingerprint.statistics.metric import Shares
-from whorl.search.attribution.result import Attribution, Promise, TextSource
+from whorl.search.attribution.results import Attribution, Promise, TextSource
 
 
 def answer(words: int, *new_words: int) -> Attribution:

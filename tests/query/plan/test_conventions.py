@@ -7,10 +7,10 @@ import pytest
 from whorl.errors import UnsupportedQueryError
 from whorl.query import ast
 from whorl.query.ast import Operator
-from whorl.query.limits import QueryLimits
+from whorl.query.options import QueryLimits
 from whorl.query.parser import parse
-from whorl.query.plan.build import Bool, FieldClause, MatchAll, leaves
-from whorl.query.plan.options import Conventions
+from whorl.query.plan.conventions import Conventions
+from whorl.query.plan.nodes import Bool, FieldClause, MatchAll, leaves
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from tests.query.strategies import answer
 from whorl.errors import QueryError, UnsupportedQueryError
 from whorl.query import ast
-from whorl.query.limits import DEFAULT_CLAUSES, DEFAULT_LENGTH
+from whorl.query.options import DEFAULT_CLAUSES, DEFAULT_LENGTH
 from whorl.query.parser import parse, unparse
 
 

@@ -10,9 +10,9 @@ from functools import lru_cache
 from whorl.errors import UnsupportedQueryError
 from whorl.query import ast
 from whorl.query.ast import Operator
-from whorl.query.limits import QueryLimits
+from whorl.query.options import QueryLimits
 from whorl.query.parser import parse
-from whorl.query.plan.build import FieldClause, Plan, either, make_filter, make_plan
+from whorl.query.plan.nodes import FieldClause, Plan, either, make_filter, make_plan
 
 #: Field of words without a field; it stands for all text fields.
 TEXT = "TEXT"

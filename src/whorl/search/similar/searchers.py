@@ -19,12 +19,12 @@ from whorl.fingerprint.sketch.sketch import Sketch, compare
 from whorl.fingerprint.statistics.estimate import estimate_overlaps
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Hit
-from whorl.query.plan.build import Bool, BoundNode, BoundPlan, SketchTokens
+from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, SketchTokens
 from whorl.search.similar.options import Question
 from whorl.search.similar.plan import BUDGET_OF_TWO_PHASES, Branch, SketchPlan, make_plan
 from whorl.search.similar.results import Batch, Found, Settled, scored
 from whorl.search.similar.sources import Source
-from whorl.search.similar.whole_text import Reader
+from whorl.search.similar.verify import Reader
 
 #: Largest number of candidates that a search verifies, best first.
 MOST_VERIFIED = 10_000

@@ -8,7 +8,7 @@ import pytest
 
 from tests.search.similar.copies import TEXTS, Watched, jaccard
 from whorl import Store
-from whorl.search.similar import whole_text
+from whorl.search.similar import verify
 
 
 @pytest.mark.slow
@@ -31,7 +31,7 @@ def test_exact_is_bounded_in_characters(store: Store, engine: Watched, monkeypat
     """
     Beyond the limit of characters no texts are read, and a warning counts the hits with estimates.
     """
-    monkeypatch.setattr(whole_text, "MOST_CHARACTERS", 3 * len(TEXTS["whole"]))
+    monkeypatch.setattr(verify, "MOST_CHARACTERS", 3 * len(TEXTS["whole"]))
     page = store.similar("whole", threshold=20, exact=True, rows=30)
     read = [each for each in engine.asked if each.startswith("text of copy")]
     unread = [found for found in page.found if not found.estimate.is_exact]
@@ -45,7 +45,7 @@ def test_exact_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch: p
     """
     A hit whose text was not fetched because of the limit counts as not read, not as one without a stored text.
     """
-    monkeypatch.setattr(whole_text, "MOST_READ", 13)
+    monkeypatch.setattr(verify, "MOST_READ", 13)
     page = store.similar("whole", threshold=20, exact=True, rows=30)
     read = [each for each in engine.asked if each.startswith("text of copy")]
     unread = [found for found in page.found if not found.estimate.is_exact]
@@ -64,7 +64,7 @@ def test_settling_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch
     assert len(read) > 1
     assert {each.hit.id for each in settled.found if each.estimate.is_exact} <= {each[8:] for each in read}
     engine.asked.clear()
-    monkeypatch.setattr(whole_text, "MOST_SETTLED", 1)
+    monkeypatch.setattr(verify, "MOST_SETTLED", 1)
     bounded = store.similar("whole", threshold=92, rows=100)
     assert sum(each.startswith("text of copy") for each in engine.asked) == 1
     assert {each.hit.id for each in bounded.found} >= {each.hit.id for each in settled.found}

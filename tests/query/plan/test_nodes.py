@@ -8,7 +8,7 @@ import pytest
 
 from whorl import parse
 from whorl.query import ast
-from whorl.query.plan.build import (
+from whorl.query.plan.nodes import (
     Bool,
     FieldClause,
     FingerprintClause,
