@@ -1,4 +1,4 @@
-"""Measure who is found and how well percentages hold: whorl beside stock MinHash queries and datasketch, in one run.
+"""Measure the recall and the errors of percentages of whorl, stock MinHash queries and datasketch, in one run.
 
     python benchmarks/accuracy.py [CORPUS_FOLDER] [--quick] [--keep FOLDER]
 
@@ -6,7 +6,7 @@ All ways search the same documents from the same sources: the texts of the corpo
 copies of them (`accuracy_documents`). What is right is counted on all shingles of all documents (`accuracy_truth`).
 Each way answers each question as its users would ask it (`accuracy_methods`, `accuracy_peers`); whorl is the product
 itself, `Store.similar` on an embedded store. The figures go into results/accuracy.csv and results/accuracy-errors.csv,
-from which `accuracy_plots.py` draws. With --keep the store stays, and another run need not index again.
+the input of `accuracy_plots.py`. With --keep the store stays, and another run need not index again.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def measured(several: Sequence[Method], known: Collection) -> Iterator[tuple[Fou
 
 
 def errors(known: Collection, returned: Mapping[int, Answer]) -> Iterator[Errors]:
-    """Yield how far off percentages are: read off the stock tokens, of those tested, of sketches, and of whorl's hits.
+    """Yield the errors of the percentages from stock tokens, from the tested ones, from sketches, and in whorl's hits.
 
     Args:
         known: What is searched.
@@ -162,7 +162,7 @@ def errors(known: Collection, returned: Mapping[int, Answer]) -> Iterator[Errors
 
 
 def _read_off(value: float) -> Estimate:
-    """Return what a count of shared tokens is taken for: every share at once, and no interval."""
+    """Return the shares that a count of shared tokens stands for, without an interval."""
     every = Shares(value, value, value)
     return Estimate(every, every, every, 0, 0, 0, 0, is_exact=False)
 
@@ -227,7 +227,7 @@ def _short(value: object) -> object:
 
 
 def say(message: str) -> None:
-    """Tell how far the run is."""
+    """Print the progress."""
     print(f"{time.strftime('%H:%M:%S')} {message}", file=sys.stderr, flush=True)
 
 

@@ -65,7 +65,7 @@ def made_of(real: Sequence[Document], amounts: Amounts) -> list[Document]:
 
 
 def kind_of(document_id: str) -> str:
-    """Return what a document is: spdx, rfc, man, composite, passage or edited."""
+    """Return the kind of a document: spdx, rfc, man, composite, passage or edited."""
     return document_id.partition(":")[0]
 
 

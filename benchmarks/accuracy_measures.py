@@ -100,7 +100,7 @@ class Pair:
         return abs(self.estimate.shares.by(metric) - self._truth(metric))
 
     def is_held(self, metric: Metric) -> bool:
-        """Return whether the truth is in the interval, but for the rounding of floats."""
+        """Check that the truth is in the interval, up to the rounding of floats."""
         low, truth, high = self.estimate.low.by(metric), self._truth(metric), self.estimate.high.by(metric)
         return low - 1e-9 <= truth <= high + 1e-9
 

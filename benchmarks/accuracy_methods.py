@@ -69,7 +69,7 @@ class Method(Protocol):
     name: str
 
     def answers(self, source: int, asked: Asked) -> Answer | None:
-        """Return what a document of the collection finds, None where the way has no such question."""
+        """Return the hits of a document of the collection; None if the method cannot search for it."""
         ...
 
 
@@ -158,7 +158,7 @@ class CountingEngine(EmbeddedEngine):
 
 
 class Calibrated:
-    """The product as it is: `Store.similar` on an embedded store."""
+    """`Store.similar` on an embedded store."""
 
     name = "whorl"
 

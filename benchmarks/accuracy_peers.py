@@ -1,4 +1,4 @@
-"""The two indexes of datasketch beside the others: made for each threshold, as its documentation says.
+"""The two indexes of datasketch, built for each threshold as its documentation says.
 
 They are given the same shingles, by the lower 32 bits of their hashes, which is what datasketch's own hash has.
 """
@@ -40,7 +40,7 @@ def _sketch(hashes: Hashes) -> MinHash:
 
 
 class _Peer(ABC):
-    """One of the indexes; that of the threshold asked last is there."""
+    """One of the indexes, kept for the last threshold."""
 
     metric: Metric
 
@@ -64,7 +64,7 @@ class _Peer(ABC):
 
     @abstractmethod
     def _found(self, index: Any, sketch: MinHash, size: int) -> Iterable[int]:
-        """Return what the index finds."""
+        """Return the index's hits."""
 
 
 class Lsh(_Peer):

@@ -4,8 +4,8 @@
 
 The documents are those of `accuracy.py`. For each scheme: the bytes of a document's sketch and of its tokens in an
 index that holds nothing else, how many documents are kept whole, the error of containment by the ratio of the sizes,
-and recall and precision of `contains 50 %` at recall 95 from sketches alone, where nothing is read whole. Beside them,
-Alfresco's 512 tokens as it stores them, in hexadecimal without leading zeros. Recorded in
+and recall and precision of `contains 50 %` at recall 95 from sketches alone, where nothing is read whole. For
+comparison: Alfresco's 512 tokens in its encoding, hexadecimal without leading zeros. Recorded in
 results/accuracy-schemes.csv.
 """
 
@@ -54,7 +54,7 @@ SCHEMES = (
     SketchScheme(bits=40),
 )
 QUESTION = Asked(Metric.A_IN_B, 50, 95)
-#: Of the sources of accuracy.py, every so many-th one.
+#: Step through the sources of accuracy.py.
 EVERY = 3
 
 
@@ -100,7 +100,7 @@ class Sampled:
         self._largest = int(known.truth.sizes.max())
 
     def answers(self, source: int, asked: Asked) -> Answer:
-        """Return what a document finds."""
+        """Return a document's hits."""
         own = self._sketches[source]
         threshold, recall = Fraction(asked.threshold, 100), Fraction(asked.recall, 100)
         plan = make_plan(own, asked.metric, threshold, recall, largest_size=self._largest)
@@ -119,7 +119,7 @@ class Sampled:
 
 
 def cost_of(scheme: SketchScheme, known: Collection, text_bytes: float) -> Cost:
-    """Return what a scheme costs and gives."""
+    """Return the cost and the accuracy of a scheme."""
     sketches = [sketch_of_distinct(each.hashes, scheme) for each in known.hashed]
     record_bytes = statistics.mean(len(encode(each)) for each in sketches)
     index = index_size(sketches) / len(sketches)

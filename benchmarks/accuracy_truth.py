@@ -72,7 +72,7 @@ class Postings:
         self._numbers, self._bounds = numbers[starts], np.append(starts, numbers.size)
 
     def pairs(self, asked: Hashes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
-        """Return where in `asked` a number is that a document has, and which document, for all of them."""
+        """Return, for each number of `asked` in a document, its index in `asked` and the document's number."""
         if not self._numbers.size:
             return np.empty(0, np.intp), np.empty(0, np.int32)
         at = np.minimum(np.searchsorted(self._numbers, asked), self._numbers.size - 1)
@@ -84,7 +84,7 @@ class Postings:
         return np.repeat(places, lengths), self._owners[np.repeat(self._bounds[at], lengths) + offsets]
 
     def shared(self, asked: Hashes) -> npt.NDArray[np.int64]:
-        """Return how many of the numbers each document has, repeats counted; int64 array of shape (documents,)."""
+        """Return the number of occurrences of the numbers in each document; int64 array of shape (documents,)."""
         return np.bincount(self.pairs(asked)[1], minlength=self.count)
 
 
@@ -97,7 +97,7 @@ class Truth:
         self._postings = Postings(document.hashes for document in documents)
 
     def overlaps(self, source: int) -> npt.NDArray[np.int64]:
-        """Return how many shingles each document shares with one of them, 0 for itself."""
+        """Return the number of shingles that each document shares with one of them, 0 for itself."""
         shared = self._postings.shared(self._documents[source].hashes)
         shared[source] = 0
         return shared

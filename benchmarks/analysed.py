@@ -1,4 +1,4 @@
-"""The tokens that a collection's own analysis makes of a text, in order, as the index holds them."""
+"""The tokens of a text by a collection's own analysis, in order, as indexed."""
 
 from __future__ import annotations
 

@@ -4,13 +4,13 @@
     python benchmarks/boilerplate.py --cost [CORPUS.jsonl]
 
     javadoc     pages of Debian's openjdk-17-doc, every fifth; no frame is what stands in <main>
-    posix       man pages of POSIX, from benchmarks/corpus.py; the five sections that tell of their subject
-    copyright   /usr/share/doc/*/copyright of this machine that programs can read; without the texts of licences
-    forms       3,000 made from 30 templates, a tenth of them near-copies; it is known of which
+    posix       man pages of POSIX, from benchmarks/corpus.py; the five sections about their subject copyright
+    /usr/share/doc/*/copyright of this machine that programs can read; without the texts of licences forms       3,000
+    made from 30 templates, a tenth of them near-copies of known documents
 
-Which documents belong together is told by the parts that are no frame: by their shingles, at the same threshold, as
-connected components. Precision is the share of pairs in one found cluster that belong together; recall, of pairs that
-belong together, those in one found cluster. `--cost` tells the time that a corpus takes with and without, in turns, the
+Documents belong together by the parts outside the frame: by their shingles, at the same threshold, as connected
+components. Precision is the share of pairs in one found cluster that belong together; recall, of pairs that belong
+together, those in one found cluster. `--cost` tells the time that a corpus takes with and without, in turns, the
 fastest of three, and the hashes that are kept for it.
 """
 
@@ -34,7 +34,7 @@ from whorl import Document, ask_common, ask_pairs, duplicates_among
 from whorl.ingest.extraction.documents import html_text
 
 MACHINE = Path("/usr/share/doc")
-#: Of the pages of javadoc one in so many.
+#: Step through the pages of javadoc.
 STEP = 5
 #: Sections of the pages of POSIX that are no frame; of the others most say "None.".
 _SUBJECT = ("SYNOPSIS", "DESCRIPTION", "OPTIONS", "OPERANDS", "RETURN VALUE")
@@ -67,7 +67,7 @@ def pages(package: str, content: Callable[[str], str], step: int = 1) -> Iterato
 
 
 def between(begin: str, end: str) -> Callable[[str], str]:
-    """Return what gives the part of a text between two patterns; nothing where the first is not there."""
+    """Return a function from a text to the part between two patterns; empty if the first does not match."""
 
     def part(text: str) -> str:
         first = re.search(begin, text)
@@ -156,7 +156,7 @@ def labels_of(documents: Sequence[Document], threshold: str, line: str | None) -
 
 
 def pairs_in(*labels: np.ndarray) -> int:
-    """Return how many pairs have the same labels of each kind."""
+    """Return the number of pairs with equal labels, for each kind of label."""
     _, counts = np.unique(np.stack(labels), axis=1, return_counts=True)
     return int((counts * (counts - 1) // 2).sum())
 

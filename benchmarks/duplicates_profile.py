@@ -37,7 +37,7 @@ class Clocks:
         self._since = now()
 
     def begin(self, part: str) -> None:
-        """Let the clocks of a part run, and stop those that ran."""
+        """Start the clocks of a part, and stop the running ones."""
         self._pass()
         self._running.append(part)
 
@@ -79,7 +79,7 @@ class Clocks:
             yield one
 
 
-#: What is timed: the part, the module, and the name in it; of a class behind a dot.
+#: Timed functions: the part, the module, and the name in it, a method as Class.name.
 PARTS = (
     ("reading documents", "whorl.duplicates.input", "documents_in"),
     ("words and hashes", "whorl.duplicates.sketching", "hashed_together"),

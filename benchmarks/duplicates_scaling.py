@@ -6,12 +6,12 @@
     python benchmarks/duplicates_scaling.py --lines FILE.jsonl [--documents 100000,1000000]
 
 Measured is `whorl duplicates FILE -o clusters.jsonl` at 80 %, with one process on one processor and with one for each;
-the fastest round counts. Documents of 3,000 bytes are made of the corpus (`duplicates_texts.py`: a tenth are
-near-copies, the others are unlike), 3 GB for a million, written to a folder beside the
-results and deleted afterwards. Which pairs are above the threshold is counted on all shingles of what was planted; up
-to 20,000 documents, on those of all documents, and must be the same. A pair is found if it is in one cluster, a cluster
-is wrong if it holds documents that were not made of one another. The exponents are those of least squares through the
-logarithms: 1 is linear. Memory is the most the process had, pages of its files on disk that it mapped included.
+the fastest round counts. Documents of 3,000 bytes are composed from the corpus (`duplicates_texts.py`: a tenth are
+near-copies, the others are unlike), 3 GB for a million, written next to the results and deleted afterwards. The truth
+is counted on all shingles of the planted copies; up to 20,000 documents, on those of all documents, and must be the
+same. A pair is found if it is in one cluster, a cluster is wrong if it holds documents that are not copies of each
+other. The exponents are those of least squares through the logarithms: 1 is linear. Memory is the most the process had,
+pages of its files on disk that it mapped included.
 
 --boilerplate: documents that share one phrase, 60 % of their words, or nearly all; time per document says whether that
 stays linear.
@@ -19,8 +19,8 @@ stays linear.
 --families: texts of 60 and of 300 words that differ in one, one text again and again, and texts of fewer words than a
 shingle has; what a family of near-copies costs.
 
---lines: the first so many lines of a file, as they are; short texts for instance (`million_texts.py` makes a million).
-With one process, and with one for each processor, unless --workers says otherwise. Rows of other files stay.
+--lines: the first lines of a file, unchanged; short texts for instance (`million_texts.py` makes a million). With one
+process, and with one for each processor, unless --workers says otherwise. Rows of other files stay.
 
 Results: results/duplicates-scaling.csv, duplicates-boilerplate.csv, duplicates-families.csv, duplicates-lines.csv (not
 with --dry-run).
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent
 PERCENT = 80
-#: Documents up to which all pairs are counted.
+#: Most documents for which all pairs are counted.
 COUNTABLE = 20_000
 FIELDS = (
     "documents", "MB", "workers", "wall s", "CPU s", "ms/document", "MB/s", "peak MB", "planted pairs", "recall",
@@ -67,7 +67,7 @@ _Rows: TypeAlias = list[dict[str, object]]
 
 
 def apart(function: Callable[..., _Result], *arguments: object) -> _Result:
-    """Return what a function does in a process of its own, so that this one stays small: see `run`."""
+    """Call a function in another process, so that this one stays small; see `run`."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
 
@@ -94,7 +94,7 @@ def make(corpus: Path, count: int, path: Path) -> Planted:
 
 
 def origins(corpus: Path, count: int) -> list[int]:
-    """Return for each document the one that it was made of, itself if it is no copy."""
+    """Return the original of each document: itself if it is no copy."""
     from duplicates_texts import Texts, pieces
 
     texts = Texts(pieces(corpus))

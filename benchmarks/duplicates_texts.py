@@ -1,9 +1,9 @@
-"""Any number of texts that read like real ones, near-copies among them, of which it is known which are alike.
+"""Any number of texts that read like real ones, with known near-copies.
 
 Documents are the words of real text, in pieces of 3,000 bytes (of scripts with spaces, since words are replaced; white
-space becomes a blank). A hundred thousand documents need more pieces than there are, and real pieces are alike in ways
-that nobody planted. So in every document three words in ten are others, drawn from the whole collection: of 5-word
-shingles a sixth stay, and two documents made of the same piece share 3 % of theirs. A tenth of the documents are
+space becomes a blank). A hundred thousand documents need more pieces than the corpus has, and real pieces resemble each
+other in unplanned ways. So in every document three words in ten are others, drawn from the whole collection: a sixth of
+the 5-word shingles stay, and two documents from the same piece share 3 % of theirs. A tenth of the documents are
 near-copies of an earlier one instead, with 1 to 10 % of its words edited in runs of up to eleven: others in their
 place, left out, or put between.
 
@@ -118,7 +118,7 @@ class Texts:
 def short_texts(corpus: Path, words: int, count: int, seed: int = 5) -> Iterator[str]:
     """Yield texts of so many words, cut out of real text from all over a corpus; a tenth are edited copies of others.
 
-    What is alike in the real text stays so. Pieces without blanks between their words are left out. A copy is edited as
+    Similar passages of the real text stay. Pieces without blanks between their words are left out. A copy is edited as
     those of `Texts` are: 1 to 10 % of its words, in runs of up to eleven.
 
     Args:
@@ -141,7 +141,7 @@ def short_texts(corpus: Path, words: int, count: int, seed: int = 5) -> Iterator
 
 
 def families(texts: Texts, count: int) -> list[list[int]]:
-    """Return the documents that were made of one another, those of each original together, ascending."""
+    """Return the groups of an original and its copies, in ascending order."""
     found: dict[int, list[int]] = {}
     for number in range(count):
         if (source := texts.source(number)) is not None:

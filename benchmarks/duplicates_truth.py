@@ -1,4 +1,4 @@
-"""Which documents are really alike: every shingle of all of them counted, nothing sampled, nothing left out.
+"""The true pairs of near-duplicates: every shingle of all of them counted, nothing sampled, nothing left out.
 
 A library is judged by its own shingles, five words each, so that it is not blamed for what it calls a word:
 
@@ -122,7 +122,7 @@ def documents_of(pairs: Numbers) -> Numbers:
 
 
 def counted(sets: Sequence[Hashes], progress: Callable[[int], None] = lambda done: None) -> Overlaps:
-    """Return what the documents of a collection share.
+    """Return the shares of all pairs of a collection.
 
     Args:
         sets: The distinct shingles of each.
@@ -177,7 +177,7 @@ _COUNT: Any = njit(nogil=True)(_count)
 def truth_of(
     corpus: Path, definition: str, kept: Path, progress: Callable[[str], None] = lambda told: None
 ) -> Overlaps:
-    """Return what the documents of a file share, from what was kept of an earlier run if there is any.
+    """Return the shares of all pairs of a file, from the cache of an earlier run if it exists.
 
     Args:
         corpus: JSON lines, documents known by their line numbers from 0.
@@ -218,12 +218,12 @@ class Judged:
 
     @property
     def recall(self) -> float:
-        """Share of what is right that was found; 1 where there is nothing to find."""
+        """Recall; 1 if the truth is empty."""
         return self.hits / self.right if self.right else 1.0
 
     @property
     def precision(self) -> float:
-        """Share of what was found that is right; 1 where nothing was found."""
+        """Precision; 1 if the result is empty."""
         return self.hits / self.found if self.found else 1.0
 
 
@@ -235,7 +235,7 @@ def judged(found: Numbers, right: Numbers) -> Judged:
 def lines_of(corpus: Path, most: int | None, target: Path) -> Path:
     """Return a file of documents from all over another: all of them, or `most`, written to `target`.
 
-    Every n-th document is taken, so that all kinds are there.
+    Take every n-th document, so that all kinds occur.
     """
     if most is None:
         return corpus

@@ -21,16 +21,10 @@ class Row:
 
     Attributes:
         measure: What is compared: index speed, size on disk, search.
-        form: Of the query, or "".
-        caches: Solr's: off, on, as configured; or "".
-        first: Its name.
-        second: What it is compared with.
-        ratio: Over queries, their median.
-        low: Over queries, the 10th percentile.
-        high: Over queries, the 90th percentile.
-        first_value: In `unit`; over queries, the median.
-        second_value: In `unit`; over queries, the median.
-        unit: Of the two values.
+        form: The source of the query, or "". caches: Solr's: off, on, as configured; or "". first: Its name. second:
+        What it is compared with. ratio: Over queries, their median. low: Over queries, the 10th percentile. high: Over
+        queries, the 90th percentile. first_value: In `unit`; over queries, the median. second_value: In `unit`; over
+        queries, the median. unit: Of the two values.
     """
 
     measure: str
@@ -59,7 +53,7 @@ def row_of_times(form: str, caches: str, first: str, second: str, ratio: Ratio) 
 
 
 def circumstances(command: str) -> dict[str, str | int]:
-    """Return when, on what and with what a run is made; the load is what the machine did besides, before it."""
+    """Return the date, machine and versions of a run; the load is that of other work, before the run."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "whorl": version("whorl"),
@@ -92,7 +86,7 @@ def times_table(rows: Iterable[Row]) -> str:
 
 
 def write_csv(path: Path, rows: Sequence[Row], common: Mapping[str, str | int]) -> None:
-    """Write the comparisons, one a line, each with what is common to the run."""
+    """Write the comparisons, one per line, each with the columns that are common to the run."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -103,7 +97,7 @@ def write_csv(path: Path, rows: Sequence[Row], common: Mapping[str, str | int]) 
 
 
 def say(message: str) -> None:
-    """Tell how far the run is."""
+    """Print the progress."""
     print(f"engines: {message}", file=sys.stderr, flush=True)
 
 

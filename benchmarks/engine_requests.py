@@ -122,6 +122,6 @@ class ByHand:
 
 
 def found(solr_json: Any) -> Answer:
-    """Return what an answer of Solr says was found."""
+    """Return the hits of a response of Solr."""
     response = solr_json["response"]
     return response["numFound"], [(each["id"], each["score"]) for each in response["docs"]]

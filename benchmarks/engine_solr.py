@@ -1,4 +1,4 @@
-"""The Solr that is measured: one of our own, whose caches can be switched, or one that somebody else runs."""
+"""The measured Solr: started here, with caches that can be switched, or a running one."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class MeasuredSolr:
 
     Attributes:
         url: Of the core or collection.
-        own: The Solr that we started for it, or None when somebody else runs it.
-        other: An empty core like it in the same Solr, "" when somebody else runs it.
+        own: The Solr started here; None for a running one. other: An empty core like it in the same Solr; "" for a
+        running one.
     """
 
     url: str

@@ -29,7 +29,7 @@ class Ratio:
 
 
 def interleaved(ways: Mapping[str, Callable[[], object]], rounds: int, chance: random.Random) -> dict[str, float]:
-    """Return how long each way of doing one thing takes: seconds, the median over the rounds.
+    """Return the median time of each method over the rounds, in seconds.
 
     Args:
         ways: By name.

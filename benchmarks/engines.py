@@ -1,4 +1,4 @@
-"""Measure both engines of whorl, beside each other and beside a Solr that is asked without whorl.
+"""Compare both engines of whorl with each other and with a Solr that is queried without whorl.
 
     python benchmarks/engines.py [--documents N] [--corpus FILE | --only spdx] [--solr URL] [--quick]
 
@@ -9,10 +9,10 @@ each of a sketch of documents is the source of three queries, `FINGERPRINT:id`, 
 | way              | what is timed                                                                        |
 |------------------|--------------------------------------------------------------------------------------|
 | whorl on Solr    | `store.search(query, rows=10)`                                                       |
-| bare requests    | the bytes that whorl sends, sent by `requests` as they are; the answers read, unused |
-| bare connections | the same, over connections as whorl has them                                         |
+| bare requests    | whorl's bytes, sent by `requests`; the answers read, unused                          |
+| bare connections | the same, over whorl's connections                                                   |
 | bare and decoded | the same by `requests`, and `json.loads` of every answer                             |
-| tokens by hand   | one `{!min_hash}` with the source's tokens, for whoever has them; JSON made and read |
+| tokens by hand   | one `{!min_hash}` with the source's tokens; JSON encoded and decoded                 |
 | text by hand     | one `{!min_hash}` with the source's whole text, which Solr fingerprints              |
 | embedded         | `store.search(query, rows=10)` on the folder                                         |
 
@@ -20,10 +20,9 @@ Before that, the requests by which whorl has put the documents into Solr are sen
 other: what indexing takes without whorl.
 
 Only ratios of times taken side by side are compared, so another load on the machine falls on all of them. Solr's
-caches are off at first, as if no two queries were the same; then, on, they answer the same requests from memory. What
-whorl itself keeps of a query, its tree, is there from the first time on.
-Every answer of both engines, and all that Solr's parser must agree with, is compared on the way: ids, scores and
-totals. A difference ends the run.
+caches are off at first, as if no two queries were the same; then, on, they answer the same requests from memory.
+whorl's own cache of query trees is filled by the first round. Every answer of both engines, and all that Solr's parser
+must agree with, is compared on the way: ids, scores and totals. A difference ends the run.
 """
 
 from __future__ import annotations
@@ -61,14 +60,14 @@ ROWS = 10
 TURN = 2 * DEFAULT_BATCH
 #: Any other seed is another sketch, and so other figures.
 SEED = 11
-#: What whorl may cost beside the requests it has to make.
+#: Largest cost of whorl relative to the bare requests.
 TARGET = 1.15
 
 SOLR, BARE, CONNECTIONS, DECODED, TOKENS, TEXT, EMBEDDED = (
     "whorl on Solr", "bare requests", "bare connections", "bare and decoded", "tokens by hand", "text by hand",
     "embedded",
 )  # fmt: skip
-#: A user and a password in an address; results are for everybody to read.
+#: Credentials in an address; results are public.
 _CREDENTIALS = re.compile(r"//[^/\s]*@")
 
 AGAINST_REQUESTS = ((SOLR, BARE), (SOLR, CONNECTIONS), (SOLR, DECODED))
@@ -85,7 +84,7 @@ class DifferentAnswersError(BenchmarkError):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One form of a query, and the numbers with which Solr's own parser is asked for the same."""
+    """One form of a query, and the equivalent arguments of Solr's own parser."""
 
     overlap: Decimal | None
     probability: Decimal | None

@@ -1,4 +1,4 @@
-"""How fast a signature is made: whorl beside the MinHash libraries of Python, and beside Lucene itself.
+"""How fast a signature is made: whorl compared with the MinHash libraries of Python and with Lucene.
 
     python benchmarks/fingerprint.py [CORPUS.jsonl] [--megabytes 4] [--rounds 5] [--only compare,where,threads,...]
 
@@ -134,7 +134,7 @@ def gaoya() -> Contender:
     return run
 
 
-#: name, what it is, the package whose version is told
+#: name, description, the package whose version is printed
 CONTENDERS: list[tuple[str, Callable[[], Contender], str]] = [
     ("whorl, numba", whorl_kernel, "numba"),
     ("whorl, plain", whorl_plain, "whorl"),
@@ -192,7 +192,7 @@ def _pipe(pipe: IO[str] | None) -> IO[str]:
 
 
 def checksum(texts: Sequence[str]) -> int:
-    """Return what FingerprintBench.java adds up, from whorl's numbers."""
+    """Return the checksum of FingerprintBench.java, from whorl's numbers."""
     together = 0
     for row in signatures_of(texts, SCHEME, workers=1):
         for high in row.tolist():
@@ -305,7 +305,7 @@ def where(texts: Sequence[str], rounds: int) -> None:
 
 
 def one_in(joined: Sequence[tuple[bytes, npt.NDArray[np.int64], Any]], one: Kernel, words: int) -> str:
-    """Return how many words go through the plain route."""
+    """Return the number of words on the plain route."""
     slow = 0
     for raw, bounds, _ in joined:
         before = np.empty((bounds.size, 2), np.int64)
@@ -365,7 +365,7 @@ def min_locked(texts: Sequence[str], rounds: int) -> float:
 
 
 def memory() -> None:
-    """Print what a text of 1 GB takes beside itself, by either route."""
+    """Print the memory for a text of 1 GB, without the text, on each route."""
     program = """
 import resource, time
 {work}
@@ -406,7 +406,7 @@ print(f"{{time.perf_counter() - start:.2f}} s ({{time.process_time() - busy:.2f}
 
 
 def run(program: str, **environment: str) -> str:
-    """Return what a Python program prints."""
+    """Return the output of a Python program."""
     command = [sys.executable, "-c", program]
     environment = {**os.environ, **environment}
     return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
@@ -420,7 +420,7 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 
 
 def best_of(rounds: int, work: Callable[[], object], before: Callable[[], object] = int) -> float:
-    """Return the processor time of the fastest of some calls, after one that does not count.
+    """Return the processor time of the fastest of several calls, after a warm-up call.
 
     Args:
         rounds: How many calls.

@@ -1,4 +1,4 @@
-"""How fast whorl.hamming is, beside simhash-py and simhash-pybind, in one run.
+"""Speed of whorl.hamming, simhash-py and simhash-pybind, in one run.
 
     python benchmarks/hamming.py [corpus] [single] [pairs] [large] [--corpus-peer FOLDER] [--pairs-peer FOLDER]
 
@@ -46,7 +46,7 @@ class Run(NamedTuple):
 
 
 def runs(sections: list[str], corpus_peer: bool, pairs_peer: bool, count: int, rounds: int) -> list[Run]:
-    """Return what the sections measure."""
+    """Return the sections' measurements."""
     corpus, pairs = ["simhash"] * corpus_peer, ["simhash"] * pairs_peer
     both = ["corpus", "index", "corpus-plain", "index-plain"]
     every = [

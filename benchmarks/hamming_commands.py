@@ -1,4 +1,4 @@
-"""How long simhash-find-all and simhash-find-clusters take beside those of simhash-cpp, text to text, in one run.
+"""Time of simhash-find-all and simhash-find-clusters compared with simhash-cpp's, text to text, in one run.
 
     python benchmarks/hamming_commands.py [--binaries FOLDER] [--codes 100000 1000000 10000000] [--rounds 3]
 
@@ -59,7 +59,7 @@ def write_input(workload: str, count: int, source: Path) -> None:
 def measured(workload: str, count: int, programs: dict[str, Path], rounds: int, folder: Path) -> list[dict[str, str]]:
     """Return rows for one input, for both jobs."""
     source, target = folder / "codes.txt", folder / "out.txt"
-    # In a process of its own: the peak of a child counts from what its parent held when it was started.
+    # In a process of its own: the peak of a child includes its parent's memory at the start.
     writing = get_context("spawn").Process(target=write_input, args=(workload, count, source))
     writing.start()
     writing.join()

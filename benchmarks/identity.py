@@ -1,13 +1,13 @@
-"""Proof that tokens made here are those that a real Solr makes: every text of the corpora, and hostile random ones.
+"""Proof that whorl's tokens equal a real Solr's: every text of the corpora, and hostile random ones.
 
     python benchmarks/identity.py [CORPUS_FOLDER] [--only NAME,…] [--random N] [--solr URL]
 
-Each text is indexed into a real Solr 9 (started here where none is named), its term vector is fetched, and both its
-tokens and how often each stands in the fingerprint are compared with those that whorl makes from the text. Shorter
-texts go through /analysis/field as well, which gives the tokens in order (and prints every stage of the analysis,
-a thousand times the text, which is why longer ones do not; nor do lone surrogates, which only JSON can bring in).
-Last, each text that has tokens is searched for by FINGERPRINT:id_100, and must be found by all of its tokens.
-Prints a line for each corpus and the first texts that differ; the exit status is 1 when any does.
+Each text is indexed into a real Solr 9 (started here where none is named), its term vector is fetched, and its tokens
+and their counts in the fingerprint are compared with whorl's tokens of the text. Shorter texts go through
+/analysis/field as well, which gives the tokens in order (and prints every stage of the analysis, a thousand times the
+text, which is why longer ones do not; nor do lone surrogates, which only JSON can bring in). Last, each text that has
+tokens is searched for by FINGERPRINT:id_100, and must be found by all of its tokens. Prints a line for each corpus and
+the first texts that differ; the exit status is 1 when any does.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DATA = Path(__file__).parent / "data"
 CORPORA = ("spdx", "udhr", "rfc", "man")
 AT_ONCE = 50
 _SHOWN = 5
-#: What a run of kana that ICU4J breaks by what it met before begins with; see `whorl.fingerprint.words.dictionary`.
+#: Start of a run of kana that ICU4J breaks depending on earlier text; see `whorl.fingerprint.words.dictionary`.
 SOUND_MARKS = "\u30fc\uff70"
 #: The longest text, in characters, whose tokens are compared in order.
 _ORDERED = 5_000
@@ -87,7 +87,7 @@ class Comparison:
         return analysed(self._client.url, "MINHASH", text) == tokens
 
     def told(self, name: str) -> str:
-        """Return one line of result, and begin anew."""
+        """Return one line of the result, and reset the counts."""
         counts = f"{self.compared:7,} compared, {self.ordered:7,} of them in order, {len(self.differing):,} differ"
         known = f", {self.known:,} of these with a prolonged sound mark" if self.known else ""
         line = f"{name:8} {counts}{known} {self.differing[:_SHOWN]}"

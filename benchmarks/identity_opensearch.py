@@ -4,9 +4,9 @@
 
 An OpenSearch with Lucene's ICU analysis is started here (javac compiles a plug-in of it, whose jars come from Maven
 Central), or the one at a URL is asked, which needs the plug-in analysis-icu. Each text is indexed into a field as
-docs/opensearch.md shows it, its term vector is fetched, and tokens and how often each stands there are compared with
-those that whorl makes of the text. One text of fifty is searched for by FINGERPRINT:id_100 on that field, which must
-find it with all of its tokens. Prints a line for each corpus; the exit status is 1 when any text differs.
+docs/opensearch.md shows it, its term vector is fetched, and its tokens and their counts are compared with whorl's
+tokens of the text. One text of fifty is searched for by FINGERPRINT:id_100 on that field, which must find it with all
+of its tokens. Prints a line for each corpus; the exit status is 1 when any text differs.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Comparison:
         return any((hit.id, hit.score) == (document_id, token_count) for hit in hits) or not token_count
 
     def told(self, name: str) -> str:
-        """Return one line of result, and begin anew."""
+        """Return one line of the result, and reset the counts."""
         known = f", {self.known:,} of these with a prolonged sound mark" if self.known else ""
         line = f"{name:8} {self.compared:7,} compared, {len(self.differing):,} differ{known} {self.differing[:5]}"
         self.compared, self.differing, self.known = 0, [], 0
@@ -146,7 +146,7 @@ def with_icu() -> Iterator[str]:
 
 
 def answers(url: str) -> bool:
-    """Tell whether a cluster is up."""
+    """Check that a cluster is up."""
     try:
         return requests.get(f"{url}/_cluster/health?wait_for_status=yellow", timeout=30).ok
     except requests.RequestException:

@@ -3,10 +3,10 @@
     python benchmarks/indexing.py [CORPUS.jsonl] [--documents N] [--pieces N] [--queries N] [--without-minhash]
         [--label TEXT] [--csv FILE]
 
-The first N documents of the corpus go into a new store as `whorl index` puts them there; beside it stands what zlib
-takes for the same texts. With `--pieces` their number is made up to that by pieces of 200 words, stored but not timed.
+The first N documents of the corpus go into a new store as `whorl index` puts them there; the time of zlib for the same
+texts is the reference. With `--pieces` their number is made up to that by pieces of 200 words, stored but not timed.
 Then documents of the corpus are asked about, one after the other, and the median of the processor times is printed.
-Bytes are those of the files after the store was closed, by what they hold.
+Bytes are counted in the files of the closed store, by content.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def cpu_ms(work: Callable[[], object]) -> float:
 
 
 def indexed(store: Store, some: Sequence[Document]) -> Iterable[Line]:
-    """Store documents and yield what it took of each, beside zlib."""
+    """Store documents and yield the cost per document, and zlib's."""
     taken = cpu_ms(lambda: store.index(some)) / len(some)
     packed = cpu_ms(lambda: [zlib.compress(each.text.encode()) for each in some]) / len(some)
     yield "indexing", taken, "ms CPU a document"
@@ -61,7 +61,7 @@ def indexed(store: Store, some: Sequence[Document]) -> Iterable[Line]:
 
 
 def parts(folder: Path) -> dict[str, int]:
-    """Return the bytes of a closed store by what they hold."""
+    """Return the bytes of a closed store by content."""
     connection = sqlite3.connect(folder / "records.db")
     columns = [row[1] for row in connection.execute("PRAGMA table_info(document)")]
     found = {
@@ -79,7 +79,7 @@ def parts(folder: Path) -> dict[str, int]:
 
 
 def sizes(folder: Path, text_bytes: int, count: int) -> Iterable[Line]:
-    """Yield the bytes of a closed store by what they hold, of a document and of the text."""
+    """Yield the bytes of a closed store by content, per document and relative to the text."""
     found = parts(folder)
     for what, size in {**found, "all": sum(found.values())}.items():
         yield what, size / count, "bytes a document"
@@ -87,7 +87,7 @@ def sizes(folder: Path, text_bytes: int, count: int) -> Iterable[Line]:
 
 
 def asked(store: Store, names: Sequence[str], kinds: Iterable[str] = QUERIES) -> Iterable[Line]:
-    """Yield the median of what each kind of question takes."""
+    """Yield the median time of each kind of query."""
     for what, ask in ((each, QUERIES[each]) for each in kinds):
         for name in names[:3]:
             ask(store, name)

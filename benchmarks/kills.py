@@ -1,8 +1,8 @@
 """What is lost when who writes is killed, 200 times at random moments: `whorl index`, the service, and Solr under it.
 
-Each time documents are sent in batches until something gets SIGKILL. It is started again, and every document that was
-acknowledged must be there as it was sent, and be found by its own tokens. In the end a store that was killed a hundred
-times is held against the same documents in a new one.
+Each time documents are sent in batches until something gets SIGKILL. It is started again; every acknowledged document
+must be stored unchanged and be found by its own tokens. In the end a store that was killed a hundred times is held
+against the same documents in a new one.
 
     make prove-kills
     .venv/bin/python benchmarks/kills.py --index 5 --service 2 --solr 1     # a short one
@@ -189,7 +189,7 @@ def _uploaded_until_killed(service: Service, server: Server, mark: str, seconds:
 
 
 def not_found(store: Store, sent: dict[str, Document], chance: random.Random) -> int:
-    """Return how many of some documents are not among those that have all of their tokens."""
+    """Return the number of documents that a search for all their tokens does not find."""
     looked_for = chance.sample(sorted(sent), min(_LOOKED_FOR, len(sent)))
     return sum(
         each not in [hit.id for hit in store.search(f'FINGERPRINT:"{each}"_100', rows=100).hits] for each in looked_for

@@ -1,10 +1,10 @@
 """`whorl serve` under load while what it stands on is killed: what is answered, how fast, and what is lost.
 
-64 clients (locust, in an environment of its own) ask as fast as they are answered. In their midst Solr, or OpenSearch,
-gets SIGKILL, and some seconds later it is started again on the same folder. Then: were there answers other than 200
-while it was there, and other than 200 and 503 while it was not? When was everything as before? Is every document there
-that was acknowledged? Did the service grow? An embedded store is in the service itself, which is what is killed then:
-while it is away, nobody answers at all (status 0), as a proxy before it would with 502.
+64 clients (locust, in its own environment) send a request after each response. In their midst Solr, or OpenSearch, gets
+SIGKILL, and some seconds later it is started again on the same folder. Then: were there answers other than 200 while it
+was there, and other than 200 and 503 while it was not? When was everything as before? Is every document there that was
+acknowledged? Did the service grow? An embedded store is in the service itself, which is what is killed then: while it
+is down, requests fail (status 0), as with the 502 of a proxy.
 
     make bench-load
     .venv/bin/python benchmarks/load.py --seconds 20 --families 100 --engine embedded     # a short one
@@ -119,7 +119,7 @@ def main() -> None:
 
 
 def measured(engine: str, folder: Path, python: str, seconds: int, clients: int, families: int, uploads: str) -> Run:
-    """Return what came of one run.
+    """Return the result of one run.
 
     Args:
         engine: What is under the service.
@@ -215,7 +215,7 @@ def failures(run: Run) -> Counter[tuple[str, int]]:
 
 
 def phase_of(run: Run, answer: Answer) -> str:
-    """Return the phase of a request: one that met the kill, or began before it was back, belongs to the outage."""
+    """Return the phase of a request: one during the kill, or begun before the restart, belongs to the outage."""
     if answer.ended < run.killed:
         return "before"
     return "away" if answer.began <= run.back else "after"

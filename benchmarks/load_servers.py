@@ -1,4 +1,4 @@
-"""The service and what it stands on, each of which can be killed and started again on what it left."""
+"""The service and its engine; each can be killed and restarted on its data."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def served(engine: str, folder: Path) -> Iterator[tuple[str, Service, Server]]:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
+    """Return a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -32,5 +32,5 @@ def text(family: int, variant: int) -> str:
 
 
 def document_id(family: int, variant: int) -> str:
-    """Return the id of a document that is there from the start."""
+    """Return the id of an initial document."""
     return f"f{family}-v{variant}"

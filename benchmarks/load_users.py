@@ -1,7 +1,7 @@
 """Clients of `whorl serve`, as locust runs them: `benchmarks/load.py` starts it, and reads what it writes.
 
-Each client asks again as soon as it is answered; one that is told 503 waits a moment, as Retry-After asks of it. Every
-answer is written to a file with its time, and so is the id of every document that was acknowledged as stored.
+Each client asks again as soon as it is answered; after a 503 it waits for the time in Retry-After. Every answer is
+written to a file with its time, and so is the id of every document that was acknowledged as stored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FAMILIES, _FOLDER = int(os.environ["LOAD_FAMILIES"]), Path(os.environ["LOAD_FOL
 _UPLOADS = os.environ["LOAD_UPLOADS"]
 _HEADERS = {"Authorization": f"Bearer {os.environ['LOAD_KEY']}"}
 _PAUSE_SECONDS = 0.5
-#: Documents in one request; and those that are stored over and over where the store is not to grow.
+#: Documents per request, and documents that are replaced again and again so that the store does not grow.
 _DOCUMENTS, _CONSTANT = 3, 300
 
 _answers_file = (_FOLDER / "answers.csv").open("w", encoding="utf-8", newline="")

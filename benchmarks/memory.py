@@ -1,7 +1,7 @@
 """What an embedded store holds in memory while threads ask it, replace documents in it, or add to it.
 
 Each workload has a process of its own, once with as many of glibc's arenas as it makes by itself and once with two.
-Beside the process's own memory stand its parts that could grow: what the C library has given out, what it keeps free,
+The result has the process's memory and its parts that could grow: what the C library has given out, what it keeps free,
 mapped runs of tokens, and blocks that Python has given out. Where nothing is added, the last rows have to be as high as
 those before.
 
@@ -27,7 +27,7 @@ from load_texts import VARIANTS, document_id, text
 from whorl import Document, Store, open_store
 
 _RESULT = Path(__file__).parent / "results" / "memory.txt"
-#: Documents at the start are five times as many; those that are replaced over and over, and in one write.
+#: The store starts with five times as many documents; the number of replaced ones, and of those in one write.
 _FAMILIES, _REPLACED, _AT_ONCE = 600, 300, 3
 _THREADS, _ROWS = 16, 8
 _WORKLOADS = ("replacing", "asking", "adding")

@@ -9,18 +9,18 @@ The documents are those of `million_texts.py`, which writes them first where the
 thousand, a hundred thousand, and all of them, and at each size is measured
 
 - *indexing*: the process of `whorl index`, from its start to its end. Documents a second, processor time, the most
-  memory, of the server as well. Of the last tenth (and not at the first size) the queries are asked meanwhile.
-- *bytes*: the files of the store, as a share of the text in UTF-8, by what they hold.
+  memory, of the server as well. During the last tenth (not at the first size) the queries run at the same time.
+- *bytes*: the files of the store, as a share of the text in UTF-8, by content.
 - *queries*: two hundred sources, each asked about once with a page of ten hits, for the times; and once with one of
   ten thousand, to be held against all shingles of all documents (`million_truth.py`): recall and precision of all pairs
   together, and the mean recall of the sources that have any.
 - *duplicates*: the process of `whorl duplicates` at 80 %.
-- *backfill*: of a Solr that got its documents from elsewhere, the process of `whorl solr backfill`, after one that
-  ended when Solr was killed.
+- *backfill*: of a Solr that got its documents from elsewhere, the process of `whorl solr backfill`, after one that a
+kill of Solr ended.
 
-Each step's figures are appended to the file of results when it has ended, and steps that are there are not taken again:
-run it again to go on, delete lines to measure anew. Stores stay in the folder, but for a cloud, which
-begins empty and is measured at the last size alone.
+Each step's figures are appended to the file of results when it has ended, and recorded steps are skipped: run it again
+to continue, delete lines to repeat a step. Stores stay in the folder, but for a cloud, which begins empty and is
+measured at the last size alone.
 
 --faults: kill -9 of who writes, and of Solr, in the midst of indexing (`million_faults.py`). --report: tables in
 Markdown, and how the figures grow as exponents.
@@ -57,7 +57,7 @@ HERE = Path(__file__).resolve().parent
 SIZES = (10_000, 100_000)
 #: The page on which all hits are.
 MOST_ROWS = 10_000
-#: Documents that somebody else than whorl sends to Solr at once.
+#: Documents per request when they are sent without whorl.
 _AT_ONCE = 256
 #: Runs of a command that a Solr refuses while it reads its log again, and what is between them.
 _MOST_RUNS, _BETWEEN_SECONDS = 60, 5
@@ -79,7 +79,7 @@ class Figures:
                     self.rows.append((row[0], int(row[1]), row[2], float(row[3]), row[4]))
 
     def has(self, engine: str, documents: int, step: str) -> bool:
-        """Return whether a step was taken, by the beginning of what it tells."""
+        """Check if a step is recorded, by the start of its lines."""
         return any(row[:2] == (engine, documents) and row[2].startswith(step) for row in self.rows)
 
     def add(self, engine: str, documents: int, told: Sequence[tuple[str, float, str]]) -> None:
@@ -141,7 +141,7 @@ MEANWHILE = ("similar 50", "FINGERPRINT:id_50")
 
 
 def questions(engine: str) -> dict[str, Question]:
-    """Return what an engine can be asked."""
+    """Return the queries for an engine."""
     return {
         name: question for name, question in QUESTIONS.items() if engine != "solr-sketch" or not question.needs_minhash
     }
@@ -217,7 +217,7 @@ class Asker:
 
 
 def asked(where: Place, store: Store, engine: str, truth: Truth, size: int) -> Iterator[tuple[str, float, str]]:
-    """Yield what the questions take, and how right the answers are."""
+    """Yield the times of the queries, and the accuracy of the answers."""
     sources, several = [truth.ids[place] for place in truth.sources.tolist()], questions(engine)
     # What is made ready once is made ready here; Java compiles what it has done some thousand times.
     ready = sources[-3:] if where.server is None else _others(truth)
@@ -322,7 +322,7 @@ def measure(engine: str, documents: Path, truth: Truth, sizes: Sequence[int], fi
 
 
 def backfill(documents: Path, size: int, figures: Figures) -> None:
-    """Send documents to a Solr as anybody would, and give them sketches afterwards, which a kill interrupts once."""
+    """Send documents to a Solr without whorl, and add sketches afterwards, interrupted by one kill."""
     engine = "solr-backfill"
     folder = documents.parent
     if not figures.has(engine, size, "plain"):
@@ -338,7 +338,7 @@ def backfill(documents: Path, size: int, figures: Figures) -> None:
 
 
 def _plain(where: Place, documents: Path, size: int) -> list[tuple[str, float, str]]:
-    """Send documents as anybody would who does not have whorl, and return what that took."""
+    """Send documents without whorl, and return the cost."""
     begun, server = time.perf_counter(), where.server_seconds()
     with closing(SolrClient(where.url)) as client, documents.open(encoding="utf-8") as lines:
         remaining = map(json.loads, islice(lines, size))

@@ -2,14 +2,14 @@
 
     python benchmarks/million.py --faults          # which calls this
 
-An embedded store that `million.py` has filled is copied. Then, twenty times: a process of its own indexes more
-documents and tells of each batch when it is safe; after a random time it gets SIGKILL; the store is opened by another,
-and what it takes until a first search is answered is timed; every document that the process told of must be there with
-its digest, and some of them must be found by their tokens.
+An embedded store that `million.py` has filled is copied. Then, twenty times: another process indexes more documents and
+reports each batch when it is stored; after a random time it gets SIGKILL; the store is opened by another, and what it
+takes until a first search is answered is timed; every reported document must be stored with its digest, and a sample
+must be found by its tokens.
 
 A copy of the Solr that `million.py` has filled gets SIGKILL while `whorl index` sends more documents to it, and another
-Solr while `whorl solr backfill` gives its documents their sketches. Each is started again on its folder; what was told
-to be safe must be there; and the same command, run again, completes the work.
+Solr while `whorl solr backfill` gives its documents their sketches. Each is started again on its folder; every reported
+document must be stored; and the same command, run again, completes the work.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _writer(store: str, documents: Path, mark: str, count: int) -> Writer:
 
 
 def faults(engine: str, documents: Path, count: int) -> list[Told]:
-    """Return what came of the kills."""
+    """Return the result of the kills."""
     told = _embedded(documents, count) if engine == "embedded" else _solr_index(documents, count)
     return [(f"faults: {what}", value, unit) for what, value, unit in told]
 
@@ -84,7 +84,7 @@ def _embedded(documents: Path, count: int) -> list[Told]:
             unfound += sum(
                 each.id not in _own(store, each.id) for each in chance.sample(sent, min(_LOOKED_FOR, len(sent)))
             )
-            # A batch may be stored of which nobody heard any more.
+            # A batch may be stored although the report was lost.
             there = store.count()
         safe += writer.safe
         say(f"kill {number + 1}: {writer.safe:,} documents safe, opened in {opened[-1]:.2f} s, {there:,} there")
@@ -146,7 +146,7 @@ def _solr_index(documents: Path, count: int) -> list[Told]:
 
 
 def backfill_killed(engine: str, documents: Path) -> list[Told]:
-    """Return what came of killing a Solr that gives documents their sketches; it is left as it is then.
+    """Return the result of killing a Solr during a backfill; it is left in that state.
 
     Args:
         engine: Whose folder it is, of `million_stores.ENGINES`.
@@ -173,7 +173,7 @@ def backfill_killed(engine: str, documents: Path) -> list[Told]:
 
 
 def left(url: str) -> int:
-    """Return how many documents lack a sketch, as far as Solr tells by now."""
+    """Return the number of documents without a sketch that Solr knows so far."""
     with closing(SolrClient(url)) as client:
         return prepare(client, FieldNames())[1]
 

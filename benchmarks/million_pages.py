@@ -2,7 +2,7 @@
 
     python benchmarks/million_pages.py [--folder FOLDER] > benchmarks/results/million-pages.txt
 
-Solr goes through all documents that match to tell which ones are on the next page: that is the time of a page of ten.
+Solr visits all matching documents to select the next page: that is the time of a page of ten.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Place:
     server: int | None = None
 
     def bytes(self) -> dict[str, int]:
-        """Return the bytes on the disk by what they hold; of a folder that nobody has open."""
+        """Return the bytes on disk by content, of a folder that no process has open."""
         if self.server is None:
             return parts(self.folder)
         found: Counter[str] = Counter()
@@ -65,7 +65,7 @@ class Place:
 
 @contextmanager
 def place(engine: str, home: Path) -> Iterator[Place]:
-    """Make a place for an engine ready, with what is there already; a cloud always begins empty."""
+    """Prepare an engine's store and keep its documents; a cloud always begins empty."""
     folder = home / engine
     if engine == "embedded":
         yield Place(str(folder), folder)
@@ -138,6 +138,6 @@ def ran(command: Sequence[str], meanwhile: Callable[[], object] = lambda: time.s
 
 
 def _anonymous(process: int) -> float:
-    """Return the memory of a process without files, in MB; of one that has just ended, none."""
+    """Return the memory of a process without files, in MB; 0 for one that has just ended."""
     memory = re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
     return int(memory[1]) / 1024 if memory else 0.0

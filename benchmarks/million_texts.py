@@ -6,14 +6,14 @@
 The texts are those of `corpus.py` and of more packages of the same publishers: all RFCs of Debian's packages instead
 of every fourth, the man pages, the licences, and the Universal Declaration of Human Rights. A document is a paragraph,
 what stands between blank lines, of at least 20 words between spaces; so of texts in Chinese, Japanese or Thai there is
-little. Nothing is made up and nothing is left out that is there twice: the same legal notice stands in thousands of
-RFCs, and is thousands of documents. Only ids are distinct: that of the text and the paragraph's number in it.
+little. Nothing is generated, and repeated text stays: the same legal notice stands in thousands of RFCs, and is
+thousands of documents. Only ids are distinct: that of the text and the paragraph's number in it.
 
 --with-code adds source code, comments, tests and documentation and all, for ten million documents: that which Debian
 has in packages (Linux, GCC, OpenJDK, Rust, Go, ...), and what some of its largest packages are made from (LLVM, Qt's
 and WebKit's browsers, Boost, Wine, MariaDB, ...; 1.8 GB of downloads in all). A document is what stands between blank
 lines in files that are UTF-8, of 20 to 1,000 words, so that no table of a whole file is one. Licences at the head of
-files, and functions copied from file to file, stay as often as they are there; no program is in it in two versions.
+files, and functions copied from file to file, are not removed; no program is in it in two versions.
 
 The order is that of a hash of the ids, and of all paragraphs the first N of it are taken; so ten thousand documents are
 a fair sample of a million, and always the same. At most one part in 64 of the texts is in memory at once.
@@ -163,7 +163,7 @@ def mixed(documents: Iterable[Document], folder: Path) -> Iterator[bytes]:
     for part in parts:
         with part.open("rb") as lines:
             ordered = sorted(lines)
-        # What is written takes the room of what was read.
+        # The output replaces the input in the cache.
         part.unlink()
         yield from (line[17:] for line in ordered)
 

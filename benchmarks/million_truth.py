@@ -21,7 +21,7 @@ from duplicates_truth import SHINGLE, Hashes, Numbers, mixed
 from whorl.arrays import spread
 from whorl.fingerprint.words.tokenizer import tokens
 
-#: Sources are drawn from the first so many documents, so that they are there at every size.
+#: Sources are drawn from the first documents, so that they exist at every size.
 FIRST, SOURCES, SEED = 10_000, 200, 7
 #: Documents that are counted at once, after these.
 AT_ONCE = 10_000
@@ -71,7 +71,7 @@ class Truth:
 
 
 def truth_of(path: Path, kept: Path, progress: Callable[[int], None] = lambda done: None) -> Truth:
-    """Return what is known of the documents of a file, from another file if it was counted before."""
+    """Return the truth about a file's documents, from a cache file if it exists."""
     if not kept.exists():
         partial = kept.with_suffix(".partial.npz")
         np.savez(partial, allow_pickle=False, **_counted(path, progress))
@@ -149,7 +149,7 @@ class _Inverted:
         self._hashes, self._owners = everything[order], owners[order]
 
     def pairs(self, places: Numbers, hashes: Hashes) -> Numbers:
-        """Return which sources share enough with which texts: int64 array of shape (3, pairs), as in `Truth`."""
+        """Return the pairs of a source and a text that share enough: int64 array of shape (3, pairs), as in `Truth`."""
         begins, ends = (np.searchsorted(self._hashes, hashes, side=side) for side in ("left", "right"))
         at = np.flatnonzero(ends > begins)
         owners = self._owners[spread(begins[at], (ends - begins)[at])]

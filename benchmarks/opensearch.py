@@ -126,7 +126,7 @@ def searched(session: requests.Session, url: str, query: dict[str, Any]) -> list
 
 
 def whorl_ways(store: Store) -> dict[str, Way]:
-    """Return how a store of whorl is asked, by what it is asked for."""
+    """Return the calls of a whorl store, by query."""
 
     def similar(name: str, least: int) -> list[str]:
         return [each.hit.id for each in store.similar(name, threshold=least, recall=95, rows=ROWS).found]
@@ -142,7 +142,7 @@ def whorl_ways(store: Store) -> dict[str, Way]:
 
 
 def bare_ways(way: Way, url: str) -> dict[str, Way]:
-    """Return how the requests of a way are sent again."""
+    """Return functions that repeat the requests of a method."""
     by_hand, heard = ByHand(url, ROWS), dict[tuple[str, int], list[requests.PreparedRequest]]()
 
     def asked(name: str, least: int) -> list[requests.PreparedRequest]:
@@ -180,7 +180,7 @@ def stock_ways(url: str, texts_by_id: dict[str, str]) -> dict[str, Way]:
 
 
 def bytes_of(client: IndexClient) -> int:
-    """Return what an index takes on disk once it is one segment, and gets no smaller.
+    """Return the size of an index on disk after merging it into one segment, when it no longer shrinks.
 
     Sources are kept whole for replicas that might ask for them, until a merge after some while; and one segment alone
     is not merged.
@@ -200,7 +200,7 @@ def bytes_of(client: IndexClient) -> int:
 
 
 def indexed_plainly(client: IndexClient, body: dict[str, Any], documents: Sequence[Document]) -> float:
-    """Fill an index as anybody would; return how many seconds it took."""
+    """Fill an index in the usual way; return the seconds."""
     client.create(body)
     began = time.perf_counter()
     for at in range(0, len(documents), 100):

@@ -6,12 +6,11 @@
 Passages of 20 to 200 words are cut from some texts of the corpus and put into others, on lines of another width, at any
 place between two words. The others are indexed, in a store that keeps passages and in one that does not; the texts that
 the passages are from are not in it. For each of these it is asked which documents have a passage of it, as `whorl
-sources` does: with certainty (`by_passages`), and without (`find_candidates`: sketches, window by window). Beside them
-stands what `whorl similar --metric a_in_b --threshold 50` finds when it is given each passage alone: its best case,
-since nobody knows where in a text the passage is. A passage is missed when the document that it was put into is not
-among what is found. Of a passage all of whose numbers stand in more than `MANY` documents certainty is not promised,
-and the search says so (`crowded`): what is missed of these is counted by itself. So more passages are planted than the
-10,000 of which it is promised.
+sources` does: with certainty (`by_passages`), and without (`find_candidates`: sketches, window by window). The
+reference is `whorl similar --metric a_in_b --threshold 50` with each passage alone: its best case, since in real use
+the place of a passage is unknown. A passage is missed if the hits lack the document into which it was inserted. The
+search does not promise to find a passage all of whose hashes occur in more than `MANY` documents, and says so
+(`crowded`): what is missed of these is counted by itself. So more passages are inserted than the 10,000 with a promise.
 
 `--design` counts, for 500 texts, the pairs that share a number by how many words are under a hash: see
 docs/decisions/0027-find-passages-by-winnowing.md.
@@ -43,7 +42,7 @@ from whorl.search.attribution.candidates import find_candidates
 HERE = Path(__file__).resolve().parent
 SCHEME = PassageScheme()
 SHORTEST, LONGEST = 20, 200
-#: Lengths that recall is told of, each up to the next.
+#: Lengths for which recall is reported, each up to the next.
 LENGTHS = (20, 30, 50, 100, 201)
 RECALL = Fraction(95, 100)
 
@@ -108,19 +107,19 @@ def indexed(folder: Path, documents: Sequence[Document], passages: PassageScheme
 
 
 def met(found: Iterable[str], own: Sequence[Passage]) -> list[bool]:
-    """Return of which passages the documents that they were put into are found."""
+    """Return for each passage if its document is found."""
     ids = set(found)
     return [each.host in ids for each in own]
 
 
 def is_followed(store: Store, passage: Passage) -> bool:
-    """Return whether a passage has a number that leads to all documents with it."""
+    """Check if a passage has a hash that occurs in at most `MANY` documents."""
     numbers = winnowed(joined_words(passage.text, store.engine.scheme.profile), SCHEME).tolist()
     return min(store.engine.passage_counts(numbers)) <= MANY
 
 
 def recalls(what: str, words: Sequence[int], is_met: Sequence[bool]) -> Iterator[Line]:
-    """Yield how many passages were missed, and the recall for passages of some lengths."""
+    """Yield the number of missed passages, and the recall by length."""
     yield f"{what}: missed", float(is_met.count(False)), f"of {len(is_met):,}"
     for least, beyond in pairwise(LENGTHS):
         some = [each for own, each in zip(words, is_met, strict=True) if least <= own < beyond]

@@ -5,10 +5,10 @@
 
 A store begins with the first 1,500 documents of the corpus, 13 KB each, and grows by the paragraphs that
 `million_texts.py` writes, 0.4 KB each. At each size documents of the corpus and paragraphs are asked about, one after
-the other, each for the first time, and the median of the processor times is printed; beside them the median of the best
-of seven rounds, or of more, in which what a plan may keep is forgotten before each: it tells what the questions take
-where other processes leave them the processor's caches. Then the bytes of the paragraphs as they are stored, of their
-text. The store stays in the folder, and one that is there grows.
+the other, each for the first time, and the median of the processor times is printed; and the median of the best of
+seven or more rounds, each after clearing the plan's caches: the time of the queries when other processes do not compete
+for the processor's caches. Then the stored bytes of the paragraphs, relative to their text. The store stays in the
+folder, and an existing one grows.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What a question to an embedded store takes beside another version of whorl, both asked in turns.
+"""Time of a query to an embedded store in two versions of whorl, in turns.
 
     python benchmarks/queries_beside.py OTHER STORE [--queries N] [--rounds N] [--csv FILE]
 
 OTHER is a checkout of the other version, STORE a folder that both read, as `queries.py` leaves one. Each version has a
-process of its own; a document is asked about in the one and then in the other, `similar` at 50 %, with what a plan may
-keep forgotten before. So whatever else the machine does falls on both. Printed are the medians, over the documents, of
-the first times, of the median times and of the best times, in ms of processor time.
+process of its own; each document is searched with `similar` at 50 % in one and then in the other, after clearing the
+plan's caches. So whatever else the machine does falls on both. Printed are the medians, over the documents, of the
+first times, of the median times and of the best times, in ms of processor time.
 """
 
 from __future__ import annotations

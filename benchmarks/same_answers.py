@@ -5,9 +5,9 @@
 
 The documents of the corpus go into a folder, a Solr and an index of OpenSearch (started here where none is named). Then
 generated queries are asked of all three: FINGERPRINTs of any document with any numbers, words, phrases and patterns of
-its text and name, ranges, alone and in twos and threes with operators, the first page and one behind it; and
-`similar` by the metrics at 50 and 80 %. Prints what differs; the exit status is 1 when anything does. A query that an
-engine refuses because it comes to more clauses than that takes is counted for itself.
+its text and name, ranges, alone and in twos and threes with operators, the first page and a later one; and `similar` by
+the metrics at 50 and 80 %. Prints what differs; the exit status is 1 when anything does. A query that an engine refuses
+because it comes to more clauses than that takes is counted for itself.
 
 With `--folder` the engines and what was asked stay there, and a run that was stopped goes on from there.
 """
@@ -37,7 +37,7 @@ from whorl.search.similar.options import METRICS
 
 HERE = Path(__file__).resolve().parent
 ROWS = 20
-#: A float of 32 bits, in which the servers add scores up.
+#: A float of 32 bits, the servers' type for sums of scores.
 DIGITS = 4
 #: Sources of `similar`.
 SOURCES = 40
@@ -78,7 +78,7 @@ def page_of(store: Store, text: str, start: int) -> tuple[int, list[tuple[str, f
 
 
 def similar_to(store: Store, name: str, metric: str, threshold: int) -> list[tuple[str, float]]:
-    """Return what is similar, with the score."""
+    """Return the similar documents, with scores."""
     found = store.similar(name, metric=metric, threshold=threshold, rows=200).found
     return [(each.hit.id, round(each.hit.score, DIGITS)) for each in found]
 
@@ -87,7 +87,7 @@ Question: TypeAlias = tuple[str, Callable[[Store], tuple[int, object]]]
 
 
 def questions(documents: Sequence[Document], count: int) -> Iterator[Question]:
-    """Yield what all stores are asked, the same at every run: a name, and how a store answers, with how many."""
+    """Yield the queries for all stores, equal in every run: a name, and a function that returns answer and total."""
     chance = random.Random(15)
     for _ in range(count):
         text, start = query(chance, documents), chance.choice([0, 0, 40])
@@ -186,7 +186,7 @@ def main() -> None:
         stores = {name: stack.enter_context(open_store(each)) for name, each in names.items()}
         for name, store in stores.items():
             began = time.perf_counter()
-            # What is there already is left alone.
+            # Existing documents are not sent again.
             done = store.index(documents, progress=lambda done: print(f"{done.stored:,} stored", end="\r", flush=True))
             seconds = time.perf_counter() - began
             print(f"{name}: {done.stored:,} stored, {done.unchanged:,} there before, {seconds:,.0f} s", flush=True)

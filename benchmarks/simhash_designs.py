@@ -29,7 +29,7 @@ DESIGNS: dict[str, dict[int, tuple[float, float]]] = {
     "words^0.75, pairs, threes": {1: (0.75, 1), 2: (1, 1), 3: (1, 1)},
 }
 _SCHEMES = [name for name in SCHEMES if name == DEFAULT_SCHEME or not name.startswith("simhash1-")]
-#: Whose codes stand in which columns of a row of codes.
+#: The columns of a row of codes, by scheme.
 COLUMNS = {name: slice(place, place + 1) for place, name in enumerate(_SCHEMES)} | {
     f"design: {name}": slice(place, place + SALTS)
     for name, place in zip(DESIGNS, range(len(_SCHEMES), 1_000, SALTS), strict=False)

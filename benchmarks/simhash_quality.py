@@ -1,4 +1,4 @@
-"""How well SimHash codes tell near-duplicates from other texts, scheme beside scheme, and what a code costs.
+"""How well SimHash codes distinguish near-duplicates from other texts, by scheme, and the cost of a code.
 
     python benchmarks/simhash_quality.py [DATA] [--quick] [--only quality,speed]    or: make bench-simhash-quality
 
@@ -14,7 +14,8 @@ ones: how many of a million), the share within `limit`, which is the largest dis
 a million has, and the chance that such a pair is nearer than an unrelated one (the area under the ROC curve). Rows that
 begin with `design:` are designs that were tried for whorl's own scheme, each with four hash functions.
 
-Speed: `benchmarks/simhash_speed.py`, beside the libraries themselves; whether their codes are whorl's is told, too.
+Speed: `benchmarks/simhash_speed.py`, compared with the libraries themselves; it also checks that their codes equal
+whorl's.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def edits(text: str, others: Sequence[str], rng: random.Random) -> Iterator[tupl
 
 
 def edited(text: str, rate: float, others: Sequence[str], rng: random.Random) -> str:
-    """Return a text of which a share of the words is replaced, left out, or followed by a new one."""
+    """Return a text with a share of its words replaced, left out, or followed by a new one."""
     parts, done = [], 0
     for start, end in spans(text).tolist():
         parts.append(text[done:start])
@@ -92,7 +93,7 @@ def edited(text: str, rate: float, others: Sequence[str], rng: random.Random) ->
 
 
 def is_latin(text: str) -> bool:
-    """Return whether most letters of a text's beginning are of the Latin script."""
+    """Check that most letters of a text's beginning are Latin."""
     letters = re.findall(r"[^\W\d_]", text[:2_000])
     return sum(unicodedata.name(letter, "").startswith("LATIN") for letter in letters) * 2 > len(letters)
 
@@ -144,12 +145,12 @@ def similar_pairs(similarities: Similarities, sources: Iterable[int]) -> dict[st
 
 
 def histogram(table: Codes, pairs: Pairs) -> npt.NDArray[np.int64]:
-    """Return how many pairs have each distance, of shape (columns, 65)."""
+    """Return the number of pairs by distance, of shape (columns, 65)."""
     return _counted(np.bitwise_count(table[pairs.first] ^ table[pairs.second]))
 
 
 def unrelated_histogram(table: Codes, similarities: Similarities, sources: Iterable[int]) -> npt.NDArray[np.int64]:
-    """Return how many unrelated pairs have each distance, of shape (columns, 65)."""
+    """Return the number of unrelated pairs by distance, of shape (columns, 65)."""
     found = np.zeros((table.shape[1], 65), np.int64)
     for source in sources:
         others = (similarities.of(source) < UNRELATED_BELOW) & similarities.is_long_enough

@@ -1,7 +1,7 @@
-"""What a SimHash code costs: whorl's schemes beside the libraries, each in a virtual environment of its own.
+"""The cost of a SimHash code: whorl's schemes and the libraries, each in its own virtual environment.
 
 All of the libraries are called `simhash` and overwrite one another, so each is installed (`pip`, into a folder for
-later runs) and timed in a process of its own, which makes the codes of the same texts as often as it is asked to.
+later runs) and timed in its own process, which computes the codes of the same texts repeatedly.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How fast a calibrated search is beside Solr's own `{!min_hash}`, on a real Solr of 100,000 documents, in one run.
+"""Speed of a calibrated search compared with Solr's own `{!min_hash}`, on a real Solr of 100,000 documents, in one run.
 
     python benchmarks/similar.py [CORPUS.jsonl] [--documents 100000] [--sources 60] [--rounds 5] [--keep FOLDER]
         [--segments 12,1] [--thresholds 20,50,80,90] [--warm 25] [--solr-only] [--million FOLDER]
@@ -7,12 +7,11 @@ The documents are those of the corpus and, until there are enough, pieces of 200
 ways take turns, in a new order each round, and the median of the rounds counts. `{!min_hash}` is asked by bare HTTP,
 with tokens fetched beforehand and not timed (its best case), and with the source's text, which it analyses itself.
 whorl is asked for a document by its id, so that it fetches the source's tokens or sketch first, and for the source's
-text, which it analyses itself; and verifies what it finds. Beside them stands an empty exchange with Solr, by whorl's
-client: what no way can go below.
-The caches of Solr are switched off, else all but the first round would be answered from them. Before the first round
-each way has asked some rounds that are not timed, as in a service that has run for some minutes: Java's and whorl's
-compiled loops are there by then. Solr looks every token up in each segment of its index: with `--segments` they are
-merged until there are so many, and all is measured anew.
+text, which it analyses itself; and verifies what it finds. The lower bound of all methods is an empty exchange with
+Solr, by whorl's client. The caches of Solr are switched off, else all but the first round would be answered from them.
+Before the first round each way has asked some rounds that are not timed, as in a service that has run for some minutes:
+by then Java's and whorl's loops are compiled. Solr looks every token up in each segment of its index: with `--segments`
+they are merged to each of these numbers, and everything is measured again.
 
 With `--million` it is the Solr of a million paragraphs that `million.py` has filled, in its folder.
 

@@ -2,9 +2,9 @@
 
     python benchmarks/similar_costs.py --keep FOLDER [--sources 40] [--rounds 9]
 
-The folder is one that `benchmarks/similar.py --keep` has filled. Measured are, with Solr's caches off, the time that a
-token more takes that is looked up in each segment, the time that a candidate more takes from its record to the
-judgement on its sketch, and D: how many documents share as much as the sources do (law: `search/similar/plan.py`).
+FOLDER was filled by `benchmarks/similar.py --keep`. Measured are, with Solr's caches off, the time that a token more
+takes that is looked up in each segment, the time that a candidate more takes from its record to the judgement on its
+sketch, and D: how many documents share as much as the sources do (law: `search/similar/plan.py`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ HALF, RECALL = Fraction(1, 2), Fraction(99, 100)
 
 
 def slope(timed: dict[int, Callable[[], object]], rounds: int) -> float:
-    """Return how many microseconds one more takes, by a line through the medians of interleaved rounds."""
+    """Return the microseconds per additional one, by a line through the medians of interleaved rounds."""
     seconds: dict[int, list[float]] = {count: [] for count in timed}
     for _ in range(rounds):
         for count, ask in timed.items():

@@ -42,12 +42,12 @@ Values = Mapping[str, object]
 
 
 class Variant(NamedTuple):
-    """A field as it is measured.
+    """A field to measure.
 
     Attributes:
         what: In words.
-        definition: Of the field `measured`, its attributes in XML; "" for none.
-        value: What a document has in it, of its text and the values of the four fields of its sketch.
+        definition: The XML attributes of the field `measured`; "" for none. value: What a document has in it, of its
+        text and the values of the four fields of its sketch.
     """
 
     what: str
@@ -95,7 +95,7 @@ def configset(folder: Path, variant: Variant) -> Path:
 
 
 def index_bytes(client: SolrClient, variant: Variant, found: Sequence[tuple[Document, Values]]) -> int:
-    """Return what an index of one segment takes."""
+    """Return the size of an index of one segment."""
     for at in range(0, len(found), _AT_ONCE):
         some = found[at : at + _AT_ONCE]
         fields = [

@@ -1,4 +1,4 @@
-"""Texts made of passages of documents, in a store with families of near-copies: is every origin among the sources?
+"""Texts composed of passages of documents, in a store with families of near-copies: is every origin among the sources?
 
     python benchmarks/sources.py [--documents 8000] [--texts 1000] [--plain] [--csv FILE] [--each FILE]
 
@@ -9,8 +9,8 @@ texts with shuffled words between the passages.
 
 The truth is brute force over all runs of 20 words of all documents, by numbers of words and sums of them, not by the
 hashes that a store keeps. An origin counts if one of the runs of its passage is in no other document. It is *shown* if
-it is among the sources, and *covered* if the sources have its passage but for two words. Beside that, *words lost* are
-those of a text in a run of 20 words of any document and in no source. All limits are the default ones.
+it is among the sources, and *covered* if the sources have its passage but for two words. *Words lost* are the words of
+a text in a run of 20 words of any document that are in no source. All limits are the default ones.
 
 `--plain` does the same in a store that keeps no passages; `--each` writes a line for each text, to compare two runs.
 """

@@ -2,16 +2,16 @@
 
     python benchmarks/spark.py [FILE] [--documents N] [--words N] [--template SHARE] [--whole] [--new SHARE]
 
-Spark runs here, with two workers. Seconds are those that its processes spent on the processor, so that what else the
-machine does hardly counts; starting Spark, and compiling the loops, is done before on a few documents. Bytes are those
-of Spark's own event log. Beside it `whorl duplicates` does the same work in one process, and what is found is compared.
-What comes last is the arithmetic of docs/spark.md for a billion such documents.
+Spark runs here, with two workers. Seconds are the processor time of its processes, so that other work hardly counts;
+starting Spark, and compiling the loops, is done before on a few documents. Bytes are those of Spark's own event log.
+`whorl duplicates` does the same work in one process, and the results are compared. What comes last is the arithmetic of
+docs/spark.md for a billion such documents.
 
---new has a share of the documents, chosen by chance, come on a second day: beside what the two days take with a state
-stands what the second one takes with the documents of the first as a reference.
+--new has a share of the documents, chosen by chance, come on a second day: the cost of both days with a state is
+compared with the second day's with the first day's documents as a reference.
 
 --words cuts short texts out of the file (`duplicates_texts.short_texts`). --template puts one text of 400 words in
-front of a share of the documents, which by itself makes none of them duplicates.
+front of a share of the documents, which alone does not turn them into duplicates.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ CORE_HOUR = 0.04
 
 
 def processor_seconds() -> tuple[float, float]:
-    """Return what this process and all that came of it have spent on the processor, and how much of that Java did."""
+    """Return the processor time of this process and its descendants, and Java's part."""
     parents: dict[int, int] = {}
     ticks: dict[int, int] = {}
     java: set[int] = set()
@@ -78,7 +78,7 @@ def processor_seconds() -> tuple[float, float]:
 
 
 def events(log: Path, kind: str) -> list[dict[str, Any]]:
-    """Return what Spark has written into its event log."""
+    """Return the events of Spark's log."""
     files = (file for file in log.rglob("*") if file.is_file())
     lines = (line for file in files for line in file.read_text(encoding="utf-8").splitlines())
     begin = f'{{"Event":"SparkListener{kind}"'
@@ -92,7 +92,7 @@ def shuffled(log: Path) -> int:
 
 
 def stages(log: Path) -> int:
-    """Return how many stages were carried out so far."""
+    """Return the number of completed stages."""
     return len(events(log, "StageCompleted"))
 
 
@@ -253,7 +253,7 @@ def main() -> None:
 
 
 def asking(what: str | None) -> argparse.ArgumentParser:
-    """Return a parser of what says which texts are compared."""
+    """Return a parser of the options that select the texts."""
     parser = argparse.ArgumentParser(description=what, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="?", type=Path, default=DATA, help="JSON lines with id and text")
     parser.add_argument("--documents", type=int, help="how many of them, spread over the file; all without it")

@@ -4,7 +4,7 @@
 
 A master and two workers of Spark's standalone mode run on this machine, started by PySpark's own `spark-class`. When so
 many stages are done, one of the workers is killed, and with it its executor and all that this has kept on its disks.
-Spark has the other one work that out again. The clusters are compared with those that `whorl duplicates` finds.
+Spark has the other one work that out again. The clusters are compared with the result of `whorl duplicates`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from whorl.duplicates.spark.job import run
 
 DEPLOY = "org.apache.spark.deploy"
 WORKERS = 2
-#: Seconds until a server listens, or executors are there, at most.
+#: Longest time until a server listens or executors have started, in seconds.
 PATIENCE = 120
 
 
@@ -74,7 +74,7 @@ def lose(process: subprocess.Popen[bytes]) -> None:
 
 
 def is_listening(port: int) -> bool:
-    """Return whether a server answers there."""
+    """Check that a server answers."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
@@ -89,7 +89,7 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def stages_done(spark: SparkSession) -> int:
-    """Return how many stages all of whose tasks are done."""
+    """Return the number of stages whose tasks are all done."""
     tracker = spark.sparkContext.statusTracker()
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup()]
     stages = {stage: tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds}

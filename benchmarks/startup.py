@@ -1,4 +1,4 @@
-"""Time the whole process of `whorl fingerprint FILE` on a text of 20 KB beside a Python that does nothing.
+"""Time the whole process of `whorl fingerprint FILE` on a text of 20 KB, and of a Python that does nothing.
 
     python benchmarks/startup.py [--rounds N]
 
@@ -49,7 +49,7 @@ SIZE = 20_000
 
 
 def seconds(command: list[str]) -> float:
-    """Return how long a process takes."""
+    """Return the duration of a process."""
     begin = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - begin

@@ -5,7 +5,7 @@
 Every upload is a `Store.index` of one new document, searchable when it returns; every delete takes one of the first
 documents out. Printed, and appended to the file of `--csv`, are milliseconds of the clock (median, 99 %, the longest)
 and milliseconds of processor time, of all threads, a document. A search follows each time, and its hit is checked. Then
-as many uploads come from several threads at once, as they do to a service; those that wait together share a commit.
+as many uploads come from several threads at once, as in a service; uploads that wait together share a commit.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Writer:
         self.has_begun.set()
 
     def ended(self) -> int:
-        """Wait for the end, and return with what status it came; `safe` is then what was told to be safe."""
+        """Wait for the end and return the exit status; `safe` then has the acknowledged documents."""
         self._reading.join()
         return self.process.wait()
 
@@ -53,14 +53,14 @@ def write(store: str, documents: Iterable[Document], batch: int = DEFAULT_BATCH)
 
 
 def lost(store: Store, sent: Sequence[Document]) -> int:
-    """Return how many documents are not in a store as they were sent."""
+    """Return the number of documents that a store lacks or has changed."""
     store.engine.refresh()
     digests = store.engine.digests([each.id for each in sent])
     return sum(digests.get(each.id) != each.digest for each in sent)
 
 
 def lost_by_now(store: Store, sent: Sequence[Document]) -> int:
-    """Return how many documents are lost, or all of them where a Solr that reads its log again does not answer yet."""
+    """Return the number of lost documents; all of them if a Solr that replays its log does not answer yet."""
     try:
         return lost(store, sent)
     except WhorlError as error:
