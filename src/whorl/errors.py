@@ -42,6 +42,16 @@ def without_login(address: str) -> str:
     return _LOGIN.sub("//", address)
 
 
+def quoted(value: object, most: int = 80) -> str:
+    """Return the repr of a value for messages; a long one is cut in the middle, since ids often differ at their ends.
+
+    >>> quoted("a long identifier", 12)
+    "'a lon…fier'"
+    """
+    shown = repr(value)
+    return shown if len(shown) <= most else f"{shown[: most // 2]}…{shown[len(shown) - (most - most // 2 - 1) :]}"
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """Half-open character range [start, end) in a query text."""
@@ -113,7 +123,7 @@ class UnknownDocumentError(ParameterError):
     """
 
     def __init__(self, reference: str) -> None:
-        super().__init__(f"the store has no document {reference!r}")
+        super().__init__(f"the store has no document {quoted(reference)}")
         self.reference = reference
 
 

@@ -62,6 +62,8 @@ _MaxCharacters = Annotated[int, Field(ge=1_000, le=1_000_000, description="Size 
 _DEFAULT_CHARACTERS = 20_000
 #: Characters of an error message; a longer one repeats a long argument.
 _ERROR_CHARACTERS = 2_000
+#: Characters of an argument's or a tool's name in a message, and the most mistakes listed for one call.
+_NAME_CHARACTERS, _MOST_MISTAKES = 80, 10
 
 _Progress = Callable[[str, int, int | None], None]
 
@@ -71,9 +73,15 @@ class _Server(MCPServer[Any]):
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None) -> Any:
         schema = next((tool.input_schema for tool in await self.list_tools() if tool.name == name), None)
-        if schema is not None:
-            _require_known(name, arguments, schema.get("properties", {}))
-        result = await super().call_tool(name, arguments, context)
+        if schema is None:
+            raise ToolError(f"Unknown tool: {name:.{_NAME_CHARACTERS}}")
+        _require_known(name, arguments, schema.get("properties", {}))
+        try:
+            result = await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(_mistakes(error.__cause__)) from error
+            raise
         if isinstance(result, mcp_types.CallToolResult) and result.structured_content is not None:
             # The SDK's own text copy is indented, which exceeds `max_characters`.
             text = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
@@ -99,12 +107,24 @@ class _Server(MCPServer[Any]):
             group.cancel_scope.cancel()
 
 
+def _mistakes(error: ValidationError) -> str:
+    """Describe the mistakes in the arguments of a call, each with the name of its argument."""
+    mistakes = error.errors(include_url=False, include_input=False)
+    told = [
+        f"{'.'.join(f'{part!s:.{_NAME_CHARACTERS}}' for part in mistake['loc'])}: {mistake['msg']:.{_ERROR_CHARACTERS}}"
+        for mistake in mistakes[:_MOST_MISTAKES]
+    ]
+    if len(mistakes) > _MOST_MISTAKES:
+        told.append(f"and {len(mistakes) - _MOST_MISTAKES:,} more")
+    return "; ".join(told)
+
+
 def _require_known(tool: str, arguments: Mapping[str, Any], known: Mapping[str, Any]) -> None:
     for name in arguments:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             meant = f" Did you mean {near[0]!r}?" if near else ""
-            raise ToolError(f"{tool} has no argument {name!r:.100}.{meant} It has {', '.join(known)}.")
+            raise ToolError(f"{tool} has no argument {name!r:.80}.{meant} It has {', '.join(known)}.")
 
 
 def _parse_error(error: Exception) -> mcp_types.JSONRPCError:

@@ -157,18 +157,20 @@ def _well_formed(texts: Sequence[Any]) -> Sequence[Any]:
 
 def _values(name: str, value: object, document_id: str) -> tuple[PropertyValue, ...]:
     if not isinstance(name, str) or not name or name in RESERVED_FIELDS or name != well_formed(name):
-        raise DocumentError(f"a property cannot be called {name!r} (document {document_id!r}); choose another name")
+        raise DocumentError(f"a property cannot be called {name!r:.80} (document {document_id!r}); choose another name")
     if any(ord(char) < 32 for char in name):
-        raise DocumentError(f"a property's name holds no control characters, got {name!r} (document {document_id!r})")
+        raise DocumentError(
+            f"a property's name holds no control characters, got {name!r:.80} (document {document_id!r})"
+        )
     values = tuple(each for each in value if each is not None) if isinstance(value, list | tuple) else (value,)
     for single in values:
         if not isinstance(single, str | int | float) or (isinstance(single, float) and not math.isfinite(single)):
             raise DocumentError(
-                f"property {name!r} of document {document_id!r} must be text, numbers, true, false or a list of "
+                f"property {name!r:.80} of document {document_id!r} must be text, numbers, true, false or a list of "
                 f"those, got {single!r:.80}"
             )
         if isinstance(single, int) and not -(1 << 63) <= single < 1 << 63:
-            raise DocumentError(f"property {name!r} of document {document_id!r} is a number of more than 64 bits")
+            raise DocumentError(f"property {name!r:.80} of document {document_id!r} is a number of more than 64 bits")
     return tuple(well_formed(single) if isinstance(single, str) else single for single in values)
 
 

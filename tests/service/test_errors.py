@@ -30,6 +30,8 @@ from whorl.service.errors import Json, failure, failure_of, status_of
 from whorl.service.middleware import admission
 from whorl.service.paths import SEARCH
 
+LONG = "x" * 50_000
+
 
 @pytest.mark.slow
 def test_an_engine_that_is_away(away: TestClient) -> None:
@@ -194,3 +196,28 @@ def test_long_lists_are_encoded_in_portions() -> None:
         request.cancel()
         with pytest.raises(StoppedError):
             Json({"b": many})
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "message"),
+    [
+        ("similar", {"id": "a", LONG: 1}, "there is no such part"),
+        ("similar", {"id": LONG}, "the store has no document"),
+        ("similar", {"id": "a", "metric": LONG}, "metric"),
+        ("similar", {"text": "a b c d e f", "common_above": LONG, "ignore_common": True}, "got"),
+        ("search", {"query": f"{LONG}:word"}, "the store has no field"),
+        ("search", {"query": "word", "sort": LONG}, "sort"),
+        ("sources", {"text": "a b c d e f", "without": [LONG]}, "without"),
+        ("compare", {"a": {"id": LONG}, "b": {"text": "b"}}, "no document"),
+        (LONG, {}, "there is nothing at"),
+    ],
+)
+def test_errors_shorten_long_names_and_values(
+    embedded_service: TestClient, path: str, body: dict[str, object], message: str
+) -> None:
+    """
+    An error repeats about 80 characters of a name or a value in the request.
+    """
+    error = embedded_service.post(f"/api/v1/{path}", json=body).json()["error"]
+    assert message in error["message"]
+    assert len(error["message"]) + len(error.get("hint", "")) < 600

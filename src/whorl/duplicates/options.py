@@ -133,9 +133,9 @@ class Keep:
     def __post_init__(self) -> None:
         column = _COLUMNS.get(self.by)
         if column is None:
-            raise ParameterError(f"keep must be one of {', '.join(_COLUMNS)}, got {self.by!r}")
+            raise ParameterError(f"keep must be one of {', '.join(_COLUMNS)}, got {self.by!r:.80}")
         if column == "none" and self.column:
-            raise ParameterError(f"{self.by} has no column, got {self.column!r}")
+            raise ParameterError(f"{self.by} has no column, got {self.column!r:.80}")
         if column == "must" and not self.column:
             raise ParameterError(f"{self.by} needs the column of the number: {self.by}:COLUMN")
 

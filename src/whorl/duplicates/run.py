@@ -302,7 +302,7 @@ def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[st
         if fields.named(name, names) is None:
             there = sorted(fields.known.keys() - {"id", "content", "name"})[:_SHOWN]
             raise ParameterError(
-                f"{origin} has no field {name!r}; name the field of the {kind}"
+                f"{origin} has no field {name!r:.80}; name the field of the {kind}"
                 + (f", of {', '.join(there)}" if there else "")
             )
 

@@ -84,7 +84,7 @@ class Scheme:
         if profile not in PROFILES:
             known = ", ".join(PROFILES)
             raise ParameterError(
-                f"there is no scheme {name!r}; name {known}, or a whole one as {cls().name}, with -h2 for two hash "
+                f"there is no scheme {name!r:.80}; name {known}, or a whole one as {cls().name}, with -h2 for two hash "
                 "functions, -s3 for three hashes in a bucket, -unrotated for empty buckets left empty"
             )
         if not whole:

@@ -75,7 +75,7 @@ class PassageScheme:
         """
         found = _NAME.fullmatch(name)
         if not found:
-            raise ParameterError(f"there is no passage scheme {name!r}; name one as {cls().name}")
+            raise ParameterError(f"there is no passage scheme {name!r:.80}; name one as {cls().name}")
         return cls(*map(int, found.groups()))
 
 

@@ -467,7 +467,7 @@ def _put_in(name: str, tree: ast.Node, done: Mapping[str, ast.Node], largest: in
     whole = _mapped(tree, lambda leaf: fill(leaf) if isinstance(leaf, ast.Template) else leaf)
     leaves = sum(1 for node in ast.walk(whole) if not ast.children(node))
     if leaves > largest or ast.depth(whole) > ast.MAX_DEPTH:
-        raise ParameterError(f"template {name!r} has {leaves:,} parts, more than a query can have")
+        raise ParameterError(f"template {name!r:.80} has {leaves:,} parts, more than a query can have")
     return whole
 
 

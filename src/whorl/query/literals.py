@@ -223,7 +223,7 @@ def check_text(text: str, what: str) -> None:
 def check_unicode(text: str) -> None:
     """Raise ParameterError for a text with a lone surrogate."""
     if _SURROGATE.search(text):
-        raise ParameterError(f"a lone surrogate is not text, got {text!r}")
+        raise ParameterError(f"a lone surrogate is not text, got {text!r:.80}")
 
 
 # --- numbers
@@ -451,7 +451,7 @@ def write_fingerprint(node: ast.Fingerprint) -> str:
     if node.whole is not None:
         written = write_quoted(node.whole, special="")
         if read_quoted_fingerprint(Typed(written[1:-1], 0), "") != node:
-            raise ParameterError(f"the id {node.whole!r} does not have the parts of {node}")
+            raise ParameterError(f"the id {node.whole!r:.80} does not have the parts of {node}")
         return PREFIX + written
     numbers = "".join("_" + _percent(value) for value in (node.overlap, node.probability) if value is not None)
     if _PLAIN_ID.fullmatch(node.reference):

@@ -232,7 +232,7 @@ def common_limit(above: str, documents: int) -> int:
     """
     found = _LINE.fullmatch(above.strip())
     if not found or (found[1] and not 0 < Fraction(found[1]) <= 100) or (found[2] and int(found[2]) < 1):
-        raise ParameterError(f"common text is set by a number of documents (50) or a share (1%), got {above!r}")
+        raise ParameterError(f"common text is set by a number of documents (50) or a share (1%), got {above!r:.80}")
     if found[2]:
         return int(found[2])
     return max(LEAST_DOCUMENTS, int(Fraction(found[1]) / 100 * documents))

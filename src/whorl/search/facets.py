@@ -189,7 +189,9 @@ class _Asking:
         numbers = {kind: place for kind, place in places.items() if kind in _NUMBERS}
         if places and not numbers:
             held = " and ".join(kind.value for kind in places)
-            raise ParameterError(f"field {field!r} holds {held}, of which there are no statistics; name one of numbers")
+            raise ParameterError(
+                f"field {field!r:.80} holds {held}, of which there are no statistics; name one of numbers"
+            )
         self.facets += [*(Numbers(kind, place) for kind, place in numbers.items()), _missing(numbers)]
 
         def read(told: Iterator[Counted]) -> Answer:
@@ -205,11 +207,11 @@ class _Asking:
         """Return the types of a field's whole values, with the engine's field for each."""
         places = self._prepared.reader.places(field)
         if places is None:
-            self.warnings.append(f"the store has no field {field!r}, so no hit is counted by it")
+            self.warnings.append(f"the store has no field {field!r:.80}, so no hit is counted by it")
             return {}
         whole: dict[Kind, str] = {kind: place for kind, place in places.items() if kind is not Kind.TEXT}
         if not whole:
-            raise ParameterError(f"field {field!r} holds words, which are not counted; name one with whole values")
+            raise ParameterError(f"field {field!r:.80} holds words, which are not counted; name one with whole values")
         return whole
 
 

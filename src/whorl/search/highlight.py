@@ -114,13 +114,13 @@ def _reader(
     """Return a function from a document's id to the text of a field."""
     places = prepared.reader.places(field)
     if places is None:
-        warnings.append(f"the store has no field {field!r}, so nothing is marked in it")
+        warnings.append(f"the store has no field {field!r:.80}, so nothing is marked in it")
         return lambda _: ""
     if places == prepared.reader.places("content"):
         try:
             texts = engine.texts(list(documents))
         except SchemaError as error:
-            warnings.append(f"nothing is marked in {field!r}: {error}")
+            warnings.append(f"nothing is marked in {field!r:.80}: {error}")
             return lambda _: ""
         return lambda document_id: texts.get(document_id, "")
     if places == prepared.reader.places("name"):

@@ -154,11 +154,13 @@ class QueryReader:
             return key
         places = self.places(key.field)
         if places is None:
-            raise ParameterError(f"the store has no field {key.field!r} to sort by")
+            raise ParameterError(f"the store has no field {key.field!r:.80} to sort by")
         # If some documents have dates or numbers in the field, sort by these.
         kinds = next((some for some in _SORTED_BY if not places.keys().isdisjoint(some)), None)
         if kinds is None:
-            raise ParameterError(f"field {key.field!r} holds words, which have no order; sort by one with whole values")
+            raise ParameterError(
+                f"field {key.field!r:.80} holds words, which have no order; sort by one with whole values"
+            )
         return replace(key, places=tuple((kind, places[kind]) for kind in kinds if kind in places))
 
     def content_places(self) -> Collection[str]:
@@ -230,7 +232,7 @@ class PreparedQuery:
         self._plan: ResolvedPlan = self._without(())
         used = references(self._plan)
         unused = [
-            f"the query does not use the source {name!r}: write FINGERPRINT:{name}"
+            f"the query does not use the source {name!r:.80}: write FINGERPRINT:{name}"
             for name in sources.texts
             if name not in used
         ]

@@ -50,6 +50,8 @@ DEFECT = "this is a defect of whorl; its log says more"
 _RETRY_SECONDS = "5"
 #: Number of list items encoded at a time.
 _ENCODED_AT_ONCE = 1_000
+#: Characters of a message, and of the name of a part of the request in it.
+_MESSAGE_CHARACTERS, _NAME_CHARACTERS = 2_000, 80
 #: Maximum number of mistakes listed for one request.
 _MOST_TOLD = 10
 
@@ -168,6 +170,8 @@ def failure(
     """
     if status in (429, 503):
         headers = {"Retry-After": _RETRY_SECONDS, **(headers or {})}
+    # An engine's own message may repeat the whole request.
+    message = message if len(message) <= _MESSAGE_CHARACTERS else f"{message[:_MESSAGE_CHARACTERS]}…"
     if speaks_as_alfresco(path):
         return Json(_alfresco(status, message), status, headers)
     return Json({"error": {"statusCode": status, "message": message, **(details or {})}}, status, headers)
@@ -242,7 +246,9 @@ def _mistake(error: Mapping[str, Any]) -> str:
     if error["type"] == "json_invalid":
         return f"the body is no JSON: {error['ctx']['error']}, at character {error['loc'][-1] + 1}"
     # The first part is only "body", "query" or "path".
-    name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"][1:]).lstrip(".")
+    name = "".join(
+        f"[{part}]" if isinstance(part, int) else f".{part:.{_NAME_CHARACTERS}}" for part in error["loc"][1:]
+    ).lstrip(".")
     message = "there is no such part" if error["type"] == "extra_forbidden" else error["msg"]
     return f"{name or 'the body'}: {message.removeprefix('Value error, ')}"
 

@@ -99,7 +99,7 @@ class ClauseQueries:
             case Words(text=text, slop=slop):
                 words = tokens(well_formed(text), self._profile)
                 if not words:
-                    return f"there is no word in {text!r}, so it matches nothing"
+                    return f"there is no word in {text!r:.80}, so it matches nothing"
                 row: list[Pattern] = [(word,) for word in words]
                 if slop and len(words) > 1:
                     return self._row(

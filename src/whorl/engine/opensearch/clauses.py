@@ -41,7 +41,7 @@ def clause(test: Test, profile: str) -> Json | str:
         case Words(text=text, slop=slop):
             words = tokens(well_formed(text), profile)
             if not words:
-                return f"there is no word in {text!r}, so it matches nothing"
+                return f"there is no word in {text!r:.80}, so it matches nothing"
             return _any([_phrase(field, words, slop) for field in _fields(test.field)])
         case InOrder(words=(pattern,)):
             return _any([_word(field, pattern) for field in _fields(test.field)])

@@ -552,7 +552,7 @@ class SolrEngine:
         for name, values in document.values().items():
             if collection.schema.describe(name) is None:
                 raise DocumentError(
-                    f"the collection has no field {name!r} (document {document.id!r}){_nearest(name, collection)}; "
+                    f"the collection has no field {name!r:.80} (document {document.id!r}){_nearest(name, collection)}; "
                     "add the field, or a dynamic one, to its schema"
                 )
             typed = [as_typed(name, value, collection) for value in values]
@@ -578,7 +578,7 @@ class SolrEngine:
         collection = self.collection
         in_text = node.field is None or collection.schema.is_text(node.field)
         if isinstance(node, Words) and in_text and not any(tokens(node.text)):
-            reason = f"{node.text!r} holds no words, so it matches nothing"
+            reason = f"{node.text!r:.80} holds no words, so it matches nothing"
         elif node.field is None and not collection.names.text:
             reason = "the collection has no field to look for words without a field name in; write field:word"
         else:

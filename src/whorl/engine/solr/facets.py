@@ -89,7 +89,7 @@ def _facets(asked: Sequence[Facet], names: Iterator[str]) -> Json:
             case Numbers(place=place):
                 if not _NAMEABLE.fullmatch(place):
                     raise ParameterError(
-                        f"Solr counts the numbers of no field called {place!r}: only of letters, digits, _ . and :"
+                        f"Solr counts the numbers of no field called {place!r:.80}: only of letters, digits, _ . and :"
                     )
                 made |= {f"{name}_{part}": f"{function}({place})" for part, function in _FUNCTIONS.items()}
     return made
@@ -118,7 +118,7 @@ def _value(kind: Kind, told: Any) -> Value:
         case Kind.DATE:
             moment = date_of(str(told))
             if moment is None:
-                raise ValueError(f"{told!r} is no date")
+                raise ValueError(f"{told!r:.80} is no date")
             return moment
         case Kind.INTEGER:
             return int(told)

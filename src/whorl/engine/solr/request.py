@@ -275,7 +275,9 @@ class _Builder:
             return [f"{'score' if key.field is None else self._names.key} {direction}"]
         for place in places:
             if not _SORTABLE.fullmatch(place):
-                raise ParameterError(f"Solr sorts by no field called {place!r}: only by letters, digits, _ . : and -")
+                raise ParameterError(
+                    f"Solr sorts by no field called {place!r:.80}: only by letters, digits, _ . : and -"
+                )
         name = f"present{len(self.named)}"
         self.named[name] = _constant({"bool": {"should": [exists(place) for place in places]}}, 1.0)
         best = "min" if key.is_ascending else "max"

@@ -53,7 +53,7 @@ def as_code(code: int) -> int:
     try:
         number = code.__index__()
     except AttributeError:
-        raise CodeTypeError(f"a code is a whole number from 0 to 2**64 - 1, got {code!r}") from None
+        raise CodeTypeError(f"a code is a whole number from 0 to 2**64 - 1, got {code!r:.80}") from None
     if not 0 <= number <= LARGEST:
         raise CodeRangeError(f"a code is a whole number from 0 to 2**64 - 1, got {number}")
     return number

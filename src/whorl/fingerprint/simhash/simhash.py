@@ -154,7 +154,7 @@ def named(scheme: str) -> str:
     """
     whole = f"simhash1-{scheme}" if scheme in PROFILES else scheme
     if whole not in SCHEMES:
-        raise ParameterError(f"there is no SimHash scheme {scheme!r}; there are {', '.join(SCHEMES)}")
+        raise ParameterError(f"there is no SimHash scheme {scheme!r:.80}; there are {', '.join(SCHEMES)}")
     return whole
 
 

@@ -94,7 +94,7 @@ class SketchScheme:
         pattern = "-".join([r"sketch2", *(rf"{short}(\d{{1,8}})" for short in _PARTS.values())])
         match = re.fullmatch(pattern, name, re.ASCII)
         if not match:
-            raise ParameterError(f"there is no sketch scheme {name!r}; name one as {cls().name}")
+            raise ParameterError(f"there is no sketch scheme {name!r:.80}; name one as {cls().name}")
         return cls(*map(int, match.groups()))
 
     def require(self, other: SketchScheme) -> None:

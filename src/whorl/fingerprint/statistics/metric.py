@@ -57,7 +57,7 @@ def metric_named(word: Metric | str, choices: Sequence[Metric]) -> Metric:
     names = [each.value for each in choices]
     metric = word if isinstance(word, Metric) else _TYPED.get(word) or (Metric(word) if word in names else None)
     if metric is None or metric not in choices:
-        raise ParameterError(f"metric must be {', '.join(names[:-1])} or {names[-1]}, got {word!r}")
+        raise ParameterError(f"metric must be {', '.join(names[:-1])} or {names[-1]}, got {word!r:.80}")
     return metric
 
 

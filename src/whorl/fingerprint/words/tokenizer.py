@@ -176,7 +176,7 @@ def segmenter_of(profile: str) -> Segmenter:
         ParameterError: The profile does not exist.
     """
     if profile not in PROFILES:
-        raise ParameterError(f"no word-break profile {profile!r}; there are {', '.join(PROFILES)}")
+        raise ParameterError(f"no word-break profile {profile!r:.80}; there are {', '.join(PROFILES)}")
     return Segmenter(tables(profile))
 
 

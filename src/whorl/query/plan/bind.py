@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from whorl.errors import UnknownDocumentError
+from whorl.errors import UnknownDocumentError, quoted
 from whorl.fingerprint.minhash.banding import band_rows, min_should_match, wrapped_bands
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
@@ -80,8 +80,8 @@ def no_fingerprint(reference: str, scheme: Scheme, *, is_text: bool) -> str:
     """Return the reason why a document, or a text given with the query, has no fingerprint."""
     few = f"fewer than {scheme.shingle_size} words"
     if is_text:
-        return f"the text {reference!r} has no fingerprint: it has {few}"
+        return f"the text {quoted(reference)} has no fingerprint: it has {few}"
     return (
-        f"document {reference!r} has no fingerprint: its text has {few}, or it was indexed before this store made "
-        "fingerprints"
+        f"document {quoted(reference)} has no fingerprint: its text has {few}, or it was indexed before this store "
+        "made fingerprints"
     )

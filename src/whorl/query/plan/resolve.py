@@ -154,7 +154,11 @@ class _Resolver:
             self.warnings.append(_nothing_in(name))
             return []
         named = self._names.get(name)
-        message = f"the store has no field {name!r}" if named is None else f"the store has no field {named!r} ({name})"
+        message = (
+            f"the store has no field {name!r:.80}"
+            if named is None
+            else f"the store has no field {named!r:.80} ({name:.80})"
+        )
         hint = ""
         if near := self._fields.nearest(named or name):
             hint = f"Did you mean {' or '.join(near)}?"
@@ -242,7 +246,9 @@ class _Resolver:
             found = []
         if found and has_text:
             what = " and ".join(kind.value for kind in typed)
-            self.warnings.append(f"field {_field(clause)!r} holds {what}, and text as well, which the range leaves out")
+            self.warnings.append(
+                f"field {_field(clause)!r:.80} holds {what}, and text as well, which the range leaves out"
+            )
         return found or self._read({Kind.KEYWORD: places[Kind.KEYWORD]}, read, clause, [])
 
     def _read(
@@ -306,7 +312,7 @@ class _Resolver:
     ) -> list[_Found]:
         words = tuple(row)
         if not words:
-            reason = f"there is no word in {self._typed(clause.span)!r}, so it matches nothing"
+            reason = f"there is no word in {self._typed(clause.span)!r:.80}, so it matches nothing"
             self.warnings.append(reason)
             return [Nothing(reason)]
         return [InOrder(words, slop, field, 0.0)]
@@ -315,7 +321,7 @@ class _Resolver:
         words = self._tokens(text) if kind is Kind.TEXT else [well_formed(text)]
         if len(words) != 1:
             raise self._error(
-                f"{text!r} is {len(words)} words, and only one can be looked for by its spelling", clause.span
+                f"{text!r:.80} is {len(words)} words, and only one can be looked for by its spelling", clause.span
             )
         edits = edits_of(clause.similarity, len(words[0]))
         if edits:
@@ -330,7 +336,7 @@ class _Resolver:
 
     def _mismatch(self, clause: ast.Leaf, places: Places, reason: str, hint: str = "") -> FieldError:
         holds = " and ".join(kind.value for kind in Kind if kind in places)
-        return self._error(f"field {_field(clause)!r} holds {holds}: {reason}", clause.span, hint)
+        return self._error(f"field {_field(clause)!r:.80} holds {holds}: {reason}", clause.span, hint)
 
     def _error(self, message: str, span: Span, hint: str = "") -> FieldError:
         return FieldError(message, query=self._query, span=span, hint=hint)

@@ -72,15 +72,15 @@ def value_of(kind: Kind, place: str, text: str, now: datetime) -> Test:
         case Kind.INTEGER:
             number = _number(text)
             if number != number.to_integral_value():
-                raise UnreadableError(f"{text!r} is no whole number")
+                raise UnreadableError(f"{text!r:.80} is no whole number")
             if not _SMALLEST <= number <= _LARGEST:
-                raise UnreadableError(f"{text!r} has more than 64 bits")
+                raise UnreadableError(f"{text!r:.80} has more than 64 bits")
             return Equal(place, kind, int(number), 0.0)
         case Kind.FLOAT:
             return Equal(place, kind, _float(text), 0.0)
         case Kind.BOOLEAN:
             if text.strip().lower() not in ("true", "false"):
-                raise UnreadableError(f"{text!r} is neither true nor false")
+                raise UnreadableError(f"{text!r:.80} is neither true nor false")
             return Equal(place, kind, text.strip().lower() == "true", 0.0)
         case _:
             return Equal(place, Kind.KEYWORD, well_formed(text), 0.0)
@@ -127,14 +127,14 @@ def _moments(text: str, now: datetime) -> Moments:
 
 def _number(text: str) -> Decimal:
     if not _NUMBER.fullmatch(text.strip()):
-        raise UnreadableError(f"{text!r} is no number")
+        raise UnreadableError(f"{text!r:.80} is no number")
     return Decimal(text.strip())
 
 
 def _float(text: str) -> float:
     number = float(_number(text))
     if math.isinf(number):
-        raise UnreadableError(f"{text!r} is too large")
+        raise UnreadableError(f"{text!r:.80} is too large")
     return number + 0.0
 
 
@@ -219,7 +219,7 @@ def read_date(text: str, now: datetime) -> Moments:
     else:
         found = _DATE.match(text)
         if not found:
-            raise DateError(f"{text!r} is no date; write 2021-05-03, 2021-05-03T10:30:00Z or NOW-1MONTH")
+            raise DateError(f"{text!r:.80} is no date; write 2021-05-03, 2021-05-03T10:30:00Z or NOW-1MONTH")
         # In 2021-05-03-1DAY, match as much as possible as the date.
         moments, end = _read(found), found.end()
     if end == len(text):
@@ -230,8 +230,8 @@ def read_date(text: str, now: datetime) -> Moments:
             step = _MATHS.match(text, end)
             if not step:
                 raise DateError(
-                    f"{text[end:]!r} is no date maths; write +6MONTHS, -1DAY or /DAY after {text[:end]!r}, with units "
-                    "YEAR, MONTH, DAY, HOUR, MINUTE, SECOND"
+                    f"{text[end:]!r:.80} is no date maths; write +6MONTHS, -1DAY or /DAY after {text[:end]!r:.80}, "
+                    "with units YEAR, MONTH, DAY, HOUR, MINUTE, SECOND"
                 )
             if step["rounded"]:
                 moment = _rounded(moment, _unit(step["rounded"]))
@@ -241,7 +241,7 @@ def read_date(text: str, now: datetime) -> Moments:
     except (OverflowError, ValueError) as error:
         if isinstance(error, DateError):
             raise
-        raise DateError(f"{text!r} lies outside the years 1 to 9999") from error
+        raise DateError(f"{text!r:.80} lies outside the years 1 to 9999") from error
     return _span(moment, "MILLI")
 
 
@@ -284,7 +284,7 @@ def _read(found: re.Match[str]) -> Moments:
             offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
             moment = moment - offset if zone[0] == "+" else moment + offset
     except (ValueError, OverflowError) as error:
-        raise DateError(f"{found[0]!r} is no date: {error}") from error
+        raise DateError(f"{found[0]!r:.80} is no date: {error}") from error
     return _span(moment, "MILLI" if last == "fraction" else last.upper())
 
 
@@ -305,7 +305,7 @@ def _unit(typed: str) -> str:
     unit = unit.removesuffix("S")
     unit = _ALIASES.get(unit, unit)
     if unit not in _UNITS:
-        raise DateError(f"{typed!r} is no unit of time; there are YEAR, MONTH, DAY, HOUR, MINUTE, SECOND and MILLI")
+        raise DateError(f"{typed!r:.80} is no unit of time; there are YEAR, MONTH, DAY, HOUR, MINUTE, SECOND and MILLI")
     return unit
 
 

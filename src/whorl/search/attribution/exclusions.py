@@ -54,7 +54,7 @@ def exclusion_named(name: Exclusion | str) -> Exclusion:
         return Exclusion(name)
     except ValueError:
         names = ", ".join(each.value for each in Exclusion)
-        raise ParameterError(f"without must be one of {names}, got {name!r}") from None
+        raise ParameterError(f"without must be one of {names}, got {name!r:.80}") from None
 
 
 def excluded_words(text: str, of_text: TextWords, exclusions: Collection[Exclusion]) -> npt.NDArray[np.bool_]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from whorl.context import require_time, trace
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, quoted
 from whorl.fingerprint.batch import text_hashes
 from whorl.fingerprint.compiled.first_use import count_search
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Chosen, MatchAll, Nothing
@@ -35,7 +35,9 @@ def search_for(sources: Sources, reference: str, question: Question) -> SketchSe
         return MinHashSearch(engine, source, sources.signature(source), size, question)
     sketch = sources.sketch(source, scheme)
     if sketch is None:
-        raise ParameterError(f"document {reference!r} has no sketch; 'whorl solr backfill' or indexing it adds one")
+        raise ParameterError(
+            f"document {quoted(reference)} has no sketch; 'whorl solr backfill' or indexing it adds one"
+        )
     return SketchSearch(engine, source, sketch, question)
 
 

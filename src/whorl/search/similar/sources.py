@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from whorl.engine.protocol import Engine
-from whorl.errors import ParameterError, UnknownDocumentError
+from whorl.errors import ParameterError, UnknownDocumentError, quoted
 from whorl.fingerprint import few
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
@@ -64,7 +64,7 @@ class Sources:
         for name in wanted:
             if name not in texts:
                 self.source(name)
-                raise ParameterError(f"document {name!r} has no stored text")
+                raise ParameterError(f"document {quoted(name)} has no stored text")
         return {name: texts[name] for name in wanted}
 
     def source(self, reference: str, *, with_sketch: bool = False) -> Source:

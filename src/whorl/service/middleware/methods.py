@@ -25,10 +25,10 @@ class Methods:
             path = scope["path"]
             methods = self._methods(scope)
             if not methods:
-                raise HTTPException(404, f"there is nothing at {path}")
+                raise HTTPException(404, f"there is nothing at {path:.80}")
             if scope["method"] not in methods:
                 allowed = {"Allow": ", ".join(sorted(methods))}
-                raise HTTPException(405, f"{path} does not take {scope['method']}", allowed)
+                raise HTTPException(405, f"{path:.80} does not take {scope['method']}", allowed)
         await self._app(scope, receive, send)
 
     def _methods(self, scope: Scope) -> set[str]:

@@ -40,7 +40,7 @@ def page_routes() -> APIRouter:
     def part(name: str, request: Request) -> Response:
         # Only names listed at the start, so no path leads out of the folder.
         if name not in files:
-            raise HTTPException(404, f"the page has no file {name!r}")
+            raise HTTPException(404, f"the page has no file {name!r:.80}")
         return _answer(files[name], request)
 
     return router
