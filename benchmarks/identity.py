@@ -28,12 +28,12 @@ from analysed import analysed
 from corpus_texts import texts
 from hostile import TEXTS
 from whorl import Store
-from whorl.engine.solr.answer import vectors
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import FIELDS
 from whorl.engine.solr.local.launcher import configset_directory, start_standalone
 from whorl.engine.solr.request import vector_parameters
+from whorl.engine.solr.response import vectors
 from whorl.engine.solr.schema import Collection, FieldNames, inspect
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.shingling import well_formed

@@ -18,7 +18,7 @@ import requests
 from whorl import open_store
 from whorl.engine.local.server import RunningServer
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.fields import SourceNames
+from whorl.engine.opensearch.documents import SourceNames
 from whorl.engine.opensearch.local.launcher import start_opensearch
 from whorl.engine.opensearch.setup import create
 from whorl.engine.solr.local.launcher import configset_directory, start_standalone

@@ -15,7 +15,7 @@ from whorl.store import Store
 
 if TYPE_CHECKING:
     from whorl.engine.opensearch.client import IndexClient
-    from whorl.engine.opensearch.fields import SourceNames
+    from whorl.engine.opensearch.documents import SourceNames
 
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
 #: A plain URL that may belong to an index; URLs of Solr have a path before the name.
@@ -143,7 +143,7 @@ def index_client(url: str, settings: Settings) -> IndexClient:
 
 def source_names(settings: Settings) -> SourceNames:
     """Return the configured names of an index's fields for the parts of a document."""
-    from whorl.engine.opensearch.fields import SourceNames
+    from whorl.engine.opensearch.documents import SourceNames
 
     fields = settings.fields
     return SourceNames(fields.content, fields.name, fields.dbid, fields.noderef, fields.minhash)

@@ -17,7 +17,7 @@ from whorl import Document, Settings, Store, open_store
 from whorl.engine.http import Connections, Told
 from whorl.engine.opensearch import doctor as opensearch_doctor
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.fields import SourceNames
+from whorl.engine.opensearch.documents import SourceNames
 from whorl.engine.protocol import Mark, Matching, Numbers, Values
 from whorl.engine.solr import doctor as solr_doctor
 from whorl.engine.solr.client import SolrClient

@@ -11,7 +11,7 @@ from whorl import Document, Store, open_store
 from whorl.engine.findings import Backfilled
 from whorl.engine.opensearch.backfill import backfill, prepare, source_trap
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.fields import OWN, SIZE, SourceNames
+from whorl.engine.opensearch.documents import OWN, SIZE, SourceNames
 from whorl.engine.opensearch.setup import initialise
 from whorl.errors import EngineUnavailableError, ParameterError, SchemaError
 from whorl.settings.settings import Settings

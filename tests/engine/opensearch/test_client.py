@@ -21,8 +21,8 @@ from tests.engine.solr.test_transport import Door
 from whorl import Document, Store, open_store
 from whorl.context import deadline, new_request
 from whorl.engine.opensearch.client import RESULT_WINDOW, Access, IndexClient
+from whorl.engine.opensearch.documents import MAPPING, SourceNames, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
-from whorl.engine.opensearch.fields import MAPPING, SourceNames, index_body
 from whorl.errors import (
     DocumentError,
     EngineError,

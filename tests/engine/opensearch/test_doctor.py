@@ -11,7 +11,7 @@ from whorl.engine.findings import Level
 from whorl.engine.opensearch import doctor
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
-from whorl.engine.opensearch.fields import Json, SourceNames, index_body
+from whorl.engine.opensearch.documents import Json, SourceNames, index_body
 from whorl.engine.opensearch.local.elasticsearch import ELASTICSEARCH
 from whorl.engine.opensearch.local.launcher import OPENSEARCH
 from whorl.engine.opensearch.setup import initialise

@@ -15,10 +15,10 @@ from whorl import Document, Store
 from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.client import Access, IndexClient
 from whorl.engine.opensearch.doctor import check
+from whorl.engine.opensearch.documents import MAPPING, OF_PASSAGES, SourceNames, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
-from whorl.engine.opensearch.fields import MAPPING, OF_PASSAGES, SourceNames, index_body
+from whorl.engine.opensearch.foreign_minhash import foreign_tokens
 from whorl.engine.opensearch.setup import create, initialise
-from whorl.engine.opensearch.tokens import foreign_tokens
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Order

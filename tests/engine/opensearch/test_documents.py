@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from whorl.engine.opensearch.documents import name_in, own_fields, properties_in, source, text_in, without_text
-from whorl.engine.opensearch.fields import FIELDS, HANDLE, SIZE, WORDS, SourceNames, word_term
+from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.documents import (
+    BETWEEN_WORDS,
+    FIELDS,
+    HANDLE,
+    MAPPING,
+    OF_CLUSTERS,
+    OWN,
+    SIZE,
+    WORDS,
+    SourceNames,
+    index_body,
+    mapping,
+    name_in,
+    own_fields,
+    properties_in,
+    source,
+    spelled_minhash,
+    text_in,
+    without_text,
+    word_term,
+)
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
@@ -75,3 +99,83 @@ def test_what_is_asked_for_without_the_text() -> None:
     Neither the text nor whorl's own fields are requested.
     """
     assert without_text(NAMES) == {"excludes": ["whorl_*", "body.text"]}
+
+
+#: Java's Character.isWhitespace by its documentation: separators except the three non-breaking ones, and some controls.
+WHITE = [chr(code) for code in (*range(9, 14), *range(28, 32), 32, 0x1680, 0x2003, 0x2028, 0x2029, 0x205F, 0x3000)]
+#: Blanks are included, since U+202F does not separate words and is folded to a blank.
+WORD = st.text(st.characters(exclude_categories=("Cc", "Cs", "Zs", "Zl", "Zp"), include_characters=" "), max_size=300)
+NAME = st.text(st.characters(exclude_categories=("Cc", "Cs")), min_size=1, max_size=120)
+
+
+@given(st.lists(st.tuples(NAME, WORD), min_size=2, max_size=6, unique=True))
+def test_a_term_is_one_and_its_own(pairs: list[tuple[str, str]]) -> None:
+    """
+    Terms have no white space and at most the analyser's number of units, and differ for different fields and words.
+    """
+    terms = [word_term(field, word) for field, word in pairs]
+    assert len(set(terms)) == len(pairs)
+    for each in terms:
+        assert not any(char in each for char in WHITE)
+        assert len(each.encode("utf-16-le")) <= 510
+
+
+def test_white_space_in_the_name_of_a_field() -> None:
+    """
+    Names that differ in white space are different fields.
+    """
+    terms = {word_term(f"a{char}b", "word") for char in WHITE} | {word_term("ab", "word"), word_term("a b", "word")}
+    assert len(terms) == len(WHITE) + 1
+
+
+def test_the_beginning_of_a_long_word_stays() -> None:
+    """
+    The term of a long word begins with the word's prefix, so prefix patterns find it.
+    """
+    assert word_term("content", "abc" * 200).startswith(word_term("content", "abc" * 13))
+
+
+def test_terms_as_a_cluster_cuts_them(url: str) -> None:
+    """
+    The cluster's analyser returns each term unchanged, including the longest and those of unusual field names.
+    """
+    terms = [
+        word_term(field, word)
+        for field in ("content", "a b", "\u3000x\u2028", "n" * 100)
+        for word in ("law", "10 ", " 1 0", "ü" * 300, "𝒳" * 200, "x" * 240, "x" * 260)
+    ]
+    client = IndexClient(url)
+    found = client.raw.indices.analyze(index=client.index, body={"field": WORDS, "text": BETWEEN_WORDS.join(terms)})
+    assert [each["token"] for each in found["tokens"]] == terms
+    assert [each["position"] for each in found["tokens"]] == list(range(len(terms)))
+    client.close()
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), max_size=20))
+def test_minhash_tokens_are_their_bytes(numbers: list[int]) -> None:
+    """
+    Each token is eight bytes in base64, without padding.
+    """
+    spelled = spelled_minhash(np.array(numbers, dtype=np.uint64))
+    assert [int.from_bytes(base64.b64decode(f"{each}=")) for each in spelled] == numbers
+    assert spelled == [base64.b64encode(number.to_bytes(8)).decode().rstrip("=") for number in numbers]
+
+
+def test_a_new_index_keeps_nothing_twice() -> None:
+    """
+    A new index excludes whorl's fields from the source, and leaves the number of shards to the cluster by default.
+    """
+    body = index_body(SourceNames(content="body"))
+    assert body["settings"] == {}
+    assert body["mappings"]["_source"] == {"excludes": [OWN]}
+    assert set(body["mappings"]["properties"]) == {*MAPPING, *OF_CLUSTERS, "name", "body", "properties"}
+    assert index_body(SourceNames(), 2, 0)["settings"] == {"number_of_shards": 2, "number_of_replicas": 0}
+
+
+@pytest.mark.parametrize("name", [*MAPPING])
+def test_our_fields_are_covered_by_the_pattern(name: str) -> None:
+    """
+    The pattern of whorl's fields matches each of them, so that sources exclude it.
+    """
+    assert name.startswith(OWN.rstrip("*"))
+    assert mapping(SourceNames())[name] == MAPPING[name]

@@ -14,7 +14,7 @@ from whorl.duplicates import ask_pairs, duplicates_in
 from whorl.engine.opensearch import engine
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
-from whorl.engine.opensearch.fields import DIGEST, SKETCH, SourceNames, index_body
+from whorl.engine.opensearch.documents import DIGEST, SKETCH, SourceNames, index_body
 from whorl.engine.protocol import Scanned
 from whorl.errors import FieldError
 from whorl.model import Order

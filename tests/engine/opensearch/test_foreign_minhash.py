@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
-from tests.engine.opensearch.foreign import ANALYSIS, FINGERPRINT, WORDS, filled
-from whorl import Store, open_store
+from tests.engine.opensearch.foreign import ANALYSIS, FINGERPRINT, TEXTS, WORDS, filled
+from tests.engine.opensearch.test_client import between
+from whorl import Document, Store, open_store
+from whorl.duplicates import ask_pairs, duplicates_in
 from whorl.engine.findings import Level
 from whorl.engine.opensearch import foreign_minhash as min_hash
+from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
+from whorl.engine.opensearch.documents import SourceNames
 from whorl.engine.opensearch.engine import OpenSearchEngine
-from whorl.engine.opensearch.fields import SourceNames
-from whorl.engine.opensearch.foreign_minhash import chosen, described_fields, shown
-from whorl.errors import SchemaError
+from whorl.engine.opensearch.foreign_minhash import chosen, described_fields, foreign_tokens, shown
+from whorl.engine.opensearch.setup import initialise
+from whorl.errors import NoSketchesError, SchemaError
 from whorl.fingerprint.minhash.codec import Spelling
+from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
+from whorl.model import Order
+from whorl.query.plan.nodes import Kind
+from whorl.service.app import create_app
 
 
 @pytest.mark.usefixtures("seen")
@@ -85,3 +96,167 @@ def test_what_check_says(foreign: IndexClient, monkeypatch: pytest.MonkeyPatch) 
     assert "other-words" not in {finding.code for finding in check(foreign, SourceNames())}
     foreign.add_fields({"second": {"type": "text", "analyzer": "unrotated"}})
     assert "no-rotation" in {finding.code for finding in check(foreign, SourceNames(minhash="second"))}
+
+
+BACKWARDS = Order("id", False, ((Kind.KEYWORD, "id"),))
+BY_NAME = Order("name", True, ((Kind.KEYWORD, "name"),))
+
+
+@pytest.mark.usefixtures("seen")
+def test_the_answers_are_those_of_a_store_of_ours(foreign_store: Store, tmp_path: Path) -> None:
+    """
+    Hits, scores and totals equal those of whorl's own store, by tokens and bands, alone and with other clauses; the
+    index stays unchanged.
+    """
+    with open_store(tmp_path / "ours") as ours:
+        ours.index([Document(name, text) for name, text in TEXTS.items()])
+        for query in (
+            *(
+                "FINGERPRINT:d0",
+                "FINGERPRINT:d0_30",
+                "FINGERPRINT:d3_80",
+                "FINGERPRINT:d0_50_90",
+                "FINGERPRINT:d3_20_95",
+            ),
+            *("FINGERPRINT:short", "FINGERPRINT:short_100_99", "FINGERPRINT:none", "FINGERPRINT:d0_40^3"),
+            *("FINGERPRINT:d0_30 AND NOT id:d1", "FINGERPRINT:d0_80 OR FINGERPRINT:other_50 OR id:short", "*", "id:d2"),
+            " OR ".join(f"FINGERPRINT:d{number}_50" for number in range(8)),
+        ):
+            wanted, found = ours.search(query, rows=50), foreign_store.search(query, rows=50)
+            assert [(hit.id, hit.score) for hit in found.hits] == [(hit.id, hit.score) for hit in wanted.hits], query
+            assert found.total == wanted.total
+        by_id = [ours.search("*", order=[BACKWARDS]).hits, foreign_store.search("*", order=[BACKWARDS]).hits]
+        assert [hit.id for hit in by_id[0]] == [hit.id for hit in by_id[1]]
+        assert foreign_store.count() == ours.count() == len(TEXTS)
+        assert foreign_store.search("FINGERPRINT:d0", with_shared=True).hits[0].shared_tokens == 512
+        assert foreign_store.compare("d0", "d1").shares == ours.compare("d0", "d1").shares
+
+
+def test_similar_by_tokens(foreign_store: Store) -> None:
+    """
+    Similar documents are found by id or text, with estimates marked as rough.
+    """
+    found = foreign_store.similar("d0", threshold=60)
+    ids = [each.hit.id for each in found.found]
+    assert (ids[:5], "other" in ids) == (["d1", "d2", "d3", "d4", "d5"], False)
+    assert "no sketches" in found.warnings[0]
+    assert [each.hit.id for each in foreign_store.similar(source=TEXTS["short"], threshold=90).found] == [
+        "copy",
+        "short",
+    ]
+
+
+def test_what_only_our_fields_tell(foreign_store: Store, foreign: IndexClient) -> None:
+    """
+    Operations that need whorl's fields are refused with a remedy, and the remedy works.
+    """
+    for ask in (
+        lambda: foreign_store.search("name:x"),
+        lambda: foreign_store.search("FINGERPRINT:d0 AND w3"),
+        lambda: foreign_store.search("EXISTS:name"),
+        lambda: foreign_store.search("*", order=[BY_NAME]),
+    ):
+        with pytest.raises(SchemaError, match=r"without whorl's fields .*'whorl opensearch backfill'"):
+            ask()
+    with pytest.raises(NoSketchesError), duplicates_in(foreign_store.engine, ask_pairs("jaccard", 50, 95)):
+        pass
+    with pytest.raises(SchemaError, match="'whorl opensearch init"):
+        foreign_store.index([Document("x", TEXTS["d0"])])
+    list(initialise(foreign, SourceNames()))
+    backfill(foreign, SourceNames())
+    with open_store(foreign.shown) as ours:
+        assert ours.engine.sketch_scheme is not None
+        assert ours.search("FINGERPRINT:d0_95 AND w599").total == 1
+
+
+@pytest.mark.usefixtures("seen")
+@pytest.mark.parametrize(
+    ("properties", "mappings"),
+    [
+        ({"content": FINGERPRINT}, {}),
+        ({"content": {**FINGERPRINT, "term_vector": "yes", "index_options": "docs"}}, {"_source": {"enabled": False}}),
+        ({"content": {"type": "text", "copy_to": "MINHASH"}, "MINHASH": FINGERPRINT}, {}),
+        ({"content": FINGERPRINT, "more": {"properties": {"hashes": FINGERPRINT}}}, {}),
+        (
+            {"content": {"type": "text", "fields": {"of": {"type": "text", "analyzer": "unrotated"}}}},
+            {},
+        ),
+    ],
+)
+def test_where_the_tokens_are(other_url: str, properties: dict[str, Any], mappings: dict[str, Any]) -> None:
+    """
+    Tokens are read from a field, with or without term vectors, copied or as a subfield; in order, they equal whorl's.
+    """
+    names = SourceNames(minhash="content" if "more" in properties else "MINHASH")
+    with filled(other_url, properties, **mappings) as client:
+        tokens = foreign_tokens(client, names)
+        assert tokens is not None
+        assert tokens.field.is_ours
+        found = tokens.signatures(dict.fromkeys([*TEXTS, "gone", "x" * 600], True))
+        assert found.keys() == TEXTS.keys()
+        for name, text in TEXTS.items():
+            wanted = sign(text, tokens.scheme, tokens.field.spelling)
+            # Without the text, the order of some tokens may be lost.
+            assert sorted(found[name].tokens) == sorted(wanted.tokens)
+            assert found[name] == wanted or mappings
+
+
+def test_words_that_whorl_does_not_see_so(foreign_store: Store, foreign: IndexClient) -> None:
+    """
+    For words that whorl splits differently, the cluster makes the tokens of a text, which finds its document with all
+    of them.
+    """
+    odd = "one:two STRASSE Straße ﬁne 中文字 naïve x_y 3.14 Don't e-mail " * 3
+    foreign.bulk([({"index": {"_id": "odd"}}, {"content": odd})])
+    foreign.refresh()
+    signature = foreign_store.engine.sign(odd)
+    assert signature.integers == foreign_store.engine.signatures({"odd": True})["odd"].integers
+    assert set(signature.tokens) != set(sign(odd, foreign_store.engine.scheme, Spelling.UNITS_8).tokens)
+    assert [each.hit.id for each in foreign_store.similar(source=odd, threshold=95).found] == ["odd"]
+    assert len(foreign_store.engine.sign("")) == 0
+
+
+def test_several_values_have_one_fingerprint(foreign: IndexClient, foreign_store: Store) -> None:
+    """
+    Several values have one fingerprint: that of the joined text, except for shingles across the border.
+    """
+    foreign.bulk([({"index": {"_id": "parts"}}, {"content": [TEXTS["other"], TEXTS["d0"]]})])
+    foreign.refresh()
+    signature = foreign_store.engine.signatures({"parts": True})["parts"]
+    assert len(signature) == 512
+    assert foreign_store.search("FINGERPRINT:parts_100").hits[0].id == "parts"
+
+
+def test_a_cluster_that_sorts_nothing_by_id(foreign: IndexClient) -> None:
+    """
+    Without sorting by _id, the default in Elasticsearch, whorl sorts pages itself, and refuses sort orders and distant
+    pages.
+    """
+
+    def refuses(path: str, body: str) -> tuple[int, Any] | None:
+        told = {"error": {"type": "illegal_argument_exception", "reason": "Fielddata access on the _id field"}}
+        return (400, told) if path.startswith(f"/{foreign.index}/_search") and '{"_id":' in body else None
+
+    with between(foreign.shown, refuses) as url, open_store(url) as store:
+        hits = store.search("FINGERPRINT:short").hits
+        assert [(hit.id, hit.score) for hit in hits] == [("copy", 512.0), ("short", 512.0)]
+        for ask in (lambda: store.search("*", order=[BACKWARDS]), lambda: store.search("*", start=10_000)):
+            with pytest.raises(SchemaError):
+                ask()
+        with TestClient(create_app(store)) as service:
+            told = service.get("/api/v1/documents", params={"rows": 3}).json()
+        assert [each["id"] for each in told["documents"]] == sorted(each["id"] for each in told["documents"])
+        assert (len(told["documents"]), told["total"]) == (3, store.count())
+        client = IndexClient(url)
+        assert "no-id-order" in {finding.code for finding in check(client, SourceNames())}
+        client.close()
+
+
+def test_limits(foreign_store: Store) -> None:
+    """
+    Fingerprints beyond the clause limit are counted in functions, and still find their documents.
+    """
+    both = foreign_store.search("FINGERPRINT:d0_30 AND FINGERPRINT:d1_30 AND FINGERPRINT:d2_30", rows=50)
+    assert {hit.id for hit in both.hits} >= {"d0", "d1", "d2", "d3"}
+    page = foreign_store.search("FINGERPRINT:gone OR FINGERPRINT:none")
+    assert (page.total, ["gone" in each for each in page.warnings]) == (0, [True, False])

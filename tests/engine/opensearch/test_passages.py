@@ -10,7 +10,7 @@ from whorl import Document, Store, open_store
 from whorl.engine.opensearch.backfill import backfill, prepare
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
-from whorl.engine.opensearch.fields import SourceNames
+from whorl.engine.opensearch.documents import SourceNames
 from whorl.engine.opensearch.setup import initialise
 from whorl.errors import SchemaError
 from whorl.fingerprint.shingling import join

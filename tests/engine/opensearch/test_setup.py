@@ -9,7 +9,7 @@ import pytest
 from tests import opensearch_runtime
 from whorl import Document, open_store
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.fields import MAPPING, OWN, SourceNames
+from whorl.engine.opensearch.documents import MAPPING, OWN, SourceNames
 from whorl.engine.opensearch.setup import create, described, differences, initialise, keeps_own
 from whorl.errors import EngineResponseError, SchemaError
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from whorl.engine.opensearch.client import Access, IndexClient
-from whorl.errors import EngineError
+from whorl.engine.opensearch.transport import reads_answers, reads_answers_of
+from whorl.errors import EngineError, EngineResponseError, ParameterError
 
 ANSWER = b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 8\r\n\r\n{"a": 1}'
 
@@ -82,3 +83,60 @@ def test_a_part_of_an_answer(answer: bytes) -> None:
             with pytest.raises(EngineError, match=r"no cluster answers|no JSON object"):
                 client.about()
     assert node.connections == 2
+
+
+@reads_answers
+class Reader:
+    """Class whose methods raise the errors they get."""
+
+    url = "http://c"
+
+    @property
+    def first(self) -> int:
+        return dict[str, int]()["first"]
+
+    def ask(self, error: Exception) -> None:
+        raise error
+
+    def each(self, error: Exception) -> Iterator[int]:
+        yield 1
+        raise error
+
+
+@reads_answers_of
+def ask(client: Reader, error: Exception) -> None:
+    raise error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError("hits"),
+        TypeError("no list"),
+        AttributeError("get"),
+        IndexError(),
+        ValueError("7x"),
+        StopIteration(),
+        RecursionError(),
+    ],
+)
+def test_another_shape(error: Exception) -> None:
+    """
+    In a method, a property, a generator and a function, a malformed response becomes an error with the URL.
+    """
+    for fails in (lambda: Reader().ask(error), lambda: list(Reader().each(error)), lambda: ask(Reader(), error)):
+        with pytest.raises(EngineResponseError, match="http://c answers, but not as a cluster does"):
+            fails()
+    with pytest.raises(EngineResponseError, match="KeyError: 'first'"):
+        _ = Reader().first
+
+
+@pytest.mark.parametrize("error", [ParameterError("ours"), RuntimeError("other"), MemoryError()])
+def test_what_is_none(error: Exception) -> None:
+    """
+    whorl's own errors, and errors that no response causes, stay unchanged.
+    """
+    for fails in (lambda: Reader().ask(error), lambda: list(Reader().each(error)), lambda: ask(Reader(), error)):
+        with pytest.raises(type(error)) as raised:
+            fails()
+        assert raised.value is error

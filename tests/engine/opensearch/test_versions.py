@@ -15,7 +15,7 @@ from whorl import Document, Store, open_store
 from whorl.engine.local.jars import Server
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
-from whorl.engine.opensearch.fields import SourceNames
+from whorl.engine.opensearch.documents import SourceNames
 from whorl.engine.opensearch.local.elasticsearch import ELASTICSEARCH
 from whorl.engine.opensearch.local.launcher import OPENSEARCH
 from whorl.engine.protocol import ValueCount, Values

@@ -20,13 +20,12 @@ from tests import solr_runtime
 from tests.plain import plain_filter
 from whorl import Store
 from whorl.engine.findings import Level
-from whorl.engine.solr.analysis import seen_profile
-from whorl.engine.solr.answer import Answer
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
+from whorl.engine.solr.response import Answer
 from whorl.engine.solr.sample import compare_sample
-from whorl.engine.solr.schema import FieldNames, inspect, profile_of
+from whorl.engine.solr.schema import FieldNames, inspect, profile_of, seen_profile
 from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme

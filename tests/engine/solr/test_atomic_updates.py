@@ -10,8 +10,7 @@ import pytest
 from tests.engine.solr.indexed import (
     stored,
 )
-from whorl.engine.solr.atomic_updates import require_safe
-from whorl.engine.solr.backfill import backfill, prepare
+from whorl.engine.solr.backfill import backfill, prepare, require_safe
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import NEEDED, SKETCH
 from whorl.engine.solr.schema import FieldNames, inspect

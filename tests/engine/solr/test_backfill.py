@@ -22,12 +22,12 @@ from tests.engine.solr.indexed import (
 from whorl import Store
 from whorl.cli.main import main
 from whorl.engine.findings import Backfilled, Level
-from whorl.engine.solr.answer import Answer
 from whorl.engine.solr.backfill import backfill, prepare
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import NEEDED, SCHEME, SKETCH
+from whorl.engine.solr.response import Answer
 from whorl.engine.solr.schema import FieldNames
 from whorl.engine.solr.setup import initialise
 from whorl.errors import SchemaError

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from whorl.engine.protocol import Facet, Matching, Numbers, Statistics, ValueCount, Values
-from whorl.engine.solr.answer import Answer
 from whorl.engine.solr.facets import facets_request, read_facets
 from whorl.engine.solr.request import Names
+from whorl.engine.solr.response import Answer
 from whorl.errors import EngineResponseError, ParameterError
 from whorl.query.plan.nodes import BoundPlan, Equal, Kind, MatchAll
 

@@ -11,7 +11,7 @@ from tests import solr_runtime
 from whorl import Document, open_store
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.schema import FieldNames, read_schema
-from whorl.engine.solr.texts import TextField, listing, stored_texts
+from whorl.engine.solr.sketches import TextField, listing, stored_texts
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,21 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from whorl.engine.findings import Backfilled
-from whorl.engine.opensearch.answers import reads_answers_of
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.documents import name_in, own_fields, properties_in, text_in
-from whorl.engine.opensearch.fields import OWN, PASSAGES, SCHEME, Json, SourceNames, stored_name
+from whorl.engine.opensearch.documents import (
+    OWN,
+    PASSAGES,
+    SCHEME,
+    Json,
+    SourceNames,
+    name_in,
+    own_fields,
+    properties_in,
+    stored_name,
+    text_in,
+)
 from whorl.engine.opensearch.setup import Further, require_fields
+from whorl.engine.opensearch.transport import reads_answers_of
 from whorl.errors import DocumentError, ParameterError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.scheme import Scheme

@@ -22,9 +22,8 @@ from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, SSLE
 from whorl.arrays import batches
 from whorl.context import seconds_left
 from whorl.engine.http import repeated
-from whorl.engine.opensearch.answers import reads_answers
-from whorl.engine.opensearch.fields import Json
-from whorl.engine.opensearch.transport import Connection
+from whorl.engine.opensearch.documents import Json
+from whorl.engine.opensearch.transport import Connection, reads_answers
 from whorl.errors import (
     EngineError,
     EngineResponseError,

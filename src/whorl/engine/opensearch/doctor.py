@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 
 from whorl.engine.findings import Finding, Level, worst_first
 from whorl.engine.lucene import MAX_CLAUSES
-from whorl.engine.opensearch.answers import reads_answers_of
 from whorl.engine.opensearch.backfill import source_trap, wanted
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
-from whorl.engine.opensearch.fields import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, SourceNames
+from whorl.engine.opensearch.documents import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, SourceNames
 from whorl.engine.opensearch.foreign_minhash import LONG_PROBE, Described, chosen, described_fields, shown, token_count
 from whorl.engine.opensearch.request import sorted_by
 from whorl.engine.opensearch.setup import described, differences, keeps_own, splits_names
+from whorl.engine.opensearch.transport import reads_answers_of
 from whorl.errors import EngineError, EngineResponseError, SchemaError
 from whorl.model import Order
 from whorl.query.plan.nodes import Kind

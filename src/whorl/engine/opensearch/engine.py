@@ -12,11 +12,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from whorl.arrays import batches
 from whorl.engine.caching import Remembered, SharedCommit
 from whorl.engine.lucene import holders_plan, look_up_holders, refusals_explained, spelled_numbers
-from whorl.engine.opensearch.answers import reads_answers
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
-from whorl.engine.opensearch.documents import name_in, own_fields, properties_in, source, text_in, without_text
-from whorl.engine.opensearch.facets import facet_aggregations, read_facets
-from whorl.engine.opensearch.fields import (
+from whorl.engine.opensearch.documents import (
     DIGEST,
     FIELDS,
     HANDLE,
@@ -29,13 +26,20 @@ from whorl.engine.opensearch.fields import (
     Json,
     SourceNames,
     handle,
+    name_in,
+    own_fields,
+    properties_in,
+    source,
     stored_name,
+    text_in,
+    without_text,
 )
-from whorl.engine.opensearch.foreign_minhash import TokenField
-from whorl.engine.opensearch.marks import OpenSearchMarks
+from whorl.engine.opensearch.facets import facet_aggregations, read_facets
+from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens
+from whorl.engine.opensearch.labels import OpenSearchMarks
 from whorl.engine.opensearch.request import Translation, everything, id_field, sorted_by, translate
 from whorl.engine.opensearch.setup import described, require_fields, splits_names
-from whorl.engine.opensearch.tokens import ForeignTokens, foreign_tokens
+from whorl.engine.opensearch.transport import reads_answers
 from whorl.engine.protocol import (
     SCANNED_AT_ONCE,
     Candidates,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from whorl.engine.lucene import read_sortable, values_begin
-from whorl.engine.opensearch.fields import ID, VALUES, Json
+from whorl.engine.opensearch.documents import ID, VALUES, Json
 from whorl.engine.protocol import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
 from whorl.errors import ParameterError
 from whorl.query.plan.nodes import BoundNode, Kind

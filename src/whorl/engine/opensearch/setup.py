@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from whorl.engine.opensearch.answers import reads_answers_of
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.fields import (
+from whorl.engine.opensearch.documents import (
     MAPPING,
     OF_CLUSTERS,
     OF_PASSAGES,
@@ -21,6 +20,7 @@ from whorl.engine.opensearch.fields import (
     index_body,
     mapping,
 )
+from whorl.engine.opensearch.transport import reads_answers_of
 from whorl.errors import EngineResponseError, SchemaError
 
 #: Defaults of properties that a mapping omits; other omitted properties are not compared.

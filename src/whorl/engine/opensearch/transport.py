@@ -1,10 +1,16 @@
-"""Connection class for opensearch-py over whorl's own connections, which need half the work of the library's."""
+"""Connection class for opensearch-py over whorl's own connections, and the guard against malformed responses.
+
+Code reads deep into responses, mostly in single expressions. Any error raised there is the response's fault, so it is
+converted to EngineResponseError at the boundary: in each method that returns data from a cluster's response.
+"""
 
 from __future__ import annotations
 
+import inspect
 import ssl
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import opensearchpy
@@ -13,6 +19,7 @@ from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import ConnectionTimeout, SSLError
 
 from whorl.engine.http import Connections, UnconnectedError
+from whorl.errors import EngineResponseError, WhorlError
 
 
 class Connection(opensearchpy.Connection):
@@ -88,3 +95,72 @@ class Connection(opensearchpy.Connection):
     def close(self) -> None:
         """Close the connections; a later request opens new ones."""
         self._connections.close()
+
+
+#: Python's errors for a missing member, a wrong type or an unreadable value.
+#: RecursionError comes from JSON that is nested some thousand levels deep.
+_SHAPES = (AttributeError, LookupError, TypeError, ValueError, OverflowError, StopIteration, RecursionError)
+_Class = TypeVar("_Class", bound=type)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def reads_answers(cls: _Class) -> _Class:
+    """Make the public methods and properties of a class turn malformed responses into EngineResponseError.
+
+    Args:
+        cls: A class with an attribute `url`, or an attribute `_client` that has one.
+    """
+    for name, member in list(vars(cls).items()):
+        if name.startswith("_"):
+            continue
+        if isinstance(member, property) and member.fget is not None:
+            setattr(cls, name, property(_guarded(member.fget), doc=member.__doc__))
+        elif inspect.isfunction(member):
+            setattr(cls, name, _guarded(member))
+    return cls
+
+
+def reads_answers_of(function: _Function) -> _Function:
+    """Apply the conversion of `reads_answers` to a function whose first argument is a client."""
+    return _guarded(function)
+
+
+def _guarded(function: _Function) -> _Function:
+    if inspect.isgeneratorfunction(function):
+
+        @wraps(function)
+        def generated(self: Any, *args: Any, **arguments: Any) -> Iterator[Any]:
+            try:
+                yield from function(self, *args, **arguments)
+            except (*_SHAPES, RuntimeError) as error:
+                if not _is_of_a_shape(error):
+                    raise
+                raise _strange(self, error) from error
+
+        return generated  # type: ignore[return-value]  # the same function to its callers
+
+    @wraps(function)
+    def called(self: Any, *args: Any, **arguments: Any) -> Any:
+        try:
+            return function(self, *args, **arguments)
+        except _SHAPES as error:
+            if not _is_of_a_shape(error):
+                raise
+            raise _strange(self, error) from error
+
+    return called  # type: ignore[return-value]  # the same function to its callers
+
+
+def _is_of_a_shape(error: Exception) -> bool:
+    if isinstance(error, RuntimeError) and not isinstance(error, RecursionError):
+        # Python converts a StopIteration within a generator to RuntimeError.
+        return isinstance(error.__cause__, StopIteration)
+    return not isinstance(error, WhorlError)
+
+
+def _strange(owner: Any, error: Exception) -> EngineResponseError:
+    url = getattr(owner, "url", None) or owner._client.url
+    told = f"{type(error).__name__}: {error}"
+    return EngineResponseError(
+        f"{url} answers, but not as a cluster does ({told:.200}); is this an OpenSearch's or Elasticsearch's address?"
+    )

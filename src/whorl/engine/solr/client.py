@@ -20,7 +20,7 @@ import requests
 
 from whorl.context import seconds_left
 from whorl.engine.http import Told, UnconnectedError, UntakenError, repeated
-from whorl.engine.solr.answer import Answer, Selected, reading, strange
+from whorl.engine.solr.response import Answer, Selected, reading, strange
 from whorl.engine.solr.transport import Link, Transport, distrust, session
 from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError, ParameterError, without_login
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whorl.engine.findings import Finding, Level, worst_first
-from whorl.engine.solr.answer import Json, reading
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import NEEDED, stored_name
-from whorl.engine.solr.passages import without_passages
 from whorl.engine.solr.request import EVERYTHING, empty_sketches, lost_sketches
+from whorl.engine.solr.response import Json, reading
 from whorl.engine.solr.schema import (
     Collection,
     FieldNames,
@@ -28,8 +27,7 @@ from whorl.engine.solr.schema import (
     read_version,
     truncate_filter,
 )
-from whorl.engine.solr.sketches import coverage
-from whorl.engine.solr.texts import TextField, listing, stored_texts
+from whorl.engine.solr.sketches import TextField, coverage, listing, stored_texts, without_passages
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme

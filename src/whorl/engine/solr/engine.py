@@ -16,12 +16,10 @@ from whorl.arrays import batches, chunks
 from whorl.engine.caching import Remembered, SharedCommit
 from whorl.engine.lucene import passage_tokens, refusals_explained
 from whorl.engine.protocol import Candidates, Costs, Counted, Facet, PassageHolders, Scanned, reference_meanings
-from whorl.engine.solr.answer import Answer, Json, first_text, vectors, whole_text
 from whorl.engine.solr.client import BEGINNING, SolrClient
 from whorl.engine.solr.facets import facets_request, read_facets
 from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, stored_name
-from whorl.engine.solr.marks import SolrMarks
-from whorl.engine.solr.passages import document_counts, holders, without_passages
+from whorl.engine.solr.labels import SolrMarks
 from whorl.engine.solr.request import (
     EVERYTHING,
     contents_request,
@@ -32,9 +30,18 @@ from whorl.engine.solr.request import (
     stored_request,
     vector_parameters,
 )
+from whorl.engine.solr.response import Answer, Json, first_text, vectors, whole_text
 from whorl.engine.solr.schema import Collection, FieldNames, TokenSource, inspect
-from whorl.engine.solr.sending import PORTION, PORTION_CHARACTERS, side_by_side
-from whorl.engine.solr.sketches import Coverage, coverage, read_sketches, sketch_fields
+from whorl.engine.solr.sketches import (
+    Coverage,
+    coverage,
+    document_counts,
+    holders,
+    read_sketches,
+    sketch_fields,
+    without_passages,
+)
+from whorl.engine.solr.transport import PORTION, PORTION_CHARACTERS, side_by_side
 from whorl.engine.solr.values import as_put_in, as_typed, fields_of, used_names, whole_values
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed

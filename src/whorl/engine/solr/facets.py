@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from whorl.engine.protocol import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
-from whorl.engine.solr.answer import Answer, Json, reading
 from whorl.engine.solr.request import Names, search_request
+from whorl.engine.solr.response import Answer, Json, reading
 from whorl.errors import ParameterError
 from whorl.query.plan.nodes import BoundPlan, Kind, Value
 from whorl.query.plan.values import date_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from whorl.engine.solr.answer import Json
+from whorl.engine.solr.response import Json
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL

@@ -1,8 +1,8 @@
-"""Solr JSON requests for bound plans; pure. Only this module and `clauses` build queries.
+"""Solr JSON requests for bound plans; pure. Only this module builds queries.
 
 User text is always the value of an argument in Solr's JSON query language, which passes it to the parser unchanged
-(`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`), and `clauses` escapes it for parsers with a syntax, so
-no input is read as syntax.
+(`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`), and for parsers with their own syntax every
+character except letters and digits is escaped, so no input is read as syntax.
 
 Tokens go to Solr's own `{!min_hash}` parser as a token list that it does not analyse: it adds 1 to the score for each
 matching token or band, and parses faster than one clause per token. It takes a similarity and a probability instead of
@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 
 from whorl.engine.lucene import evaluated_apart, spelled_numbers
-from whorl.engine.solr.clauses import clause, exists, leaves
-from whorl.engine.solr.fields import PASSAGES, SAMPLE, SCHEME, SIZE, SKETCH, stored_name
+from whorl.engine.solr.fields import BESIDE, PASSAGES, SAMPLE, SCHEME, SIZE, SKETCH, stored_name
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.banding import band_match_probability
 from whorl.fingerprint.minhash.codec import Spelling, spell_integers, spelled_in_one
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import spelled
 from whorl.model import Order
+from whorl.query.ast import Joker, Pattern
 from whorl.query.plan.nodes import (
     Between,
     Bool,
@@ -42,6 +42,7 @@ from whorl.query.plan.nodes import (
     Chosen,
     Equal,
     InOrder,
+    Kind,
     Like,
     MatchAll,
     Near,
@@ -51,8 +52,11 @@ from whorl.query.plan.nodes import (
     SharedBands,
     SharedTokens,
     SketchTokens,
+    Test,
+    Value,
     Words,
 )
+from whorl.query.plan.values import whole, written
 
 #: Clauses per part of a query that is split.
 _PART = 1000
@@ -462,3 +466,120 @@ def band_parameters(bands: int, rows: int) -> tuple[float, float]:
     below = 0.0 if first == 1 else band_match_probability(similarity, first - 1, count // (first - 1))
     reached = band_match_probability(similarity, first, rows)
     return similarity, (below + reached) / 2
+
+
+#: Lucene's limit on the words that a fuzzy query expands to (FuzzyQuery.defaultMaxExpansions).
+MOST_NEAR = 50
+#: Characters that the standard query parser reads as syntax.
+_SYNTAX = re.compile(r'[\\+\-!():^\[\]"{}~*?|&;/\s]')
+_NO_WORD = re.compile(r"[^0-9A-Za-z]", re.ASCII)
+
+_Json = dict[str, Any]
+
+
+def clause(test: Test, text_fields: Sequence[str]) -> _Json:
+    """Return the query of a clause; the caller sets its score.
+
+    Args:
+        test: The clause.
+        text_fields: The fields searched by a clause without a field.
+    """
+    match test:
+        case Words(field=None) | InOrder(field=None) | Near(field=None):
+            queries = [_in_field(test, name) for name in text_fields]
+            return queries[0] if len(queries) == 1 else {"bool": {"should": queries}}
+        case Words(field=str(field)) | InOrder(field=str(field)) | Near(field=str(field)):
+            return _in_field(test, field)
+        case Equal(field=field, kind=kind, value=value):
+            return {"term": {"f": field, "query": _value(field, kind, value)}}
+        case Like(field=field, pattern=pattern):
+            return {"lucene": {"df": field, "query": _pattern(pattern)}}
+        case Between(field=field, kind=kind, low=low, high=high):
+            ends = ("*" if end is None else _bound(_value(field, kind, end), kind) for end in (low, high))
+            opened, closed = "[" if test.includes_low else "{", "]" if test.includes_high else "}"
+            return {"lucene": {"df": field, "query": f"{opened}{' TO '.join(ends)}{closed}"}}
+        case Present(field=field):
+            return exists(field)
+        case _:
+            raise TypeError(f"no clause: {test!r}")
+
+
+def leaves(test: Test, text_fields: Sequence[str]) -> int:
+    """Return the maximum number of leaf clauses that a clause becomes."""
+    fields = len(text_fields) if test.field is None else 1
+    match test:
+        case InOrder(words=words):
+            return fields * len(words) + 1
+        case Near():
+            return fields * MOST_NEAR + 1
+        case Equal() | Between() | Present():
+            # Lucene may search points as well as docValues, and counts both.
+            return 3
+        case _:
+            return fields + 1
+
+
+def exists(field: str) -> _Json:
+    """Return the query for documents with any value in a field, whatever its type."""
+    return {"lucene": {"query": f"{_escaped(field)}:[* TO *]"}}
+
+
+def _in_field(test: Words | InOrder | Near, field: str) -> _Json:
+    match test:
+        case Words(text=text, slop=slop):
+            # Not {!field}, which returns no query for a text without words; a clause without a query is an error.
+            return {"lucene": {"df": field, "query": f'"{_coded(text)}"' + (f"~{slop}" if slop else "")}}
+        case InOrder(words=(pattern,)):
+            return {"lucene": {"df": field, "query": _pattern(pattern)}}
+        case InOrder(words=words, slop=slop):
+            # The argument is a phrase, whose words are parsed as separate queries.
+            row = _coded(" ".join(map(_pattern, words)))
+            return {"complexphrase": {"df": field, "inOrder": "true", "query": f'"{row}"~{slop}'}}
+        case Near(word=word, edits=edits):
+            return {"lucene": {"df": field, "query": f"{_coded(word, whole_word=True)}~{edits}"}}
+
+
+def _value(field: str, kind: Kind, value: Value) -> str:
+    match kind:
+        case Kind.DATE:
+            return written(int(value))
+        case Kind.BOOLEAN:
+            return "true" if value else "false"
+        case Kind.KEYWORD:
+            # whorl's own keyword fields shorten long values.
+            return whole(str(value)) if field.startswith(BESIDE[kind]) else str(value)
+        case _:
+            return repr(value)
+
+
+def _bound(value: str, kind: Kind) -> str:
+    return f'"{_coded(value)}"' if kind is Kind.KEYWORD else value
+
+
+def _pattern(pattern: Pattern) -> str:
+    return "".join(piece.value if isinstance(piece, Joker) else _escaped(piece) for piece in pattern)
+
+
+def _escaped(text: str) -> str:
+    """Escape syntax characters with a backslash, including * and ?, which are then no wildcards."""
+    return _SYNTAX.sub(r"\\\g<0>", text)
+
+
+def _coded(text: str, *, whole_word: bool = False) -> str:
+    r"""Replace characters other than letters and digits by \uXXXX, for parsers that resolve escapes first.
+
+    Args:
+        text: Any text.
+        whole_word: Whether the text stands alone and its first letter is escaped too, so that AND is a word.
+    """
+    coded = _NO_WORD.sub(_units, text)
+    return _units_of(coded[0]) + coded[1:] if whole_word and coded[:1].isalnum() else coded
+
+
+def _units(found: re.Match[str]) -> str:
+    return _units_of(found[0])
+
+
+def _units_of(character: str) -> str:
+    encoded = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{int.from_bytes(encoded[at : at + 2]):04x}" for at in range(0, len(encoded), 2))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whorl.engine.findings import Finding, Level
-from whorl.engine.solr.answer import Answer, texts, vectors
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.request import EVERYTHING, listed, search_request, vector_parameters
+from whorl.engine.solr.response import Answer, texts, vectors
 from whorl.engine.solr.schema import Collection, FieldNames, TokenSource, inspect
 from whorl.fingerprint.minhash.signature import sign
 from whorl.query.plan.nodes import Bool, BoundPlan, Chosen, SharedTokens

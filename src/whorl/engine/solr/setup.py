@@ -11,8 +11,6 @@ from dataclasses import replace
 from typing import TypeAlias
 from urllib.parse import quote
 
-from whorl.engine.solr.answer import Json, reading
-from whorl.engine.solr.clauses import exists
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import (
     DYNAMIC_FIELDS,
@@ -25,9 +23,10 @@ from whorl.engine.solr.fields import (
     VECTOR_HANDLER,
     VECTORS,
 )
-from whorl.engine.solr.request import EVERYTHING
+from whorl.engine.solr.request import EVERYTHING, exists
+from whorl.engine.solr.response import Json, reading
 from whorl.engine.solr.schema import FieldNames, Schema, read_schema, read_version
-from whorl.engine.solr.texts import TextField, listing, stored_texts
+from whorl.engine.solr.sketches import TextField, listing, stored_texts
 from whorl.errors import EngineResponseError, SchemaError
 
 _ICU = "icu"

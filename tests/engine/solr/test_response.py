@@ -15,10 +15,10 @@ from tests import solr_runtime
 from tests.engine.solr.test_client import Faulty, http
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
-from whorl.engine.solr.answer import Answer
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import NEEDED
+from whorl.engine.solr.response import Answer
 from whorl.engine.solr.schema import Version
 from whorl.errors import EngineResponseError, SchemaError
 

@@ -11,13 +11,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from whorl.arrays import batches
 from whorl.engine.lucene import passage_tokens, refusals_explained
 from whorl.engine.protocol import Mark, marks_in
-from whorl.engine.solr.answer import Answer, Json, whole_text
-from whorl.engine.solr.atomic_updates import require_safe
-from whorl.engine.solr.backfill import send_updates, update
-from whorl.engine.solr.clauses import exists
+from whorl.engine.solr.backfill import require_safe, send_updates, update
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import CLUSTER_FIELDS, PASSAGES, SCHEME, SKETCH
-from whorl.engine.solr.request import contents_request, listed
+from whorl.engine.solr.request import contents_request, exists, listed
+from whorl.engine.solr.response import Answer, Json, whole_text
 from whorl.engine.solr.schema import Collection as SolrCollection
 from whorl.engine.solr.sketches import read_sketches, sketch_fields
 from whorl.errors import EngineResponseError, SchemaError

@@ -11,7 +11,7 @@ from whorl.duplicates import Keep, ask_pairs, duplicates_in
 from whorl.duplicates.output import Marked, write_ids
 from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.fields import OF_CLUSTERS, SourceNames, index_body
+from whorl.engine.opensearch.documents import OF_CLUSTERS, SourceNames, index_body
 from whorl.engine.opensearch.setup import initialise
 from whorl.errors import SchemaError
 

@@ -11,12 +11,20 @@ from contextlib import suppress
 
 from whorl.arrays import batches
 from whorl.engine.lucene import refusals_explained
-from whorl.engine.opensearch.answers import reads_answers
 from whorl.engine.opensearch.backfill import updates
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.documents import name_in, properties_in, text_in
-from whorl.engine.opensearch.fields import OF_CLUSTERS, OWN, PROPERTIES, Json, SourceNames
+from whorl.engine.opensearch.documents import (
+    OF_CLUSTERS,
+    OWN,
+    PROPERTIES,
+    Json,
+    SourceNames,
+    name_in,
+    properties_in,
+    text_in,
+)
 from whorl.engine.opensearch.setup import keeps_own, require_fields
+from whorl.engine.opensearch.transport import reads_answers
 from whorl.engine.protocol import Mark, mark_in, marked, marks_in
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document
