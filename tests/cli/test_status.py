@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -41,3 +42,37 @@ def test_damage_is_an_error(tmp_path: Path) -> None:
     told = CliRunner().invoke(main, ["status", "--verify", "--store", str(store)])
     assert told.exit_code == 1
     assert "content of document 1, lease is not what was stored" in told.output
+
+
+def test_repaired_damage_is_an_error(tmp_path: Path) -> None:
+    """
+    `status --verify` reports damage of the index that opening the store repaired; the next run finds none.
+    """
+    store = tmp_path / "store"
+    with open_store(store) as opened:
+        opened.index([Document("lease", "the rent is due each month " * 20)])
+    for file in (store / "index").rglob("*.store"):
+        raw = bytearray(file.read_bytes())
+        raw[len(raw) // 2] ^= 4
+        file.write_bytes(raw)
+    damaged = CliRunner().invoke(main, ["status", "--verify", "--store", str(store)])
+    assert damaged.exit_code == 1
+    assert "repaired when opened" in damaged.output
+    assert str(store / "index") in damaged.output
+    assert CliRunner().invoke(main, ["status", "--verify", "--store", str(store)]).exit_code == 0
+
+
+def test_a_missing_index_is_an_error(tmp_path: Path) -> None:
+    """
+    `status --verify` reports an index that was missing; a new store has no damage.
+    """
+    store = tmp_path / "store"
+    with open_store(store) as opened:
+        assert opened.engine.verify()
+        opened.index([Document("lease", "the rent is due each month " * 20)])
+        assert opened.engine.verify()
+    shutil.rmtree(store / "index")
+    damaged = CliRunner().invoke(main, ["status", "--verify", "--store", str(store)])
+    assert damaged.exit_code == 1
+    assert "repaired when opened" in damaged.output
+    assert "it was missing" in damaged.output

@@ -19,7 +19,8 @@ from whorl.settings.settings import Settings
 def status(store: str | None, verify: bool) -> None:
     """Print the state of a store: its engine, its documents, and whether its index is complete.
 
-    The exit status is 1 if the index is not complete, or if --verify finds a damaged file.
+    The exit status is 1 if the index is not complete, or if --verify finds a damaged file or an index that was just
+    repaired.
     """
     settings = Settings.load()
     with open_store(store, settings, create=False) as opened:

@@ -27,6 +27,7 @@ from whorl.engine.embedded.folder import (
     LOCK,
     RECORDS,
     IndexBrokenError,
+    OtherIndexError,
     WriteLock,
     busy,
     index_failure,
@@ -101,6 +102,8 @@ class EmbeddedEngine:
         self._arrivals = Arrivals()
         # The journal number up to which this engine has made all searchable, and let other writers in after it.
         self._finished_at = -1
+        # Damage of the index that was repaired by rebuilding it.
+        self._repaired = ""
         self._writer: IndexWriter | None = None
         self._merged = threading.Event()
         self._merged.set()
@@ -123,6 +126,7 @@ class EmbeddedEngine:
             self._preparation = Preparation(
                 scheme, self._sketch_scheme, self._with_passages(passages), self._with_minhash(not without_minhash)
             )
+            self._index_folder = folder
             self._index = InvertedIndex(
                 folder / INDEX, self._index_name, self._preparation.token_bits, self._merging_ended
             )
@@ -379,6 +383,8 @@ class EmbeddedEngine:
     def _build(self, cause: IndexBrokenError | None = None) -> None:
         if cause is not None and cause.is_full:
             raise self._index_failed(cause) from cause
+        if cause is not None:
+            self._repaired = str(cause)
         self._merged.wait()
         number = self._records.last_change()
         self._index.build(self._preparation.changes(self._records.everything()), number, self._records.count())
@@ -401,6 +407,8 @@ class EmbeddedEngine:
         if self._is_up_to_date():
             return
         has_index = self._index.reached() is not None
+        if not has_index:
+            self._note_damage()
         try:
             # Whoever is writing applies it too; only where there is no index is there nothing to do but wait.
             if self._begin(0.0 if has_index else self._wait_seconds):
@@ -412,6 +420,19 @@ class EmbeddedEngine:
             if not has_index:
                 raise
             self._lag.note_failure()
+
+    def _note_damage(self) -> None:
+        """Remember the damage of an unreadable index, which the next step repairs."""
+        if self._records.last_change() and not (self._index_folder / INDEX).exists():
+            self._repaired = "it was missing"
+            return
+        try:
+            self._index.verify()
+        except OtherIndexError:
+            pass
+        except IndexBrokenError as error:
+            if self._records.last_change():
+                self._repaired = str(error)
 
     # Reading.
 
@@ -579,7 +600,7 @@ class EmbeddedEngine:
         """Read all files of the store, and compare them with their check sums.
 
         Raises:
-            StoreError: One of them is not as it was written.
+            StoreError: One of them is not as it was written, or was not when this engine opened the store.
         """
         self._require_usable()
         self._records.verify()
@@ -589,6 +610,11 @@ class EmbeddedEngine:
             raise StoreError(
                 f"the index {self.path / INDEX} is damaged ({error}); the next search or write makes it again"
             ) from error
+        if self._repaired:
+            raise StoreError(
+                f"repaired when opened: the index {self.path / INDEX} was damaged ({self._repaired}) and has been "
+                "made again from what is stored; all files are now as they were written, but see whether the disk fails"
+            )
         return True
 
     # Closing.

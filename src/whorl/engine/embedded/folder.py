@@ -31,6 +31,13 @@ class IndexBrokenError(Exception):
         self.is_full = is_full
 
 
+class OtherIndexError(IndexBrokenError):
+    """The index is intact, but belongs to another store or another version of whorl."""
+
+    def __init__(self) -> None:
+        super().__init__("it is not the index of this store")
+
+
 def prepare_folder(path: Path, *, create: bool) -> None:
     """Raise StoreError unless a folder holds a store or can become one; create it in that case."""
     try:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.engine.embedded.folder import IndexBrokenError
+from whorl.engine.embedded.folder import IndexBrokenError, OtherIndexError
 from whorl.engine.embedded.segments import (
     Segment,
     SegmentDocuments,
@@ -136,7 +136,7 @@ class TokenIndex:
             raise IndexBrokenError(f"{self._folder / _MANIFEST} is damaged")
         manifest = json.loads(content)
         if manifest["mark"] != self._store_id:
-            raise IndexBrokenError("it is not the index of this store")
+            raise OtherIndexError
         return self._snapshot(manifest["applied"], [self._open_segment(name) for name in manifest["runs"]])
 
     def _open_segment(self, name: str) -> Segment:

@@ -19,7 +19,7 @@ from tantivy import Occur, Query
 
 from whorl.engine.embedded.checksums import META, SegmentFiles
 from whorl.engine.embedded.documents import SCHEMA, Change, fill, words_analyzer
-from whorl.engine.embedded.folder import HEAP_BYTES, IndexBrokenError, index_failures
+from whorl.engine.embedded.folder import HEAP_BYTES, IndexBrokenError, OtherIndexError, index_failures
 
 #: Most documents in the small part.
 MOST_RECENT = 128
@@ -82,7 +82,7 @@ class WordIndex:
             main = self._searcher(_MAIN)
             reached, numbers = self._numbers(main), None if recent is None else self._numbers(recent)
             if reached is None:
-                raise IndexBrokenError("it is not the index of this store")
+                raise OtherIndexError
             self._require_all(main, reached)
             base = reached[1]
             if recent is None or numbers is None or numbers[0] != base:
