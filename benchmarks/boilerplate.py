@@ -148,7 +148,7 @@ def labels_of(documents: Sequence[Document], threshold: str, line: str | None) -
     place = {each.id: at for at, each in enumerate(documents)}
     labels, began = np.arange(len(documents)), time.perf_counter()
     common = None if line is None else ask_common(line, ignore_common=True)
-    with duplicates_among(documents, ask_pairs("jaccard", threshold, 100), common=common, links_suffice=True) as found:
+    with duplicates_among(documents, ask_pairs("jaccard", threshold, 100), common=common, spanning_only=True) as found:
         for cluster in found.clusters():
             there = [place[member.id] for member in cluster.members]
             labels[there] = min(there)
@@ -186,7 +186,7 @@ def cost(corpus: Path) -> None:
     rounds = [[labels_of(documents, "80", line)[1] for line in (None, "1%")] for _ in range(3)]
     plain, without = (min(each) for each in zip(*rounds, strict=True))
     common = ask_common("1%", ignore_common=True)
-    with duplicates_among(documents, ask_pairs("jaccard", "80", 100), common=common, links_suffice=True) as found:
+    with duplicates_among(documents, ask_pairs("jaccard", "80", 100), common=common, spanning_only=True) as found:
         rest = found.rest
         assert rest is not None
         kept = rest.sketches.hashes.nbytes

@@ -27,7 +27,7 @@ from duplicates_truth import Judged, Overlaps, codes, judged, lines_of, truth_of
 from engine_solr import own_solr
 from whorl import Document, Store, open_store
 from whorl.duplicates import ask_pairs, duplicates_among, duplicates_in
-from whorl.duplicates.options import PairQuestion
+from whorl.duplicates.options import PairOptions
 from whorl.duplicates.result import Duplicates
 from whorl.ingest.files import documents_in
 
@@ -42,7 +42,7 @@ FIELDS = (
 #: Documents indexed between two lines of progress.
 _AT_ONCE = 2_000
 
-Search = Callable[[PairQuestion], AbstractContextManager[Duplicates]]
+Search = Callable[[PairOptions], AbstractContextManager[Duplicates]]
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def sources(corpus: Path, folder: Path, *, solr: bool) -> Iterator[dict[str, Sea
         yield found
 
 
-def _among(corpus: Path, state: Path, question: PairQuestion) -> AbstractContextManager[Duplicates]:
+def _among(corpus: Path, state: Path, question: PairOptions) -> AbstractContextManager[Duplicates]:
     return duplicates_among(documents_in(corpus, _refuse), question, folder=state)
 
 

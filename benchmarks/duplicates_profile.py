@@ -87,11 +87,11 @@ PARTS = (
     ("waiting for workers", "whorl.duplicates.worker_pool", "Future.result"),
     ("ending workers", "whorl.duplicates.worker_pool", "ProcessPoolExecutor.shutdown"),
     ("columns and keys of sketches", "whorl.duplicates.sketching", "Sketching._in_columns"),
-    ("putting documents aside", "whorl.duplicates.sketch_store", "Scratch.add"),
-    ("looking for ids that came before", "whorl.duplicates.sketch_store", "Scratch._later"),
+    ("putting documents aside", "whorl.duplicates.sketch_store", "TemporarySketchStore.add"),
+    ("looking for ids that came before", "whorl.duplicates.sketch_store", "TemporarySketchStore._later"),
     ("candidates", "whorl.duplicates.pairs", "find_candidates"),
-    ("hashes that meet, of these", "whorl.duplicates.prefix_filter", "meeting"),
-    ("verification", "whorl.duplicates.pairs", "verified"),
+    ("hashes that meet, of these", "whorl.duplicates.prefix_filter", "index_tokens"),
+    ("verification", "whorl.duplicates.pairs", "verify_pairs"),
     ("output", "whorl.cli.duplicates", "_write"),
 )
 

@@ -42,7 +42,7 @@ from whorl.duplicates.spark.documents import documents_in, parts_of, read
 from whorl.duplicates.spark.job import SETTINGS, run
 from whorl.duplicates.spark.load import gathered
 from whorl.duplicates.spark.prefix_filter import find_candidates
-from whorl.duplicates.spark.verify import verified_pairs
+from whorl.duplicates.spark.verify import verify_candidates
 from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME
 
 ROOT = Path(__file__).parents[1]
@@ -155,7 +155,7 @@ def search(spark: SparkSession, path: str, steps: Steps | None) -> None:
     met = [each.pairs for each in find_candidates(documents, question)]
     if steps:
         steps.end("candidates")
-    pairs = documents.kept.settled(verified_pairs(reduce(DataFrame.unionByName, met), documents, question))
+    pairs = documents.kept.settled(verify_candidates(reduce(DataFrame.unionByName, met), documents, question))
     found = pairs.count()
     if steps:
         steps.end("verification")

@@ -26,7 +26,7 @@ from pydantic import Field, ValidationError
 from whorl.context import new_request
 from whorl.duplicates import ask_pairs, duplicates_in
 from whorl.duplicates.options import PairWord
-from whorl.duplicates.run import require_few
+from whorl.duplicates.run import require_few_documents
 from whorl.errors import ParameterError, UnknownDocumentError, WhorlError
 from whorl.model import Document
 from whorl.output.comparison import Read, comparison_values
@@ -246,7 +246,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
 
         It compares all documents with each other, which takes some seconds for a hundred thousand of them.
         """
-        count = require_few(store.engine, "here")
+        count = require_few_documents(store.engine, "here")
         pairs = ask_pairs(metric, threshold, 95)
         with duplicates_in(store.engine, pairs, progress=lambda doing, done: progress(doing, done, None)) as duplicates:
             largest_first = sorted(duplicates.clusters(complete=True), key=lambda cluster: -len(cluster.members))

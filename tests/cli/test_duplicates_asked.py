@@ -87,7 +87,7 @@ def test_what_is_kept(arguments: list[str], keep: Keep | None, date_column: str 
     found.require_consistent()
     assert (found.keep, found.date_column) == (keep, date_column)
     assert found.needs_complete is (keep is not None)
-    assert found.links_suffice is (keep is None)
+    assert found.spanning_only is (keep is None)
 
 
 def test_folders_of_spark_may_be_in_any_file_system() -> None:

@@ -16,15 +16,15 @@ from tests.cli.running import DEADLINE_SECONDS, FIRST, SECOND
 UNENDING = """
 import signal
 from whorl.cli.main import main
-from whorl.duplicates.sketch_store import Archive
-from whorl.duplicates.sketch_store import Scratch
+from whorl.duplicates.sketch_store import PersistentSketchStore
+from whorl.duplicates.sketch_store import TemporarySketchStore
 
 def never(*_):
     print("at work", flush=True)
     while True:
         signal.pause()
 
-Scratch.add = Archive.archived = never
+TemporarySketchStore.add = PersistentSketchStore.stored = never
 main()
 """
 OWN = """

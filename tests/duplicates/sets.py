@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from tests.plain import sketch_of
-from whorl.duplicates.options import PairQuestion
+from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketches import Sketches
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
@@ -30,12 +30,12 @@ def numbers(chance: random.Random, count: int) -> set[int]:
     return {chance.getrandbits(64) for _ in range(count)}
 
 
-def question(metric: str, percent: int, recall: int = 95) -> PairQuestion:
+def pair_options(metric: str, percent: int, recall: int = 95) -> PairOptions:
     """Return the options of a search for percentages."""
-    return PairQuestion(Metric(metric), Fraction(percent, 100), Fraction(recall, 100))
+    return PairOptions(Metric(metric), Fraction(percent, 100), Fraction(recall, 100))
 
 
-def truth(sets: list[set[int]], asked: PairQuestion) -> set[tuple[int, int]]:
+def truth(sets: list[set[int]], asked: PairOptions) -> set[tuple[int, int]]:
     """Return the pairs of sets that reach the threshold, by brute force."""
     found = set()
     for b in range(len(sets)):

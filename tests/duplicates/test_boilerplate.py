@@ -16,13 +16,13 @@ from tests.duplicates.found import clusters
 from tests.duplicates.sets import COMPLETE, SMALL, numbers, sketches_of
 from whorl import Document, open_store
 from whorl.duplicates import boilerplate
-from whorl.duplicates.boilerplate import CommonQuestion, ask_common, frequent, rest_of
+from whorl.duplicates.boilerplate import BoilerplateOptions, ask_common, frequent_hashes, remove_boilerplate
 from whorl.duplicates.options import ask_pairs
 from whorl.duplicates.run import duplicates_among, duplicates_in
 from whorl.errors import ParameterError
 from whorl.fingerprint.scheme import Scheme
 
-QUESTION = ask_pairs("jaccard", 60, 100)
+PAIR_OPTIONS = ask_pairs("jaccard", 60, 100)
 
 
 def words(chance: random.Random, count: int) -> str:
@@ -65,13 +65,13 @@ def test_what_is_common_makes_no_duplicates() -> None:
     pairs. In both cases both shares are reported, and equal those of plain sets.
     """
     sets, left = {each.id: shingles(each.text) for each in FORMS}, rests(FORMS, 10)
-    with duplicates_among(FORMS, QUESTION, common=CommonQuestion("10")) as found:
+    with duplicates_among(FORMS, PAIR_OPTIONS, common=BoilerplateOptions("10")) as found:
         assert clusters(found) == {frozenset(sets)}
         assert found.rest is not None
         assert found.rest.above == 10
         pairs = list(found.pairs())
     expected = {("near", "nearer"), ("same", "equal"), ("form", "blank")}
-    with duplicates_among(FORMS, QUESTION, common=CommonQuestion("10", is_ignored=True)) as found:
+    with duplicates_among(FORMS, PAIR_OPTIONS, common=BoilerplateOptions("10", is_ignored=True)) as found:
         assert clusters(found) == {frozenset(each) for each in expected}
         alone = list(found.pairs())
         members = [match for cluster in found.clusters(complete=True) for match in cluster.matches]
@@ -96,8 +96,8 @@ def test_all_pairs_of_the_rest() -> None:
             texts = [each.text for each in FORMS if each.id in (a, b)]
             if (both and Fraction(len(both), size) >= Fraction(threshold, 100)) or texts[0] == texts[1]:
                 expected.add(frozenset((a, b)))
-        question = ask_pairs(metric, threshold, 100)
-        with duplicates_among(FORMS, question, common=CommonQuestion("3", is_ignored=True)) as found:
+        options = ask_pairs(metric, threshold, 100)
+        with duplicates_among(FORMS, options, common=BoilerplateOptions("3", is_ignored=True)) as found:
             assert {frozenset((each.a.id, each.b.id)) for each in found.pairs()} == expected
 
 
@@ -106,7 +106,9 @@ def test_boilerplate_that_is_named() -> None:
     A text named as boilerplate is common, however rare it is.
     """
     few = [*FORMS[:3], *FORMS[40:42], *FORMS[-2:]]
-    with duplicates_among(few, QUESTION, common=CommonQuestion(None, (FORMS[-1].text,), is_ignored=True)) as found:
+    with duplicates_among(
+        few, PAIR_OPTIONS, common=BoilerplateOptions(None, (FORMS[-1].text,), is_ignored=True)
+    ) as found:
         assert clusters(found) == {frozenset(("near", "nearer")), frozenset(("form", "blank"))}
         assert found.rest is not None
         assert (found.rest.above, found.rest.bare) == (None, 2)
@@ -116,12 +118,12 @@ def test_a_store_gives_the_same_as_its_documents(tmp_path: Path) -> None:
     """
     A store gives the results of its documents: it reads their texts, and needs no passages.
     """
-    asked = CommonQuestion(is_ignored=True)
-    with duplicates_among(FORMS, QUESTION, common=asked) as found:
+    asked = BoilerplateOptions(is_ignored=True)
+    with duplicates_among(FORMS, PAIR_OPTIONS, common=asked) as found:
         expected = [(each.a.id, each.b.id, each.shares, each.rest) for each in found.pairs()]
     with open_store(tmp_path / "store") as store:
         store.index([*FORMS, Document("empty", "")])
-        with duplicates_in(store.engine, QUESTION, common=asked) as found:
+        with duplicates_in(store.engine, PAIR_OPTIONS, common=asked) as found:
             told = [(each.a.id, each.b.id, each.shares, each.rest) for each in found.pairs()]
             assert found.without_text == 1
     assert {frozenset(each[:2]) for each in told} == {frozenset(each[:2]) for each in expected}
@@ -132,8 +134,8 @@ def test_of_a_reference_the_frequencies_count(tmp_path: Path) -> None:
     """
     Frequencies include the reference documents, and only new documents are compared with them.
     """
-    asked = CommonQuestion("10", is_ignored=True)
-    with duplicates_among(FORMS[41:], QUESTION, reference=FORMS[:41], common=asked) as found:
+    asked = BoilerplateOptions("10", is_ignored=True)
+    with duplicates_among(FORMS[41:], PAIR_OPTIONS, reference=FORMS[:41], common=asked) as found:
         assert {(each.a.id, each.b.id) for each in found.pairs(only_new=True)} == {
             ("near", "nearer"), ("same", "equal"), ("form", "blank"),
         }  # fmt: skip
@@ -152,9 +154,9 @@ def test_frequencies_in_portions(at_once: int, monkeypatch: pytest.MonkeyPatch) 
     frequency = Counter(number for each in sets for number in each)
     shift = 64 - COMPLETE.bits
     common = {number for number, count in frequency.items() if count > 20}
-    found = frequent(sketches, np.arange(len(sets)), 20)
+    found = frequent_hashes(sketches, np.arange(len(sets)), 20)
     assert found.tolist() == sorted(number >> shift for number in common)
-    rest = rest_of(sketches, np.arange(len(sets)), CommonQuestion("20"), Scheme()).sketches
+    rest = remove_boilerplate(sketches, np.arange(len(sets)), BoilerplateOptions("20"), Scheme()).sketches
     for place, each in enumerate(sets):
         assert rest.sketch(place).hashes.tolist() == sorted(number >> shift for number in each - common)
         assert rest.sizes[place] == len(each - common)
@@ -168,7 +170,7 @@ def test_a_document_too_large_to_keep_whole_stays_whole() -> None:
     shared = numbers(chance, 30)
     sets = [shared | numbers(chance, 10) for _ in range(20)] + [shared | numbers(chance, 1000)]
     sketches = sketches_of(sets, SMALL)
-    rest = rest_of(sketches, np.arange(21), CommonQuestion("15"), Scheme()).sketches
+    rest = remove_boilerplate(sketches, np.arange(21), BoilerplateOptions("15"), Scheme()).sketches
     assert rest.sizes.tolist() == [10] * 20 + [1030]
     assert rest.sketch(20) == sketches.sketch(20)
 
@@ -179,17 +181,17 @@ def test_a_state(tmp_path: Path, is_ignored: bool) -> None:
     Later documents make further text common: a run with state gives the pairs of a single run over all documents, and
     after a change of the options the pairs of a run with these.
     """
-    question = CommonQuestion("10", is_ignored=is_ignored)
+    options = BoilerplateOptions("10", is_ignored=is_ignored)
 
-    def pairs(documents: Sequence[Document], common: CommonQuestion | None, folder: Path | None) -> list[object]:
-        with duplicates_among(documents, QUESTION, common=common, folder=folder) as found:
+    def pairs(documents: Sequence[Document], common: BoilerplateOptions | None, folder: Path | None) -> list[object]:
+        with duplicates_among(documents, PAIR_OPTIONS, common=common, folder=folder) as found:
             return [(each.a.id, each.b.id, each.shares, each.rest) for each in found.pairs()]
 
     state = tmp_path / "state"
     for count in (8, 30, len(FORMS)):
-        assert pairs(FORMS[:count], question, state) == pairs(FORMS[:count], question, None)
-    line = CommonQuestion("3", is_ignored=is_ignored)
-    for common in (None, line, question):
+        assert pairs(FORMS[:count], options, state) == pairs(FORMS[:count], options, None)
+    line = BoilerplateOptions("3", is_ignored=is_ignored)
+    for common in (None, line, options):
         assert pairs([], common, state) == pairs(FORMS, common, None)
 
 
@@ -197,12 +199,12 @@ def test_a_state_of_a_store(tmp_path: Path) -> None:
     """
     With a state, the texts of a store are read once, and again only after a change.
     """
-    question, state = CommonQuestion("10", is_ignored=True), tmp_path / "state"
+    options, state = BoilerplateOptions("10", is_ignored=True), tmp_path / "state"
     read: list[str] = []
     with open_store(tmp_path / "store") as store:
 
         def found() -> set[frozenset[str]]:
-            with duplicates_in(store.engine, QUESTION, common=question, folder=state) as one:
+            with duplicates_in(store.engine, PAIR_OPTIONS, common=options, folder=state) as one:
                 return clusters(one)
 
         texts = store.engine.texts
@@ -227,15 +229,15 @@ def test_what_is_asked() -> None:
     No option means no boilerplate, ignoring alone means above 1 %, and invalid frequencies raise errors.
     """
     assert ask_common(None) is None
-    assert ask_common(None, ignore_common=True) == CommonQuestion("1%", (), is_ignored=True)
-    assert ask_common(None, ("a",)) == CommonQuestion(None, ("a",))
+    assert ask_common(None, ignore_common=True) == BoilerplateOptions("1%", (), is_ignored=True)
+    assert ask_common(None, ("a",)) == BoilerplateOptions(None, ("a",))
     for above in ("", "0", "101%", "-1"):
         with pytest.raises(ParameterError, match="common text is set by"):
             ask_common(above)
     with pytest.raises(ParameterError, match="say which text is common"):
-        CommonQuestion(None)
+        BoilerplateOptions(None)
     with (
         pytest.raises(ParameterError, match="does not work within a part"),
-        duplicates_among(FORMS, QUESTION, within="lang", common=CommonQuestion(None, ("a",))),
+        duplicates_among(FORMS, PAIR_OPTIONS, within="lang", common=BoilerplateOptions(None, ("a",))),
     ):
         pass

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.families import shingles
-from whorl.duplicates.clusters import Components, complete_labels, grouped, in_order, labels_around_kept, told_apart
+from whorl.duplicates.clusters import (
+    UnionFind,
+    compare_versions,
+    complete_labels,
+    groups_by_label,
+    labels_around_kept,
+    version_order,
+)
 from whorl.duplicates.verify import Pairs
 from whorl.fingerprint.compare import words_of
 from whorl.fingerprint.scheme import Scheme
@@ -43,7 +50,7 @@ def test_components_are_what_hangs_together(edges: list[tuple[int, int, int]]) -
     Labels are the smallest reachable indices, whether pairs are joined at once or one by one.
     """
     pairs = pairs_of(edges)
-    at_once, one_by_one = Components(PLACES), Components(PLACES)
+    at_once, one_by_one = UnionFind(PLACES), UnionFind(PLACES)
     at_once.join(pairs.a, pairs.b)
     for at in range(len(pairs)):
         one_by_one.join(pairs.a[at : at + 1], pairs.b[at : at + 1])
@@ -55,7 +62,7 @@ def test_a_long_chain_is_one_component() -> None:
     A chain of 100,000 documents in random order is one component.
     """
     order = np.random.default_rng(2).permutation(100_000)
-    components = Components(100_000)
+    components = UnionFind(100_000)
     components.join(order[:-1], order[1:])
     assert not components.labels().any()
 
@@ -114,7 +121,7 @@ def test_groups_come_largest_first() -> None:
     """
     Groups are ordered by size, then by first index; a single document is no group.
     """
-    groups = grouped(np.array([0, 1, 0, 3, 1, 5, 1, 3]))
+    groups = groups_by_label(np.array([0, 1, 0, 3, 1, 5, 1, 3]))
     assert [group.tolist() for group in groups] == [[1, 4, 6], [0, 2], [3, 7]]
 
 
@@ -127,7 +134,7 @@ def test_dates_decide_and_then_what_contains_what(documents: list[tuple[float | 
     Versions ascend by date, and without dates by size; a document without a date comes before the first larger one.
     """
     dates, sizes = [date for date, _ in documents], [size for _, size in documents]
-    order = in_order(dates, sizes)
+    order = version_order(dates, sizes)
     assert sorted(order) == list(range(len(documents)))
     dated = [at for at in order if dates[at] is not None]
     assert dated == sorted(dated, key=lambda at: (dates[at], at))
@@ -145,7 +152,7 @@ def test_what_only_one_has(before: str, after: str, size: int) -> None:
     The words of only one text are those in no shingle of the other, and each run comes with its text.
     """
     scheme = Scheme(shingle_size=size)
-    found, lost, added = told_apart((before, words_of(before)), (after, words_of(after)), scheme)
+    found, lost, added = compare_versions((before, words_of(before)), (after, words_of(after)), scheme)
     for text, other, own, told in ((before, after, lost, found.a), (after, before, added, found.b)):
         words = text.split()
         theirs = {tuple(other.split()[at : at + size]) for at in range(len(other.split()) - size + 1)}
@@ -167,7 +174,7 @@ def test_by_hand() -> None:
     """
     before = "The tenant pays the rent of 500 euros on the first of each month to the landlord."
     after = "The tenant pays the rent of 600 euros on the first of each month to the landlord. Heating is extra!"
-    found, lost, added = told_apart((before, words_of(before)), (after, words_of(after)), Scheme())
+    found, lost, added = compare_versions((before, words_of(before)), (after, words_of(after)), Scheme())
     assert (lost.words, lost.passages) == (1, ("500",))
     assert (added.words, added.passages) == (4, ("600", "Heating is extra"))
     assert found.shares.a_in_b == len(shingles(before) & shingles(after)) / len(shingles(before))

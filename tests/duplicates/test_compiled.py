@@ -31,7 +31,7 @@ def test_hashes_that_meet(seed: int, bits: int, metric: str, spread: int) -> Non
     ]
     sketches = Sketches.of(several, scheme)
     one = rounds(ask_pairs(metric, 60, 95), 64)[0]
-    search = prefix_filter._Search(sketches, one, 1000, 3, lambda places: False, gives_crowds=False)
+    search = prefix_filter._FilterRound(sketches, one, 1000, 3, lambda places: False, gives_blocks=False)
     places = np.lexsort((np.arange(len(several)), sketches.sizes))
     members = search._members(places, np.arange(places.size) % 3 > 0, 0)
     member_bits = max(1, (places.size - 1).bit_length())
@@ -43,16 +43,16 @@ def test_hashes_that_meet(seed: int, bits: int, metric: str, spread: int) -> Non
             patch.setattr(token_index, "_PART_BITS", 4)
             patch.setattr(token_index, "_ROOM", 7)
             patch.setattr(token_index, "AT_ONCE", 200)
-            found.append(token_index.meeting(sketches, members, 0, member_bits, 3))
+            found.append(token_index.index_tokens(sketches, members, 0, member_bits, 3))
     plain, *several_fast = found
     for fast in several_fast:
         assert fast.entries.keys.tolist() == plain.entries.keys.tolist()
         assert fast.entries.frequency.tolist() == plain.entries.frequency.tolist()
-        assert fast.entries.is_offered.tolist() == plain.entries.is_offered.tolist()
+        assert fast.entries.is_indexable.tolist() == plain.entries.is_indexable.tolist()
         assert fast.counts.tolist() == plain.counts.tolist()
-        assert fast.offered.tolist() == plain.offered.tolist()
-    found_by, asks = chance.integers(-1, 6, (2, places.size))
-    expected = prefix_filter._rarest(plain.entries, found_by, asks, member_bits)
-    marked = prefix_filter._rarest_fast(fast.entries, fast.counts, found_by, asks, member_bits)
+        assert fast.indexable.tolist() == plain.indexable.tolist()
+    index_lengths, probe_lengths = chance.integers(-1, 6, (2, places.size))
+    expected = prefix_filter._mark_prefixes(plain.entries, index_lengths, probe_lengths, member_bits)
+    marked = prefix_filter._mark_prefixes_compiled(fast.entries, fast.counts, index_lengths, probe_lengths, member_bits)
     for is_marked, is_plainly in zip(marked, expected, strict=True):
         assert is_marked.tolist() == is_plainly.tolist()

@@ -10,7 +10,7 @@ import pytest
 from tests.duplicates.found import ids
 from tests.families import family_documents, shingles, true_pairs
 from whorl import Document, open_store
-from whorl.duplicates.exact import _read_together
+from whorl.duplicates.exact import _groups_to_read
 from whorl.duplicates.options import ask_pairs
 from whorl.duplicates.run import duplicates_in
 from whorl.duplicates.verify import Pairs
@@ -87,7 +87,7 @@ def test_few_texts_are_read_at_once() -> None:
     sizes[3] = 10**6
     a, b = np.arange(0, 199), np.arange(1, 200)
     pairs = Pairs(a, b, sizes[a], sizes[b], sizes[a], sizes[a], sizes[a])
-    groups = [group.tolist() for group in _read_together(np.arange(199), pairs)]
+    groups = [group.tolist() for group in _groups_to_read(np.arange(199), pairs)]
     assert [at for group in groups for at in group] == list(range(199))
     assert groups[:3] == [[0, 1], [2], [3]]
     for group in groups[3:]:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.cli.main import main
-from whorl.duplicates.input import Level, Reading, pieces, pieces_of, without
+from whorl.duplicates.input import Granularity, InputReader, pieces, pieces_of, without
 from whorl.duplicates.options import Keep
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.rows.columns import Columns
@@ -34,7 +34,7 @@ def test_progress_goes_to_its_end(tmp_path: Path) -> None:
     rows: list[dict[str, object]] = [{"text": f"text {at}"} for at in range(5000)]
     paths = [written(tmp_path / name, *rows) for name in ("a.jsonl", "b.jsonl")]
     size = sum(os.path.getsize(path) for path in paths)
-    reading = Reading(paths)
+    reading = InputReader(paths)
     shares = [reading.share for _ in reading.documents()]
     assert shares[0] == (0, size)
     assert shares == sorted(shares)
@@ -50,7 +50,7 @@ def test_a_reference_has_ids_of_its_own(tmp_path: Path) -> None:
     """
     reference = written(tmp_path / "r.jsonl", {"id": "1", "text": "a"}, {"text": "b"})
     looked_at = written(tmp_path / "p.jsonl", {"id": "1", "text": "c"})
-    reading = Reading([str(tmp_path), looked_at], reference=[reference])
+    reading = InputReader([str(tmp_path), looked_at], reference=[reference])
     assert [each.id for each in reading.reference()] == [f"{reference}:1", f"{reference}:2"]
     assert [each.id for each in reading.documents()] == ["1"]
 
@@ -60,7 +60,7 @@ def test_only_what_is_needed_becomes_a_property(tmp_path: Path) -> None:
     Documents have only the needed columns as properties.
     """
     path = written(tmp_path / "a.jsonl", {"text": "t", "meta": {"a": [{}]}, "q": 1, "lang": "de"})
-    (document,) = Reading([path], keep=Keep("largest", "q"), within="lang").documents()
+    (document,) = InputReader([path], keep=Keep("largest", "q"), within="lang").documents()
     assert document.properties == {"q": (1,), "lang": ("de",)}
 
 
@@ -71,10 +71,10 @@ def test_a_column_to_compare_within_that_is_nowhere(tmp_path: Path) -> None:
     first = written(tmp_path / "a.jsonl", {"text": "t", "lang": None})
     second = written(tmp_path / "b.jsonl", {"text": "t", "topic": None})
     for within in ("lang", "topic"):
-        assert len(list(Reading([first, second], within=within).documents())) == 2
+        assert len(list(InputReader([first, second], within=within).documents())) == 2
     with pytest.raises(ParameterError, match=r"no document has a column 'language'.*--within-column COLUMN, of lang\)"):
-        list(Reading([first, second], within="language").documents())
-    parts = Reading([first, second], within="language").documents()
+        list(InputReader([first, second], within="language").documents())
+    parts = InputReader([first, second], within="language").documents()
     for part in parts.parts():
         assert len(list(part)) == 1
         parts.note(part.report)
@@ -88,15 +88,15 @@ def test_a_column_that_decides_and_is_nowhere(tmp_path: Path) -> None:
     """
     (tmp_path / "0.txt").write_text("text")
     path = written(tmp_path / "a.jsonl", {"body": "t", "id": 1, "quality": 1, "made": "2020"})
-    reading = Reading([str(tmp_path)], columns=Columns(text="body"), keep=Keep("largest", "made_up"))
+    reading = InputReader([str(tmp_path)], columns=Columns(text="body"), keep=Keep("largest", "made_up"))
     with pytest.raises(
         ParameterError, match=r"no document has a number .* \(--keep largest:COLUMN, of made, quality\)"
     ):
         list(reading.documents())
-    (document,) = Reading([path], columns=Columns(text="body")).documents()
+    (document,) = InputReader([path], columns=Columns(text="body")).documents()
     with pytest.raises(ParameterError, match=r"no date of its own.*--keep newest:COLUMN"):
-        Reading([path], keep=Keep("newest")).date(document)
-    assert Reading([path], lasts=True).date(document) is None
+        InputReader([path], keep=Keep("newest")).date(document)
+    assert InputReader([path], lasts=True).date(document) is None
 
 
 def test_texts_are_read_again(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_texts_are_read_again(tmp_path: Path) -> None:
     """
     (tmp_path / "a.txt").write_text("the text")
     (tmp_path / "b.jsonl").write_text('{"id": "row", "text": "another"}\n')
-    reading = Reading([str(tmp_path)])
+    reading = InputReader([str(tmp_path)])
     file = (tmp_path / "a.txt").as_posix()
     assert reading.texts([file, "row", "nowhere"]) == {file: "the text"}
 
@@ -120,8 +120,8 @@ TEXTS = {
 parts = st.lists(st.sampled_from(["a b", "x", " ", "\n", "\r\n", "\n\n", "\t", "é\u2028"]), max_size=12).map("".join)
 
 
-@given(parts, st.sampled_from(Level), st.sets(st.integers(1, 6)))
-def test_pieces_make_up_their_text(text: str, level: Level, numbers: set[int]) -> None:
+@given(parts, st.sampled_from(Granularity), st.sets(st.integers(1, 6)))
+def test_pieces_make_up_their_text(text: str, level: Granularity, numbers: set[int]) -> None:
     """
     Pieces and their separators make up the text, and the removed pieces are those compared under their numbers.
     """
@@ -140,11 +140,11 @@ def test_pieces_have_names_and_properties() -> None:
     Pieces have the name and the properties of their document; an id too long for the ids of its pieces is an error.
     """
     document = Document("d", "one\n\ntwo\nthree", "the name", {"k": [1, 2]})
-    assert pieces_of(document, Level.PARAGRAPH) == [
+    assert pieces_of(document, Granularity.PARAGRAPH) == [
         Document("d#1", "one", "the name", {"k": [1, 2]}), Document("d#2", "two\nthree", "the name", {"k": [1, 2]})
     ]  # fmt: skip
     with pytest.raises(DocumentError, match="too long"):
-        pieces_of(Document("d" * 999, "one"), Level.LINE)
+        pieces_of(Document("d" * 999, "one"), Granularity.LINE)
 
 
 def run(*arguments: str | Path) -> Result:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.duplicates.options import METRICS, Keep, PairQuestion, ask_pairs, seconds_of
+from whorl.duplicates.options import METRICS, Keep, PairOptions, ask_pairs, seconds_of
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
 
@@ -20,7 +20,7 @@ def test_wrong_thresholds(wrong: Fraction) -> None:
     A threshold out of range raises an error that names it.
     """
     with pytest.raises(ParameterError, match="threshold"):
-        PairQuestion(threshold=Fraction(wrong))
+        PairOptions(threshold=Fraction(wrong))
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_least_overlaps(sizes: list[tuple[int, int]], metric: Metric, threshold:
     """
     The least overlap reaches the threshold, one shingle less does not, and the searches for one source agree.
     """
-    asked = PairQuestion(metric, threshold)
+    asked = PairOptions(metric, threshold)
     a, b = np.array(sizes, np.int64).T
     for size_a, size_b, needed in zip(a.tolist(), b.tolist(), asked.least_overlap(a, b).tolist(), strict=True):
 
@@ -60,7 +60,7 @@ def test_smallest_partners(size: int, metric: Metric, threshold: Fraction) -> No
     """
     The smallest partner is the smallest document that reaches the threshold if all of its shingles are shared.
     """
-    asked = PairQuestion(metric, threshold)
+    asked = PairOptions(metric, threshold)
     (smallest,) = asked.smallest_partner(np.array([size])).tolist()
     others = np.arange(1, size + 1)
     possible = asked.least_overlap(others, np.full(size, size)) <= others
@@ -78,21 +78,21 @@ def test_metrics_with_a_direction(wrong: Metric) -> None:
     The all-pairs search accepts no asymmetric metrics.
     """
     with pytest.raises(ParameterError, match="metric must be jaccard or containment"):
-        PairQuestion(wrong)
+        PairOptions(wrong)
 
 
 def test_numbers_as_people_give_them() -> None:
     """
     Percentages become exact fractions, down to a ten thousandth of a percent.
     """
-    assert ask_pairs("similarity", 80, "99.9") == PairQuestion(Metric.JACCARD, Fraction(4, 5), Fraction(999, 1000))
-    assert ask_pairs("jaccard", 0.8, "0.95") == PairQuestion()
+    assert ask_pairs("similarity", 80, "99.9") == PairOptions(Metric.JACCARD, Fraction(4, 5), Fraction(999, 1000))
+    assert ask_pairs("jaccard", 0.8, "0.95") == PairOptions()
     assert ask_pairs("containment", "1e-6", 100).threshold == Fraction(1, 10**6)
     with pytest.raises(ParameterError, match="steps of a ten thousandth of a percent"):
         ask_pairs("jaccard", "80.00001", 95)
     for wrong in (Fraction(0), Fraction(2)):
         with pytest.raises(ParameterError, match="recall must be a fraction above 0 and at most 1"):
-            PairQuestion(recall=wrong)
+            PairOptions(recall=wrong)
 
 
 def test_choices_as_people_type_them() -> None:

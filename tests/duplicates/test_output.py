@@ -18,9 +18,17 @@ from click.testing import CliRunner
 from tests.families import true_pairs, version_documents
 from whorl.cli.main import main
 from whorl.duplicates import output
-from whorl.duplicates.input import Reading
+from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import Keep, ask_pairs
-from whorl.duplicates.output import Decided, Marked, decided, require_columns, require_room, write_filtered, write_ids
+from whorl.duplicates.output import (
+    Marked,
+    RetentionDecisions,
+    decide_retention,
+    require_columns,
+    require_room,
+    write_filtered,
+    write_ids,
+)
 from whorl.duplicates.result import Cluster, Member, Pair
 from whorl.duplicates.run import duplicates_among
 from whorl.engine.protocol import Mark
@@ -33,11 +41,11 @@ NEAR = PAGE.replace("w7 ", "x7 ")
 
 
 @contextmanager
-def told_of(reading: Reading, keep: Keep, *, with_columns: bool = True) -> Iterator[Decided]:
+def told_of(reading: InputReader, keep: Keep, *, with_columns: bool = True) -> Iterator[RetentionDecisions]:
     with duplicates_among(
         reading.documents(), ask_pairs("jaccard", 80, 100), keep=keep, on_repeated=reading.note_repeated
     ) as found:
-        yield decided(found.clusters(complete=True, keep=keep), with_columns=with_columns)
+        yield decide_retention(found.clusters(complete=True, keep=keep), with_columns=with_columns)
 
 
 @pytest.fixture
@@ -59,10 +67,10 @@ def test_a_collection_without_its_duplicates(data: Path, tmp_path: Path) -> None
     """
     The output has the same files in the same formats, with the first document of each cluster and without broken rows.
     """
-    reading = Reading([str(data)])
-    with told_of(reading, Keep("first"), with_columns=False) as told:
-        assert told.found == {}
-        counts = write_filtered(reading, told, tmp_path / "out")
+    reading = InputReader([str(data)])
+    with told_of(reading, Keep("first"), with_columns=False) as decisions:
+        assert decisions.added_columns == {}
+        counts = write_filtered(reading, decisions, tmp_path / "out")
     assert counts == (5, 8)
     assert [str(each.relative_to(tmp_path / "out")) for each in sorted((tmp_path / "out").rglob("*.*"))] == [
         "a.parquet",
@@ -83,10 +91,10 @@ def test_all_rows_with_what_was_found(data: Path, tmp_path: Path) -> None:
     """
     for file in data.glob("*.txt"):
         file.unlink()
-    reading = Reading([str(data)], keep=Keep("largest", "n"))
+    reading = InputReader([str(data)], keep=Keep("largest", "n"))
     # In JSON the number is inside another column, so those rows have no rank.
-    with told_of(reading, Keep("largest", "n")) as told:
-        counts = write_filtered(reading, told, tmp_path / "out", with_columns=True)
+    with told_of(reading, Keep("largest", "n")) as decisions:
+        counts = write_filtered(reading, decisions, tmp_path / "out", with_columns=True)
     assert counts == (6, 6)
     kept, shares = f"{data}/c.csv:2", 1 - 2 * 5 / (56 + 5)
     rows = pq.read_table(tmp_path / "out" / "a.parquet").to_pylist()
@@ -120,10 +128,10 @@ def test_a_data_set_of_hugging_face(tmp_path: Path) -> None:
     (train / "dataset_info.json").write_text('{"features": {"text": {}}, "dataset_size": 3}')
     state = {"_data_files": [{"filename": "data-00000-of-00001.arrow"}], "_fingerprint": "x"}
     (train / "state.json").write_text(json.dumps(state))
-    reading = Reading([str(tmp_path / "ds")])
-    with told_of(reading, Keep("first")) as told:
+    reading = InputReader([str(tmp_path / "ds")])
+    with told_of(reading, Keep("first")) as decisions:
         for name in ("filtered", "annotated"):
-            write_filtered(reading, told, tmp_path / name, with_columns=name == "annotated")
+            write_filtered(reading, decisions, tmp_path / name, with_columns=name == "annotated")
     out = tmp_path / "filtered"
     assert json.loads((out / "dataset_dict.json").read_text()) == {"splits": ["train"]}
     assert json.loads((out / "train" / "dataset_info.json").read_text()) == {"features": {"text": {}}}
@@ -148,9 +156,9 @@ def test_notes_that_are_none(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         for file, text in {"a.txt": PAGE, **notes}.items():
             (tmp_path / name / file).write_text(text)
-        reading = Reading([str(tmp_path / name)])
-        with told_of(reading, Keep("first")) as told:
-            write_filtered(reading, told, tmp_path / f"{name}-out")
+        reading = InputReader([str(tmp_path / name)])
+        with told_of(reading, Keep("first")) as decisions:
+            write_filtered(reading, decisions, tmp_path / f"{name}-out")
     found = {str(each.relative_to(tmp_path)): each.read_text() for each in tmp_path.glob("*-out/*")}
     assert found == {"rows-out/a.txt": PAGE, "rows-out/state.json": "", "set-out/a.txt": PAGE}
 
@@ -162,8 +170,8 @@ def test_a_file_that_ends_too_soon(tmp_path: Path) -> None:
     lines = "".join(json.dumps({"id": at, "text": str(hash((at, at)))}) + "\n" for at in range(3000)).encode()
     packed = gzip.compress(lines)
     (tmp_path / "a.jsonl.gz").write_bytes(packed[: len(packed) // 2])
-    reading = Reading([str(tmp_path / "a.jsonl.gz")])
-    written, read = write_filtered(reading, Decided({"0"}), tmp_path / "out")
+    reading = InputReader([str(tmp_path / "a.jsonl.gz")])
+    written, read = write_filtered(reading, RetentionDecisions({"0"}), tmp_path / "out")
     assert written == read - 1 > 1000
     assert len(gzip.decompress((tmp_path / "out" / "a.jsonl.gz").read_bytes()).splitlines()) == written
 
@@ -172,7 +180,7 @@ def test_what_is_refused_before_the_work(data: Path, tmp_path: Path) -> None:
     """
     A target with content, a target that cannot be created, two files with one path, and files without rows are refused.
     """
-    reading = Reading([str(data)])
+    reading = InputReader([str(data)])
     (tmp_path / "empty").mkdir()
     require_room(reading, tmp_path / "empty")
     require_room(reading, tmp_path / "new" / "folder")
@@ -186,7 +194,7 @@ def test_what_is_refused_before_the_work(data: Path, tmp_path: Path) -> None:
         require_room(reading, tmp_path / "killed")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "d.txt").write_text("x")
-    several = Reading([str(data), str(tmp_path / "other")])
+    several = InputReader([str(data), str(tmp_path / "other")])
     with pytest.raises(ParameterError, match=r"data/d\.txt and .*other/d\.txt would both be"):
         require_room(several, tmp_path / "out")
     with pytest.raises(ParameterError, match=r"d\.txt has no rows"):
@@ -200,7 +208,7 @@ def test_ids_that_come_again_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text((json.dumps({"id": "x", "text": PAGE}) + "\n") * 2)
     for state in (None, tmp_path / "state", tmp_path / "state"):
-        reading = Reading([str(file)], is_rewritten=True, lasts=state is not None)
+        reading = InputReader([str(file)], is_rewritten=True, lasts=state is not None)
         with (
             pytest.raises(ParameterError, match="--id-column"),
             duplicates_among(
@@ -209,7 +217,7 @@ def test_ids_that_come_again_are_refused(tmp_path: Path) -> None:
         ):
             pass
     file.write_text(json.dumps({"id": "x", "text": PAGE}) + "\n")
-    assert len(Reading([str(file), str(tmp_path / "a.*")]).places) == 1
+    assert len(InputReader([str(file), str(tmp_path / "a.*")]).places) == 1
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "json", "csv", "parquet", "arrow"])
@@ -241,8 +249,8 @@ def test_rows_without_a_text(tmp_path: Path, kind: str, level: str) -> None:
         if kind == "jsonl":
             return [json.loads(line) for line in written.read_text().splitlines()]
         if kind == "json":
-            told: list[dict[str, object]] = json.loads(written.read_text())
-            return told
+            decisions: list[dict[str, object]] = json.loads(written.read_text())
+            return decisions
         if kind == "csv":
             with written.open(newline="") as opened:
                 return [{**row, "text": row["text"] or None, "n": float(row["n"])} for row in csv.DictReader(opened)]
@@ -413,5 +421,5 @@ def test_what_is_changed_meanwhile_is_told() -> None:
     engine: Any = Changing()
     done = write_ids(engine, [cluster("a", "b", principal="a")])
     assert done == Marked(1, 2, 1, 0, left=1)
-    told = "1 changed, 0 that are in none any more cleared; 1 changed meanwhile: run the same command again"
-    assert marked_line(done).endswith(told)
+    decisions = "1 changed, 0 that are in none any more cleared; 1 changed meanwhile: run the same command again"
+    assert marked_line(done).endswith(decisions)

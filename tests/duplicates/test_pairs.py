@@ -8,16 +8,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests.duplicates.sets import numbers, question, sketches_of
+from tests.duplicates.sets import numbers, pair_options, sketches_of
 from tests.plain import sketch_of
 from whorl.duplicates import pairs as pairs_module
-from whorl.duplicates.clusters import Components
-from whorl.duplicates.options import PairQuestion
-from whorl.duplicates.pairs import _Links, find_pairs, first_of_equals
-from whorl.duplicates.prefix_filter import Crowd, find_candidates
+from whorl.duplicates.clusters import UnionFind
+from whorl.duplicates.options import PairOptions
+from whorl.duplicates.pairs import _SpanningPairs, find_pairs, first_of_equals
+from whorl.duplicates.prefix_filter import HashBlock, find_candidates
 from whorl.duplicates.sketch_store import sketch_key
 from whorl.duplicates.sketches import Numbers, Sketches
-from whorl.duplicates.verify import Pairs, verified
+from whorl.duplicates.verify import Pairs, verify_pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
 
@@ -34,8 +34,8 @@ def test_the_order_of_documents_decides_nothing() -> None:
     for _ in range(60):
         base = [chance.getrandbits(64) for _ in range(500)]
         sets += [set(base[:400]) | {chance.getrandbits(64) for _ in range(100)} for _ in range(4)]
-    asked = PairQuestion(Metric.JACCARD, Fraction(66, 100), Fraction(30, 100))
-    found = []
+    asked = PairOptions(Metric.JACCARD, Fraction(66, 100), Fraction(30, 100))
+    results = []
     for _ in range(3):
         order = chance.sample(range(len(sets)), len(sets))
         sketches = [sketch_of(np.array(list(sets[at]), np.uint64), SCHEME) for at in order]
@@ -49,9 +49,9 @@ def test_the_order_of_documents_decides_nothing() -> None:
             keys=keys,
         )
         numbers = zip(pairs.a.tolist(), pairs.b.tolist(), pairs.shared.tolist(), pairs.low.tolist(), strict=True)
-        found.append({(frozenset((order[a], order[b])), shared, low) for a, b, shared, low in numbers})
-    assert 50 < len(found[0]) < 360
-    assert found[0] == found[1] == found[2]
+        results.append({(frozenset((order[a], order[b])), shared, low) for a, b, shared, low in numbers})
+    assert 50 < len(results[0]) < 360
+    assert results[0] == results[1] == results[2]
 
 
 @pytest.mark.slow
@@ -62,11 +62,11 @@ def test_a_crowd_is_linked_without_all_its_pairs() -> None:
     chance = random.Random(4)
     page = numbers(chance, 300)
     sets = [page | numbers(chance, 5) for _ in range(4_000)] + [numbers(chance, 300) for _ in range(50)]
-    sketches, asked = sketches_of(sets), question("jaccard", 80)
-    assert any(isinstance(each, Crowd) for each in find_candidates(sketches, asked, crowds=True))
+    sketches, asked = sketches_of(sets), pair_options("jaccard", 80)
+    assert any(isinstance(each, HashBlock) for each in find_candidates(sketches, asked, gives_blocks=True))
     firsts = np.arange(len(sets))
     pairs = find_pairs(
-        sketches, firsts, asked, known=Pairs.together([]), is_known=np.zeros(len(sets), np.bool_), links_suffice=True
+        sketches, firsts, asked, known=Pairs.together([]), is_known=np.zeros(len(sets), np.bool_), spanning_only=True
     )
     assert 3_999 <= len(pairs) < 20_000
     assert set(pairs.a.tolist()) | set(pairs.b.tolist()) == set(range(4_000))
@@ -82,9 +82,9 @@ def test_documents_that_hang_together_are_compared_no_further(monkeypatch: pytes
     def counting(own: Sketches, a: Numbers, *more: object) -> object:
         nonlocal compared
         compared += a.size
-        return verified(own, a, *more)  # type: ignore[arg-type]
+        return verify_pairs(own, a, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(pairs_module, "verified", counting)
+    monkeypatch.setattr(pairs_module, "verify_pairs", counting)
     chance = random.Random(11)
     sets = []
     for size in (150, 40, 2, 1):
@@ -92,18 +92,18 @@ def test_documents_that_hang_together_are_compared_no_further(monkeypatch: pytes
         sets += [page | numbers(chance, 3) for _ in range(size)]
     line = sorted(numbers(chance, 100))
     sets += [set(line[at : at + 30]) for at in range(0, 70, 2)]
-    sketches, asked = sketches_of(sets), question("jaccard", 80)
+    sketches, asked = sketches_of(sets), pair_options("jaccard", 80)
     for old in (0, 100):
         labels, counts = [], []
         is_known = np.arange(len(sets)) < old
         known = Pairs.together([])
-        for only_links in (False, True):
+        for spanning_everywhere in (False, True):
             compared = 0
             pairs = find_pairs(
-                sketches, np.arange(len(sets)), asked, known=known, is_known=is_known, links_suffice=True,
-                only_links=only_links,
+                sketches, np.arange(len(sets)), asked, known=known, is_known=is_known, spanning_only=True,
+                spanning_everywhere=spanning_everywhere,
             )  # fmt: skip
-            components = Components(len(sets))
+            components = UnionFind(len(sets))
             components.join(pairs.a, pairs.b)
             labels.append(components.labels().tolist())
             counts.append(compared)
@@ -135,13 +135,13 @@ def test_a_family_takes_no_more_hashes_than_tell_it(monkeypatch: pytest.MonkeyPa
     pairs = find_pairs(
         sketches_of(sets),
         np.arange(len(sets)),
-        question("jaccard", 80),
+        pair_options("jaccard", 80),
         known=Pairs.together([]),
         is_known=np.zeros(len(sets), np.bool_),
-        links_suffice=True,
+        spanning_only=True,
     )
     assert looked_up <= 64 * len(sets)
-    components = Components(len(sets))
+    components = UnionFind(len(sets))
     components.join(pairs.a, pairs.b)
     assert components.labels().tolist() == [0] * 300 + list(range(300, len(sets)))
 
@@ -153,23 +153,23 @@ def test_a_crowd_of_chains_hangs_together_as_all_its_pairs_do(old: int) -> None:
     Spanning pairs connect all documents that chains of pairs connect: also groups joined by two pivots and connected
     only by pairs of other documents, and new and old documents outside the largest group.
     """
-    asked = question("jaccard", 50, 100)
+    asked = pair_options("jaccard", 50, 100)
     for seed in range(40):
         chance = random.Random(seed)
         line = sorted(numbers(chance, 170))
         sketches = sketches_of([set(line[at : at + 10]) for at in (chance.randrange(160) for _ in range(60))])
-        everything = verified(sketches, *np.triu_indices(60, 1), asked)
-        truly = Components(60)
+        everything = verify_pairs(sketches, *np.triu_indices(60, 1), asked)
+        truly = UnionFind(60)
         truly.join(everything.a, everything.b)
         is_new = np.arange(60) >= old
         known = everything.only(~is_new[everything.a] & ~is_new[everything.b])
-        links = _Links(sketches, asked, is_new)
-        links.note(known)
+        links = _SpanningPairs(sketches, asked, is_new)
+        links.add(known)
         # Test with and without an earlier attempt to decide the block.
-        early = links.of_family(np.arange(60))[0] if seed % 2 else []
-        found = Pairs.together([known, *early, *links.of(np.arange(60))])
-        linked = Components(60)
-        linked.join(found.a, found.b)
+        early = links.probe_block(np.arange(60))[0] if seed % 2 else []
+        results = Pairs.together([known, *early, *links.within_block(np.arange(60))])
+        linked = UnionFind(60)
+        linked.join(results.a, results.b)
         assert linked.labels().tolist() == truly.labels().tolist()
 
 

@@ -42,7 +42,7 @@ def covered(documents: Sequence[Document], words: int, old: int = 0, within: str
     return found
 
 
-def told(clusters: Sequence[Cluster], documents: Sequence[Document]) -> set[tuple[str, int]]:
+def spans_read(clusters: Sequence[Cluster], documents: Sequence[Document]) -> set[tuple[str, int]]:
     """
     Return the words of repeated passages, after checking each passage against its source.
     """
@@ -81,7 +81,7 @@ def test_what_comes_again_is_what_a_slow_search_finds(
         patched.setattr("whorl.duplicates.passages._WINDOWS_AT_ONCE", at_once)
         with passages_among(documents[old:], words, reference=documents[:old], within=within) as found:
             clusters, pairs = list(found.clusters()), list(found.pairs())
-    assert told(clusters, documents) == covered(documents, words, old, within or "")
+    assert spans_read(clusters, documents) == covered(documents, words, old, within or "")
     assert [len(each.matches) for each in clusters] == sorted((len(each.matches) for each in clusters), reverse=True)
     assert {(pair.a.id, pair.b.id) for pair in pairs} == {
         (each.matches[0].b.id, match.b.id) for each in clusters for match in each.matches[1:]

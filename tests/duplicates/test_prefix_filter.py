@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.duplicates.sets import SMALL, families, numbers, question, sketches_of, truth
+from tests.duplicates.sets import SMALL, families, numbers, pair_options, sketches_of, truth
 from whorl.duplicates import prefix_filter
-from whorl.duplicates.options import PairQuestion
-from whorl.duplicates.prefix_filter import Some, find_candidates
+from whorl.duplicates.options import PairOptions
+from whorl.duplicates.prefix_filter import CandidatePairs, find_candidates
 from whorl.duplicates.rounds import MOST_PAIRS
 from whorl.duplicates.sketches import Sketches
-from whorl.duplicates.verify import Pairs, verified
+from whorl.duplicates.verify import Pairs, verify_pairs
 
 
-def found_in(sketches: Sketches, asked: PairQuestion, most: int = MOST_PAIRS) -> Pairs:
-    some = [each for each in find_candidates(sketches, asked, most=most) if isinstance(each, Some)]
-    return Pairs.together([verified(sketches, each.smaller, each.larger, asked) for each in some])
+def found_in(sketches: Sketches, probe_keys: PairOptions, most: int = MOST_PAIRS) -> Pairs:
+    some = [each for each in find_candidates(sketches, probe_keys, most=most) if isinstance(each, CandidatePairs)]
+    return Pairs.together([verify_pairs(sketches, each.smaller, each.larger, probe_keys) for each in some])
 
 
 @pytest.mark.slow
@@ -31,10 +31,10 @@ def test_complete_sketches_give_all_pairs_and_no_others(metric: str, percent: in
     100.
     """
     sets = families(random.Random(percent), 150, 1500)
-    sketches, expected = sketches_of(sets), truth(sets, question(metric, percent))
+    sketches, expected = sketches_of(sets), truth(sets, pair_options(metric, percent))
     assert len(expected) > 10
     for recall in (100, 95):
-        pairs = found_in(sketches, question(metric, percent, recall))
+        pairs = found_in(sketches, pair_options(metric, percent, recall))
         there = set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True))
         assert there <= expected
         assert len(there) >= recall / 100 * len(expected)
@@ -56,7 +56,7 @@ def test_parts_of_sketches_find_what_was_asked(metric: str) -> None:
         size = chance.randrange(300, 1500)
         shared = numbers(chance, round(size * (2 * 0.81 / 1.81 if metric == "jaccard" else 0.81)))
         sets += [shared | numbers(chance, size - len(shared)) for _ in range(2)]
-    pairs = found_in(sketches_of(sets, SMALL), question(metric, 80, 90))
+    pairs = found_in(sketches_of(sets, SMALL), pair_options(metric, 80, 90))
     there = set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True))
     wanted = {(at, at + 1) for at in range(0, 800, 2)}
     # The pairs are just above the threshold; allow four standard deviations below the recall.
@@ -75,10 +75,10 @@ def test_how_candidates_are_found_changes_nothing(seed: int, metric: str, percen
     """
     # Random hashes instead of hypothesis' numbers: simplified ones are not distributed like hashes.
     sets = families(random.Random(seed), 12, 200)
-    sketches, asked = sketches_of(sets), question(metric, percent, 100)
-    expected = truth(sets, asked)
+    sketches, probe_keys = sketches_of(sets), pair_options(metric, percent, 100)
+    expected = truth(sets, probe_keys)
     for most in (1, 5, 10**6):
-        pairs = found_in(sketches, asked, most=most)
+        pairs = found_in(sketches, probe_keys, most=most)
         assert set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)) == expected
 
 
@@ -90,7 +90,7 @@ def test_one_hash_of_everybody_makes_no_pairs() -> None:
     one = numbers(chance, 1)
     sketches = sketches_of([one | numbers(chance, 60) for _ in range(5_000)])
     for metric in ("jaccard", "containment"):
-        assert not list(find_candidates(sketches, question(metric, 80)))
+        assert not list(find_candidates(sketches, pair_options(metric, 80)))
 
 
 @pytest.mark.slow
@@ -104,10 +104,10 @@ def test_boilerplate_makes_few_candidates(share: int) -> None:
     frame = numbers(chance, 4 * share)
     sets = [frame | numbers(chance, 400 - 4 * share) for _ in range(3_000)]
     sets += [set(chance.sample(sorted(each), 395)) for each in sets[:100]]
-    sketches, asked = sketches_of(sets), question("jaccard", 80)
-    met = [each for each in find_candidates(sketches, asked) if isinstance(each, Some)]
+    sketches, probe_keys = sketches_of(sets), pair_options("jaccard", 80)
+    met = [each for each in find_candidates(sketches, probe_keys) if isinstance(each, CandidatePairs)]
     assert sum(each.smaller.size for each in met) < 10 * len(sets)
-    pairs = Pairs.together([verified(sketches, each.smaller, each.larger, asked) for each in met])
+    pairs = Pairs.together([verify_pairs(sketches, each.smaller, each.larger, probe_keys) for each in met])
     assert set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)) == {(at, 3_000 + at) for at in range(100)}
 
 
@@ -116,7 +116,7 @@ def test_nothing_to_compare() -> None:
     No documents, one document, or documents without shingles make no pairs.
     """
     for sets in ([], [{1}], [set[int](), set[int]()]):
-        assert not list(find_candidates(sketches_of(sets), question("jaccard", 80)))
+        assert not list(find_candidates(sketches_of(sets), pair_options("jaccard", 80)))
 
 
 def test_a_document_may_make_more_pairs_than_come_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +127,7 @@ def test_a_document_may_make_more_pairs_than_come_at_once(monkeypatch: pytest.Mo
     chance = random.Random(5)
     page = numbers(chance, 40)
     sketches = sketches_of([page | numbers(chance, 2) for _ in range(12)])
-    some = [each for each in find_candidates(sketches, question("jaccard", 80)) if isinstance(each, Some)]
+    some = [each for each in find_candidates(sketches, pair_options("jaccard", 80)) if isinstance(each, CandidatePairs)]
     pairs = [pair for each in some for pair in zip(each.smaller.tolist(), each.larger.tolist(), strict=True)]
     assert sorted(map(sorted, pairs)) == [[a, b] for a in range(12) for b in range(a + 1, 12)]
     assert len(some) > 3

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.duplicates.sets import SMALL, numbers, question, sketches_of
+from tests.duplicates.sets import SMALL, numbers, pair_options, sketches_of
 from whorl.duplicates.rounds import FIRST_AIM, Round, rounds
 from whorl.fingerprint.statistics.hypergeometric import binomial_upper_tail
 
@@ -24,7 +24,7 @@ def test_rounds(metric: str, percent: int, recall: int, largest: int) -> None:
     Each round uses more hashes than the one before, the last uses all, and all rounds together miss no more than a
     fifth of the allowed misses.
     """
-    asked = question(metric, percent, recall)
+    asked = pair_options(metric, percent, recall)
     found = rounds(asked, largest)
     aims = [each.aim for each in found]
     assert aims == sorted(set(aims))
@@ -41,10 +41,10 @@ def test_rounds_by_hand() -> None:
     """
     At 80 % the rounds start with 64 hashes and grow by four; at 10 % they start with 512.
     """
-    assert [each.aim for each in rounds(question("jaccard", 80), 16_384)] == [64, 256, 1024, 4096, 16_384]
-    assert [each.aim for each in rounds(question("jaccard", 10), 1000)] == [512, 2048]
-    assert [each.aim for each in rounds(question("jaccard", 80), 1)] == [64]
-    assert rounds(question("jaccard", 80, 95), 64)[0].recall == 1 - Fraction(5, 100) / 10
+    assert [each.aim for each in rounds(pair_options("jaccard", 80), 16_384)] == [64, 256, 1024, 4096, 16_384]
+    assert [each.aim for each in rounds(pair_options("jaccard", 10), 1000)] == [512, 2048]
+    assert [each.aim for each in rounds(pair_options("jaccard", 80), 1)] == [64]
+    assert rounds(pair_options("jaccard", 80, 95), 64)[0].recall == 1 - Fraction(5, 100) / 10
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -56,24 +56,26 @@ def test_what_partners_share_at_the_threshold(metric: str, percent: int) -> None
     """
     chance = random.Random(percent)
     sketches = sketches_of([numbers(chance, size) for size in (10, 60, 200, 1000, 3000)], SMALL)
-    asked = question(metric, percent)
+    asked = pair_options(metric, percent)
     for each in rounds(asked, int(sketches.counts.max())):
         places = np.arange(5)
         for level in range(4):
-            looked = each.looked(sketches, places, level)
+            lengths = each.prefix_lengths(sketches, places, level)
             for place in range(5):
-                size, count, offered = (int(part[place]) for part in (sketches.sizes, looked.counts, looked.offered))
-                least = int(looked.least_offered[place])
+                size, count, indexable = (
+                    int(part[place]) for part in (sketches.sizes, lengths.counts, lengths.indexable)
+                )
+                least = int(lengths.min_indexable_shared[place])
                 share = asked.share_of_smaller
-                assert 1 <= least <= max(1, offered)
-                if offered == size:
+                assert 1 <= least <= max(1, indexable)
+                if indexable == size:
                     assert least == math.ceil(share * size)
                 elif least > 1:
-                    assert binomial_upper_tail(offered, float(share), least) >= float(each.recall) - 1e-9
-                if offered not in (size, 0) and least < offered:
-                    assert binomial_upper_tail(offered, float(share), least + 1) < float(each.recall) + 1e-9
-                assert offered <= count
-                assert metric == "jaccard" or looked.least_shared[place] == 1
+                    assert binomial_upper_tail(indexable, float(share), least) >= float(each.recall) - 1e-9
+                if indexable not in (size, 0) and least < indexable:
+                    assert binomial_upper_tail(indexable, float(share), least + 1) < float(each.recall) + 1e-9
+                assert indexable <= count
+                assert metric == "jaccard" or lengths.min_shared[place] == 1
 
 
 def test_who_meets_at_a_level() -> None:
@@ -82,10 +84,10 @@ def test_who_meets_at_a_level() -> None:
     smallest home document.
     """
     sizes, homes = np.array([79, 80, 100, 5, 500]), np.array([0, 0, 1, 0, 2])
-    first = rounds(question("jaccard", 80), 1000)[0]
-    assert first.taking_part(sizes, homes, 1, 100).tolist() == [False, True, True, False, False]
-    first = rounds(question("containment", 80), 1000)[0]
-    assert first.taking_part(sizes, homes, 1, 100).tolist() == [True, True, True, True, False]
+    first = rounds(pair_options("jaccard", 80), 1000)[0]
+    assert first.participants(sizes, homes, 1, 100).tolist() == [False, True, True, False, False]
+    first = rounds(pair_options("containment", 80), 1000)[0]
+    assert first.participants(sizes, homes, 1, 100).tolist() == [True, True, True, True, False]
 
 
 def test_homes() -> None:
@@ -94,10 +96,10 @@ def test_homes() -> None:
     """
     sketches, sizes = sketches_of([], SMALL), np.array([64, 65, 128, 129, 4000])
     own = [SMALL.level(size) for size in sizes.tolist()]
-    jaccard = Round(question("jaccard", 80), 64, Fraction(1), False)
-    assert jaccard.home_levels(sketches, sizes).tolist() == [0, 1, 1, 2, 6]
-    containment = Round(question("containment", 80), 64, Fraction(1), False)
-    assert containment.home_levels(sketches, sizes).tolist() == own == [0, 1, 1, 2, 4]
+    jaccard = Round(pair_options("jaccard", 80), 64, Fraction(1), False)
+    assert jaccard.base_levels(sketches, sizes).tolist() == [0, 1, 1, 2, 6]
+    containment = Round(pair_options("containment", 80), 64, Fraction(1), False)
+    assert containment.base_levels(sketches, sizes).tolist() == own == [0, 1, 1, 2, 4]
 
 
 def test_counted_hashes() -> None:
@@ -105,7 +107,7 @@ def test_counted_hashes() -> None:
     A document that may be the larger one uses all hashes; others use the offered ones.
     """
     sketches = sketches_of([numbers(random.Random(1), 200)] * 2, SMALL)
-    aimed = Round(question("containment", 80), 16, Fraction(9, 10), False)
-    looked = aimed.looked(sketches, np.arange(2), 2)
-    assert looked.counted(np.array([True, False])).tolist() == [int(looked.counts[0]), 16]
-    assert aimed.can_tell_more(sketches, np.arange(2), looked).all()
+    aimed = Round(pair_options("containment", 80), 16, Fraction(9, 10), False)
+    lengths = aimed.prefix_lengths(sketches, np.arange(2), 2)
+    assert lengths.used_hashes(np.array([True, False])).tolist() == [int(lengths.counts[0]), 16]
+    assert aimed.has_more_hashes(sketches, np.arange(2), lengths).all()

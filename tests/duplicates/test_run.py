@@ -18,7 +18,7 @@ from whorl import Document, open_store
 from whorl.context import new_request
 from whorl.duplicates.options import Keep, ask_pairs
 from whorl.duplicates.run import FILES_SCHEME, duplicates_among, duplicates_in
-from whorl.duplicates.sketch_store import Archive
+from whorl.duplicates.sketch_store import PersistentSketchStore
 from whorl.duplicates.sketching import Sketching
 from whorl.errors import ParameterError, StoppedError
 from whorl.fingerprint.batch import Parts, Together, hashed, hashed_together
@@ -42,41 +42,41 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     # Produce results before all of these few texts are read.
     monkeypatch.setattr("whorl.fingerprint.batch.LARGE", 1)
     many = [Document(f"{turn}/{each.id}", each.text) for turn in range(6) for each in DOCUMENTS][:1_600]
-    question = ask_pairs("jaccard", 80, 95)
-    with suppress(KeyboardInterrupt), duplicates_among(stopping(), question, folder=tmp_path / "state", workers=1):
+    pair_options = ask_pairs("jaccard", 80, 95)
+    with suppress(KeyboardInterrupt), duplicates_among(stopping(), pair_options, folder=tmp_path / "state", workers=1):
         raise AssertionError("nothing stopped it")
-    with Archive(tmp_path / "state", "files, under minhash1-icu74-w5-b512", FILES_SCHEME) as archive:
-        kept = archive.count()
+    with PersistentSketchStore(tmp_path / "state", "files, under minhash1-icu74-w5-b512", FILES_SCHEME) as store:
+        kept = store.count()
     assert 512 <= kept < 1_400
-    with duplicates_among(many, question, folder=tmp_path / "state") as found:
+    with duplicates_among(many, pair_options, folder=tmp_path / "state") as found:
         resumed = {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs()}
-    with duplicates_among(many, question) as found:
+    with duplicates_among(many, pair_options) as found:
         assert {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs()} == resumed
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("links_suffice", [False, True])
-def test_further_documents_are_compared_with_all_before(tmp_path: Path, links_suffice: bool) -> None:
+@pytest.mark.parametrize("spanning_only", [False, True])
+def test_further_documents_are_compared_with_all_before(tmp_path: Path, spanning_only: bool) -> None:
     """
     Three days' documents in three runs give the pairs and clusters of a single run; --new selects the pairs of the last
     day.
     """
-    question = ask_pairs("jaccard", 50, 100)
+    pair_options = ask_pairs("jaccard", 50, 100)
     days = [DOCUMENTS[:150], DOCUMENTS[150:250], DOCUMENTS[250:]]
     before: set[frozenset[str]] = set()
     for day in days:
-        with duplicates_among(day, question, folder=tmp_path / "state", links_suffice=links_suffice) as found:
+        with duplicates_among(day, pair_options, folder=tmp_path / "state", spanning_only=spanning_only) as found:
             there = {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs()}
             new = {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs(only_new=True)}
             clustered = clusters(found)
             today = {document.id for document in day}
             assert new == {pair for pair in there if pair & today}
-            if not links_suffice:
+            if not spanning_only:
                 assert there - before == new
         before = there
     expected = true_pairs(DOCUMENTS, "jaccard", 50)
     assert clustered == true_components(expected)
-    if not links_suffice:
+    if not spanning_only:
         assert before == set(expected)
 
 
@@ -85,10 +85,10 @@ def test_changed_and_deleted_documents_lose_their_pairs(tmp_path: Path) -> None:
     """
     A store that changes between two runs with one state gives the results of a run without state.
     """
-    question = ask_pairs("jaccard", 50, 100)
+    pair_options = ask_pairs("jaccard", 50, 100)
     with open_store(tmp_path / "store") as store:
         store.index(DOCUMENTS)
-        with duplicates_in(store.engine, question, folder=tmp_path / "state") as found:
+        with duplicates_in(store.engine, pair_options, folder=tmp_path / "state") as found:
             assert set(ids(found.pairs())) == set(true_pairs(DOCUMENTS, "jaccard", 50))
         gone = {document.id for document in DOCUMENTS[::7]}
         changed = {each.id: Document(each.id, DOCUMENTS[at].text) for at, each in enumerate(DOCUMENTS[1::7])}
@@ -97,7 +97,7 @@ def test_changed_and_deleted_documents_lose_their_pairs(tmp_path: Path) -> None:
         now = [changed.get(each.id, each) for each in DOCUMENTS if each.id not in gone]
         expected = set(true_pairs(now, "jaccard", 50))
         for folder in (tmp_path / "state", None):
-            with duplicates_in(store.engine, question, folder=folder) as found:
+            with duplicates_in(store.engine, pair_options, folder=folder) as found:
                 assert set(ids(found.pairs())) == expected
                 assert found.documents == len(now)
         with duplicates_in(store.engine, ask_pairs("jaccard", 90, 100), folder=tmp_path / "state") as found:
@@ -105,7 +105,7 @@ def test_changed_and_deleted_documents_lose_their_pairs(tmp_path: Path) -> None:
 
 
 def cluster_sizes(documents: list[Document], folder: Path | None) -> list[int]:
-    with duplicates_among(documents, ask_pairs("jaccard", 50, 95), folder=folder, links_suffice=True) as found:
+    with duplicates_among(documents, ask_pairs("jaccard", 50, 95), folder=folder, spanning_only=True) as found:
         return [len(each.members) for each in found.clusters()]
 
 
@@ -117,13 +117,13 @@ def test_a_cluster_outlives_the_document_that_held_it_together(tmp_path: Path) -
     """
     words = [f"w{at}" for at in range(58)]
     crowd = [Document(f"d{at:03}", " ".join([*words, f"u{at // 40}", f"v{at % 40}"])) for at in range(600)]
-    folder, question = tmp_path / "state", ask_pairs("jaccard", 50, 95)
-    with duplicates_among(crowd, question, folder=folder, links_suffice=True) as found:
+    folder, pair_options = tmp_path / "state", ask_pairs("jaccard", 50, 95)
+    with duplicates_among(crowd, pair_options, folder=folder, spanning_only=True) as found:
         assert [len(each.members) for each in found.clusters()] == [600]
         links = Counter(each for pair in ids(found.pairs()) for each in pair)
     for count, (gone, _) in enumerate(links.most_common(3), start=1):
         other = Document(gone, f"now {count} of entirely other words than those before")
-        with duplicates_among([other], question, folder=folder, links_suffice=True) as found:
+        with duplicates_among([other], pair_options, folder=folder, spanning_only=True) as found:
             assert max(len(each.members) for each in found.clusters()) == 600 - count
             assert all(600 - count != len(each.members) for each in found.clusters(only_new=True))
 
@@ -257,7 +257,7 @@ def test_a_search_ends_with_its_time() -> None:
     """
     A cancelled search stops, both while reading and while comparing.
     """
-    question = ask_pairs("jaccard", 80, 95)
+    pair_options = ask_pairs("jaccard", 80, 95)
 
     def documents(most: int) -> Iterator[Document]:
         for number, each in enumerate(DOCUMENTS, start=1):
@@ -266,7 +266,7 @@ def test_a_search_ends_with_its_time() -> None:
             yield each
 
     for most in (5, len(DOCUMENTS)):
-        found = duplicates_among(documents(most), question, workers=1)
+        found = duplicates_among(documents(most), pair_options, workers=1)
         with new_request() as request, pytest.raises(StoppedError), found:
             pass
 
@@ -283,18 +283,18 @@ def test_only_within_a_part(tmp_path: Path) -> None:
     every = true_pairs(DOCUMENTS, "jaccard", 80)
     pairs = {pair: share for pair, share in every.items() if len({languages[each] for each in pair}) == 1}
     assert pairs
-    question = ask_pairs("jaccard", 80, 100)
+    pair_options = ask_pairs("jaccard", 80, 100)
     for folder in (None, tmp_path / "state", tmp_path / "state"):
-        with duplicates_among(parted, question, within="lang", folder=folder) as found:
+        with duplicates_among(parted, pair_options, within="lang", folder=folder) as found:
             assert set(ids(found.pairs())) == set(pairs)
-        with duplicates_among(parted, question, within="lang", links_suffice=True) as found:
+        with duplicates_among(parted, pair_options, within="lang", spanning_only=True) as found:
             assert {frozenset(m.id for m in each.members) for each in found.clusters()} == true_components(pairs)
     moved = [replace(each, properties={"lang": "de"}) for each in DOCUMENTS]
-    with duplicates_among(moved, question, within="lang", folder=tmp_path / "state") as found:
+    with duplicates_among(moved, pair_options, within="lang", folder=tmp_path / "state") as found:
         assert set(ids(found.pairs())) == set(true_pairs(DOCUMENTS, "jaccard", 80))
     with (
         pytest.raises(ParameterError, match="within lang"),
-        duplicates_among(parted, question, folder=tmp_path / "state"),
+        duplicates_among(parted, pair_options, folder=tmp_path / "state"),
     ):
         pass
 
@@ -304,12 +304,12 @@ def test_a_state_keeps_to_what_decides(tmp_path: Path) -> None:
     A state is tied to its retention policy: ranks by another column cannot be compared with new ones.
     """
     documents = [replace(each, properties={"quality": at}) for at, each in enumerate(DOCUMENTS[:9])]
-    question = ask_pairs("jaccard", 80, 95)
-    with duplicates_among(documents, question, keep=Keep("largest", "quality"), folder=tmp_path / "state") as found:
+    pair_options = ask_pairs("jaccard", 80, 95)
+    with duplicates_among(documents, pair_options, keep=Keep("largest", "quality"), folder=tmp_path / "state") as found:
         assert sorted(each.worth for each in found.members(range(9)).values()) == list(range(9))  # type: ignore[type-var]
     for keep in (Keep("smallest", "quality"), Keep("first")):
         with (
             pytest.raises(ParameterError, match="name another folder"),
-            duplicates_among(documents, question, keep=keep, folder=tmp_path / "state"),
+            duplicates_among(documents, pair_options, keep=keep, folder=tmp_path / "state"),
         ):
             pass

@@ -14,7 +14,7 @@ from tests.families import family_documents
 from tests.plain import sketch_of
 from whorl.duplicates.options import ask_pairs
 from whorl.duplicates.pairs import find_pairs
-from whorl.duplicates.sketch_store import Archive, Scratch, sketch_digest
+from whorl.duplicates.sketch_store import PersistentSketchStore, TemporarySketchStore, sketch_digest
 from whorl.duplicates.sketching import Entry
 from whorl.duplicates.verify import Pairs
 from whorl.errors import ParameterError, StoreError
@@ -34,14 +34,14 @@ def entry(document_id: str, *numbers: int, worth: float | None = None, date: flo
     return Entry(document_id, sketch_digest(made), made, f"the {document_id}", worth, date)
 
 
-def opened(path: Path, origin: str = "files") -> Archive:
-    return Archive(path, origin, SCHEME)
+def opened(path: Path, origin: str = "files") -> PersistentSketchStore:
+    return PersistentSketchStore(path, origin, SCHEME)
 
 
-def held(archive: Archive) -> dict[str, Sketch]:
-    archived = archive.archived()
-    known = archive.known(archived.numbers.tolist())
-    return {known[number][0]: archived.sketches.sketch(at) for at, number in enumerate(archived.numbers.tolist())}
+def held(store: PersistentSketchStore) -> dict[str, Sketch]:
+    stored = store.stored()
+    known = store.describe(stored.numbers.tolist())
+    return {known[number][0]: stored.sketches.sketch(at) for at, number in enumerate(stored.numbers.tolist())}
 
 
 def pairs(*places: tuple[int, int]) -> Pairs:
@@ -54,36 +54,36 @@ def test_what_was_put_is_there_when_opened_again(tmp_path: Path) -> None:
     """
     Sketches, names, ranks and dates come back in order of arrival; the last document of an id counts.
     """
-    with opened(tmp_path / "a") as archive:
-        archive.begin_reading()
-        assert archive.put([entry("x", 1, 2, 3), entry("y")]) == []
-        assert archive.put([entry("z", 9, worth=12.5, date=99.0), entry("x", 4, 5)]) == ["x"]
-    with opened(tmp_path / "a") as archive:
-        assert held(archive) == {"y": sketch(), "z": sketch(9), "x": sketch(4, 5)}
-        assert archive.known(archive.archived().numbers[1:2].tolist()).popitem()[1] == ("z", "the z", 12.5, 99.0)
-        archive.begin_reading()
-        assert archive.put([entry("x", 4, 5, 6)]) == []
+    with opened(tmp_path / "a") as store:
+        store.begin_partial_scan()
+        assert store.put([entry("x", 1, 2, 3), entry("y")]) == []
+        assert store.put([entry("z", 9, worth=12.5, date=99.0), entry("x", 4, 5)]) == ["x"]
+    with opened(tmp_path / "a") as store:
+        assert held(store) == {"y": sketch(), "z": sketch(9), "x": sketch(4, 5)}
+        assert store.describe(store.stored().numbers[1:2].tolist()).popitem()[1] == ("z", "the z", 12.5, 99.0)
+        store.begin_partial_scan()
+        assert store.put([entry("x", 4, 5, 6)]) == []
 
 
 def test_what_a_crash_leaves_in_the_file_is_cut_off(tmp_path: Path) -> None:
     """
     Hashes written without a committed document are cut off.
     """
-    with opened(tmp_path) as archive:
-        archive.put([entry("x", 1, 2, 3)])
+    with opened(tmp_path) as store:
+        store.put([entry("x", 1, 2, 3)])
     with (tmp_path / "hashes-0.u64").open("ab") as file:
         file.write(os.urandom(80))
-    with opened(tmp_path) as archive:
-        archive.put([entry("y", 7, 8)])
-        assert held(archive) == {"x": sketch(1, 2, 3), "y": sketch(7, 8)}
+    with opened(tmp_path) as store:
+        store.put([entry("y", 7, 8)])
+        assert held(store) == {"x": sketch(1, 2, 3), "y": sketch(7, 8)}
 
 
 def test_a_file_that_was_cut_short_is_told(tmp_path: Path) -> None:
     """
     A file with missing hashes is an error, so that no wrong pairs are found.
     """
-    with opened(tmp_path) as archive:
-        archive.put([entry("x", 1, 2, 3)])
+    with opened(tmp_path) as store:
+        store.put([entry("x", 1, 2, 3)])
     os.truncate(tmp_path / "hashes-0.u64", 16)
     with pytest.raises(StoreError, match="cut short"):
         opened(tmp_path)
@@ -94,13 +94,13 @@ def test_hashes_of_no_document_do_not_stay(tmp_path: Path) -> None:
     When most of the file belongs to replaced documents, it is rewritten, with the same content.
     """
     for turn in range(3):
-        with opened(tmp_path) as archive:
-            archive.put([entry(f"d{at}", *range(at, at + 50 + turn)) for at in range(20)])
-            before = held(archive)
-    with opened(tmp_path) as archive:
-        assert held(archive) == before
-        archive.put([entry("new", 5)])
-        assert held(archive) == {**before, "new": sketch(5)}
+        with opened(tmp_path) as store:
+            store.put([entry(f"d{at}", *range(at, at + 50 + turn)) for at in range(20)])
+            before = held(store)
+    with opened(tmp_path) as store:
+        assert held(store) == before
+        store.put([entry("new", 5)])
+        assert held(store) == {**before, "new": sketch(5)}
     assert [path.name for path in tmp_path.glob("*.u64")] == ["hashes-1.u64"]
     assert (tmp_path / "hashes-1.u64").stat().st_size == (20 * 52 + 1) * 8
 
@@ -109,50 +109,48 @@ def test_pairs_go_with_their_documents(tmp_path: Path) -> None:
     """
     A replaced document loses its pairs and is compared again, with the documents that were equal to it.
     """
-    with opened(tmp_path) as archive:
-        archive.put([entry(name, 1, 2, 3) for name in "abc"] + [entry("d", 1, 2, 4)])
-        archive.ask("which?")
-        archive.keep_pairs(pairs((0, 1), (0, 3), (1, 3)), archive.archived().numbers)
-    with opened(tmp_path) as archive:
-        archive.ask("which?")
-        archived = archive.archived()
-        assert archived.is_paired.all()
-        assert list(
-            zip(*(side.tolist() for side in (archive.pairs(archived).a, archive.pairs(archived).b)), strict=True)
-        ) == [
+    with opened(tmp_path) as store:
+        store.put([entry(name, 1, 2, 3) for name in "abc"] + [entry("d", 1, 2, 4)])
+        store.set_options("which?")
+        store.replace_pairs(pairs((0, 1), (0, 3), (1, 3)), store.stored().numbers)
+    with opened(tmp_path) as store:
+        store.set_options("which?")
+        stored = store.stored()
+        assert stored.is_paired.all()
+        assert list(zip(*(side.tolist() for side in (store.pairs(stored).a, store.pairs(stored).b)), strict=True)) == [
             (0, 1),
             (0, 3),
             (1, 3),
         ]
-        archive.put([entry("a", 9, 10, 11)])
-        archived = archive.archived()
-        assert archived.is_paired.tolist() == [False, False, True, False]  # b, c, d, a
-        assert archive.pairs(archived).a.tolist() == [0]
-        archive.ask("another?")
-        archived = archive.archived()
-        assert not archived.is_paired.any()
-        assert not len(archive.pairs(archived))
+        store.put([entry("a", 9, 10, 11)])
+        stored = store.stored()
+        assert stored.is_paired.tolist() == [False, False, True, False]  # b, c, d, a
+        assert store.pairs(stored).a.tolist() == [0]
+        store.set_options("another?")
+        stored = store.stored()
+        assert not stored.is_paired.any()
+        assert not len(store.pairs(stored))
 
 
 def test_a_scan_goes_on_and_forgets_what_is_gone(tmp_path: Path) -> None:
     """
     An interrupted scan continues at its mark, and deletes documents that it has not seen at its end.
     """
-    with opened(tmp_path) as archive:
-        assert archive.begin_scan() == ""
-        archive.put([entry("a", 1), entry("b", 2), entry("c", 3)], "c")
-        assert archive.end_scan() == 0
-        assert archive.begin_scan() == ""
-        assert archive.unchanged(
+    with opened(tmp_path) as store:
+        assert store.begin_scan() == ""
+        store.put([entry("a", 1), entry("b", 2), entry("c", 3)], "c")
+        assert store.end_scan() == 0
+        assert store.begin_scan() == ""
+        assert store.seen_unchanged(
             [("a", sketch_digest(sketch(1)), "", None, None), ("b", b"other", "", None, None)]
         ) == {"a": False}
-        assert archive.unchanged([("a", sketch_digest(sketch(1)), "", None, None)]) == {"a": True}
-        archive.put([entry("b", 7)], "b")
-    with opened(tmp_path) as archive:
-        assert archive.begin_scan() == "b"
-        archive.put([entry("d", 4)], "d")
-        assert archive.end_scan() == 1
-        assert set(held(archive)) == {"a", "b", "d"}
+        assert store.seen_unchanged([("a", sketch_digest(sketch(1)), "", None, None)]) == {"a": True}
+        store.put([entry("b", 7)], "b")
+    with opened(tmp_path) as store:
+        assert store.begin_scan() == "b"
+        store.put([entry("d", 4)], "d")
+        assert store.end_scan() == 1
+        assert set(held(store)) == {"a", "b", "d"}
 
 
 def test_other_folders_are_left_alone(tmp_path: Path) -> None:
@@ -170,7 +168,7 @@ def test_other_folders_are_left_alone(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="the store b"):
         opened(tmp_path / "a", "the store b")
     with pytest.raises(ParameterError, match="sketch2-k1024"):
-        Archive(tmp_path / "a", "files", SketchScheme())
+        PersistentSketchStore(tmp_path / "a", "files", SketchScheme())
 
 
 @pytest.mark.process
@@ -179,13 +177,13 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
     A second process gets an error at once while the folder is open.
     """
     script = (
-        "import sys; from pathlib import Path; from whorl.duplicates.sketch_store import Archive; "
+        "import sys; from pathlib import Path; from whorl.duplicates.sketch_store import PersistentSketchStore; "
         "from whorl.fingerprint.sketch.sketch import SketchScheme\n"
-        "try: Archive(Path(sys.argv[1]), 'files', SketchScheme(k=16384, floor_level=0, cap=16384))\n"
+        "try: PersistentSketchStore(Path(sys.argv[1]), 'files', SketchScheme(k=16384, floor_level=0, cap=16384))\n"
         "except Exception as error: print(type(error).__name__, error)"
     )
-    with opened(tmp_path) as archive:
-        archive.put([entry("a", 1)])
+    with opened(tmp_path) as store:
+        store.put([entry("a", 1)])
         told = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)
     assert told.stdout.startswith(f"StoreError another process uses the folder {tmp_path}")
 
@@ -203,21 +201,19 @@ def test_the_last_document_of_an_id_is_there(tmp_path: Path, monkeypatch: pytest
     The last document of an id counts, and repeated ids are reported once each, also if hashes of ids collide.
     """
     monkeypatch.setattr("whorl.duplicates.sketch_store.hash", len, raising=False)
-    with Scratch(tmp_path, COMPLETE) as scratch:
-        assert (
-            scratch.put([text_entry("aa", "one", 1.0), text_entry("ab", "two"), text_entry("aa", "three four")]) == []
-        )
-        assert scratch.repeated() == ["aa"]
-        scratch.take_as_compared()
-        scratch.put([text_entry("é", "five"), text_entry("ab", "six", 2.0)])
-        assert scratch.repeated() == ["ab"]
-        assert scratch.repeated() == []
-        archived = scratch.archived()
-        assert list(scratch.known(archived.numbers.tolist()).values()) == [
+    with TemporarySketchStore(tmp_path, COMPLETE) as store:
+        assert store.put([text_entry("aa", "one", 1.0), text_entry("ab", "two"), text_entry("aa", "three four")]) == []
+        assert store.repeated() == ["aa"]
+        store.mark_as_reference()
+        store.put([text_entry("é", "five"), text_entry("ab", "six", 2.0)])
+        assert store.repeated() == ["ab"]
+        assert store.repeated() == []
+        stored = store.stored()
+        assert list(store.describe(stored.numbers.tolist()).values()) == [
             ("aa", "the aa\n", None, None), ("é", "the é\n", None, None), ("ab", "the ab\n", 2.0, None)
         ]  # fmt: skip
-        assert archived.is_new.tolist() == [False, True, True]
-        found = [archived.sketches.sketch(place) for place in range(3)]
+        assert stored.is_new.tolist() == [False, True, True]
+        found = [stored.sketches.sketch(place) for place in range(3)]
         assert found == [text_entry("", text).sketch for text in ("three four", "five", "six")]
 
 
@@ -225,9 +221,9 @@ def test_nothing_is_there(tmp_path: Path) -> None:
     """
     An empty store has no documents and no hashes.
     """
-    with Scratch(tmp_path, COMPLETE) as scratch:
-        assert len(scratch.archived().sketches) == 0
-        assert scratch.repeated() == []
+    with TemporarySketchStore(tmp_path, COMPLETE) as store:
+        assert len(store.stored().sketches) == 0
+        assert store.repeated() == []
 
 
 def test_a_large_file_is_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +231,7 @@ def test_a_large_file_is_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     A large file gives the same hashes and pairs, whether it stays mapped, is released after each batch, or is read.
     """
     documents = family_documents(40)
-    question = ask_pairs("jaccard", 50, 95)
+    pair_options = ask_pairs("jaccard", 50, 95)
     found = []
     # Mapped and kept, mapped and released, and read.
     for much, with_a_page in ((1 << 26, 1 << 16), (0, 1 << 16), (0, 8)):
@@ -245,9 +241,9 @@ def test_a_large_file_is_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr("whorl.duplicates.sketches._WITH_A_PAGE", with_a_page)
         monkeypatch.setattr("whorl.duplicates.sketches._LEAST_TOGETHER", 300)
         monkeypatch.setattr("whorl.duplicates.sketches._MOST_TOGETHER", 300)
-        with Scratch(tmp_path, COMPLETE) as scratch:
-            scratch.put([text_entry(document.id, document.text) for document in documents])
-            sketches = scratch.archived().sketches
+        with TemporarySketchStore(tmp_path, COMPLETE) as store:
+            store.put([text_entry(document.id, document.text) for document in documents])
+            sketches = store.stored().sketches
             a, b = np.array([7, 3, 3, 39, 0]), np.array([0, 7, 3, 2, 1])
             there = 0
             for some, hashes, *starts in sketches.portions(a, b):
@@ -260,6 +256,6 @@ def test_a_large_file_is_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
                 assert much or hashes.base is not sketches.hashes
             assert there == a.size
             firsts, is_known = np.arange(len(sketches)), np.zeros(len(sketches), np.bool_)
-            pairs = find_pairs(sketches, firsts, question, known=Pairs.together([]), is_known=is_known)
+            pairs = find_pairs(sketches, firsts, pair_options, known=Pairs.together([]), is_known=is_known)
             found.append(list(zip(pairs.a.tolist(), pairs.b.tolist(), pairs.shared.tolist(), strict=True)))
     assert found[0] == found[1] == found[2] != []

@@ -11,25 +11,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.duplicates.sets import families, numbers, question, sketches_of
+from tests.duplicates.sets import families, numbers, pair_options, sketches_of
 from whorl.duplicates import token_index
-from whorl.duplicates.options import PairQuestion
-from whorl.duplicates.prefix_filter import _Search
+from whorl.duplicates.options import PairOptions
+from whorl.duplicates.prefix_filter import _FilterRound
 from whorl.duplicates.rounds import rounds
 from whorl.duplicates.sketches import Sketches
-from whorl.duplicates.token_index import Members, Met
+from whorl.duplicates.token_index import LevelMembers, SharedTokens
 from whorl.fingerprint.compiled import kernel
 
 
-def met_among(sketches: Sketches, asked: PairQuestion, level: int = 0) -> tuple[Members, Met, int]:
+def met_among(sketches: Sketches, probe_keys: PairOptions, level: int = 0) -> tuple[LevelMembers, SharedTokens, int]:
     """Return the members of the first round, their shared hashes, and the bits of a member number."""
-    one = rounds(asked, int(sketches.counts.max()))[0]
-    search = _Search(sketches, one, 10**6, 1, lambda places: False, gives_crowds=False)
+    one = rounds(probe_keys, int(sketches.counts.max()))[0]
+    search = _FilterRound(sketches, one, 10**6, 1, lambda places: False, gives_blocks=False)
     places = np.lexsort((np.arange(len(sketches)), sketches.sizes))
-    homes = one.home_levels(sketches, sketches.sizes[places])
-    members = search._members(*search._taking_part(places, homes, level), level)
+    homes = one.base_levels(sketches, sketches.sizes[places])
+    members = search._members(*search._participants(places, homes, level), level)
     member_bits = max(1, (members.places.size - 1).bit_length())
-    return members, token_index.meeting(sketches, members, level, member_bits, 1), member_bits
+    return members, token_index.index_tokens(sketches, members, level, member_bits, 1), member_bits
 
 
 @given(st.integers(0, 2**32), st.sampled_from(["jaccard", "containment"]), st.sampled_from([20, 50, 80, 95]))
@@ -41,18 +41,20 @@ def test_what_may_be_a_pair_keeps_all_that_it_shares(seed: int, metric: str, per
     sketches = sketches_of(families(random.Random(seed), 8, 60))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(token_index, "AT_ONCE", 50)
-        members, met, member_bits = met_among(sketches, question(metric, percent))
+        members, met, member_bits = met_among(sketches, pair_options(metric, percent))
     owners = token_index.owners_of(met.entries.keys, member_bits)
     tokens = (met.entries.keys >> np.uint64(member_bits)).tolist()
     entries = set(zip(owners.tolist(), tokens, strict=True))
     assert met.counts.tolist() == np.bincount(owners, minlength=members.places.size).tolist()
-    assert met.offered.tolist() == np.bincount(owners[met.entries.is_offered], minlength=members.places.size).tolist()
+    assert (
+        met.indexable.tolist() == np.bincount(owners[met.entries.is_indexable], minlength=members.places.size).tolist()
+    )
     hashes = [sketches.sketch(place).hashes.tolist() for place in members.places.tolist()]
-    counts, offered, least_offered, least_shared = (column.tolist() for column in members.looked)
+    counts, indexable, min_indexable_shared, min_shared = (column.tolist() for column in members.lengths)
     for larger in np.flatnonzero(members.is_larger).tolist():
         for smaller in range(int(members.first[larger]), larger):
-            shared = set(hashes[larger][: counts[larger]]) & set(hashes[smaller][: offered[smaller]])
-            if len(shared) >= max(least_offered[smaller], least_shared[larger]):
+            shared = set(hashes[larger][: counts[larger]]) & set(hashes[smaller][: indexable[smaller]])
+            if len(shared) >= max(min_indexable_shared[smaller], min_shared[larger]):
                 assert {(member, each) for member in (smaller, larger) for each in shared} <= entries
 
 
@@ -73,7 +75,7 @@ def test_who_shares_too_little_is_looked_at_no_further(monkeypatch: pytest.Monke
     chance = random.Random(3)
     common = numbers(chance, 20)
     sketches = sketches_of([common | numbers(chance, 40) for _ in range(200)])
-    _, met, _ = met_among(sketches, question("jaccard", 80))
+    _, met, _ = met_among(sketches, pair_options("jaccard", 80))
     assert met.entries.keys.size == met.counts.sum() == 0
     assert looked_up < 0.7 * sketches.counts.sum()
 
@@ -91,7 +93,7 @@ def test_a_file_is_looked_at_as_memory_is(tmp_path: Path, monkeypatch: pytest.Mo
     in_memory = sketches_of(families(random.Random(8), 60, 60))
     in_memory.hashes.tofile(tmp_path / "hashes")
     mapped = replace(in_memory, hashes=np.memmap(tmp_path / "hashes", np.uint64, "r"))
-    _, expected, _ = met_among(in_memory, question("jaccard", 80))
+    _, expected, _ = met_among(in_memory, pair_options("jaccard", 80))
     for name in ("MUCH", "_RANGE"):
         monkeypatch.setattr(f"whorl.duplicates.sketches.{name}", 800)
     monkeypatch.setattr("whorl.duplicates.sketches._LONG", 0)
@@ -99,7 +101,7 @@ def test_a_file_is_looked_at_as_memory_is(tmp_path: Path, monkeypatch: pytest.Mo
     for together in (0, 500, 1 << 24):
         for name in ("_LEAST_TOGETHER", "_MOST_TOGETHER"):
             monkeypatch.setattr(f"whorl.duplicates.sketches.{name}", together)
-        _, met, _ = met_among(mapped, question("jaccard", 80))
+        _, met, _ = met_among(mapped, pair_options("jaccard", 80))
         assert met.counts.tolist() == expected.counts.tolist()
         for found, there in zip(astuple(met.entries), astuple(expected.entries), strict=True):
             assert np.array_equal(found, there)

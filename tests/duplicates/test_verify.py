@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.duplicates.sets import COMPLETE, SMALL, families, numbers, question, sketches_of, truth
+from tests.duplicates.sets import COMPLETE, SMALL, families, numbers, pair_options, sketches_of, truth
 from whorl.duplicates import verify
 from whorl.duplicates.sketches import Numbers
-from whorl.duplicates.verify import Pairs, even_stretches, in_threads, measured, overlaps, verified
+from whorl.duplicates.verify import Pairs, measure_pairs, overlaps, run_in_threads, split_evenly, verify_pairs
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.sketch.sketch import compare
 
@@ -58,9 +58,9 @@ def test_complete_sketches_are_verified_exactly(seed: int, metric: str, percent:
     With complete sketches, exactly the pairs at or above the threshold are accepted, in either order of the documents.
     """
     sets = families(random.Random(seed), 4, 60)
-    asked = question(metric, percent)
+    asked = pair_options(metric, percent)
     a, b = every_two(len(sets))
-    found = verified(sketches_of(sets, COMPLETE), b, a, asked)
+    found = verify_pairs(sketches_of(sets, COMPLETE), b, a, asked)
     assert set(zip(found.a.tolist(), found.b.tolist(), strict=True)) == truth(sets, asked)
     assert found.shared.tolist() == [len(sets[a] & sets[b]) for a, b in zip(found.a, found.b, strict=True)]
     assert found.is_exact.all()
@@ -77,10 +77,10 @@ def test_parts_are_kept_with_the_recall() -> None:
         sets += [shared | numbers(chance, 100) for _ in range(2)]
     sketches = sketches_of(sets, SMALL)
     a = np.arange(0, 600, 2)
-    kept = len(verified(sketches, a, a + 1, question("jaccard", 80, 80)))
+    kept = len(verify_pairs(sketches, a, a + 1, pair_options("jaccard", 80, 80)))
     assert kept >= 300 * (0.8 - 4 * (0.16 / 300) ** 0.5)
     # No pair far below the threshold is accepted.
-    assert len(verified(sketches, a, (a + 2) % 600, question("jaccard", 80, 80))) == 0
+    assert len(verify_pairs(sketches, a, (a + 2) % 600, pair_options("jaccard", 80, 80))) == 0
 
 
 def test_what_is_measured_may_be_no_pair() -> None:
@@ -92,7 +92,7 @@ def test_what_is_measured_may_be_no_pair() -> None:
     common = numbers(chance, 500)
     sets = [common | numbers(chance, 500), common | numbers(chance, 1500), numbers(chance, 40), set[int]()]
     a, b = every_two(4)
-    exact, told = measured(sketches_of(sets, COMPLETE), a, b), measured(sketches_of(sets, SMALL), a, b, 0.999)
+    exact, told = measure_pairs(sketches_of(sets, COMPLETE), a, b), measure_pairs(sketches_of(sets, SMALL), a, b, 0.999)
     assert exact.shared.tolist() == exact.low.tolist() == [500, 0, 0, 0, 0, 0]
     assert (told.low[0], told.high[0]) != (500, 500)
     assert ((told.low <= exact.shared) & (exact.shared <= told.high)).all()
@@ -130,9 +130,9 @@ def test_a_threshold_that_sizes_alone_exclude() -> None:
     large = numbers(chance, 5_000)
     sketches = sketches_of([large, set(sorted(large)[:50])], SMALL)
     a, b = every_two(2)
-    assert len(verified(sketches, a, b, question("jaccard", 1, 95))) == 1
-    assert len(verified(sketches, a, b, question("jaccard", 2, 95))) == 0
-    assert question("jaccard", 2).threshold == Fraction(1, 50)
+    assert len(verify_pairs(sketches, a, b, pair_options("jaccard", 1, 95))) == 1
+    assert len(verify_pairs(sketches, a, b, pair_options("jaccard", 2, 95))) == 0
+    assert pair_options("jaccard", 2).threshold == Fraction(1, 50)
 
 
 @given(st.lists(st.integers(0, 1 << 17), max_size=9), st.integers(1, 4))
@@ -140,7 +140,7 @@ def test_stretches_make_up_all_items(amounts: list[int], most: int) -> None:
     """
     The ranges partition the items, none is empty except a single one, and each has at most its share and one item more.
     """
-    found = even_stretches(np.cumsum(np.array(amounts, np.int64)), most)
+    found = split_evenly(np.cumsum(np.array(amounts, np.int64)), most)
     assert [at for first, upto in found for at in range(first, upto)] == list(range(len(amounts)))
     assert 1 <= len(found) <= most
     assert all(first < upto for first, upto in found) or found == [(0, 0)]
@@ -153,11 +153,11 @@ def test_each_stretch_is_done_in_a_thread() -> None:
     """
     Each range runs in another thread, in order; errors are raised, and a single range runs in the calling thread.
     """
-    assert in_threads(lambda first, upto: range(first, upto), [(0, 2), (2, 3)]) == [range(2), range(2, 3)]
-    assert in_threads(lambda first, upto: threading.current_thread(), [(0, 5)]) == [threading.current_thread()]
-    other, own = in_threads(lambda first, upto: threading.current_thread(), [(0, 5), (5, 9)])
+    assert run_in_threads(lambda first, upto: range(first, upto), [(0, 2), (2, 3)]) == [range(2), range(2, 3)]
+    assert run_in_threads(lambda first, upto: threading.current_thread(), [(0, 5)]) == [threading.current_thread()]
+    other, own = run_in_threads(lambda first, upto: threading.current_thread(), [(0, 5), (5, 9)])
     assert own == threading.current_thread() != other
     with pytest.raises(ZeroDivisionError):
-        in_threads(lambda first, upto: upto // first, [(0, 2), (2, 3)])
+        run_in_threads(lambda first, upto: upto // first, [(0, 2), (2, 3)])
     with pytest.raises(ZeroDivisionError):
-        in_threads(lambda first, upto: upto // first, [(2, 3), (0, 2)])
+        run_in_threads(lambda first, upto: upto // first, [(2, 3), (0, 2)])

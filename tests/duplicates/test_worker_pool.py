@@ -12,7 +12,7 @@ import pytest
 from tests.duplicates.found import clusters, ids
 from tests.families import family_documents
 from whorl.duplicates import worker_pool
-from whorl.duplicates.input import Reading
+from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import Keep, ask_pairs
 from whorl.duplicates.run import duplicates_among
 from whorl.errors import ParameterError, StoreError
@@ -20,7 +20,7 @@ from whorl.ingest.rows import text as lines
 from whorl.model import Document
 
 DOCUMENTS = family_documents(60)
-QUESTION = ask_pairs("jaccard", 50, 95)
+PAIR_OPTIONS = ask_pairs("jaccard", 50, 95)
 
 
 def written(path: Path, documents: list[Document]) -> str:
@@ -30,9 +30,9 @@ def written(path: Path, documents: list[Document]) -> str:
     return str(path)
 
 
-def told(reading: Reading, workers: int, keep: Keep) -> list[Any]:
+def told(reading: InputReader, workers: int, keep: Keep) -> list[Any]:
     with duplicates_among(
-        reading.documents(), QUESTION, reference=reading.reference(), keep=keep, workers=workers
+        reading.documents(), PAIR_OPTIONS, reference=reading.reference(), keep=keep, workers=workers
     ) as found:
         pairs = [(pair.a, pair.b, pair.shares) for pair in found.pairs()]
         there = [tuple(each.members) for each in found.clusters(complete=True, keep=keep, only_new=True)]
@@ -59,7 +59,9 @@ def test_the_answer_is_that_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     parquet.write_table(table, tmp_path / "b.parquet", row_group_size=20)
     reference = written(tmp_path / "reference.jsonl", DOCUMENTS[100:180])
     keep = Keep("smallest", "at")
-    one, two = (told(Reading([str(tmp_path)], reference=[reference], keep=keep), workers, keep) for workers in (1, 2))
+    one, two = (
+        told(InputReader([str(tmp_path)], reference=[reference], keep=keep), workers, keep) for workers in (1, 2)
+    )
     assert one == two
     assert len(one[0]) > 20
     assert any("line 91" in each for each in one[2])
@@ -71,7 +73,10 @@ def test_documents_of_any_kind_are_given_out(monkeypatch: pytest.MonkeyPatch) ->
     Documents that are not in parts are sent to the processes in batches, in order.
     """
     monkeypatch.setattr(worker_pool, "_GIVEN", 30)
-    with duplicates_among(DOCUMENTS, QUESTION) as one, duplicates_among(iter(DOCUMENTS), QUESTION, workers=2) as two:
+    with (
+        duplicates_among(DOCUMENTS, PAIR_OPTIONS) as one,
+        duplicates_among(iter(DOCUMENTS), PAIR_OPTIONS, workers=2) as two,
+    ):
         assert ids(one.pairs()) == ids(two.pairs())
         assert clusters(one) == clusters(two)
 
@@ -81,10 +86,10 @@ def test_what_is_wrong_with_all_is_told(tmp_path: Path) -> None:
     """
     A missing column of the retention policy, and an error of the documents' iterator, raise errors.
     """
-    reading = Reading([written(tmp_path / "a.jsonl", DOCUMENTS[:9])], keep=Keep("largest", "made_up"))
+    reading = InputReader([written(tmp_path / "a.jsonl", DOCUMENTS[:9])], keep=Keep("largest", "made_up"))
     with (
         pytest.raises(ParameterError, match="no document has a number"),
-        duplicates_among(reading.documents(), QUESTION, keep=Keep("largest", "made_up"), workers=2),
+        duplicates_among(reading.documents(), PAIR_OPTIONS, keep=Keep("largest", "made_up"), workers=2),
     ):
         pass
 
@@ -92,5 +97,5 @@ def test_what_is_wrong_with_all_is_told(tmp_path: Path) -> None:
         yield DOCUMENTS[0]
         raise StoreError("the disk is gone")
 
-    with pytest.raises(StoreError, match="the disk is gone"), duplicates_among(failing(), QUESTION, workers=2):
+    with pytest.raises(StoreError, match="the disk is gone"), duplicates_among(failing(), PAIR_OPTIONS, workers=2):
         pass

@@ -17,7 +17,7 @@ from whorl.errors import ParameterError, WhorlError, without_login
 
 if TYPE_CHECKING:
     from whorl.cli.duplicates_asked import Asked
-    from whorl.duplicates.input import Reading
+    from whorl.duplicates.input import InputReader
     from whorl.duplicates.options import Keep
     from whorl.duplicates.result import Duplicates
     from whorl.duplicates.run import Progress
@@ -225,7 +225,7 @@ def _on_spark(asked: Asked) -> None:
         sys.exit(1)
 
 
-def _write_duplicates(asked: Asked, reading: Reading) -> int:
+def _write_duplicates(asked: Asked, reading: InputReader) -> int:
     """Find near-duplicates, write the requested output, and return the number of documents compared."""
     from whorl.cli.render.console import reading_bar
     from whorl.cli.render.duplicates import print_lines
@@ -255,7 +255,7 @@ def _write_duplicates(asked: Asked, reading: Reading) -> int:
     return found.documents
 
 
-def _write_beside(found: Duplicates, asked: Asked, reading: Reading) -> list[str]:
+def _write_beside(found: Duplicates, asked: Asked, reading: InputReader) -> list[str]:
     """Write delete lists, files and cluster labels, and return the lines to print about them."""
     from whorl.cli.render.duplicates import rewrite, write_list
 
@@ -270,7 +270,7 @@ def _write_beside(found: Duplicates, asked: Asked, reading: Reading) -> list[str
     return lines
 
 
-def _found(asked: Asked, reading: Reading, progress: Progress) -> AbstractContextManager[Duplicates]:
+def _found(asked: Asked, reading: InputReader, progress: Progress) -> AbstractContextManager[Duplicates]:
     from whorl.duplicates import duplicates_among
     from whorl.duplicates.worker_pool import worthwhile_workers
 
@@ -288,7 +288,7 @@ def _found(asked: Asked, reading: Reading, progress: Progress) -> AbstractContex
         within=asked.within,
         kind=asked.level,
         common=asked.common,
-        links_suffice=asked.links_suffice,
+        spanning_only=asked.spanning_only,
         workers=asked.workers or worthwhile_workers(reading.share[1]),
         texts=reading.texts,
         on_repeated=reading.note_repeated,
@@ -323,7 +323,7 @@ def _found_in_store(asked: Asked, progress: Progress) -> Iterator[Duplicates]:
             date_field=asked.date_column,
             keep=asked.rule,
             common=asked.common,
-            links_suffice=asked.links_suffice,
+            spanning_only=asked.spanning_only,
             progress=progress,
         ) as found:
             yield found

@@ -9,9 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from whorl.cli.options import boilerplate_texts, require_writable
-from whorl.duplicates.boilerplate import CommonQuestion, ask_common
-from whorl.duplicates.input import Level, Reading
-from whorl.duplicates.options import Keep, PairQuestion, ask_pairs
+from whorl.duplicates.boilerplate import BoilerplateOptions, ask_common
+from whorl.duplicates.input import Granularity, InputReader
+from whorl.duplicates.options import Keep, PairOptions, ask_pairs
 from whorl.duplicates.output import require_columns, require_room, require_texts
 from whorl.errors import ParameterError
 from whorl.fingerprint.scheme import Scheme
@@ -68,7 +68,7 @@ class Asked:
     write_ids: bool
 
     @cached_property
-    def question(self) -> PairQuestion:
+    def question(self) -> PairOptions:
         """Metric, threshold and recall of the search."""
         return ask_pairs(self.metric, self.threshold, self.recall)
 
@@ -85,7 +85,7 @@ class Asked:
         return Columns(self.text_column or "text", self.id_column)
 
     @cached_property
-    def common(self) -> CommonQuestion | None:
+    def common(self) -> BoilerplateOptions | None:
         """Options for common text; None if it is not treated separately."""
         boilerplate = boilerplate_texts(self.boilerplate_files, [*self.paths, *self.reference])
         return ask_common(self.common_above, boilerplate, ignore_common=self.ignore_common)
@@ -123,7 +123,7 @@ class Asked:
         return self.complete or self.keep is not None or self.write_ids
 
     @property
-    def links_suffice(self) -> bool:
+    def spanning_only(self) -> bool:
         """Whether pairs that connect the clusters suffice, instead of all pairs of large similar groups."""
         return self.wants_clusters and not self.needs_complete
 
@@ -241,20 +241,20 @@ class Asked:
         if self.filtered is not None and Path(self.filtered) == self.annotated:
             raise ParameterError(f"--filtered and --annotated are one folder, {self.filtered}; name two")
 
-    def reading(self) -> Reading:
+    def reading(self) -> InputReader:
         """Return the reader of the files, without reading yet.
 
         Raises:
             ParameterError: The files cannot be rewritten with these options.
         """
-        reading = Reading(
+        reading = InputReader(
             self.paths,
             reference=self.reference,
             columns=self.columns,
             keep=self.rule,
             date_column=self.date_column,
             within=self.within,
-            level=Level(self.level),
+            level=Granularity(self.level),
             lasts=self.state is not None,
             is_rewritten=bool(self.folders),
             follow_links=self.follow_links,

@@ -9,7 +9,7 @@ from whorl.cli.duplicates_asked import Asked
 from whorl.cli.render.console import problem_lines, reading_bar
 from whorl.cli.render.duplicates import print_lines, rewrite, write_clusters_to, write_list, write_pairs_to
 from whorl.duplicates import Keep, passages_among
-from whorl.duplicates.input import Reading
+from whorl.duplicates.input import InputReader
 from whorl.duplicates.passages import WORDS
 from whorl.duplicates.worker_pool import worthwhile_workers
 from whorl.errors import ParameterError
@@ -37,7 +37,7 @@ def require_of_passages(asked: Asked) -> None:
         )
 
 
-def write_passages(asked: Asked, reading: Reading) -> int:
+def write_passages(asked: Asked, reading: InputReader) -> int:
     """Find the repeated passages in files, write the requested output, and return the number of documents."""
     words = asked.words or WORDS
     with (

@@ -29,7 +29,7 @@ _Hashes = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
-class CommonQuestion:
+class BoilerplateOptions:
     """Definition of common text, and its effect on the search.
 
     Args:
@@ -56,12 +56,12 @@ class CommonQuestion:
 
 def ask_common(
     above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
-) -> CommonQuestion | None:
+) -> BoilerplateOptions | None:
     """Return the options of boilerplate for the arguments as users give them; None if there are none.
 
     Args:
-        above: As in `CommonQuestion`; "1%" if common text is ignored without any definition.
-        boilerplate: As in `CommonQuestion`.
+        above: As in `BoilerplateOptions`; "1%" if common text is ignored without any definition.
+        boilerplate: As in `BoilerplateOptions`.
         ignore_common: Whether only the rest makes documents duplicates.
 
     Raises:
@@ -70,15 +70,15 @@ def ask_common(
     if above is None and not boilerplate and not ignore_common:
         return None
     default = None if boilerplate else DEFAULT_ABOVE
-    return CommonQuestion(default if above is None else above, tuple(boilerplate), ignore_common)
+    return BoilerplateOptions(default if above is None else above, tuple(boilerplate), ignore_common)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rest:
+class Residual:
     """Documents without their common shingles.
 
     Args:
-        question: Definition of common text.
+        options: Definition of common text.
         above: Largest number of distinct documents that share a shingle that is not common; None if only boilerplate
             counts.
         sketches: Sketches of the rest of each document. A document with more hashes than a sketch holds keeps all of
@@ -88,7 +88,7 @@ class Rest:
         bare: Number of documents without any rest.
     """
 
-    question: CommonQuestion
+    options: BoilerplateOptions
     above: int | None
     sketches: Sketches
     shingles: int
@@ -96,30 +96,30 @@ class Rest:
     bare: int
 
 
-def rest_of(sketches: Sketches, firsts: Numbers, question: CommonQuestion, scheme: Scheme) -> Rest:
+def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: BoilerplateOptions, scheme: Scheme) -> Residual:
     """Return the documents without their common shingles.
 
     Args:
         sketches: Sketches of all documents.
         firsts: For each document the index of the first equal one.
-        question: Definition of common text.
+        options: Definition of common text.
         scheme: Scheme of words and shingles.
     """
     is_whole = sketches.scheme_levels(sketches.sizes) == 0
     different = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
-    above = None if question.above is None else common_limit(question.above, different.size)
+    above = None if options.above is None else common_limit(options.above, different.size)
     shift = np.uint64(64 - sketches.scheme.bits)
-    parts = [each.hashes >> shift for each in hashed(question.boilerplate, scheme, workers=1)]
+    parts = [each.hashes >> shift for each in hashed(options.boilerplate, scheme, workers=1)]
     if above is not None:
-        parts.append(frequent(sketches, different[is_whole[different]], above))
+        parts.append(frequent_hashes(sketches, different[is_whole[different]], above))
     common = sorted_distinct(parts)
-    rest = _without(sketches, common, is_whole)
+    rest = _without_hashes(sketches, common, is_whole)
     left, whole = int(rest.counts.sum()), int(sketches.counts.sum())
     bare = int(np.count_nonzero((rest.sizes == 0) & (sketches.sizes > 0)))
-    return Rest(question, above, rest, common.size, (whole - left) / whole if whole else 0.0, bare)
+    return Residual(options, above, rest, common.size, (whole - left) / whole if whole else 0.0, bare)
 
 
-def frequent(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
+def frequent_hashes(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
     """Return the hashes that more than `limit` documents have, ascending; uint64 array.
 
     Args:
@@ -143,7 +143,7 @@ def frequent(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
     return np.concatenate(found)
 
 
-def _without(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[np.bool_]) -> Sketches:
+def _without_hashes(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[np.bool_]) -> Sketches:
     """Return sketches without the common hashes, in a temporary file that is deleted with them."""
     places, counts = np.arange(len(sketches)), np.zeros(len(sketches), np.int64)
     if not common.size:

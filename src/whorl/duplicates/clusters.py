@@ -21,7 +21,7 @@ from whorl.fingerprint.compare import Comparison, Passage, TextWords, compare_wo
 from whorl.fingerprint.scheme import Scheme
 
 
-class Components:
+class UnionFind:
     """Connected components by union-find, with the smallest index of each as its root.
 
     Args:
@@ -55,7 +55,7 @@ class Components:
         return self.find(np.arange(self._parents.size))
 
 
-def grouped(labels: Numbers) -> list[Numbers]:
+def groups_by_label(labels: Numbers) -> list[Numbers]:
     """Return the groups of documents with equal labels, the largest first, then by first member; no group of one.
 
     Args:
@@ -87,7 +87,7 @@ def complete_labels(count: int, pairs: Pairs) -> Numbers:
     return labels
 
 
-def labels_beside_known(count: int, pairs: Pairs, is_known: npt.NDArray[np.bool_]) -> Numbers:
+def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.bool_]) -> Numbers:
     """Return labels of stars around earlier documents, and of complete groups of the other documents.
 
     Each new document that makes a pair with earlier documents joins the most similar of these, ties by first index.
@@ -148,7 +148,7 @@ def _components(pairs: Pairs) -> Iterator[tuple[Numbers, Numbers, npt.NDArray[np
     """Yield the pairs of each connected component, and their order of processing."""
     if not len(pairs):
         return
-    components = Components(int(pairs.b.max()) + 1)
+    components = UnionFind(int(pairs.b.max()) + 1)
     components.join(pairs.a, pairs.b)
     roots = components.find(pairs.a)
     order = np.argsort(roots, kind="stable")
@@ -200,7 +200,7 @@ class Own:
     passages: tuple[str, ...] = ()
 
 
-def in_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[int]:
+def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[int]:
     """Return the indices of documents in the order of their versions; ties go to the first in the input.
 
     Args:
@@ -218,7 +218,7 @@ def in_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[int]:
     return [at for before, own in zip_longest(undated, dated) for at in (*before, *([] if own is None else [own]))]
 
 
-def told_apart(
+def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, Own, Own]:
     """Return the comparison of two texts, the words of the first text alone, and the words of the second text alone.

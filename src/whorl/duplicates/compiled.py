@@ -11,7 +11,7 @@ from whorl.fingerprint.compiled.ordering import put_in_order, sort
 @kept
 def take(
     hashes: Any, numbers: Any, cursors: Any, ends: Any, state: Any, upto: int, last: Any, bits: Any, parts: Any,
-    taken: Any,
+    entries_read: Any,
 ) -> None:  # fmt: skip
     """Write the entries of some members up to a given hash, one member after the other, and count those of each part.
 
@@ -21,27 +21,27 @@ def take(
         cursors: Offset of each member's first remaining hash; int64 array of shape (members,); advanced.
         ends: End of each member's hashes; int64 array of shape (members,).
         state: int64 array of the first member to read and the number of entries written; updated. The loop stops early
-            when `taken` is full.
+            when `entries_read` is full.
         upto: Index after the last member.
         last: Largest hash to read.
         bits: int64 array: right shift of the hashes, bits of a member number, leading bits that all entries share.
         parts: int64 array of one more than a power of two, at least 3 numbers; the number at index i + 1 grows by the
             entries found in part i.
-        taken: uint64 array; receives the entries.
+        entries_read: uint64 array; receives the entries.
     """
     shift, part_shift = uint64(bits[0]), _part_shift(parts)
     member_bits, lead = uint64(bits[1]), uint64(bits[2])
     count = state[1]
     for member in range(state[0], min(upto, cursors.size)):
         at, end, number = cursors[member], ends[member], uint64(numbers[member])
-        while at < end and count < taken.size and get(hashes, at) <= last:
+        while at < end and count < entries_read.size and get(hashes, at) <= last:
             key = ((get(hashes, at) >> shift) << member_bits) | number
             parts[int64((key << lead) >> part_shift) + 1] += 1
-            taken[uint64(count)] = key
+            entries_read[uint64(count)] = key
             count += 1
             at += 1
         cursors[member] = at
-        if count == taken.size:
+        if count == entries_read.size:
             # This member may have further hashes.
             state[0], state[1] = member, count
             return
@@ -49,51 +49,51 @@ def take(
 
 
 @kept
-def put_in_parts(taken: Any, bits: Any, parts: Any, entries: Any) -> None:
+def distribute(entries_read: Any, bits: Any, parts: Any, entries: Any) -> None:
     """Distribute the entries written by `take` to their parts.
 
     Args:
-        taken: Entries; uint64 array.
+        entries_read: Entries; uint64 array.
         bits: As in `take`.
         parts: Offset of each part; becomes the end of the part.
         entries: uint64 array with room for all entries of all parts.
     """
     part_shift, lead = _part_shift(parts), uint64(bits[2])
-    for i in range(taken.size):
-        key = get(taken, i)
+    for i in range(entries_read.size):
+        key = get(entries_read, i)
         part = int64((key << lead) >> part_shift)
         entries[uint64(parts[part])] = key
         parts[part] += 1
 
 
 @kept
-def meeting(
+def select_shared(
     entries: Any,
     bits: Any,
     parts: Any,
     first: int,
     upto: int,
-    offers: Any,
+    last_indexable: Any,
     is_larger: Any,
     heads: Any,
     keys: Any,
     frequencies: Any,
-    offered: Any,
+    indexable: Any,
 ) -> Any:
     """Write the entries of hashes that some member offers and a larger one has.
 
     Args:
-        entries: Entries as written by `put_in_parts`.
+        entries: Entries as written by `distribute`.
         bits: As in `take`.
         parts: End of each part, and one more number.
         first: First part to process; the output starts at the offset of this part.
         upto: Index after the last part.
-        offers: Largest hash that each member offers, shifted like all hashes; uint64 array of shape (members,).
+        last_indexable: Largest hash that each member offers, shifted like all hashes; uint64 array of shape (members,).
         is_larger: Whether the member may be the larger document; bool array of shape (members,).
         heads: int64 array; scratch space.
         keys: uint64 array with room for all entries; receives them.
         frequencies: int32 array of the same shape; receives the number of members with the hash.
-        offered: bool array of the same shape; receives whether the member offers the hash.
+        indexable: bool array of the same shape; receives whether the member offers the hash.
 
     Returns:
         The number of entries written.
@@ -113,17 +113,17 @@ def meeting(
             while after < end and get(keys, after) >> member_bits == token:
                 after += 1
             if after - at > 1:
-                is_offered = is_met = False
+                is_indexable = has_larger = False
                 for i in range(at, after):
                     member = int64(get(keys, i) & of_members)
-                    is_offered |= token <= offers[member]
-                    is_met |= is_larger[member]
-                if is_offered and is_met:
+                    is_indexable |= token <= last_indexable[member]
+                    has_larger |= is_larger[member]
+                if is_indexable and has_larger:
                     for i in range(at, after):
                         key = get(keys, i)
                         keys[uint64(total)] = key
                         frequencies[total] = after - at
-                        offered[total] = token <= offers[int64(key & of_members)]
+                        indexable[total] = token <= last_indexable[int64(key & of_members)]
                         total += 1
             at = after
         begin = end
@@ -131,27 +131,27 @@ def meeting(
 
 
 @kept
-def count_entries(keys: Any, offered: Any, member_bits: int, met: Any, met_offered: Any) -> None:
+def count_entries(keys: Any, indexable: Any, member_bits: int, shared: Any, shared_indexable: Any) -> None:
     """Count the entries of each member.
 
     Args:
-        keys: Keys as written by `meeting`.
-        offered: Whether each entry is offered; bool array of the same shape.
+        keys: Keys as written by `select_shared`.
+        indexable: Whether each entry is offered; bool array of the same shape.
         member_bits: Bits of a member number.
-        met: int64 array of shape (members,); each member's entries are added.
-        met_offered: int64 array of shape (members,); each member's offered entries are added.
+        shared: int64 array of shape (members,); each member's entries are added.
+        shared_indexable: int64 array of shape (members,); each member's offered entries are added.
     """
     of_members = (uint64(1) << uint64(member_bits)) - uint64(1)
     for i in range(keys.size):
         member = int64(get(keys, i) & of_members)
-        met[member] += 1
-        met_offered[member] += offered[i]
+        shared[member] += 1
+        shared_indexable[member] += indexable[i]
 
 
 @kept
-def leave_out(
-    numbers: Any, cursors: Any, ends: Any, counts: Any, offered: Any, least_offered: Any, least_shared: Any,
-    is_larger: Any, met: Any, met_offered: Any, is_open: Any,
+def prune(
+    numbers: Any, cursors: Any, ends: Any, counts: Any, indexable: Any, min_indexable_shared: Any, min_shared: Any,
+    is_larger: Any, shared: Any, shared_indexable: Any, is_open: Any,
 ) -> Any:  # fmt: skip
     """Prune members that can make no pair any more.
 
@@ -160,12 +160,12 @@ def leave_out(
         cursors: Offset of each member's first remaining hash; receives those of the members that stay.
         ends: End of each member's hashes; receives those of the members that stay.
         counts: Number of hashes used; int64 array of shape (members,), like all the following.
-        offered: Number of offered hashes.
-        least_offered: Offered hashes that a larger partner shares, at least.
-        least_shared: Hashes that a smaller partner shares, at least.
+        indexable: Number of offered hashes.
+        min_indexable_shared: Offered hashes that a larger partner shares, at least.
+        min_shared: Hashes that a smaller partner shares, at least.
         is_larger: Whether the member may be the larger document; bool array.
-        met: Entries of each member so far; set to 0 for pruned members.
-        met_offered: Offered entries of each member so far; set to 0 for pruned members.
+        shared: Entries of each member so far; set to 0 for pruned members.
+        shared_indexable: Offered entries of each member so far; set to 0 for pruned members.
         is_open: bool array, all false; set for the members that stay.
 
     Returns:
@@ -174,36 +174,38 @@ def leave_out(
     count = 0
     for i in range(numbers.size):
         member, left = numbers[i], ends[i] - cursors[i]
-        left_offered = max(0, offered[member] - (counts[member] - left))
-        is_found = offered[member] > 0 and met_offered[member] + left_offered >= least_offered[member]
-        if is_found or (is_larger[member] and met[member] + left >= least_shared[member]):
+        left_indexable = max(0, indexable[member] - (counts[member] - left))
+        is_reachable = (
+            indexable[member] > 0 and shared_indexable[member] + left_indexable >= min_indexable_shared[member]
+        )
+        if is_reachable or (is_larger[member] and shared[member] + left >= min_shared[member]):
             numbers[count], cursors[count], ends[count] = member, cursors[i], ends[i]
             is_open[member] = True
             count += 1
         else:
-            met[member] = met_offered[member] = 0
+            shared[member] = shared_indexable[member] = 0
     return count
 
 
 @kept
-def rarest(
-    keys: Any, frequencies: Any, offered: Any, member_bits: int, found_by: Any, asks: Any, begins: Any, slots: Any,
-    aside: Any, is_found_by: Any, is_asked: Any,
+def mark_prefixes(
+    keys: Any, frequencies: Any, indexable: Any, member_bits: int, index_lengths: Any, probe_lengths: Any, begins: Any,
+    slots: Any, aside: Any, is_indexed: Any, is_probed: Any,
 ) -> None:  # fmt: skip
     """Mark the entries that the prefix filter keeps: the first entries of each member by frequency, ties by hash.
 
     Args:
-        keys: Entries as written by `meeting`; ascending uint64 array.
+        keys: Entries as written by `select_shared`; ascending uint64 array.
         frequencies: Number of members with each hash; int32 array of the same shape.
-        offered: Whether each entry is offered; bool array of the same shape.
+        indexable: Whether each entry is offered; bool array of the same shape.
         member_bits: Bits of a member number.
-        found_by: Length of each member's index prefix, in offered entries; int64 array of shape (members,).
-        asks: Length of each member's probe prefix; int64 array of shape (members,).
+        index_lengths: Length of each member's index prefix, in offered entries; int64 array of shape (members,).
+        probe_lengths: Length of each member's probe prefix; int64 array of shape (members,).
         begins: Number of entries of all members before each one; int64 array of shape (members,); overwritten.
         slots: Integer array of as many numbers as there are entries; scratch space.
         aside: uint64 array of the largest number of entries of a member; scratch space.
-        is_found_by: bool array of the shape of `keys`; receives the index prefixes.
-        is_asked: bool array of the shape of `keys`; receives the probe prefixes.
+        is_indexed: bool array of the shape of `keys`; receives the index prefixes.
+        is_probed: bool array of the shape of `keys`; receives the probe prefixes.
     """
     of_members = (uint64(1) << uint64(member_bits)) - uint64(1)
     # Each offset in `begins` advances to the end of its member, which is the offset of the next.
@@ -211,20 +213,20 @@ def rarest(
         member = int64(get(keys, i) & of_members)
         slots[begins[member]] = i
         begins[member] += 1
-        is_found_by[i] = is_asked[i] = False
+        is_indexed[i] = is_probed[i] = False
     begin = 0
     for member in range(begins.size):
         end = begins[member]
-        if found_by[member] > 0 or asks[member] > 0:
+        if index_lengths[member] > 0 or probe_lengths[member] > 0:
             for at in range(begin, end):
                 aside[uint64(at - begin)] = uint64(frequencies[slots[at]]) << uint64(32) | uint64(at - begin)
             sort(aside, 0, end - begin)
             rank = 0
             for at in range(begin, end):
                 i = slots[begin + int64(aside[at - begin] & uint64(0xFFFFFFFF))]
-                is_asked[i] = at - begin < asks[member]
-                if offered[i]:
-                    is_found_by[i] = rank < found_by[member]
+                is_probed[i] = at - begin < probe_lengths[member]
+                if indexable[i]:
+                    is_indexed[i] = rank < index_lengths[member]
                     rank += 1
         begin = end
 

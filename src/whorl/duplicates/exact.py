@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.context import require_time
-from whorl.duplicates.options import PairQuestion
-from whorl.duplicates.sketch_store import Archived, Gathered, sketch_key
+from whorl.duplicates.options import PairOptions
+from whorl.duplicates.sketch_store import SketchStore, StoredSketches, sketch_key
 from whorl.duplicates.sketches import Numbers
-from whorl.duplicates.verify import Pairs, measured
+from whorl.duplicates.verify import Pairs, measure_pairs
 from whorl.fingerprint.sketch.sketch import Sketch
 
 #: Takes ids; returns all 64-bit hashes of each text, ascending, for the documents that have one.
@@ -26,49 +26,49 @@ _SURE = 0.9999
 _READ_AT_ONCE, _SHINGLES_AT_ONCE = 64, 500_000
 
 
-def told_apart(
-    archive: Gathered,
-    archived: Archived,
-    question: PairQuestion,
+def split_by_hash_collision(
+    store: SketchStore,
+    stored: StoredSketches,
+    pair_options: PairOptions,
     read: ReadHashes,
-) -> Archived:
+) -> StoredSketches:
     """Give documents with equal sketches keys of all their hashes, unless their sketches alone make them a pair."""
-    sketches, keys = archived.sketches, archived.keys.copy()
+    sketches, keys = stored.sketches, stored.keys.copy()
     is_part = sketches.scheme_levels(sketches.sizes) > 0
     kinds, counts = np.unique(keys[is_part & (sketches.sizes > 0)], return_counts=True)
     there = np.flatnonzero(is_part & np.isin(keys, kinds[counts > 1]))
-    alike = measured(sketches, there, there, _SURE)
-    there = there[alike.low < question.least_overlap(alike.sizes_a, alike.sizes_b)]
+    alike = measure_pairs(sketches, there, there, _SURE)
+    there = there[alike.low < pair_options.least_overlap(alike.sizes_a, alike.sizes_b)]
     told: list[tuple[int, int]] = []
     for at in range(0, there.size, _READ_AT_ONCE):
         require_time()
-        for place, whole in _read(archive, archived, there[at : at + _READ_AT_ONCE], read).items():
-            keys[place] = sketch_key(Sketch(archive.scheme, whole.size, whole))
-            told.append((int(keys[place]), int(archived.numbers[place])))
-    archive.tell_apart(told)
-    return replace(archived, keys=keys)
+        for place, whole in _read_hashes(store, stored, there[at : at + _READ_AT_ONCE], read).items():
+            keys[place] = sketch_key(Sketch(store.scheme, whole.size, whole))
+            told.append((int(keys[place]), int(stored.numbers[place])))
+    store.replace_keys(told)
+    return replace(stored, keys=keys)
 
 
-def settled(
-    archive: Gathered,
-    archived: Archived,
+def verify_exact(
+    store: SketchStore,
+    stored: StoredSketches,
     pairs: Pairs,
-    question: PairQuestion,
+    pair_options: PairOptions,
     read: ReadHashes,
     progress: Callable[[int], None],
 ) -> Pairs:
     """Verify undecided pairs on their texts, and return the remaining pairs."""
-    needed = question.least_overlap(pairs.sizes_a, pairs.sizes_b)
-    is_open = ~pairs.is_exact & ~(archived.is_paired[pairs.a] & archived.is_paired[pairs.b])
+    needed = pair_options.least_overlap(pairs.sizes_a, pairs.sizes_b)
+    is_open = ~pairs.is_exact & ~(stored.is_paired[pairs.a] & stored.is_paired[pairs.b])
     at = np.flatnonzero(is_open)
-    is_open[at] = measured(archived.sketches, pairs.a[at], pairs.b[at], _SURE).low < needed[at]
+    is_open[at] = measure_pairs(stored.sketches, pairs.a[at], pairs.b[at], _SURE).low < needed[at]
     shared, low, high = pairs.shared.copy(), pairs.low.copy(), pairs.high.copy()
     is_kept = np.ones(len(pairs), np.bool_)
     done = 0
-    for some in _read_together(np.flatnonzero(is_open), pairs):
+    for some in _groups_to_read(np.flatnonzero(is_open), pairs):
         require_time()
         places = np.unique(np.concatenate([pairs.a[some], pairs.b[some]]))
-        hashes = _read(archive, archived, places, read)
+        hashes = _read_hashes(store, stored, places, read)
         for at in some.tolist():
             one, other = (hashes.get(int(side[at])) for side in (pairs.a, pairs.b))
             if one is not None and other is not None:
@@ -77,22 +77,22 @@ def settled(
                 is_kept[at] = count >= needed[at]
         done += some.size
         progress(done)
-    settled = Pairs(pairs.a, pairs.b, pairs.sizes_a, pairs.sizes_b, shared, low, high)
-    return settled.only(is_kept)
+    updated = Pairs(pairs.a, pairs.b, pairs.sizes_a, pairs.sizes_b, shared, low, high)
+    return updated.only(is_kept)
 
 
-def _read(
-    archive: Gathered, archived: Archived, places: Numbers, read: ReadHashes
+def _read_hashes(
+    store: SketchStore, stored: StoredSketches, places: Numbers, read: ReadHashes
 ) -> dict[int, npt.NDArray[np.uint64]]:
     """Return all hashes of documents by index, for the documents that have a text."""
-    numbers = archived.numbers[places].tolist()
-    known = archive.known(numbers)
+    numbers = stored.numbers[places].tolist()
+    known = store.describe(numbers)
     ids = {place: known[number][0] for place, number in zip(places.tolist(), numbers, strict=True)}
     hashes = read(list(ids.values()))
     return {place: hashes[document_id] for place, document_id in ids.items() if document_id in hashes}
 
 
-def _read_together(at: npt.NDArray[np.intp], pairs: Pairs) -> Iterator[npt.NDArray[np.intp]]:
+def _groups_to_read(at: npt.NDArray[np.intp], pairs: Pairs) -> Iterator[npt.NDArray[np.intp]]:
     """Yield groups of pairs whose texts are fetched together."""
     group: list[int] = []
     there: set[int] = set()

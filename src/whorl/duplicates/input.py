@@ -32,7 +32,7 @@ def _ignore(position: int) -> None:
     """Ignore the position."""
 
 
-class Level(StrEnum):
+class Granularity(StrEnum):
     """Granularity of the comparison."""
 
     DOCUMENT = "document"
@@ -43,8 +43,8 @@ class Level(StrEnum):
 
 #: Separators of pieces: a paragraph ends at an empty line.
 _BETWEEN = {
-    Level.PARAGRAPH: re.compile(r"\r?\n(?:[^\S\r\n]*\r?\n)+"),
-    Level.LINE: re.compile(r"\r?\n"),
+    Granularity.PARAGRAPH: re.compile(r"\r?\n(?:[^\S\r\n]*\r?\n)+"),
+    Granularity.LINE: re.compile(r"\r?\n"),
 }
 #: White space and punctuation.
 _NO_WORD = re.compile(r"[\s!-/:-@\[-`{-~\u2010-\u205e\u3001-\u301f]*")
@@ -53,7 +53,7 @@ _BLANKS, _EMPTY_LINE = re.compile(r"[^\S\r\n]*"), re.compile(r"[^\S\r\n]*(?:\r\n
 _TWO_LETTERS = re.compile(r"\w\w")
 
 
-def pieces(text: str, level: Level) -> list[tuple[int, int, int]]:
+def pieces(text: str, level: Granularity) -> list[tuple[int, int, int]]:
     r"""Return the start and end of each piece of a text, and the end of the separator after it.
 
     >>> pieces("one\n\ntwo\nthree\n", Level.PARAGRAPH)
@@ -68,7 +68,7 @@ def pieces(text: str, level: Level) -> list[tuple[int, int, int]]:
     return [*found, (begin, len(text), len(text))] if begin < len(text) else found
 
 
-def pieces_of(document: Document, level: Level) -> list[Document]:
+def pieces_of(document: Document, level: Granularity) -> list[Document]:
     """Return the pieces of a document as documents, each with its name and its properties.
 
     Raises:
@@ -94,7 +94,7 @@ def piece_id(document_id: str, number: int) -> str:
     return f"{document_id}#{number}"
 
 
-def without(text: str, document_id: str, superfluous: Collection[str], level: Level) -> str | None:
+def without(text: str, document_id: str, superfluous: Collection[str], level: Granularity) -> str | None:
     """Return a text without some of its pieces; None if only white space is left of a text that had more.
 
     Args:
@@ -164,7 +164,7 @@ def _behind(left: str, text: str, end: int) -> int:
     return space.end() if space else end
 
 
-class Reading:
+class InputReader:
     """The files of one run, read once, with the problems found in them.
 
     Args:
@@ -189,7 +189,7 @@ class Reading:
         keep: Keep = Keep("first"),  # noqa: B008 - frozen
         date_column: str | None = None,
         within: str | None = None,
-        level: Level = Level.DOCUMENT,
+        level: Granularity = Granularity.DOCUMENT,
         lasts: bool = False,
         is_rewritten: bool = False,
         follow_links: bool = False,
@@ -215,17 +215,17 @@ class Reading:
         """Number of bytes read, and number of all bytes."""
         return min(self._done + self._at, self._bytes), self._bytes
 
-    def reference(self) -> Documents:
+    def reference(self) -> InputDocuments:
         """Return the reference documents; the ids of rows are prefixed with their file's name."""
-        return Documents(self, self._reference, is_reference=True)
+        return InputDocuments(self, self._reference, is_reference=True)
 
-    def documents(self) -> Documents:
+    def documents(self) -> InputDocuments:
         """Return the documents to search."""
-        return Documents(self, self.places)
+        return InputDocuments(self, self.places)
 
-    def part(self, place: Place, span: Span | None, *, is_reference: bool) -> Part:
+    def part(self, place: Place, span: Span | None, *, is_reference: bool) -> InputPart:
         """Return the reader of a file, or of a byte range of it."""
-        return Part(
+        return InputPart(
             place.file, span, self.columns, self._keep, self._date_column, self._within, self.level, is_reference
         )
 
@@ -233,7 +233,7 @@ class Reading:
         """Record `done` further bytes as read, and the position `at` in the current file."""
         self._done, self._at = self._done + done, at
 
-    def note(self, report: Report) -> None:
+    def note(self, report: ReadReport) -> None:
         """Add the findings of a part."""
         self.count += report.count
         self.problems.extend(report.problems)
@@ -254,7 +254,7 @@ class Reading:
             self.without_texts.add(place.file.as_posix())
             self.count -= rows
 
-    def require_decided(self, *, has_worth: bool, has_date: bool, has_part: bool) -> None:
+    def require_used_columns(self, *, has_worth: bool, has_date: bool, has_part: bool) -> None:
         """Raise if no document has a usable value in the column of the retention policy or in the date column.
 
         Also raise if the column that compared documents must have in common is missing, since all documents would be
@@ -359,7 +359,7 @@ class Reading:
 
 
 @dataclass(slots=True)
-class Report:
+class ReadReport:
     """Findings from reading documents.
 
     Args:
@@ -382,7 +382,7 @@ class Report:
 
 
 @dataclass(slots=True)
-class Part:
+class InputPart:
     """A file, or a byte range of one, as a process reads it.
 
     Args:
@@ -404,17 +404,17 @@ class Part:
     keep: Keep
     date_column: str | None
     within: str | None
-    level: Level
+    level: Granularity
     is_reference: bool
     at_byte: Callable[[int], None] = _ignore
-    report: Report = field(default_factory=Report)
+    report: ReadReport = field(default_factory=ReadReport)
 
     def __iter__(self) -> Iterator[Document]:
         """Yield the documents, or their pieces at the given granularity."""
         told, file = self.report, self.file.as_posix()
         told.file = file
         column, dates, within = self.keep.column, self.date_column, self.within
-        is_whole = self.level in (Level.DOCUMENT, Level.PASSAGE)
+        is_whole = self.level in (Granularity.DOCUMENT, Granularity.PASSAGE)
         is_plain = is_whole and not (column or dates or within or self.is_reference)
         for document in documents_in(
             self.file, told.problems.append, self.columns, span=self.span, tables_are_text=False, at_byte=self.at_byte
@@ -441,7 +441,7 @@ class Part:
                 told.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 
 
-class Documents:
+class InputDocuments:
     """Documents of files, readable in sequence or in parts by several processes.
 
     Args:
@@ -450,9 +450,9 @@ class Documents:
         is_reference: Whether these are reference documents.
     """
 
-    def __init__(self, reading: Reading, of: Sequence[Place], *, is_reference: bool = False) -> None:
+    def __init__(self, reading: InputReader, of: Sequence[Place], *, is_reference: bool = False) -> None:
         self._reading, self._places, self._is_reference = reading, of, is_reference
-        self._noted = Report()
+        self._noted = ReadReport()
         #: Number of rows of each file without any text so far.
         self._without_text: dict[str, int] = {}
         self._with_text: set[str] = set()
@@ -471,7 +471,7 @@ class Documents:
         """Whether a spawned process can read them, too."""
         return not any(isinstance(place.file, StandardInput) for place in self._places)
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[InputPart]:
         """Yield the parts, each a file or a byte range, for several processes."""
         for place in self._places:
             left = place.size
@@ -482,7 +482,7 @@ class Documents:
                 self._reading.note_bytes(own)
             self._reading.note_bytes(left)
 
-    def note(self, report: Report) -> None:
+    def note(self, report: ReadReport) -> None:
         """Add the findings of a part."""
         self._reading.note(report)
         self._noted.has_worth |= report.has_worth
@@ -506,7 +506,9 @@ class Documents:
                 self._reading.note_without_text(place, rows)
         if not self._is_reference:
             noted = self._noted
-            self._reading.require_decided(has_worth=noted.has_worth, has_date=noted.has_date, has_part=noted.has_part)
+            self._reading.require_used_columns(
+                has_worth=noted.has_worth, has_date=noted.has_date, has_part=noted.has_part
+            )
 
 
 def _once(named: Iterable[Place], known: set[object]) -> Iterator[Place]:

@@ -34,7 +34,7 @@ PairWord: TypeAlias = Literal["jaccard", "containment", "similarity"]
 
 
 @dataclass(frozen=True, slots=True)
-class PairQuestion:
+class PairOptions:
     """Options of the all-pairs search.
 
     Args:
@@ -94,7 +94,7 @@ class PairQuestion:
         return 2 * threshold / (1 + threshold) if self.metric is Metric.JACCARD else threshold
 
 
-def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> PairQuestion:
+def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> PairOptions:
     """Return the options for numbers as users type them.
 
     Args:
@@ -107,7 +107,7 @@ def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> Pair
     """
     chosen = metric_named(metric, METRICS)
     notes = notes_on(threshold=threshold, recall=recall)
-    return PairQuestion(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), notes)
+    return PairOptions(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), notes)
 
 
 #: Policies, and whether each must, may or cannot have a column; files without a date column use their time of change.

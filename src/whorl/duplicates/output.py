@@ -15,7 +15,7 @@ from typing import IO
 
 from whorl.arrays import batches
 from whorl.context import require_time
-from whorl.duplicates.input import Level, Reading, by_document, without, without_ranges
+from whorl.duplicates.input import Granularity, InputReader, by_document, without, without_ranges
 from whorl.duplicates.result import Cluster
 from whorl.engine.lag import require_current_index
 from whorl.engine.protocol import Engine, Mark
@@ -40,38 +40,38 @@ _OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "dow
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class RetentionDecisions:
     """Results for the documents in clusters.
 
     Args:
-        superfluous: Ids of the documents to remove.
-        found: Values of the added columns by id, if these are wanted.
+        to_delete: Ids of the documents to remove.
+        added_columns: Values of the added columns by id, if these are wanted.
     """
 
-    superfluous: set[str] = field(default_factory=set)
-    found: dict[str, dict[str, object]] = field(default_factory=dict)
+    to_delete: set[str] = field(default_factory=set)
+    added_columns: dict[str, dict[str, object]] = field(default_factory=dict)
 
 
-def decided(clusters: Iterable[Cluster], *, with_columns: bool) -> Decided:
+def decide_retention(clusters: Iterable[Cluster], *, with_columns: bool) -> RetentionDecisions:
     """Return the results for the members of clusters.
 
     Args:
         clusters: Complete clusters, each compared with the member to keep.
         with_columns: Whether columns are added to rows.
     """
-    told = Decided()
+    decisions = RetentionDecisions()
     for cluster in clusters:
         for match in cluster.matches:
             is_kept = match.b.stays or match.b == match.a
             if not is_kept:
-                told.superfluous.add(match.b.id)
+                decisions.to_delete.add(match.b.id)
             if with_columns:
                 values = (match.a.id, is_kept, round(match.shares.jaccard, 6))
-                told.found[match.b.id] = dict(zip(ADDED, values, strict=True))
-    return told
+                decisions.added_columns[match.b.id] = dict(zip(ADDED, values, strict=True))
+    return decisions
 
 
-def require_room(reading: Reading, target: Path) -> None:
+def require_room(reading: InputReader, target: Path) -> None:
     """Raise if the files cannot be written to a folder, to fail before hours of work.
 
     Raises:
@@ -96,7 +96,7 @@ def require_room(reading: Reading, target: Path) -> None:
             )
 
 
-def require_columns(reading: Reading) -> None:
+def require_columns(reading: InputReader) -> None:
     """Raise if a file has no rows that can take further columns.
 
     Raises:
@@ -113,7 +113,7 @@ def require_columns(reading: Reading) -> None:
             raise ParameterError(f"{place.file} has no rows that columns could be added to; leave it out")
 
 
-def require_texts(reading: Reading) -> None:
+def require_texts(reading: InputReader) -> None:
     """Raise if a file has no text that can be cut.
 
     Raises:
@@ -130,24 +130,26 @@ def require_texts(reading: Reading) -> None:
             raise ParameterError(f"{place.file} has no text that a {reading.level} could be taken out of; leave it out")
 
 
-def _format_of(place: Place, opened: IO[bytes], reading: Reading) -> Format | None:
+def _format_of(place: Place, opened: IO[bytes], reading: InputReader) -> Format | None:
     return format_of(opened, PurePath(place.file.name), reading.columns, file_text)
 
 
-def write_filtered(reading: Reading, told: Decided, target: Path, *, with_columns: bool = False) -> tuple[int, int]:
+def write_filtered(
+    reading: InputReader, decisions: RetentionDecisions, target: Path, *, with_columns: bool = False
+) -> tuple[int, int]:
     """Rewrite files, and return the number of documents written and the number read.
 
     Args:
         reading: Reader of the files. Unreadable files and broken rows are left out; if paragraphs, lines or passages
             were compared, the superfluous ones are cut out of the texts.
-        told: Results for the documents.
+        decisions: Results for the documents.
         target: Output folder, moved to its place once it is complete.
         with_columns: Whether all rows are written, with the columns of ADDED; otherwise superfluous rows are left out.
 
     Raises:
         ParameterError: The folder cannot be written.
     """
-    writing = _Writing(reading, told, with_columns=with_columns)
+    writing = _OutputWriter(reading, decisions, with_columns=with_columns)
     partial = _partial(target)
     try:
         shutil.rmtree(partial, ignore_errors=True)
@@ -169,14 +171,14 @@ def write_filtered(reading: Reading, told: Decided, target: Path, *, with_column
     return writing.written, writing.read
 
 
-class _Writing:
+class _OutputWriter:
     """Writer of the output files, with counts of the documents read and written."""
 
-    def __init__(self, reading: Reading, told: Decided, *, with_columns: bool) -> None:
-        self._reading, self._told, self._with_columns = reading, told, with_columns
+    def __init__(self, reading: InputReader, decisions: RetentionDecisions, *, with_columns: bool) -> None:
+        self._reading, self._decisions, self._with_columns = reading, decisions, with_columns
         self.written = self.read = 0
-        self._takes_pieces = reading.level is not Level.DOCUMENT
-        self._passages = by_document(told.superfluous) if reading.level is Level.PASSAGE else {}
+        self._takes_pieces = reading.level is not Granularity.DOCUMENT
+        self._passages = by_document(decisions.to_delete) if reading.level is Granularity.PASSAGE else {}
         self._added: Added = {}
         if with_columns:
             self._added = ADDED
@@ -212,7 +214,7 @@ class _Writing:
     def _left(self, raw: bytes, file: str) -> bytes | None:
         """Return the remaining bytes of a file that is a single document, None if nothing is left."""
         self.read += 1
-        if file in self._told.superfluous:
+        if file in self._decisions.to_delete:
             return None
         if self._takes_pieces:
             text = decode(raw)
@@ -226,9 +228,9 @@ class _Writing:
 
     def _without_pieces(self, text: str, document_id: str) -> str | None:
         """Return a text without its superfluous pieces, None if nothing is left."""
-        if self._reading.level is Level.PASSAGE:
+        if self._reading.level is Granularity.PASSAGE:
             return without_ranges(text, self._passages.get(document_id, ()))
-        return without(text, document_id, self._told.superfluous, self._reading.level)
+        return without(text, document_id, self._decisions.to_delete, self._reading.level)
 
     def _values(self, row: Row, file: str) -> Mapping[str, object] | None:
         """Return the values of the added columns of a row, None to leave the row out."""
@@ -246,8 +248,8 @@ class _Writing:
             # A row without superfluous pieces stays unchanged.
             return {} if text == document.text else {columns.text: text}
         if not self._with_columns:
-            return None if document.id in self._told.superfluous else {}
-        return self._told.found.get(document.id, _UNIQUE)
+            return None if document.id in self._decisions.to_delete else {}
+        return self._decisions.added_columns.get(document.id, _UNIQUE)
 
 
 def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -> None:
@@ -264,11 +266,11 @@ def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -
             names = {each.name for each in folder.iterdir()}
             # Other files with these names are documents, and rewritten like the others.
             for name in (names - without_notes(names)).intersection(_NOTES):
-                if note := _note_in(folder / name):
-                    (target / inside / name).write_text(_noted(note, with_columns=with_columns), "utf-8")
+                if note := _read_note(folder / name):
+                    (target / inside / name).write_text(_adapted_note(note, with_columns=with_columns), "utf-8")
 
 
-def _note_in(file: Path) -> dict[str, object]:
+def _read_note(file: Path) -> dict[str, object]:
     """Return the content of a metadata file, empty if it is damaged: the rows matter more."""
     try:
         note = json.loads(file.read_text("utf-8"))
@@ -277,7 +279,7 @@ def _note_in(file: Path) -> dict[str, object]:
     return note if isinstance(note, dict) else {}
 
 
-def _noted(note: dict[str, object], *, with_columns: bool) -> str:
+def _adapted_note(note: dict[str, object], *, with_columns: bool) -> str:
     is_of_parts = list(note) == ["splits"]
     kept = {name: value for name, value in note.items() if is_of_parts or name not in _OF_ALL_ROWS}
     if with_columns:

@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from whorl.arrays import run_starts
 from whorl.context import require_time
-from whorl.duplicates.clusters import Components
-from whorl.duplicates.options import PairQuestion
-from whorl.duplicates.prefix_filter import AT_ONCE, Crowd, find_candidates
+from whorl.duplicates.clusters import UnionFind
+from whorl.duplicates.options import PairOptions
+from whorl.duplicates.prefix_filter import AT_ONCE, HashBlock, find_candidates
 from whorl.duplicates.rounds import MOST_PAIRS, Round
 from whorl.duplicates.sketches import Numbers, Sketches
-from whorl.duplicates.verify import Pairs, verified
+from whorl.duplicates.verify import Pairs, verify_pairs
 
 #: Documents of a block that are compared with the whole block, one after the other, before the others are paired.
 _PIVOTS = 16
@@ -40,15 +40,15 @@ def first_of_equals(keys: Numbers, sizes: Numbers) -> Numbers:
 def find_pairs(
     sketches: Sketches,
     firsts: Numbers,
-    question: PairQuestion,
+    pair_options: PairOptions,
     *,
     known: Pairs,
     is_known: npt.NDArray[np.bool_],
     keys: Numbers | None = None,
-    links_suffice: bool = False,
-    only_links: bool = False,
+    spanning_only: bool = False,
+    spanning_everywhere: bool = False,
     most: int = MOST_PAIRS,
-    to_look: Sequence[Round] | None = None,
+    rounds_left: Sequence[Round] | None = None,
     workers: int = 1,
     progress: Callable[[int], None] = lambda pairs: None,
 ) -> Pairs:
@@ -57,17 +57,17 @@ def find_pairs(
     Args:
         sketches: Sketches of all documents.
         firsts: Result of `first_of_equals`; only these documents are compared.
-        question: Options of the search.
+        pair_options: Options of the search.
         known: Pairs found by an earlier run.
         is_known: Documents whose pairs with each other are all in `known`; bool array of shape (documents,).
         keys: As in `first_of_equals`. Documents of one size are compared in the order of their keys, which makes the
             result independent of the order of input; without keys it depends on that order.
-        links_suffice: Whether a block of near-copies needs only the pairs that keep its connected components together.
+        spanning_only: Whether a block of near-copies needs only the pairs that keep its connected components together.
             Time then grows linearly with the block, not quadratically.
-        only_links: Whether that holds for all documents, not only for blocks. Pairs must then be final: no later exact
-            verification may reject one.
+        spanning_everywhere: Whether that holds for all documents, not only for blocks. Pairs must then be final: no
+            later exact verification may reject one.
         most: Pairs that one hash may produce in a round.
-        to_look: Rounds to run, if earlier rounds ran elsewhere; None for all.
+        rounds_left: Rounds to run, if earlier rounds ran elsewhere; None for all.
         workers: Threads for finding and comparing candidates in the compiled loops; the result does not depend on it.
         progress: Called with the number of pairs found so far.
     """
@@ -79,44 +79,44 @@ def find_pairs(
         sketches.scheme, sketches.sizes[places], sketches.starts[places], sketches.counts[places], sketches.hashes
     )
     is_new = ~is_known[places]
-    found: list[Pairs] = []
+    batches_found: list[Pairs] = []
     count = len(known)
     if not is_new.any():
         return known
-    linking = _Links(compared, question, is_new)
-    if links_suffice:
-        linking.note(known.at(_inverse(places, len(sketches))))
+    spanning = _SpanningPairs(compared, pair_options, is_new)
+    if spanning_only:
+        spanning.add(known.at(_inverse(places, len(sketches))))
 
-    def hang_together(crowd: Numbers) -> bool:
-        links, is_decided = linking.of_family(crowd) if links_suffice else ([], False)
-        found.extend(each.at(places) for each in links)
+    def connect_block(hash_block: Numbers) -> bool:
+        links, is_decided = spanning.probe_block(hash_block) if spanning_only else ([], False)
+        batches_found.extend(each.at(places) for each in links)
         return is_decided
 
     candidates = find_candidates(
         compared,
-        question,
-        crowds=links_suffice,
-        hang_together=hang_together,
+        pair_options,
+        gives_blocks=spanning_only,
+        connect_block=connect_block,
         most=most,
-        to_look=to_look,
+        rounds_left=rounds_left,
         workers=workers,
     )
     for some in candidates:
-        if isinstance(some, Crowd):
-            pairs = Pairs.together(linking.of(some.places))
+        if isinstance(some, HashBlock):
+            pairs = Pairs.together(spanning.within_block(some.places))
         else:
             is_open = is_new[some.smaller] | is_new[some.larger]
             a, b = some.smaller[is_open], some.larger[is_open]
-            if only_links:
-                pairs = Pairs.together(linking.among(a, b, workers))
+            if spanning_everywhere:
+                pairs = Pairs.together(spanning.among_candidates(a, b, workers))
             else:
-                pairs = verified(compared, a, b, question, workers)
-                if links_suffice:
-                    linking.note(pairs)
-        found.append(pairs.at(places))
+                pairs = verify_pairs(compared, a, b, pair_options, workers)
+                if spanning_only:
+                    spanning.add(pairs)
+        batches_found.append(pairs.at(places))
         count += len(pairs)
         progress(count)
-    return Pairs.together([known, *found])
+    return Pairs.together([known, *batches_found])
 
 
 def _inverse(places: Numbers, count: int) -> Numbers:
@@ -126,18 +126,18 @@ def _inverse(places: Numbers, count: int) -> Numbers:
     return inverse
 
 
-class _Links:
+class _SpanningPairs:
     """Spanning pairs: just enough pairs to connect each component of the similarity graph."""
 
-    def __init__(self, sketches: Sketches, question: PairQuestion, is_new: npt.NDArray[np.bool_]) -> None:
-        self._sketches, self._question, self._is_new = sketches, question, is_new
-        self._components = Components(len(sketches))
+    def __init__(self, sketches: Sketches, pair_options: PairOptions, is_new: npt.NDArray[np.bool_]) -> None:
+        self._sketches, self._pair_options, self._is_new = sketches, pair_options, is_new
+        self._components = UnionFind(len(sketches))
 
-    def note(self, pairs: Pairs) -> None:
+    def add(self, pairs: Pairs) -> None:
         """Add pairs found elsewhere to the union-find."""
         self._components.join(pairs.a, pairs.b)
 
-    def among(self, a: Numbers, b: Numbers, workers: int) -> Iterator[Pairs]:
+    def among_candidates(self, a: Numbers, b: Numbers, workers: int) -> Iterator[Pairs]:
         """Yield spanning pairs among candidates: each document with one partner, then two more, then four, and so on.
 
         Documents that are connected already are not compared again, so the number of comparisons is about the number of
@@ -154,65 +154,68 @@ class _Links:
             a, b = a[is_apart], b[is_apart]
             starts = run_starts(a)
             is_next = np.arange(a.size) < np.repeat(starts + most, np.diff(np.append(starts, a.size)))
-            yield self._linked(a[is_next], b[is_next], workers)
+            yield self._verify_unconnected(a[is_next], b[is_next], workers)
             a, b, most = a[~is_next], b[~is_next], 2 * most
 
-    def of(self, crowd: Numbers) -> Iterator[Pairs]:
+    def within_block(self, hash_block: Numbers) -> Iterator[Pairs]:
         """Yield spanning pairs within a block, between its new documents and all of it."""
-        yield from self._by_pivots(crowd)
-        for outside, others in self._left(crowd):
+        yield from self._with_pivots(hash_block)
+        for outside, others in self._products_left(hash_block):
             portion = max(1, AT_ONCE // 8 // max(1, others.size))
             for at in range(0, outside.size, portion):
                 some = outside[at : at + portion]
-                yield self._linked(np.repeat(some, others.size), np.tile(others, some.size))
+                yield self._verify_unconnected(np.repeat(some, others.size), np.tile(others, some.size))
 
-    def of_family(self, crowd: Numbers) -> tuple[list[Pairs], bool]:
+    def probe_block(self, hash_block: Numbers) -> tuple[list[Pairs], bool]:
         """Return spanning pairs within a block, and whether they decide the whole block.
 
         They do if most of the block are near-copies of each other; that takes about as many comparisons as the block
         has documents. If the block merely shares boilerplate, a sample shows it, and more hashes are needed.
         """
-        found: list[Pairs] = []
-        outside = self._outside(crowd[self._is_new[crowd]], crowd)
+        batches_found: list[Pairs] = []
+        outside = self._outside_largest(hash_block[self._is_new[hash_block]], hash_block)
         if outside.size > _PIVOTS:
-            sample = crowd[np.linspace(0, crowd.size - 1, min(_SAMPLE, crowd.size)).astype(np.int64)]
+            sample = hash_block[np.linspace(0, hash_block.size - 1, min(_SAMPLE, hash_block.size)).astype(np.int64)]
             # Compare with a document of medium size: the smallest and the largest of a block often are outliers.
             middle = np.full(sample.size, outside[outside.size // 2])
-            found.append(self._linked(middle, sample))
+            batches_found.append(self._verify_unconnected(middle, sample))
             if 2 * np.count_nonzero(self._components.find(sample) == self._components.find(middle)) < sample.size:
-                return found, False
-            found += self._by_pivots(crowd)
-        if sum(outside.size * others.size for outside, others in self._left(crowd)) > _PIVOTS * crowd.size:
-            return found, False
-        return found + list(self.of(crowd)), True
+                return batches_found, False
+            batches_found += self._with_pivots(hash_block)
+        if (
+            sum(outside.size * others.size for outside, others in self._products_left(hash_block))
+            > _PIVOTS * hash_block.size
+        ):
+            return batches_found, False
+        return batches_found + list(self.within_block(hash_block)), True
 
-    def _by_pivots(self, crowd: Numbers) -> Iterator[Pairs]:
-        left = crowd[self._is_new[crowd]]
+    def _with_pivots(self, hash_block: Numbers) -> Iterator[Pairs]:
+        left = hash_block[self._is_new[hash_block]]
         for _ in range(_PIVOTS):
-            left = self._outside(left, crowd)
+            left = self._outside_largest(left, hash_block)
             if not left.size:
                 break
-            yield self._linked(np.full(crowd.size, left[0]), crowd)
+            yield self._verify_unconnected(np.full(hash_block.size, left[0]), hash_block)
             left = left[1:]
 
-    def _left(self, crowd: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
+    def _products_left(self, hash_block: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
         """Return the remaining comparisons within a block as two products, each of a first and a second group.
 
         If two documents are not connected yet, at least one of them is outside the block's largest component. A
         document joined to others by a pivot was compared with that pivot only, so all documents outside take part.
         """
-        is_new = self._is_new[crowd]
-        new, old = crowd[is_new], crowd[~is_new]
-        return (self._outside(new, crowd), crowd), (self._outside(old, crowd), new)
+        is_new = self._is_new[hash_block]
+        new, old = hash_block[is_new], hash_block[~is_new]
+        return (self._outside_largest(new, hash_block), hash_block), (self._outside_largest(old, hash_block), new)
 
-    def _outside(self, some: Numbers, crowd: Numbers) -> Numbers:
+    def _outside_largest(self, some: Numbers, hash_block: Numbers) -> Numbers:
         """Return the given documents that are not in the block's largest component."""
-        roots, counts = np.unique(self._components.find(crowd), return_counts=True)
+        roots, counts = np.unique(self._components.find(hash_block), return_counts=True)
         return some[self._components.find(some) != roots[counts.argmax()]] if counts.max() > 1 else some
 
-    def _linked(self, a: Numbers, b: Numbers, workers: int = 1) -> Pairs:
+    def _verify_unconnected(self, a: Numbers, b: Numbers, workers: int = 1) -> Pairs:
         require_time()
         is_open = self._components.find(a) != self._components.find(b)
-        pairs = verified(self._sketches, a[is_open], b[is_open], self._question, workers)
-        self.note(pairs)
+        pairs = verify_pairs(self._sketches, a[is_open], b[is_open], self._pair_options, workers)
+        self.add(pairs)
         return pairs

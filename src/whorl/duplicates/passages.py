@@ -9,8 +9,8 @@ Not every window is compared: winnowing (`fingerprint.winnow`) keeps at least on
 same one wherever these words occur. Windows around repeated numbers are hashed and sorted by hash; the first of equal
 ones is the source. Finally, the words of each passage are compared with those of its source.
 
-The file of a `Scratch` holds for each text the hashes of its words, its length in bytes, and the text itself, the
-source of the positions of its words.
+The file of a `TemporarySketchStore` holds for each text the hashes of its words, its length in bytes, and the text
+itself, the source of the positions of its words.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from whorl.arrays import batches, chunks, run_starts, with_made
 from whorl.context import require_time
 from whorl.duplicates.input import passage_id
 from whorl.duplicates.result import Cluster, Member, Pair
-from whorl.duplicates.run import FILES_SCHEME, Progress, gather
-from whorl.duplicates.sketch_store import HASH, Archived, Known, Scratch
+from whorl.duplicates.run import FILES_SCHEME, Progress, load_documents
+from whorl.duplicates.sketch_store import HASH, DocumentInfo, StoredSketches, TemporarySketchStore
 from whorl.duplicates.sketches import Numbers
-from whorl.duplicates.sketching import Sketched, bits_of, part_of
+from whorl.duplicates.sketching import SketchBatch, bits_of, part_of
 from whorl.duplicates.worker_pool import AT_ONCE
 from whorl.errors import ParameterError
 from whorl.fingerprint.batch import Parts, hashed
@@ -85,29 +85,29 @@ def passages_among(
     """
     if not LEAST_WORDS <= words <= MOST_WORDS:
         raise ParameterError(f"a passage has {LEAST_WORDS} to {MOST_WORDS} words, got {words}")
-    reading = _Reading(scheme, within)
+    reading = _WordReader(scheme, within)
     with ExitStack() as opened:
         # Some systems cannot delete a mapped file before the process ends.
         temporary = tempfile.TemporaryDirectory(prefix="whorl-passages-", ignore_cleanup_errors=True)
         folder = Path(opened.enter_context(temporary))
-        scratch = opened.enter_context(Scratch(folder, FILES_SCHEME))
-        gather(scratch, reference, reading, workers, on_repeated, progress)
-        scratch.take_as_compared()
-        gather(scratch, documents, reading, workers, on_repeated, progress)
-        archived = scratch.archived()
-        stream = _Stream(archived, words)
+        store = opened.enter_context(TemporarySketchStore(folder, FILES_SCHEME))
+        load_documents(store, reference, reading, workers, on_repeated, progress)
+        store.mark_as_reference()
+        load_documents(store, documents, reading, workers, on_repeated, progress)
+        stored = store.stored()
+        stream = _WordStream(stored, words)
         sources = _sources(stream, folder, lambda count: progress("comparing", count))
-        yield Passages(scratch, archived, stream, _covering(stream, sources), scheme)
+        yield Passages(store, stored, stream, _cover_windows(stream, sources), scheme)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _WordReader:
     """Turns documents into word hashes and texts, in the columns of sketches."""
 
     scheme: Scheme
     within: str | None
 
-    def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], Sketched]]:
+    def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
         """Yield batches of documents with their columns; the first few batches may be read ahead."""
         read = with_made(
             chain.from_iterable(portions),
@@ -117,7 +117,7 @@ class _Reading:
             some, words = [document for document, _ in together], [found.words for _, found in together]
             yield some, self._in_columns(some, word_hashes(words), np.array([len(own.starts) - 1 for own in words]))
 
-    def _in_columns(self, some: Sequence[Document], hashes: _Hashes, counts: Numbers) -> Sketched:
+    def _in_columns(self, some: Sequence[Document], hashes: _Hashes, counts: Numbers) -> SketchBatch:
         kept, sizes = [], []
         for document, own in zip(some, np.split(hashes, np.cumsum(counts)[:-1]), strict=True):
             own ^= bits_of(part_of(document, self.within))
@@ -126,7 +126,7 @@ class _Reading:
             kept += [own, np.array([len(raw)], np.uint64), text]
             sizes.append(own.size + 1 + text.size)
         nothing = np.full(len(some), np.nan)
-        return Sketched(
+        return SketchBatch(
             ids=[document.id for document in some],
             names=[document.name for document in some],
             worths=nothing,
@@ -139,11 +139,11 @@ class _Reading:
         )
 
 
-class _Stream:
+class _WordStream:
     """Words of all texts as one sequence, each word addressed by its position.
 
     Args:
-        archived: The documents.
+        stored: The documents.
         words: Words of a window.
 
     Attributes:
@@ -152,9 +152,9 @@ class _Stream:
         is_new: Which texts are no reference; bool array of shape (texts,).
     """
 
-    def __init__(self, archived: Archived, words: int) -> None:
-        self.window, self.is_new = words, archived.is_new
-        self._sketches = archived.sketches
+    def __init__(self, stored: StoredSketches, words: int) -> None:
+        self.window, self.is_new = words, stored.is_new
+        self._sketches = stored.sketches
         self.begins = np.append(0, np.cumsum(self._sketches.counts))
 
     def portions(self) -> Iterator[slice]:
@@ -193,7 +193,7 @@ class _Stream:
         return held.astype(HASH, copy=False).tobytes()[:size].decode()
 
 
-def _sources(stream: _Stream, folder: Path, progress: Callable[[int], None]) -> Numbers:
+def _sources(stream: _WordStream, folder: Path, progress: Callable[[int], None]) -> Numbers:
     """Return for each window the position of its first occurrence plus 1, or 0 if the window repeats none.
 
     Returns:
@@ -221,16 +221,16 @@ def _sources(stream: _Stream, folder: Path, progress: Callable[[int], None]) -> 
             runs = hashes_of_runs(words, half)
             # The hash of a window combines those of its two halves, which may overlap.
             of_windows = mixed(runs[: is_window.size] * _OF_HALVES + runs[stream.window - half :])
-            is_met = _around(around, stream.window - half, is_window)
+            is_met = _windows_around(around, stream.window - half, is_window)
             is_met &= (of_windows >= bounds[0]) & (of_windows <= bounds[1])
             hashes.append(of_windows[is_met])
             windows.append(np.flatnonzero(is_met) + begin)
-        _note_sources(stream, np.concatenate(hashes), np.concatenate(windows), sources)
+        _record_sources(stream, np.concatenate(hashes), np.concatenate(windows), sources)
         progress((part + 1) * total // parts)
     return sources
 
 
-def _shared_places(stream: _Stream) -> Numbers:
+def _shared_places(stream: _WordStream) -> Numbers:
     """Return the positions of hashes that winnowing keeps in several places; ascending int64 array."""
     half = (stream.window + 1) // 2
     numbers, places = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
@@ -251,7 +251,7 @@ def _shared_places(stream: _Stream) -> Numbers:
     return np.concatenate(places)[is_shared]
 
 
-def _around(places: Numbers, before: int, is_window: _Bools) -> _Bools:
+def _windows_around(places: Numbers, before: int, is_window: _Bools) -> _Bools:
     """Return the windows with one of the positions among their first `before` + 1 words."""
     steps = np.zeros(is_window.size + 1, np.int64)
     np.add.at(steps, np.maximum(0, places - before), 1)
@@ -259,7 +259,7 @@ def _around(places: Numbers, before: int, is_window: _Bools) -> _Bools:
     return (np.cumsum(steps[:-1]) > 0) & is_window
 
 
-def _note_sources(stream: _Stream, hashes: _Hashes, windows: Numbers, sources: Numbers) -> None:
+def _record_sources(stream: _WordStream, hashes: _Hashes, windows: Numbers, sources: Numbers) -> None:
     """Record the sources of windows; equal windows must all be in one call."""
     order = np.argsort(hashes, kind="stable")
     # Windows ascend, so the first of equal ones is the earliest.
@@ -274,7 +274,7 @@ def _note_sources(stream: _Stream, hashes: _Hashes, windows: Numbers, sources: N
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Found:
+class _RepeatedRanges:
     """Passages; int64 arrays of shape (passages,), in the order of the texts.
 
     Args:
@@ -287,11 +287,11 @@ class _Found:
     sources: Numbers
     words: Numbers
 
-    def only(self, which: npt.NDArray[np.intp]) -> _Found:
-        return _Found(self.places[which], self.sources[which], self.words[which])
+    def only(self, which: npt.NDArray[np.intp]) -> _RepeatedRanges:
+        return _RepeatedRanges(self.places[which], self.sources[which], self.words[which])
 
 
-def _covering(stream: _Stream, sources: Numbers) -> _Found:
+def _cover_windows(stream: _WordStream, sources: Numbers) -> _RepeatedRanges:
     """Return the passages that cover all windows with a source."""
     found: list[tuple[int, int, int]] = []
     for texts in stream.portions():
@@ -313,45 +313,52 @@ def _covering(stream: _Stream, sources: Numbers) -> _Found:
                 found.append((place, source, words))
             # The passage and its last window cover all windows up to its end.
             at = max(last + 1, int(np.searchsorted(windows, windows[at] + words, side="right")) - 1)
-    return _Found(*np.array(found, np.int64).reshape(-1, 3).T)
+    return _RepeatedRanges(*np.array(found, np.int64).reshape(-1, 3).T)
 
 
 class Passages:
     """Repeated passages; valid while the folder with the texts exists.
 
     Args:
-        scratch: Ids and names of the documents.
-        archived: The documents.
+        store: Ids and names of the documents.
+        stored: The documents.
         stream: Words of the documents.
         found: The passages.
         scheme: Scheme of the words.
     """
 
-    def __init__(self, scratch: Scratch, archived: Archived, stream: _Stream, found: _Found, scheme: Scheme) -> None:
-        self._scratch, self._archived, self._stream, self.scheme = scratch, archived, stream, scheme
+    def __init__(
+        self,
+        store: TemporarySketchStore,
+        stored: StoredSketches,
+        stream: _WordStream,
+        found: _RepeatedRanges,
+        scheme: Scheme,
+    ) -> None:
+        self._scratch, self._archived, self._stream, self.scheme = store, stored, stream, scheme
         # Passages with one source and one length are adjacent, in the order of their positions.
         self._found = found.only(np.lexsort((found.places, found.words, found.sources)))
-        self.documents = len(archived.sketches)
+        self.documents = len(stored.sketches)
         #: Number of documents with fewer words than a passage.
-        self.too_short = int(np.count_nonzero(archived.sketches.counts < stream.window))
+        self.too_short = int(np.count_nonzero(stored.sketches.counts < stream.window))
 
     def pairs(self) -> Iterator[Pair]:
         """Yield each repeated passage as B, with the first occurrence of its words as A, in the order of A."""
         groups = self._groups()
-        for cluster in self._told(np.arange(groups.size - 1), groups):
+        for cluster in self._describe_clusters(np.arange(groups.size - 1), groups):
             yield from cluster.matches[1:]
 
     def clusters(self) -> Iterator[Cluster]:
         """Yield the occurrences of each passage as a cluster, the first as principal; most frequent passages first."""
         groups = self._groups()
-        yield from self._told(np.argsort(-np.diff(groups), kind="stable"), groups)
+        yield from self._describe_clusters(np.argsort(-np.diff(groups), kind="stable"), groups)
 
     def _groups(self) -> Numbers:
         """Return the start of each group of passages with one source and one length, and the end of the last."""
         sources, words = self._found.sources, self._found.words
         return np.append(run_starts(sources, words), sources.size)
 
-    def _told(self, order: Numbers, groups: Numbers) -> Iterator[Cluster]:
+    def _describe_clusters(self, order: Numbers, groups: Numbers) -> Iterator[Cluster]:
         for some in chunks(order.tolist(), lambda at: int(groups[at + 1] - groups[at]), _TOLD_AT_ONCE):
             members: list[list[tuple[int, tuple[int, int], int]]] = []
             for at in some:
@@ -365,11 +372,11 @@ class Passages:
                     ]
                 )
             numbers = {text: int(self._archived.numbers[text]) for group in members for text, _, _ in group}
-            known = self._scratch.known(list(numbers.values()))
+            known = self._scratch.describe(list(numbers.values()))
             for group in members:
                 yield _cluster([self._member(known[numbers[text]], text, span, size) for text, span, size in group])
 
-    def _member(self, known: Known, text: int, span: tuple[int, int], words: int) -> Member:
+    def _member(self, known: DocumentInfo, text: int, span: tuple[int, int], words: int) -> Member:
         document_id, name, *_ = known
         return Member(passage_id(document_id, *span), name, words, stays=not bool(self._stream.is_new[text]))
 
@@ -379,7 +386,7 @@ class Passages:
         found = self._found
         firsts = np.concatenate([found.places, found.sources])
         lasts = firsts + np.tile(found.words, 2) - 1
-        told = np.empty((firsts.size, 2), np.int64)
+        spans_read = np.empty((firsts.size, 2), np.int64)
         texts = self._stream.texts_of(firsts)
         order = np.argsort(texts, kind="stable")
         for which in np.split(order, np.flatnonzero(np.diff(texts[order])) + 1):
@@ -387,9 +394,9 @@ class Passages:
                 require_time()
                 text = int(texts[which[0]])
                 there, begin = spans(self._stream.text(text), self.scheme.profile), self._stream.begins[text]
-                told[which, 0] = there[firsts[which] - begin, 0]
-                told[which, 1] = there[lasts[which] - begin, 1]
-        return told[: found.places.size], told[found.places.size :]
+                spans_read[which, 0] = there[firsts[which] - begin, 0]
+                spans_read[which, 1] = there[lasts[which] - begin, 1]
+        return spans_read[: found.places.size], spans_read[found.places.size :]
 
 
 def _cluster(members: Sequence[Member]) -> Cluster:

@@ -11,7 +11,7 @@ for documents that contain little else.
 These may still produce too many pairs. A hash that produces more than `most` pairs is deferred: its documents go
 through another round with four times the hashes, which separate documents above the threshold from those just below,
 and so on until the sketches are exhausted. If a hash still produces too many pairs then, these are mostly true
-duplicates; they are returned as one block (`Crowd`).
+duplicates; they are returned as one block (`HashBlock`).
 
 Sources: S. Chaudhuri, V. Ganti, R. Kaushik, A primitive operator for similarity joins in data cleaning (ICDE 2006); R.
 Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007), for the prefix filter.
@@ -27,17 +27,25 @@ import numpy.typing as npt
 
 from whorl.arrays import run_starts, spread
 from whorl.context import require_time
-from whorl.duplicates.options import PairQuestion
-from whorl.duplicates.rounds import MOST_PAIRS, Looked, Round, rounds
+from whorl.duplicates.options import PairOptions
+from whorl.duplicates.rounds import MOST_PAIRS, PrefixLengths, Round, rounds
 from whorl.duplicates.sketches import Numbers, Sketches
-from whorl.duplicates.token_index import Bools, Entries, Hashes, Members, Met, meeting, owners_of
+from whorl.duplicates.token_index import (
+    Bools,
+    Hashes,
+    LevelMembers,
+    SharedTokens,
+    TokenEntries,
+    index_tokens,
+    owners_of,
+)
 from whorl.duplicates.verify import is_fast
 
 #: Approximate number of pairs yielded at once; bounds the memory.
 AT_ONCE = 1 << 22
 
 
-class Some(NamedTuple):
+class CandidatePairs(NamedTuple):
     """A batch of candidate pairs.
 
     Attributes:
@@ -49,7 +57,7 @@ class Some(NamedTuple):
     larger: Numbers
 
 
-class Crowd(NamedTuple):
+class HashBlock(NamedTuple):
     """High-frequency block: documents that share a hash and that no further hash separates; any two are candidates.
 
     Attributes:
@@ -61,36 +69,36 @@ class Crowd(NamedTuple):
 
 def find_candidates(
     sketches: Sketches,
-    question: PairQuestion,
+    pair_options: PairOptions,
     *,
-    crowds: bool = False,
-    hang_together: Callable[[Numbers], bool] = lambda places: False,
+    gives_blocks: bool = False,
+    connect_block: Callable[[Numbers], bool] = lambda places: False,
     most: int = MOST_PAIRS,
-    to_look: Sequence[Round] | None = None,
+    rounds_left: Sequence[Round] | None = None,
     workers: int = 1,
-) -> Iterator[Some | Crowd]:
+) -> Iterator[CandidatePairs | HashBlock]:
     """Yield the pairs that may reach the threshold; a few come more than once.
 
     Args:
         sketches: Sketches of the documents; documents without shingles make no pairs.
-        question: Options of the search.
-        crowds: Whether to yield blocks, in which any two documents are candidates, instead of their pairs.
-        hang_together: Called with the indices of a block before more of its hashes are used; returns whether the
+        pair_options: Options of the search.
+        gives_blocks: Whether to yield blocks, in which any two documents are candidates, instead of their pairs.
+        connect_block: Called with the indices of a block before more of its hashes are used; returns whether the
             block's pairs are already decided, so that it need not be yielded.
         most: Pairs that one hash may produce in a round; in the last round a hash with more pairs becomes a block.
-        to_look: Rounds to run, if earlier rounds ran elsewhere; None for all.
+        rounds_left: Rounds to run, if earlier rounds ran elsewhere; None for all.
         workers: Threads for the compiled loops.
     """
     places = np.flatnonzero(sketches.sizes > 0)
-    for one in rounds(question, int(sketches.counts.max(initial=1))) if to_look is None else to_look:
-        search = _Search(sketches, one, most, workers, hang_together, gives_crowds=crowds)
+    for one in rounds(pair_options, int(sketches.counts.max(initial=1))) if rounds_left is None else rounds_left:
+        search = _FilterRound(sketches, one, most, workers, connect_block, gives_blocks=gives_blocks)
         yield from search.run(places)
-        places = search.put_off()
+        places = search.deferred()
         if not places.size:
             return
 
 
-class _Search:
+class _FilterRound:
     """One round of the prefix filter."""
 
     def __init__(
@@ -99,79 +107,83 @@ class _Search:
         one: Round,
         most: int,
         workers: int,
-        hang_together: Callable[[Numbers], bool],
+        connect_block: Callable[[Numbers], bool],
         *,
-        gives_crowds: bool,
+        gives_blocks: bool,
     ) -> None:
-        self._sketches, self._round, self._most, self._gives_crowds = sketches, one, most, gives_crowds
-        self._hang_together, self._workers = hang_together, workers
-        self._question = one.question
-        self._put_off: list[Numbers] = []
+        self._sketches, self._round, self._most, self._gives_blocks = sketches, one, most, gives_blocks
+        self._connect_block, self._workers = connect_block, workers
+        self._pair_options = one.pair_options
+        self._deferred: list[Numbers] = []
 
-    def put_off(self) -> Numbers:
+    def deferred(self) -> Numbers:
         """Return the indices of the documents deferred to the next round."""
-        return np.unique(np.concatenate([np.empty(0, np.int64), *self._put_off]))
+        return np.unique(np.concatenate([np.empty(0, np.int64), *self._deferred]))
 
-    def run(self, places: Numbers) -> Iterator[Some | Crowd]:
+    def run(self, places: Numbers) -> Iterator[CandidatePairs | HashBlock]:
         """Yield the candidates among documents with the given ascending indices."""
         sizes = self._sketches.sizes[places]
         # numpy sorts small integer types with a radix sort.
         places = places[np.argsort(sizes.astype(np.min_scalar_type(sizes.max(initial=0))), kind="stable")]
-        levels = self._round.home_levels(self._sketches, self._sketches.sizes[places])
+        levels = self._round.base_levels(self._sketches, self._sketches.sizes[places])
         for level in np.unique(levels).tolist():
-            yield from self._compare(*self._taking_part(places, levels, level), level)
+            yield from self._compare(*self._participants(places, levels, level), level)
 
-    def _taking_part(self, places: Numbers, levels: Numbers, level: int) -> tuple[Numbers, Bools]:
+    def _participants(self, places: Numbers, levels: Numbers, level: int) -> tuple[Numbers, Bools]:
         """Return the indices of the documents compared at a level, and whether it is the home level of each."""
-        is_home, sizes = levels == level, self._sketches.sizes[places]
-        takes_part = self._round.taking_part(sizes, levels, level, int(sizes[is_home].min()))
-        return places[takes_part], is_home[takes_part]
+        is_base, sizes = levels == level, self._sketches.sizes[places]
+        participates = self._round.participants(sizes, levels, level, int(sizes[is_base].min()))
+        return places[participates], is_base[participates]
 
-    def _compare(self, places: Numbers, is_home: Bools, level: int) -> Iterator[Some | Crowd]:
+    def _compare(self, places: Numbers, is_base: Bools, level: int) -> Iterator[CandidatePairs | HashBlock]:
         if places.size < 2:
             return
-        members = self._members(places, is_home, level)
+        members = self._members(places, is_base, level)
         member_bits = max(1, (places.size - 1).bit_length())
-        met = meeting(self._sketches, members, level, member_bits, self._workers)
-        found_by, asked = self._rarest(members, met, member_bits)
-        del met
-        yield from self._pairs(members, found_by, asked, member_bits)
+        tokens = index_tokens(self._sketches, members, level, member_bits, self._workers)
+        index_keys, probe_keys = self._mark_prefixes(members, tokens, member_bits)
+        del tokens
+        yield from self._pairs(members, index_keys, probe_keys, member_bits)
 
-    def _members(self, places: Numbers, is_home: Bools, level: int) -> Members:
+    def _members(self, places: Numbers, is_base: Bools, level: int) -> LevelMembers:
         sizes = self._sketches.sizes[places]
-        looked = self._round.looked(self._sketches, places, level)
-        return Members(
+        lengths = self._round.prefix_lengths(self._sketches, places, level)
+        return LevelMembers(
             places=places,
-            looked=looked,
-            is_larger=is_home,
-            first=np.searchsorted(sizes, self._question.smallest_partner(sizes)),
+            lengths=lengths,
+            is_larger=is_base,
+            first=np.searchsorted(sizes, self._pair_options.smallest_partner(sizes)),
         )
 
-    def _rarest(self, members: Members, met: Met, member_bits: int) -> tuple[Hashes, Hashes]:
+    def _mark_prefixes(self, members: LevelMembers, tokens: SharedTokens, member_bits: int) -> tuple[Hashes, Hashes]:
         """Return the keys that the prefix filter keeps, as index prefixes and as probe prefixes."""
-        entries = met.entries
-        found_by, asks = members.looked.prefixes(members.is_larger, met.counts, met.offered)
+        entries = tokens.entries
+        index_lengths, probe_lengths = members.lengths.prefixes(members.is_larger, tokens.counts, tokens.indexable)
         if is_fast(entries.keys.size):
-            is_found_by, is_asked = _rarest_fast(entries, met.counts, found_by, asks, member_bits)
+            is_indexed, is_probed = _mark_prefixes_compiled(
+                entries, tokens.counts, index_lengths, probe_lengths, member_bits
+            )
         else:
-            is_found_by, is_asked = _rarest(entries, found_by, asks, member_bits)
-        return entries.keys[is_found_by], entries.keys[is_asked]
+            is_indexed, is_probed = _mark_prefixes(entries, index_lengths, probe_lengths, member_bits)
+        return entries.keys[is_indexed], entries.keys[is_probed]
 
-    def _pairs(self, members: Members, found_by: Hashes, asked: Hashes, member_bits: int) -> Iterator[Some | Crowd]:
-        larger = owners_of(asked, member_bits)
-        hashes = asked - larger.astype(np.uint64)
+    def _pairs(
+        self, members: LevelMembers, index_keys: Hashes, probe_keys: Hashes, member_bits: int
+    ) -> Iterator[CandidatePairs | HashBlock]:
+        larger = owners_of(probe_keys, member_bits)
+        hashes = probe_keys - larger.astype(np.uint64)
         # Members are numbered by size, so the smaller documents with the same hash are a contiguous range.
-        low = np.searchsorted(found_by, hashes | members.first[larger].astype(np.uint64))
-        counts = np.maximum(0, np.searchsorted(found_by, asked) - low)
+        low = np.searchsorted(index_keys, hashes | members.first[larger].astype(np.uint64))
+        counts = np.maximum(0, np.searchsorted(index_keys, probe_keys) - low)
         is_left = counts > 0
-        for group in crowded(hashes, counts, self._most):
-            there = owners_of(found_by[low[group].min() : (low[group] + counts[group]).max()], member_bits)
+        for group in oversized_groups(hashes, counts, self._most):
+            there = owners_of(index_keys[low[group].min() : (low[group] + counts[group]).max()], member_bits)
             together = np.unique(np.concatenate([larger[group], there]))
-            if not self._round.is_last and self._can_be_told(members, together):
-                if not self._hang_together(members.places[together]):
-                    self._put_off.append(members.places[together])
-            elif self._gives_crowds:
-                yield Crowd(members.places[together])
+            if not self._round.is_last and self._has_more_hashes(members, together):
+                if not self._connect_block(members.places[together]):
+                    self._deferred.append(members.places[together])
+            elif self._gives_blocks:
+                yield HashBlock(members.places[together])
             else:
                 continue
             is_left[group] = False
@@ -186,15 +198,15 @@ class _Search:
         for portion in np.split(left, np.unique(cuts)):
             require_time()
             if portion.size:
-                yield _some(members, found_by, low[portion], counts[portion], larger[portion], member_bits)
+                yield _candidate_pairs(members, index_keys, low[portion], counts[portion], larger[portion], member_bits)
 
-    def _can_be_told(self, members: Members, which: Numbers) -> bool:
+    def _has_more_hashes(self, members: LevelMembers, which: Numbers) -> bool:
         """Return whether the sketches hold further hashes of these members."""
-        looked = Looked(*(column[which] for column in members.looked))
-        return bool(self._round.can_tell_more(self._sketches, members.places[which], looked).any())
+        lengths = PrefixLengths(*(column[which] for column in members.lengths))
+        return bool(self._round.has_more_hashes(self._sketches, members.places[which], lengths).any())
 
 
-def crowded(groups: npt.NDArray[Any], counts: Numbers, most: int) -> list[Numbers]:
+def oversized_groups(groups: npt.NDArray[Any], counts: Numbers, most: int) -> list[Numbers]:
     """Return the entries that produce pairs, for each group with too many pairs; entries of a group are adjacent.
 
     Args:
@@ -209,24 +221,26 @@ def crowded(groups: npt.NDArray[Any], counts: Numbers, most: int) -> list[Number
         return []
     starts = run_starts(groups)
     ends = np.append(starts[1:], groups.size)
-    crowds = np.flatnonzero(np.add.reduceat(counts, starts) > most)
-    return [np.flatnonzero(counts[starts[at] : ends[at]]) + starts[at] for at in crowds.tolist()]
+    oversized = np.flatnonzero(np.add.reduceat(counts, starts) > most)
+    return [np.flatnonzero(counts[starts[at] : ends[at]]) + starts[at] for at in oversized.tolist()]
 
 
-def _some(members: Members, found_by: Hashes, low: Numbers, counts: Numbers, larger: Numbers, member_bits: int) -> Some:
+def _candidate_pairs(
+    members: LevelMembers, index_keys: Hashes, low: Numbers, counts: Numbers, larger: Numbers, member_bits: int
+) -> CandidatePairs:
     """Return the pairs of larger documents with the owners of their ranges of entries, each pair once."""
-    smaller = owners_of(found_by[spread(low, counts)], member_bits)
+    smaller = owners_of(index_keys[spread(low, counts)], member_bits)
     half = np.uint64(32)
     pairs = np.sort((smaller.astype(np.uint64) << half) | np.repeat(larger, counts).astype(np.uint64))
     pairs = pairs[run_starts(pairs)]
-    return Some(
+    return CandidatePairs(
         members.places[(pairs >> half).astype(np.int64)],
         members.places[(pairs & np.uint64((1 << 32) - 1)).astype(np.int64)],
     )
 
 
-def rarest(
-    owners: Numbers, frequency: npt.NDArray[Any], is_offered: Bools, found_by: Numbers, asks: Numbers
+def mark_prefixes(
+    owners: Numbers, frequency: npt.NDArray[Any], is_indexable: Bools, index_lengths: Numbers, probe_lengths: Numbers
 ) -> tuple[Bools, Bools]:
     """Return two masks of entries: index prefixes and probe prefixes of the members, rarest first, ties by hash.
 
@@ -234,40 +248,44 @@ def rarest(
         owners: Member of each entry; the entries of a member are in the order of their hashes. Array of shape
             (entries,).
         frequency: Number of members with the entry's hash.
-        is_offered: Whether the entry may be in the member's index prefix, as the smaller document.
-        found_by: Length of each member's index prefix, in offered entries; array of shape (members,).
-        asks: Length of each member's probe prefix; array of shape (members,).
+        is_indexable: Whether the entry may be in the member's index prefix, as the smaller document.
+        index_lengths: Length of each member's index prefix, in offered entries; array of shape (members,).
+        probe_lengths: Length of each member's probe prefix; array of shape (members,).
     """
-    is_found_by, is_asked = np.zeros(owners.size, np.bool_), np.zeros(owners.size, np.bool_)
-    which = np.flatnonzero((found_by[owners] > 0) & is_offered | (asks[owners] > 0))
+    is_indexed, is_probed = np.zeros(owners.size, np.bool_), np.zeros(owners.size, np.bool_)
+    which = np.flatnonzero((index_lengths[owners] > 0) & is_indexable | (probe_lengths[owners] > 0))
     # The sort is stable, so ties stay in the order of their hashes.
     which = which[np.lexsort((frequency[which], owners[which]))]
-    ranked, offered = owners[which], is_offered[which]
-    is_found_by[which] = offered & (_ranks(ranked, offered) < found_by[ranked])
-    is_asked[which] = _ranks(ranked, np.ones(which.size, np.bool_)) < asks[ranked]
-    return is_found_by, is_asked
+    ranked, indexable = owners[which], is_indexable[which]
+    is_indexed[which] = indexable & (_ranks(ranked, indexable) < index_lengths[ranked])
+    is_probed[which] = _ranks(ranked, np.ones(which.size, np.bool_)) < probe_lengths[ranked]
+    return is_indexed, is_probed
 
 
-def _rarest(entries: Entries, found_by: Numbers, asks: Numbers, member_bits: int) -> tuple[Bools, Bools]:
-    """Return the masks of `rarest` for ascending entries."""
-    return rarest(owners_of(entries.keys, member_bits), entries.frequency, entries.is_offered, found_by, asks)
-
-
-def _rarest_fast(
-    entries: Entries, met: Numbers, found_by: Numbers, asks: Numbers, member_bits: int
+def _mark_prefixes(
+    entries: TokenEntries, index_lengths: Numbers, probe_lengths: Numbers, member_bits: int
 ) -> tuple[Bools, Bools]:
-    """Return the masks of `_rarest` with the compiled loop; `met` is the number of entries of each member."""
-    from whorl.duplicates.compiled import rarest
+    """Return the masks of `mark_prefixes` for ascending entries."""
+    return mark_prefixes(
+        owners_of(entries.keys, member_bits), entries.frequency, entries.is_indexable, index_lengths, probe_lengths
+    )
+
+
+def _mark_prefixes_compiled(
+    entries: TokenEntries, counts: Numbers, index_lengths: Numbers, probe_lengths: Numbers, member_bits: int
+) -> tuple[Bools, Bools]:
+    """Return the masks of `_mark_prefixes` with the compiled loop; `counts` is the number of entries of each member."""
+    from whorl.duplicates.compiled import mark_prefixes
 
     count = entries.keys.size
-    is_found_by, is_asked = np.empty(count, np.bool_), np.empty(count, np.bool_)
-    begins, slots = np.cumsum(met) - met, np.empty(count, np.uint32 if count < 1 << 32 else np.int64)
-    aside = np.empty(int(met.max(initial=0)), np.uint64)
-    rarest(
-        entries.keys, entries.frequency, entries.is_offered, member_bits, found_by, asks, begins, slots, aside,
-        is_found_by, is_asked,
+    is_indexed, is_probed = np.empty(count, np.bool_), np.empty(count, np.bool_)
+    begins, slots = np.cumsum(counts) - counts, np.empty(count, np.uint32 if count < 1 << 32 else np.int64)
+    aside = np.empty(int(counts.max(initial=0)), np.uint64)
+    mark_prefixes(
+        entries.keys, entries.frequency, entries.is_indexable, member_bits, index_lengths, probe_lengths, begins, slots,
+        aside, is_indexed, is_probed,
     )  # fmt: skip
-    return is_found_by, is_asked
+    return is_indexed, is_probed
 
 
 def _ranks(groups: Numbers, counts: Bools) -> Numbers:

@@ -12,21 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import batches, chunks
-from whorl.duplicates.boilerplate import Rest
+from whorl.duplicates.boilerplate import Residual
 from whorl.duplicates.clusters import (
-    Components,
     Own,
+    UnionFind,
+    compare_versions,
     complete_labels,
-    grouped,
-    in_order,
+    groups_by_label,
+    labels_around_earlier,
     labels_around_kept,
-    labels_beside_known,
-    told_apart,
+    version_order,
 )
 from whorl.duplicates.options import Keep
-from whorl.duplicates.sketch_store import Archived, Gathered
+from whorl.duplicates.sketch_store import SketchStore, StoredSketches
 from whorl.duplicates.sketches import Numbers
-from whorl.duplicates.verify import Pairs, measured
+from whorl.duplicates.verify import Pairs, measure_pairs
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare import TextWords, words_of
 from whorl.fingerprint.scheme import Scheme
@@ -143,8 +143,8 @@ class Duplicates:
     """Results of a run. Documents are addressed by index, in order of arrival.
 
     Args:
-        archive: Open sketch store with the documents.
-        archived: All documents.
+        store: Open sketch store with the documents.
+        stored: All documents.
         pairs: Pairs of different documents.
         firsts: For each document the index of the first equal one.
         is_new: Documents not compared in an earlier run.
@@ -156,17 +156,17 @@ class Duplicates:
 
     def __init__(
         self,
-        archive: Gathered,
-        archived: Archived,
+        store: SketchStore,
+        stored: StoredSketches,
         pairs: Pairs,
         firsts: Numbers,
         is_new: npt.NDArray[np.bool_],
         scheme: Scheme,
         properties: ReadProperties | None = None,
-        rest: Rest | None = None,
+        rest: Residual | None = None,
     ) -> None:
         self._properties = properties
-        self._archive, self._archived, self._pairs, self._firsts = archive, archived, pairs, firsts
+        self._store, self._archived, self._pairs, self._firsts = store, stored, pairs, firsts
         self._is_new, self.scheme, self.rest = is_new, scheme, rest
         #: Documents of the store left out for lack of a sketch, or of a text where texts are compared.
         self.without_sketch = self.without_text = 0
@@ -174,9 +174,9 @@ class Duplicates:
         self.kind = "document"
         #: Reads the texts of the documents that have one.
         self.read_texts: ReadTexts = lambda ids: {}
-        self.documents = len(archived.sketches)
+        self.documents = len(stored.sketches)
         #: Number of documents with fewer words than a shingle, which cannot be compared.
-        self.too_short = int(np.count_nonzero(archived.sketches.sizes == 0))
+        self.too_short = int(np.count_nonzero(stored.sketches.sizes == 0))
         inside = np.flatnonzero(np.bincount(firsts, minlength=1)[firsts] > 1)
         #: Exact copies, grouped by text, and the start of each group.
         self._copies = inside[np.argsort(firsts[inside], kind="stable")]
@@ -195,7 +195,7 @@ class Duplicates:
         Args:
             only_new: Leave out pairs of two documents compared in an earlier run.
         """
-        yield from self._told(self._pairs, self._copied, only_new=only_new)
+        yield from self._describe_pairs(self._pairs, self._copied, only_new=only_new)
 
     @property
     def is_counted(self) -> bool:
@@ -205,49 +205,49 @@ class Duplicates:
 
     def pairs_in_columns(self, *, only_new: bool = False) -> Iterator[PairColumns]:
         """Yield the pairs of `pairs` in batches of columns, if `is_counted`."""
-        for some in self._in_order(self._pairs, self._copied):
-            for a, b, rows in self._expanded(some, only_new=only_new):
+        for some in self._by_similarity(self._pairs, self._copied):
+            for a, b, rows in self._expand_copies(some, only_new=only_new):
                 yield self._in_columns(a, b, some.shared[rows])
 
     def _in_columns(self, a: Numbers, b: Numbers, shared: Numbers) -> PairColumns:
         places, which = np.unique(np.concatenate([a, b]), return_inverse=True)
         numbers = self._archived.numbers[places].tolist()
-        known = self._archive.known(numbers)
+        known = self._store.describe(numbers)
         ids, names = [known[number][0] for number in numbers], [known[number][1] for number in numbers]
         return PairColumns(ids, names, self._archived.sketches.sizes[places], which[: a.size], which[a.size :], shared)
 
-    def _in_order(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
+    def _by_similarity(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
         """Yield batches of pairs of different documents, and of documents with exact copies paired with themselves.
 
         The most similar come first; if common text is ignored, by their similarity without it.
         """
-        is_rest = self.rest is not None and self.rest.question.is_ignored
+        is_rest = self.rest is not None and self.rest.options.is_ignored
         compared = self.rest.sketches if self.rest is not None and is_rest else self._archived.sketches
-        together = Pairs.together([pairs, measured(compared, firsts, firsts)])
+        together = Pairs.together([pairs, measure_pairs(compared, firsts, firsts)])
         order = np.lexsort((together.b, together.a, -together.jaccard))
         for at in range(0, order.size, _PAIRS_AT_ONCE):
             some = together.only(order[at : at + _PAIRS_AT_ONCE])
-            yield measured(self._archived.sketches, some.a, some.b) if is_rest else some
+            yield measure_pairs(self._archived.sketches, some.a, some.b) if is_rest else some
 
-    def _told(self, pairs: Pairs, firsts: Numbers, *, only_new: bool = False) -> Iterator[Pair]:
+    def _describe_pairs(self, pairs: Pairs, firsts: Numbers, *, only_new: bool = False) -> Iterator[Pair]:
         """Yield the pairs of documents for pairs of different documents and for pairs of exact copies."""
-        for some in self._in_order(pairs, firsts):
-            rests = self._rests(some.a, some.b)
+        for some in self._by_similarity(pairs, firsts):
+            rests = self._residual_shares(some.a, some.b)
             shared = [*zip(*(part.tolist() for part in (some.shared, some.low, some.high)), rests, strict=True)]
-            for a, b, rows in self._expanded(some, only_new=only_new):
+            for a, b, rows in self._expand_copies(some, only_new=only_new):
                 known = self.members(np.unique(np.concatenate([a, b])).tolist())
                 for one, other, row in zip(a.tolist(), b.tolist(), rows.tolist(), strict=True):
                     yield Pair.of_counts(known[one], known[other], *shared[row])
 
-    def _rests(self, a: Numbers, b: Numbers) -> list[Shares | None]:
+    def _residual_shares(self, a: Numbers, b: Numbers) -> list[Shares | None]:
         """Return the shares of pairs without common text."""
         if self.rest is None:
             return [None] * a.size
-        found = measured(self.rest.sketches, a, b)
+        found = measure_pairs(self.rest.sketches, a, b)
         counts = zip(found.shared.tolist(), found.sizes_a.tolist(), found.sizes_b.tolist(), strict=True)
         return [Shares.of_counts(*each) for each in counts]
 
-    def _expanded(self, pairs: Pairs, *, only_new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
+    def _expand_copies(self, pairs: Pairs, *, only_new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
         """Yield the pairs of documents that pairs of different documents represent, in batches.
 
         Yields:
@@ -261,10 +261,10 @@ class Duplicates:
             rows = np.searchsorted(ends, numbers, side="right")
             of_a, of_b = np.divmod(numbers - (ends - counts)[rows], counts_b[rows])
             one, other = self._copy(pairs.a[rows], of_a), self._copy(pairs.b[rows], of_b)
-            is_told = (pairs.a[rows] != pairs.b[rows]) | (one < other)
+            is_reported = (pairs.a[rows] != pairs.b[rows]) | (one < other)
             if only_new:
-                is_told &= self._is_new[one] | self._is_new[other]
-            one, other, rows = one[is_told], other[is_told], rows[is_told]
+                is_reported &= self._is_new[one] | self._is_new[other]
+            one, other, rows = one[is_reported], other[is_reported], rows[is_reported]
             yield np.minimum(one, other), np.maximum(one, other), rows
 
     def _copy(self, places: Numbers, which: Numbers) -> Numbers:
@@ -319,10 +319,10 @@ class Duplicates:
                 for group in some
             ]
             firsts = np.repeat(heads, [group.size for group in some])
-            told = measured(self._archived.sketches, firsts, places)
+            told = measure_pairs(self._archived.sketches, firsts, places)
             # A document shares all shingles with itself, even if its sketch holds only a part of them.
             shared = (np.where(firsts == places, told.sizes_a, part) for part in (told.shared, told.low, told.high))
-            counts = zip(*(part.tolist() for part in shared), self._rests(firsts, places), strict=True)
+            counts = zip(*(part.tolist() for part in shared), self._residual_shares(firsts, places), strict=True)
             versions = self._versions(some, members) if with_versions else repeat(())
             for head, group, ordered in zip(heads, some, versions, strict=False):
                 here = group.tolist()
@@ -330,10 +330,12 @@ class Duplicates:
                 if group.size <= with_pairs_up_to:
                     begin, end = np.searchsorted(of_pairs, [labels[here[0]], labels[here[0]] + 1])
                     several = group[self._copies_of(group)[1] > 1]
-                    pairs = self._told(self._pairs.only(inside[begin:end]), several)
+                    pairs = self._describe_pairs(self._pairs.only(inside[begin:end]), several)
                 matches = zip(here, islice(counts, len(here)), strict=True)
-                told_pairs = (Pair.of_counts(members[head], members[place], *shared) for place, shared in matches)
-                yield Cluster(tuple(told_pairs), tuple(pairs), ordered)
+                matches_of_cluster = (
+                    Pair.of_counts(members[head], members[place], *shared) for place, shared in matches
+                )
+                yield Cluster(tuple(matches_of_cluster), tuple(pairs), ordered)
 
     def clusters_in_columns(self, *, complete: bool = False, only_new: bool = False) -> Iterator[ClusterColumns]:
         """Yield the clusters of `clusters` in batches of columns, if `is_counted`.
@@ -346,7 +348,7 @@ class Duplicates:
         for some in chunks(groups, len, _MEMBERS_AT_ONCE):
             places, counts = np.concatenate(some), np.array([group.size for group in some], np.int64)
             firsts = np.repeat(places[np.cumsum(counts) - counts], counts)
-            told = measured(self._archived.sketches, firsts, places)
+            told = measure_pairs(self._archived.sketches, firsts, places)
             yield ClusterColumns(counts, self._in_columns(firsts, places, told.shared))
 
     def _groups(self, *, complete: bool, only_new: bool, keep: Keep | None = None) -> tuple[Numbers, list[Numbers]]:
@@ -354,8 +356,8 @@ class Duplicates:
         if complete and keep is not None:
             labels = self._labels_around_kept(keep, only_new=only_new)
         else:
-            labels = self._labels_beside_known() if complete and only_new else self._labels(complete=complete)
-        groups = grouped(labels)
+            labels = self._labels_around_earlier() if complete and only_new else self._labels(complete=complete)
+        groups = groups_by_label(labels)
         return labels, [group for group in groups if self._is_new[group].any()] if only_new else groups
 
     def _versions(self, groups: Sequence[Numbers], members: Mapping[int, Member]) -> Iterator[tuple[Version, ...]]:
@@ -363,11 +365,11 @@ class Duplicates:
         orders = []
         for group in groups:
             own = [members[place] for place in group.tolist()]
-            orders.append(group[in_order([each.date for each in own], [each.size for each in own])])
+            orders.append(group[version_order([each.date for each in own], [each.size for each in own])])
         before, after = (np.concatenate([order[part] for order in orders]) for part in (np.s_[:-1], np.s_[1:]))
-        told = measured(self._archived.sketches, before, after)
+        told = measure_pairs(self._archived.sketches, before, after)
         parts = (part.tolist() for part in (before, after, told.shared, told.low, told.high))
-        matches = zip(*parts, self._rests(before, after), strict=True)
+        matches = zip(*parts, self._residual_shares(before, after), strict=True)
         for order in orders:
             pairs = (
                 Pair.of_counts(members[a], members[b], *counts) for a, b, *counts in islice(matches, len(order) - 1)
@@ -378,13 +380,13 @@ class Duplicates:
         """Return the cluster label of each document: the index of the cluster's first member."""
         if complete:
             return complete_labels(self.documents, self._pairs)[self._firsts]
-        components = Components(self.documents)
+        components = UnionFind(self.documents)
         components.join(self._pairs.a, self._pairs.b)
         return components.labels()[self._firsts]
 
-    def _labels_beside_known(self) -> Numbers:
+    def _labels_around_earlier(self) -> Numbers:
         """Return the labels of complete clusters of new documents, and of stars around earlier documents."""
-        return labels_beside_known(self.documents, self._pairs, self._is_old())[self._firsts]
+        return labels_around_earlier(self.documents, self._pairs, self._is_old())[self._firsts]
 
     def _is_old(self) -> npt.NDArray[np.bool_]:
         """Return a mask of the earlier documents and of documents equal to one."""
@@ -424,7 +426,7 @@ class Duplicates:
         """
         places = sorted(places)
         numbers = self._archived.numbers[np.array(places, np.int64)].tolist()
-        known = self._archive.known(numbers)
+        known = self._store.describe(numbers)
         sizes = self._archived.sketches.sizes
         told = None if self._properties is None else self._properties([row[0] for row in known.values()])
         members = {}
@@ -457,7 +459,7 @@ def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
             if version.match is None or before is None or after is None:
                 versions.append(version)
             else:
-                found, lost, added = told_apart(before, after, scheme)
+                found, lost, added = compare_versions(before, after, scheme)
                 a, b = version.match.a, version.match.b
                 # Skip documents of a store that have changed since they were compared.
                 if (found.a.shingles, found.b.shingles) == (a.size, b.size):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.duplicates.options import PairQuestion
+from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketches import Numbers, Sketches, level_beyond
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
 from whorl.fingerprint.statistics.metric import Metric
@@ -29,45 +29,47 @@ _GROWTH = 4
 _ENDLESS = 1 << 39
 
 
-class Looked(NamedTuple):
+class PrefixLengths(NamedTuple):
     """Numbers of hashes that the prefix filter uses of documents at one level; int64 arrays of shape (documents,).
 
     Attributes:
         counts: Hashes below the bound of the level.
-        offered: Offered hashes: the smallest ones, eligible for the index prefix of the document as the smaller one.
-        least_offered: Fewest offered hashes that a larger partner shares, with the recall.
-        least_shared: Fewest hashes that a smaller partner shares, with the recall.
+        indexable: Offered hashes: the smallest ones, eligible for the index prefix of the document as the smaller one.
+        min_indexable_shared: Fewest offered hashes that a larger partner shares, with the recall.
+        min_shared: Fewest hashes that a smaller partner shares, with the recall.
     """
 
     counts: Numbers
-    offered: Numbers
-    least_offered: Numbers
-    least_shared: Numbers
+    indexable: Numbers
+    min_indexable_shared: Numbers
+    min_shared: Numbers
 
-    def counted(self, is_larger: npt.NDArray[np.bool_]) -> Numbers:
+    def used_hashes(self, is_larger: npt.NDArray[np.bool_]) -> Numbers:
         """Return the number of hashes of each document that are used, the smallest ones.
 
         Args:
             is_larger: Which documents may be the larger one of a pair; the others use their offered hashes only.
         """
-        return np.where(is_larger, self.counts, self.offered)
+        return np.where(is_larger, self.counts, self.indexable)
 
-    def prefixes(self, is_larger: npt.NDArray[np.bool_], met: Numbers, met_offered: Numbers) -> tuple[Numbers, Numbers]:
+    def prefixes(
+        self, is_larger: npt.NDArray[np.bool_], shared: Numbers, shared_indexable: Numbers
+    ) -> tuple[Numbers, Numbers]:
         """Return the lengths of the index prefixes and of the probe prefixes, counted in shared hashes.
 
         Hashes of one document only are the rarest of all and come first; the lengths exclude them.
 
         Args:
             is_larger: Which documents may be the larger one of a pair.
-            met: Number of each document's hashes that other documents have, too.
-            met_offered: Number of its offered hashes that other documents have, too.
+            shared: Number of each document's hashes that other documents have, too.
+            shared_indexable: Number of its offered hashes that other documents have, too.
 
         Returns:
             The length of the index prefix, among the offered hashes, and of the probe prefix, among all hashes. A
             length of 0 or less means an empty prefix.
         """
-        found_by = np.where(self.offered > 0, met_offered - self.least_offered + 1, 0)
-        return found_by, np.where(is_larger & (self.counts > 0), met - self.least_shared + 1, 0)
+        index_lengths = np.where(self.indexable > 0, shared_indexable - self.min_indexable_shared + 1, 0)
+        return index_lengths, np.where(is_larger & (self.counts > 0), shared - self.min_shared + 1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +77,13 @@ class Round:
     """One pass over documents with sketches of about `aim` hashes.
 
     Args:
-        question: Options of the search.
+        pair_options: Options of the search.
         aim: Approximate number of hashes of a sketch.
         recall: Probability that a pair just at the threshold is found in this round.
         is_last: Whether no further round has more hashes.
     """
 
-    question: PairQuestion
+    pair_options: PairOptions
     aim: int
     recall: Fraction
     is_last: bool
@@ -89,38 +91,38 @@ class Round:
     @property
     def is_jaccard(self) -> bool:
         """Whether both documents of a pair are of about the same size."""
-        return self.question.metric is Metric.JACCARD
+        return self.pair_options.metric is Metric.JACCARD
 
-    def home_levels(self, sketches: Sketches, sizes: Numbers) -> Numbers:
+    def base_levels(self, sketches: Sketches, sizes: Numbers) -> Numbers:
         """Return the home levels of documents of these sizes: the levels at which they may be the larger document."""
         # A level finer than the sketch's own has no further hashes.
         own = sketches.scheme_levels(sizes)
         return np.maximum(own, level_beyond(sizes, self.aim)) if self.is_jaccard else own
 
-    def taking_part(self, sizes: Numbers, homes: Numbers, level: int, smallest_at_home: int) -> npt.NDArray[np.bool_]:
+    def participants(self, sizes: Numbers, homes: Numbers, level: int, smallest_size: int) -> npt.NDArray[np.bool_]:
         """Return a mask of the documents compared at a level.
 
         Args:
             sizes: Sizes of the documents; int64 array.
             homes: Home levels of the documents.
             level: Level at which its home documents are compared with each other and with smaller documents.
-            smallest_at_home: Size of the smallest document with this home level.
+            smallest_size: Size of the smallest document with this home level.
         """
-        least = self.question.smallest_partner(np.array([smallest_at_home]))[0]
+        least = self.pair_options.smallest_partner(np.array([smallest_size]))[0]
         return np.asarray((homes == level) | ((homes < level) & (sizes >= least)))
 
-    def looked(self, sketches: Sketches, places: Numbers, level: int) -> Looked:
+    def prefix_lengths(self, sketches: Sketches, places: Numbers, level: int) -> PrefixLengths:
         """Return the numbers of hashes to use of documents at a level."""
         sizes = sketches.sizes[places]
         counts = sketches.at_level(places, np.full(places.shape, level))
-        offered = counts if self.is_jaccard else np.minimum(counts, self.aim)
-        least_offered = self._least_shared(sizes, offered, self.question.share_of_smaller)
+        indexable = counts if self.is_jaccard else np.minimum(counts, self.aim)
+        min_indexable_shared = self._min_shared(sizes, indexable, self.pair_options.share_of_smaller)
         # The smaller document may be of any size, so one shared hash is all that containment guarantees.
         alone = np.ones_like(counts)
-        least = self._least_shared(sizes, counts, self.question.threshold) if self.is_jaccard else alone
-        return Looked(counts, offered, least_offered, least)
+        least = self._min_shared(sizes, counts, self.pair_options.threshold) if self.is_jaccard else alone
+        return PrefixLengths(counts, indexable, min_indexable_shared, least)
 
-    def _least_shared(self, sizes: Numbers, counts: Numbers, share: Fraction) -> Numbers:
+    def _min_shared(self, sizes: Numbers, counts: Numbers, share: Fraction) -> Numbers:
         """Return the number of hashes shared with a partner that contains a share of the shingles, with the recall."""
         part, whole = share.as_integer_ratio()
         distinct = np.flatnonzero(np.bincount(counts, minlength=1))
@@ -131,24 +133,24 @@ class Round:
         # A complete sketch is no sample, so the count is exact.
         return np.maximum(1, np.where(counts == sizes, -(-part * sizes // whole), drawn))
 
-    def can_tell_more(self, sketches: Sketches, places: Numbers, looked: Looked) -> npt.NDArray[np.bool_]:
+    def has_more_hashes(self, sketches: Sketches, places: Numbers, lengths: PrefixLengths) -> npt.NDArray[np.bool_]:
         """Return a mask of the documents with more hashes in their sketches than this round used."""
-        return np.asarray(sketches.counts[places] > (looked.counts if self.is_jaccard else looked.offered))
+        return np.asarray(sketches.counts[places] > (lengths.counts if self.is_jaccard else lengths.indexable))
 
 
-def rounds(question: PairQuestion, largest: int) -> list[Round]:
+def rounds(pair_options: PairOptions, largest: int) -> list[Round]:
     """Return the rounds of a search, until the sketches are exhausted.
 
     Args:
-        question: Options of the search.
+        pair_options: Options of the search.
         largest: Number of hashes of the largest sketch.
     """
     # Share as many hashes at the threshold as with the first aim at 80 %.
     aim = FIRST_AIM
-    while aim * question.threshold < FIRST_AIM // 2 or (question.recall == 1 and aim < largest):
+    while aim * pair_options.threshold < FIRST_AIM // 2 or (pair_options.recall == 1 and aim < largest):
         aim *= 2
     aims = [aim]
     while aims[-1] < largest:
         aims.append(aims[-1] * _GROWTH)
-    recall = 1 - (1 - question.recall) * _OF_MISSES / (2 * len(aims))
-    return [Round(question, aim, recall, aim == aims[-1]) for aim in aims]
+    recall = 1 - (1 - pair_options.recall) * _OF_MISSES / (2 * len(aims))
+    return [Round(pair_options, aim, recall, aim == aims[-1]) for aim in aims]

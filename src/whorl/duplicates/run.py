@@ -14,15 +14,15 @@ import numpy.typing as npt
 
 from whorl.arrays import batches
 from whorl.context import require_time
-from whorl.duplicates.boilerplate import CommonQuestion, rest_of
-from whorl.duplicates.exact import ReadHashes, settled, told_apart
-from whorl.duplicates.options import Keep, PairQuestion, seconds_of
+from whorl.duplicates.boilerplate import BoilerplateOptions, remove_boilerplate
+from whorl.duplicates.exact import ReadHashes, split_by_hash_collision, verify_exact
+from whorl.duplicates.options import Keep, PairOptions, seconds_of
 from whorl.duplicates.pairs import find_pairs, first_of_equals
 from whorl.duplicates.result import Duplicates, ReadProperties, ReadTexts
-from whorl.duplicates.sketch_store import Archive, Gathered, Scratch, sketch_digest
-from whorl.duplicates.sketching import Entry, Making, Sketching, no_date, part_of
+from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore, sketch_digest
+from whorl.duplicates.sketching import Entry, Sketching, SketchMaker, no_date, part_of
 from whorl.duplicates.verify import Pairs
-from whorl.duplicates.worker_pool import AT_ONCE, sketched_by_several, start_method
+from whorl.duplicates.worker_pool import AT_ONCE, sketch_in_processes, start_method
 from whorl.engine.protocol import Engine, Scanned
 from whorl.errors import NoSketchesError, ParameterError, SchemaError
 from whorl.fingerprint.batch import hashed
@@ -46,7 +46,7 @@ Progress = Callable[[str, int], None]
 @contextmanager
 def duplicates_among(
     documents: Iterable[Document],
-    question: PairQuestion,
+    pair_options: PairOptions,
     *,
     scheme: Scheme = Scheme(),  # noqa: B008 - frozen
     reference: Iterable[Document] = (),
@@ -56,8 +56,8 @@ def duplicates_among(
     keep: Keep = Keep("first"),  # noqa: B008 - frozen
     within: str | None = None,
     kind: str = "document",
-    common: CommonQuestion | None = None,
-    links_suffice: bool = False,
+    common: BoilerplateOptions | None = None,
+    spanning_only: bool = False,
     workers: int = 1,
     texts: ReadTexts = lambda ids: {},
     on_repeated: Callable[[str], None] = lambda document_id: None,
@@ -67,7 +67,7 @@ def duplicates_among(
 
     Args:
         documents: Documents, read lazily; the last one of each id counts.
-        question: Options of the search.
+        pair_options: Options of the search.
         scheme: Scheme of words and shingles.
         reference: Documents that the others are compared with, and that are not compared with each other; the result
             treats them like documents of an earlier run with the same folder. Not together with a folder.
@@ -81,7 +81,7 @@ def duplicates_among(
         kind: Name of the compared units, fixed for a folder: "paragraph", for instance, if they are parts of documents.
         common: Options of boilerplate. Common text changes with every document: in a folder all documents read so far
             count, and if common text is ignored, all pairs are found again.
-        links_suffice: Whether clusters alone are needed, so that pairs within connected components may be skipped.
+        spanning_only: Whether clusters alone are needed, so that pairs within connected components may be skipped.
         workers: Processes for reading and sketching, and threads for comparing; the result does not depend on it. With
             a folder a single process reads.
         texts: Returns the texts of the documents that still have one, to show in words what versions add and lose.
@@ -103,23 +103,23 @@ def duplicates_among(
     sketching = Sketching(scheme, FILES_SCHEME, dates, date_column, keep, within)
     with ExitStack() as opened:
         origin = origin_of_files(scheme, keep, kind=kind, within=within, date_column=date_column)
-        archive = _archive(opened, folder, origin, FILES_SCHEME)
-        if isinstance(archive, Archive):
-            archive.begin_reading()
-            _ask(archive, question, common, links_suffice=links_suffice)
-            _keep(archive, documents, sketching, on_repeated, progress)
+        store = _store(opened, folder, origin, FILES_SCHEME)
+        if isinstance(store, PersistentSketchStore):
+            store.begin_partial_scan()
+            _set_options(store, pair_options, common, spanning_only=spanning_only)
+            _load_changed(store, documents, sketching, on_repeated, progress)
         else:
-            gather(archive, reference, sketching, workers, on_repeated, progress)
-            archive.take_as_compared()
-            gather(archive, documents, sketching, workers, on_repeated, progress)
-        found = _found(
-            archive,
-            question,
+            load_documents(store, reference, sketching, workers, on_repeated, progress)
+            store.mark_as_reference()
+            load_documents(store, documents, sketching, workers, on_repeated, progress)
+        found = _find_duplicates(
+            store,
+            pair_options,
             scheme,
             None,
             common=common,
-            links_suffice=links_suffice,
-            only_links=links_suffice,
+            spanning_only=spanning_only,
+            spanning_everywhere=spanning_only,
             workers=workers,
             progress=progress,
         )
@@ -143,29 +143,29 @@ def origin_of_files(
 @contextmanager
 def duplicates_in(
     engine: Engine,
-    question: PairQuestion,
+    pair_options: PairOptions,
     *,
     origin: str = "a store",
     folder: Path | None = None,
     names: Mapping[str, str] | None = None,
     date_field: str | None = None,
     keep: Keep = Keep("first"),  # noqa: B008 - frozen
-    common: CommonQuestion | None = None,
-    links_suffice: bool = False,
+    common: BoilerplateOptions | None = None,
+    spanning_only: bool = False,
     progress: Progress = lambda doing, count: None,
 ) -> Iterator[Duplicates]:
     """Find the near-duplicates in a store, from its sketches, and from its texts if these leave a pair undecided.
 
     Args:
         engine: Engine of the store.
-        question: Options of the search.
+        pair_options: Options of the search.
         origin: Name of the store.
         folder: As in `duplicates_among`; documents deleted from the store are deleted from the folder, too.
         names: Maps field names to those in the store, as in a query.
         date_field: Field with the dates of documents, named as in a query; None if dates do not matter.
         keep: Retention policy for clusters; its column is a field, named as in a query.
         common: As in `duplicates_among`; all texts of the store are then read, or with a folder those new to it.
-        links_suffice: Whether clusters alone are needed: a block of near-copies then needs only its spanning pairs.
+        spanning_only: Whether clusters alone are needed: a block of near-copies then needs only its spanning pairs.
         progress: As in `duplicates_among`.
 
     Raises:
@@ -179,15 +179,17 @@ def duplicates_in(
     sought = {keep.column: keep.sought, date_field: "date"}
     _require_fields(engine, names or {}, {name: kind for name, kind in sought.items() if name}, origin)
     with ExitStack() as opened:
-        archive = _archive(opened, folder, f"{origin}, under {engine.scheme.name}", scheme or SketchScheme())
+        store = _store(opened, folder, f"{origin}, under {engine.scheme.name}", scheme or SketchScheme())
         without = 0
-        for portion in engine.scan(archive.begin_scan()):
-            new, missing = _sketches_of(portion, archive) if common is None else _texts_of(portion, archive, engine)
-            archive.put(new, portion.mark)
+        for portion in engine.scan(store.begin_scan()):
+            new, missing = (
+                _new_from_sketches(portion, store) if common is None else _new_from_texts(portion, store, engine)
+            )
+            store.put(new, portion.mark)
             without += missing
             require_time()
-            progress("reading", archive.count())
-        archive.end_scan()
+            progress("reading", store.count())
+        store.end_scan()
 
         def read(ids: Sequence[str]) -> Mapping[str, npt.NDArray[np.uint64]]:
             texts = engine.texts(ids)
@@ -204,14 +206,14 @@ def duplicates_in(
                 for document_id, each in engine.documents(ids).items()
             }
 
-        found = _found(
-            archive,
-            question,
+        found = _find_duplicates(
+            store,
+            pair_options,
             engine.scheme,
             None if common else read,
             properties if keep.column or date_field else None,
             common=common,
-            links_suffice=links_suffice,
+            spanning_only=spanning_only,
             progress=progress,
         )
         found.read_texts = texts_of(engine)
@@ -222,7 +224,7 @@ def duplicates_in(
         yield found
 
 
-def require_few(engine: Engine, where: str) -> int:
+def require_few_documents(engine: Engine, where: str) -> int:
     """Return the number of documents of a store, if they are few enough to be compared within a request.
 
     Args:
@@ -241,29 +243,29 @@ def require_few(engine: Engine, where: str) -> int:
     return count
 
 
-def _sketches_of(portion: Scanned, archive: Gathered) -> tuple[list[Entry], int]:
+def _new_from_sketches(portion: Scanned, store: SketchStore) -> tuple[list[Entry], int]:
     """Return the entries that are new to an archive, from stored sketches, and the number of documents without one."""
     entries = [
         Entry(document_id, sketch_digest(sketch), sketch, name)
         for document_id, name, sketch in portion.documents
         if sketch is not None
     ]
-    same = archive.unchanged([(entry.id, entry.digest, entry.name, None, None) for entry in entries])
+    same = store.seen_unchanged([(entry.id, entry.digest, entry.name, None, None) for entry in entries])
     return [entry for entry in entries if entry.id not in same], len(portion.documents) - len(entries)
 
 
-def _texts_of(portion: Scanned, archive: Gathered, engine: Engine) -> tuple[list[Entry], int]:
+def _new_from_texts(portion: Scanned, store: SketchStore, engine: Engine) -> tuple[list[Entry], int]:
     """Return the entries that are new to an archive, from whole texts, and the number of documents without a text."""
     names = {document_id: name for document_id, name, _ in portion.documents}
     digests = {each: digest.encode() for each, digest in engine.digests(list(names), of_texts=True).items()}
     known = [(each, digests[each], name, None, None) for each, name in names.items() if each in digests]
-    same = archive.unchanged(known)
-    read = _read_whole(engine, [each for each in names if each not in same])
+    same = store.seen_unchanged(known)
+    read = _whole_sketches(engine, [each for each in names if each not in same])
     entries = [Entry(each, digests.get(each, b""), read[each], name) for each, name in names.items() if each in read]
     return entries, len(names) - len(entries) - len(same)
 
 
-def _read_whole(engine: Engine, ids: Sequence[str]) -> dict[str, Sketch]:
+def _whole_sketches(engine: Engine, ids: Sequence[str]) -> dict[str, Sketch]:
     """Return sketches of the whole texts of documents, for the documents that have a text."""
     found: dict[str, Sketch] = {}
     for some in batches(ids, _TEXTS_AT_ONCE):
@@ -307,18 +309,18 @@ def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[st
             )
 
 
-def _archive(opened: ExitStack, folder: Path | None, origin: str, scheme: SketchScheme) -> Gathered:
+def _store(opened: ExitStack, folder: Path | None, origin: str, scheme: SketchScheme) -> SketchStore:
     if folder is not None:
-        return opened.enter_context(Archive(folder, origin, scheme))
+        return opened.enter_context(PersistentSketchStore(folder, origin, scheme))
     # Some systems cannot delete a mapped file before the process ends.
     temporary = tempfile.TemporaryDirectory(prefix="whorl-duplicates-", ignore_cleanup_errors=True)
-    return opened.enter_context(Scratch(Path(opened.enter_context(temporary)), scheme))
+    return opened.enter_context(TemporarySketchStore(Path(opened.enter_context(temporary)), scheme))
 
 
-def gather(
-    scratch: Scratch,
+def load_documents(
+    store: TemporarySketchStore,
     documents: Iterable[Document],
-    sketching: Making,
+    sketching: SketchMaker,
     workers: int,
     on_repeated: Callable[[str], None],
     progress: Progress,
@@ -326,7 +328,7 @@ def gather(
     """Load documents into a temporary sketch store.
 
     Args:
-        scratch: The sketch store.
+        store: The sketch store.
         documents: Documents, read lazily.
         sketching: Sketching method.
         workers: Processes for reading and sketching.
@@ -335,20 +337,20 @@ def gather(
     """
     method = start_method(documents) if workers > 1 else ""
     if method:
-        several = sketched_by_several(documents, sketching, scratch, workers, method)
+        several = sketch_in_processes(documents, sketching, store, workers, method)
     else:
         several = (sketched for _, sketched in sketching.sketched(batches(documents, AT_ONCE)))
     for sketched in several:
         require_time()
-        for document_id in scratch.add(sketched):
+        for document_id in store.add(sketched):
             on_repeated(document_id)
-        progress("reading", scratch.count())
-    for document_id in scratch.repeated():
+        progress("reading", store.count())
+    for document_id in store.repeated():
         on_repeated(document_id)
 
 
-def _keep(
-    archive: Archive,
+def _load_changed(
+    store: PersistentSketchStore,
     documents: Iterable[Document],
     sketching: Sketching,
     on_repeated: Callable[[str], None],
@@ -357,7 +359,7 @@ def _keep(
     """Put documents into a persistent sketch store, except unchanged ones."""
     ahead: Counter[str] = Counter()
     digests_ahead: deque[list[bytes]] = deque()
-    is_empty = not archive.count()
+    is_empty = not store.count()
 
     def changed() -> Iterator[list[Document]]:
         for some in batches(documents, AT_ONCE):
@@ -366,9 +368,9 @@ def _keep(
             same: dict[str, bool] = {}
             if not is_empty:
                 # The archive does not know yet the documents of this run that are still to be put, so skip their ids.
-                same = archive.unchanged(
+                same = store.seen_unchanged(
                     [
-                        (each.id, digest, each.name, *sketching.valued(each))
+                        (each.id, digest, each.name, *sketching.rank_and_date(each))
                         for each, digest in zip(some, digests, strict=True)
                         if each.id not in ahead
                     ]
@@ -386,14 +388,14 @@ def _keep(
                 digests_ahead.append([digest for _, digest in new])
                 yield [document for document, _ in new]
 
-    seen = archive.count()
+    seen = store.count()
     for some, sketched in sketching.sketched(changed()):
         entries: dict[str, Entry] = {}
-        for entry in sketched.entries(archive.scheme, digests_ahead.popleft()):
+        for entry in sketched.entries(store.scheme, digests_ahead.popleft()):
             if entry.id in entries:
                 on_repeated(entry.id)
             entries[entry.id] = entry
-        for document_id in archive.put(list(entries.values())):
+        for document_id in store.put(list(entries.values())):
             on_repeated(document_id)
         ahead -= Counter(document.id for document in some)
         seen += len(entries)
@@ -405,52 +407,54 @@ def _digest(document: Document, sketching: Sketching) -> bytes:
     return hashlib.blake2b(document.text.encode(), digest_size=16, key=part.encode()[-64:]).digest()
 
 
-def _ask(archive: Gathered, question: PairQuestion, common: CommonQuestion | None, *, links_suffice: bool) -> None:
-    told = str(question)
+def _set_options(
+    store: SketchStore, pair_options: PairOptions, common: BoilerplateOptions | None, *, spanning_only: bool
+) -> None:
+    told = str(pair_options)
     if common is not None and common.is_ignored:
         told += " of what is not common"
-    archive.ask(told, links_suffice=links_suffice)
+    store.set_options(told, spanning_only=spanning_only)
 
 
-def _found(
-    archive: Gathered,
-    question: PairQuestion,
+def _find_duplicates(
+    store: SketchStore,
+    pair_options: PairOptions,
     scheme: Scheme,
     read: ReadHashes | None,
     properties: ReadProperties | None = None,
     *,
-    common: CommonQuestion | None,
-    links_suffice: bool,
-    only_links: bool = False,
+    common: BoilerplateOptions | None,
+    spanning_only: bool,
+    spanning_everywhere: bool = False,
     workers: int = 1,
     progress: Progress,
 ) -> Duplicates:
-    _ask(archive, question, common, links_suffice=links_suffice)
-    archived = archive.archived()
+    _set_options(store, pair_options, common, spanning_only=spanning_only)
+    stored = store.stored()
     if read is not None:
-        archived = told_apart(archive, archived, question, read)
-    firsts = first_of_equals(archived.keys, archived.sketches.sizes)
-    known, is_known = archive.pairs(archived), archived.is_paired
+        stored = split_by_hash_collision(store, stored, pair_options, read)
+    firsts = first_of_equals(stored.keys, stored.sketches.sizes)
+    known, is_known = store.pairs(stored), stored.is_paired
     if read is None:
         # Documents that were not compared with each other still need their pairs if they equal a new document.
         is_known = np.bincount(firsts, ~is_known, minlength=firsts.size)[firsts] == 0
-    rest = None if common is None else rest_of(archived.sketches, firsts, common, scheme)
-    if common is not None and common.is_ignored and isinstance(archive, Archive):
+    rest = None if common is None else remove_boilerplate(stored.sketches, firsts, common, scheme)
+    if common is not None and common.is_ignored and isinstance(store, PersistentSketchStore):
         # Common text has changed since the last run, so its pairs no longer hold.
         known, is_known = Pairs.together([]), np.zeros_like(is_known)
     pairs = find_pairs(
-        rest.sketches if rest and rest.question.is_ignored else archived.sketches,
+        rest.sketches if rest and rest.options.is_ignored else stored.sketches,
         firsts,
-        question,
+        pair_options,
         known=known,
         is_known=is_known,
-        keys=archived.keys,
-        links_suffice=links_suffice,
-        only_links=only_links,
+        keys=stored.keys,
+        spanning_only=spanning_only,
+        spanning_everywhere=spanning_everywhere,
         workers=workers,
         progress=lambda count: progress("comparing", count),
     )
     if read is not None:
-        pairs = settled(archive, archived, pairs, question, read, lambda count: progress("reading whole", count))
-    archive.keep_pairs(pairs, archived.numbers)
-    return Duplicates(archive, archived, pairs, firsts, archived.is_new, scheme, properties, rest)
+        pairs = verify_exact(store, stored, pairs, pair_options, read, lambda count: progress("reading whole", count))
+    store.replace_pairs(pairs, stored.numbers)
+    return Duplicates(store, stored, pairs, firsts, stored.is_new, scheme, properties, rest)

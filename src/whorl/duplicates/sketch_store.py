@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from whorl.arrays import chunks
 from whorl.duplicates.sketches import MUCH, Numbers, Sketches
-from whorl.duplicates.sketching import Entry, Sketched, number_or_none
+from whorl.duplicates.sketching import Entry, SketchBatch, number_or_none
 from whorl.duplicates.verify import Pairs
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
@@ -60,17 +60,17 @@ _PAIR_CLUSTERS_AGAIN = f"""
     WHERE is_paired = {_PAIRED} AND number IN (SELECT number FROM cluster)
 """
 #: Prefix of the recorded question if only spanning pairs are kept.
-_LINKS = "links of "
+_SPANNING = "links of "
 #: The file of hashes is rewritten when less than one in this many hashes belongs to a document.
 _GARBAGE = 2
 
 
 #: Id, name, rank and date of a document.
-Known: TypeAlias = tuple[str, str, float | None, float | None]
+DocumentInfo: TypeAlias = tuple[str, str, float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Archived:
+class StoredSketches:
     """All documents of a sketch store, in order of arrival.
 
     Args:
@@ -88,7 +88,7 @@ class Archived:
     is_new: npt.NDArray[np.bool_]
 
 
-class Archive:
+class PersistentSketchStore:
     """Persistent sketch store in a folder, open in one process at a time.
 
     Args:
@@ -150,7 +150,7 @@ class Archive:
         number = int(self._meta("file") or 0)
         end, live = self._one("SELECT coalesce(max(start + count), 0), coalesce(sum(count), 0) FROM document")
         if live * _GARBAGE < end:
-            number, end = self._written_anew(number), live
+            number, end = self._compact(number), live
         for other in self._path.glob("hashes-*.u64"):
             if other != self._hashes_path(number):
                 other.unlink()
@@ -164,7 +164,7 @@ class Archive:
         self._end = end
         return descriptor
 
-    def _written_anew(self, number: int) -> int:
+    def _compact(self, number: int) -> int:
         """Write the hashes of the documents to the next file and return its number."""
         rows = self._database.execute("SELECT number, start, count FROM document ORDER BY number").fetchall()
         old = np.fromfile(self._hashes_path(number), HASH) if rows else np.empty(0, HASH)
@@ -202,7 +202,9 @@ class Archive:
 
     # Documents.
 
-    def unchanged(self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]) -> dict[str, bool]:
+    def seen_unchanged(
+        self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
+    ) -> dict[str, bool]:
         """Return the ids of unchanged documents, and record that they were seen.
 
         Args:
@@ -260,7 +262,7 @@ class Archive:
             row[0] for row in self._by_id("SELECT id, scan FROM document WHERE id IN ({})", ids) if row[1] == scan
         ]
         with self._writing():
-            self._forget(ids)
+            self._delete_documents(ids)
             self._database.executemany(
                 "INSERT INTO document (id, name, worth, date, digest, size, start, count, key, scan) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -271,8 +273,8 @@ class Archive:
         self._end = start
         return repeated
 
-    def _forget(self, ids: Sequence[str]) -> None:
-        if (self._meta("question") or "").startswith(_LINKS):
+    def _delete_documents(self, ids: Sequence[str]) -> None:
+        if (self._meta("question") or "").startswith(_SPANNING):
             # Spanning pairs that went through these documents are lost, so their clusters are paired again.
             for at in range(0, len(ids), _CHUNK):
                 some = ids[at : at + _CHUNK]
@@ -285,7 +287,7 @@ class Archive:
                 f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE key = ? AND is_paired = {_PAIRED}", (key,)
             )
 
-    def begin_reading(self) -> None:
+    def begin_partial_scan(self) -> None:
         """Begin a scan of some documents; the other stored documents stay."""
         with self._writing():
             self._set("scan", str(self._scan() + 1))
@@ -294,7 +296,7 @@ class Archive:
         """Begin or resume a full scan; return the mark of the last `put`, "" at the beginning."""
         mark = self._meta("mark")
         if mark is None:
-            self.begin_reading()
+            self.begin_partial_scan()
             with self._writing():
                 self._set("mark", "")
         return mark or ""
@@ -304,11 +306,11 @@ class Archive:
         scan = self._scan()
         gone = [row[0] for row in self._rows("SELECT id FROM document WHERE scan <> ?", scan)]
         with self._writing():
-            self._forget(gone)
+            self._delete_documents(gone)
             self._database.execute("DELETE FROM meta WHERE key = 'mark'")
         return len(gone)
 
-    def archived(self) -> Archived:
+    def stored(self) -> StoredSketches:
         """Return all documents."""
         numbers, sizes, starts, counts, keys, is_paired = self._columns(
             "SELECT number, size, start, count, key, is_paired FROM document ORDER BY number", 6
@@ -317,9 +319,9 @@ class Archive:
         # numpy cannot map an empty file.
         hashes = np.memmap(path, HASH, "r", shape=(self._end,)) if self._end else np.empty(0, np.uint64)
         sketches = Sketches(self._scheme, sizes, starts, counts, hashes)
-        return Archived(numbers, sketches, keys, is_paired == _PAIRED, is_paired == _NEW)
+        return StoredSketches(numbers, sketches, keys, is_paired == _PAIRED, is_paired == _NEW)
 
-    def tell_apart(self, keys: Sequence[tuple[int, int]]) -> None:
+    def replace_keys(self, keys: Sequence[tuple[int, int]]) -> None:
         """Replace the keys of documents by keys that distinguish more than their sketches.
 
         Args:
@@ -332,21 +334,21 @@ class Archive:
         """Return the number of documents."""
         return int(self._one("SELECT count(*) FROM document")[0])
 
-    def known(self, numbers: Collection[int]) -> dict[int, Known]:
+    def describe(self, numbers: Collection[int]) -> dict[int, DocumentInfo]:
         """Return id, name, rank and date of documents, by their numbers."""
         found = self._by_id("SELECT number, id, name, worth, date FROM document WHERE number IN ({})", list(numbers))
         return {row[0]: (row[1], row[2], row[3], row[4]) for row in found}
 
     # Pairs.
 
-    def ask(self, question: str, *, links_suffice: bool = False) -> None:
+    def set_options(self, question: str, *, spanning_only: bool = False) -> None:
         """Set the question that the pairs answer; delete the pairs if they answer another one.
 
         Args:
             question: Metric, threshold and recall, as text.
-            links_suffice: Whether only spanning pairs are kept.
+            spanning_only: Whether only spanning pairs are kept.
         """
-        question = f"{_LINKS if links_suffice else 'pairs of '}{question}"
+        question = f"{_SPANNING if spanning_only else 'pairs of '}{question}"
         if self._meta("question") != question:
             with self._writing():
                 self._database.execute("DELETE FROM pair")
@@ -354,7 +356,7 @@ class Archive:
                 self._database.execute(f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE is_paired = {_PAIRED}")
                 self._set("question", question)
 
-    def keep_pairs(self, pairs: Pairs, numbers: Numbers) -> None:
+    def replace_pairs(self, pairs: Pairs, numbers: Numbers) -> None:
         """Replace the stored pairs by all current ones, and mark all documents as compared.
 
         Args:
@@ -371,12 +373,12 @@ class Archive:
             )
             self._database.execute(f"UPDATE document SET is_paired = {_PAIRED}")
 
-    def pairs(self, archived: Archived) -> Pairs:
+    def pairs(self, stored: StoredSketches) -> Pairs:
         """Return the stored pairs."""
         firsts, seconds, shared, low, high = self._columns("SELECT a, b, shared, low, high FROM pair", 5)
         # Numbers ascend with the indices.
-        a, b = np.searchsorted(archived.numbers, firsts), np.searchsorted(archived.numbers, seconds)
-        sizes = archived.sketches.sizes
+        a, b = np.searchsorted(stored.numbers, firsts), np.searchsorted(stored.numbers, seconds)
+        sizes = stored.sketches.sizes
         return Pairs.together([Pairs(a, b, sizes[a], sizes[b], shared, low, high)])
 
     # The database.
@@ -473,8 +475,8 @@ def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None =
 _FIRST_LOOK = 1 << 14
 
 
-class Scratch:
-    """Temporary sketch store with the interface of `Archive`.
+class TemporarySketchStore:
+    """Temporary sketch store with the interface of `PersistentSketchStore`.
 
     A document takes some tens of bytes of memory besides its id; a dictionary of ids would take several times as much.
 
@@ -488,7 +490,7 @@ class Scratch:
         self.hashes_path = path / "hashes.u64"
         with self._failures():
             self._file = os.open(self.hashes_path, os.O_RDWR | os.O_CREAT, 0o600)
-            self._ids, self._names = _Strings(path / "ids"), _Strings(path / "names")
+            self._ids, self._names = _StringFile(path / "ids"), _StringFile(path / "names")
         self._count = self._compared = 0
         #: Number of hashes in the file.
         self.end = 0
@@ -503,13 +505,13 @@ class Scratch:
         self._ids.close()
         self._names.close()
 
-    def __enter__(self) -> Scratch:
+    def __enter__(self) -> TemporarySketchStore:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def add(self, some: Sketched) -> list[str]:
+    def add(self, some: SketchBatch) -> list[str]:
         """Add documents, and return the repeated ids found so far, once for each repetition.
 
         The search for them is run at growing intervals; `repeated` returns the remaining ones.
@@ -540,7 +542,7 @@ class Scratch:
         sketches = [entry.sketch for entry in entries]
         together = Sketches.of(sketches, self.scheme)
         return self.add(
-            Sketched(
+            SketchBatch(
                 ids=[entry.id for entry in entries],
                 names=[entry.name for entry in entries],
                 worths=np.array([entry.worth for entry in entries], np.float64),
@@ -582,11 +584,11 @@ class Scratch:
         """Return the number of documents, repeated ids included."""
         return self._count
 
-    def take_as_compared(self) -> None:
+    def mark_as_reference(self) -> None:
         """Mark all documents so far as reference: they are not compared with each other."""
         self._compared = self._count
 
-    def archived(self) -> Archived:
+    def stored(self) -> StoredSketches:
         """Return all documents, the last one of each id."""
         is_last = np.ones(self._count, np.bool_)
         if (later := self._later()).size:
@@ -602,7 +604,9 @@ class Scratch:
         # numpy cannot map an empty file.
         hashes = np.memmap(self.hashes_path, HASH, "r", shape=(self.end,)) if self.end else np.empty(0, np.uint64)
         is_paired = numbers < self._compared
-        return Archived(numbers, Sketches(self.scheme, sizes, starts, counts, hashes), keys, is_paired, ~is_paired)
+        return StoredSketches(
+            numbers, Sketches(self.scheme, sizes, starts, counts, hashes), keys, is_paired, ~is_paired
+        )
 
     def _places_of(self, ids: Collection[str]) -> Numbers:
         """Return the indices of all documents with the given ids."""
@@ -611,7 +615,7 @@ class Scratch:
         known = zip(there.tolist(), self._ids.at(there.tolist()), strict=True)
         return np.array([place for place, document_id in known if document_id in ids], np.int64)
 
-    def known(self, numbers: Collection[int]) -> dict[int, Known]:
+    def describe(self, numbers: Collection[int]) -> dict[int, DocumentInfo]:
         """Return id, name, rank and date of documents, by their numbers."""
         if len(self._values) != 1:
             is_any = any(values.strides[-1] for values in self._values)
@@ -624,9 +628,9 @@ class Scratch:
             for number, document_id, name, worth, date in zip(numbers, *columns, strict=True)
         }
 
-    # Methods of `Archive` that a temporary store does not need.
+    # Methods of `PersistentSketchStore` that a temporary store does not need.
 
-    def ask(self, question: str, *, links_suffice: bool = False) -> None:
+    def set_options(self, question: str, *, spanning_only: bool = False) -> None:
         """Do nothing: a temporary store keeps no pairs."""
 
     def begin_scan(self) -> str:
@@ -637,18 +641,20 @@ class Scratch:
         """Delete nothing, return 0: a temporary store has no earlier documents."""
         return 0
 
-    def unchanged(self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]) -> dict[str, bool]:
+    def seen_unchanged(
+        self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
+    ) -> dict[str, bool]:
         """Return no documents: a temporary store has no earlier documents."""
         return {}
 
-    def tell_apart(self, keys: Sequence[tuple[int, int]]) -> None:
+    def replace_keys(self, keys: Sequence[tuple[int, int]]) -> None:
         """Do nothing: a temporary store keeps no keys."""
 
-    def pairs(self, archived: Archived) -> Pairs:
+    def pairs(self, stored: StoredSketches) -> Pairs:
         """Return no pairs."""
         return Pairs.together([])
 
-    def keep_pairs(self, pairs: Pairs, numbers: Numbers) -> None:
+    def replace_pairs(self, pairs: Pairs, numbers: Numbers) -> None:
         """Do nothing: a temporary store keeps no pairs."""
 
     @contextmanager
@@ -660,10 +666,10 @@ class Scratch:
 
 
 #: A sketch store, persistent or temporary.
-Gathered: TypeAlias = Archive | Scratch
+SketchStore: TypeAlias = PersistentSketchStore | TemporarySketchStore
 
 
-class _Strings:
+class _StringFile:
     """Strings one after the other in a file, with their ends in memory.
 
     Args:
@@ -678,12 +684,12 @@ class _Strings:
 
     def close(self) -> None:
         """Close the file."""
-        self._let_go()
+        self._unmap()
         self._file.close()
 
     def extend(self, strings: Sequence[str]) -> None:
         """Append strings, which ends the current mapping of the file."""
-        self._let_go()
+        self._unmap()
         together = "".join(strings)
         if together.isascii():
             lengths = map(len, strings)
@@ -712,7 +718,7 @@ class _Strings:
             self._mapped.madvise(mmap.MADV_DONTNEED)
         return found
 
-    def _let_go(self) -> None:
+    def _unmap(self) -> None:
         if self._mapped is not None:
             self._mapped.close()
             self._mapped = None

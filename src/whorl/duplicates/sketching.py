@@ -45,7 +45,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sketched:
+class SketchBatch:
     """Documents and their sketches in columns.
 
     Args:
@@ -84,14 +84,14 @@ class Sketched:
             yield Entry(document_id, digest, sketch, name, worth, date)
 
 
-class Making(Protocol):
+class SketchMaker(Protocol):
     """Sketching method: makes sketches, or other columns, from batches of documents."""
 
     @property
     def scheme(self) -> Scheme:
         """Scheme of words and shingles."""
 
-    def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], Sketched]]:
+    def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
         """Yield batches of documents with their columns; the first few batches may be read ahead."""
 
 
@@ -116,7 +116,7 @@ class Sketching:
     keep: Keep
     within: str | None
 
-    def valued(self, document: Document) -> tuple[float | None, float | None]:
+    def rank_and_date(self, document: Document) -> tuple[float | None, float | None]:
         """Return the rank of a document and its date."""
         keep, date = self.keep, self.date_column
         return (
@@ -124,19 +124,19 @@ class Sketching:
             seconds_of(document.properties.get(date)) if date else self.dates(document),
         )
 
-    def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], Sketched]]:
+    def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
         """Yield batches of documents with their sketches; the first few batches may be read ahead."""
         distinct = (_distinct(some, self.within) for some in portions)
         read = with_made(distinct, lambda ahead: hashed_together((each.texts for each in ahead), self.scheme))
         for each, found in read:
-            yield each.documents, self._in_columns(each.documents, _apart(found, each.parts), each.which)
+            yield each.documents, self._in_columns(each.documents, _separate_parts(found, each.parts), each.which)
 
-    def _in_columns(self, some: Sequence[Document], found: Together, which: Numbers) -> Sketched:
-        hashes, counts = _kept(found, self.sketch_scheme)
+    def _in_columns(self, some: Sequence[Document], found: Together, which: Numbers) -> SketchBatch:
+        hashes, counts = _retained_hashes(found, self.sketch_scheme)
         values = np.full((2, len(some)), np.nan)
         if self.keep.column or self.date_column or self.dates is not no_date:
-            values[:] = np.array([self.valued(document) for document in some], np.float64).T
-        return Sketched(
+            values[:] = np.array([self.rank_and_date(document) for document in some], np.float64).T
+        return SketchBatch(
             ids=[document.id for document in some],
             names=[document.name for document in some],
             worths=values[0],
@@ -202,7 +202,7 @@ def no_date(document: Document) -> float | None:
     return None
 
 
-def _apart(found: Together, parts: Sequence[str]) -> Together:
+def _separate_parts(found: Together, parts: Sequence[str]) -> Together:
     """Make the hashes of texts in different parts differ: flip the same bits in all hashes of a part."""
     ends = np.cumsum(found.sizes)
     for part, end, size in zip(parts, ends.tolist(), found.sizes.tolist(), strict=True):
@@ -213,7 +213,7 @@ def _apart(found: Together, parts: Sequence[str]) -> Together:
     return found
 
 
-def _kept(found: Together, scheme: SketchScheme) -> tuple[npt.NDArray[np.uint64], Numbers]:
+def _retained_hashes(found: Together, scheme: SketchScheme) -> tuple[npt.NDArray[np.uint64], Numbers]:
     """Return the hashes kept by the sketches, one document after the other, and their number for each document."""
     if found.sizes.max(initial=0) <= scheme.k:
         return found.hashes >> np.uint64(64 - scheme.bits), found.sizes

@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from whorl.arrays import run_starts
 from whorl.context import require_time
-from whorl.duplicates.rounds import Looked
+from whorl.duplicates.rounds import PrefixLengths
 from whorl.duplicates.sketches import Numbers, Sketches
-from whorl.duplicates.verify import even_stretches, in_threads, is_fast
+from whorl.duplicates.verify import is_fast, run_in_threads, split_evenly
 
 Hashes = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
@@ -38,59 +38,59 @@ _ROOM = 1 << 19
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Members:
+class LevelMembers:
     """The documents compared at one level, ordered by size, then by index.
 
     Attributes:
         places: Indices of the documents; like all others an array of shape (members,).
-        looked: Numbers of hashes to use of each document.
+        lengths: Numbers of hashes to use of each document.
         is_larger: Whether this is the document's home level, so that it may be the larger document of a pair.
         first: The first member large enough to be the smaller document of a pair with this one.
     """
 
     places: Numbers
-    looked: Looked
+    lengths: PrefixLengths
     is_larger: Bools
     first: Numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entries:
+class TokenEntries:
     """Hashes of members, one entry per hash and member: arrays of shape (entries,).
 
     Attributes:
         keys: Hash and member number in one uint64, the hash in the upper bits; ascending.
         frequency: Number of members with the hash.
-        is_offered: Whether the hash may be in the member's index prefix, as the smaller document.
+        is_indexable: Whether the hash may be in the member's index prefix, as the smaller document.
     """
 
     keys: Hashes
     frequency: npt.NDArray[np.int32]
-    is_offered: Bools
+    is_indexable: Bools
 
-    def only(self, which: Bools) -> Entries:
+    def only(self, which: Bools) -> TokenEntries:
         """Return the selected entries."""
-        return Entries(self.keys[which], self.frequency[which], self.is_offered[which])
+        return TokenEntries(self.keys[which], self.frequency[which], self.is_indexable[which])
 
 
-class Met(NamedTuple):
+class SharedTokens(NamedTuple):
     """Entries of the members that may make a pair, with their numbers per member.
 
     Attributes:
         entries: All entries.
         counts: Entries of each member; int64 array of shape (members,).
-        offered: Offered entries of each member; int64 array of shape (members,).
+        indexable: Offered entries of each member; int64 array of shape (members,).
     """
 
-    entries: Entries
+    entries: TokenEntries
     counts: Numbers
-    offered: Numbers
+    indexable: Numbers
 
 
-_NO_ENTRIES = Entries(np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.bool_))
+_NO_ENTRIES = TokenEntries(np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.bool_))
 
 
-def meeting(sketches: Sketches, members: Members, level: int, member_bits: int, workers: int) -> Met:
+def index_tokens(sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int) -> SharedTokens:
     """Return the entries of all hashes that a smaller document offers and a larger one has, without pruned members.
 
     Args:
@@ -100,42 +100,44 @@ def meeting(sketches: Sketches, members: Members, level: int, member_bits: int, 
         member_bits: Bits of a member number.
         workers: Threads for the compiled loops.
     """
-    total = int(members.looked.counted(members.is_larger).sum())
+    total = int(members.lengths.used_hashes(members.is_larger).sum())
     stretches = min(_MOST_STRETCHES, max(_LEAST_STRETCHES, -(-total // AT_ONCE)))
-    sweep = _Sweep(sketches, members, level, member_bits, workers, fast=is_fast(total))
-    kept: list[Entries] = []
+    sweep = _TokenSweep(sketches, members, level, member_bits, workers, fast=is_fast(total))
+    kept: list[TokenEntries] = []
     for number in range(1, stretches + 1):
         require_time()
         kept += sweep.upto(np.uint64(sketches.scheme.bound(level) * number // stretches - 1))
         if number * _PRUNINGS // stretches > (number - 1) * _PRUNINGS // stretches:
-            is_open = sweep.leave_out()
+            is_open = sweep.prune()
             for at, each in enumerate(kept):
                 kept[at] = each.only(is_open[owners_of(each.keys, member_bits)])
     keys, frequency = [each.keys for each in kept], [each.frequency for each in kept]
-    is_offered = [each.is_offered for each in kept]
+    is_indexable = [each.is_indexable for each in kept]
     del kept
-    entries = Entries(_joined(keys, np.uint64), _joined(frequency, np.int32), _joined(is_offered, np.bool_))
-    return Met(entries, sweep.met, sweep.met_offered)
+    entries = TokenEntries(
+        _concatenate(keys, np.uint64), _concatenate(frequency, np.int32), _concatenate(is_indexable, np.bool_)
+    )
+    return SharedTokens(entries, sweep.shared, sweep.shared_indexable)
 
 
-class _Sweep:
+class _TokenSweep:
     """Cursor over the remaining hashes of the members, in the order of the file.
 
     Args:
-        sketches: As in `meeting`.
-        members: As in `meeting`.
-        level: As in `meeting`.
-        member_bits: As in `meeting`.
-        workers: As in `meeting`.
+        sketches: As in `index_tokens`.
+        members: As in `index_tokens`.
+        level: As in `index_tokens`.
+        member_bits: As in `index_tokens`.
+        workers: As in `index_tokens`.
         fast: Whether to use the compiled loops.
 
     Attributes:
-        met: Entries of each member so far; int64 array of shape (members,).
-        met_offered: Offered entries of each member so far; int64 array of shape (members,).
+        shared: Entries of each member so far; int64 array of shape (members,).
+        shared_indexable: Offered entries of each member so far; int64 array of shape (members,).
     """
 
     def __init__(
-        self, sketches: Sketches, members: Members, level: int, member_bits: int, workers: int, *, fast: bool
+        self, sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int, *, fast: bool
     ) -> None:
         self._sketches, self._members, self._workers, self._is_fast = sketches, members, workers, fast
         self._hashes, self._is_in_file = sketches.hashes.view(np.ndarray), sketches.is_much
@@ -143,60 +145,62 @@ class _Sweep:
         self._member_bits = member_bits
         lead = max(0, 64 - (sketches.scheme.bits - level - self._shift + member_bits))
         self._bits = np.array([self._shift, member_bits, lead], np.int64)
-        self._counts = counts = members.looked.counted(members.is_larger)
+        self._counts = counts = members.lengths.used_hashes(members.is_larger)
         starts = sketches.starts[members.places]
         numbers = np.argsort(starts)
         numbers = numbers[counts[numbers] > 0]
         self._numbers, self._cursors = numbers, starts[numbers]
         self._ends = self._cursors + counts[numbers]
-        self.met, self.met_offered = np.zeros(counts.size, np.int64), np.zeros(counts.size, np.int64)
-        self._offers = self._last_offered(starts, numbers) >> np.uint64(self._shift)
-        self._bring_together()
+        self.shared, self.shared_indexable = np.zeros(counts.size, np.int64), np.zeros(counts.size, np.int64)
+        self._last_indexable = self._largest_indexable(starts, numbers) >> np.uint64(self._shift)
+        self._load_if_small()
 
-    def _last_offered(self, starts: Numbers, numbers: Numbers) -> Hashes:
+    def _largest_indexable(self, starts: Numbers, numbers: Numbers) -> Hashes:
         """Return the largest hash that each member offers; a member offers all of its hashes up to that one."""
-        looked, offered = self._members.looked, self._members.looked.offered
-        if offered is looked.counts:
+        lengths, indexable = self._members.lengths, self._members.lengths.indexable
+        if indexable is lengths.counts:
             # All hashes are offered, so the file need not be read.
-            return np.full(offered.size, np.uint64(0xFFFFFFFFFFFFFFFF))
-        last = np.zeros(offered.size, np.uint64)
-        numbers = numbers[offered[numbers] > 0]
-        ends = starts[numbers] + offered[numbers] - 1
+            return np.full(indexable.size, np.uint64(0xFFFFFFFFFFFFFFFF))
+        last = np.zeros(indexable.size, np.uint64)
+        numbers = numbers[indexable[numbers] > 0]
+        ends = starts[numbers] + indexable[numbers] - 1
         for some in self._sketches.ranges(ends):
             last[numbers[some]] = self._hashes[ends[some]]
         return last
 
-    def upto(self, last: np.uint64) -> list[Entries]:
+    def upto(self, last: np.uint64) -> list[TokenEntries]:
         """Return the entries of the unread hashes up to a given one."""
         found = self._fast(last) if self._is_fast else [self._plain(last)]
         for each in found:
             self._count(each)
         return found
 
-    def leave_out(self) -> Bools:
+    def prune(self) -> Bools:
         """Prune members that can make no pair any more; return a mask of the remaining ones, of shape (members,)."""
-        members, at, looked = self._members, self._numbers, self._members.looked
-        counts, is_open = self._counts, np.zeros(self.met.size, np.bool_)
+        members, at, lengths = self._members, self._numbers, self._members.lengths
+        counts, is_open = self._counts, np.zeros(self.shared.size, np.bool_)
         if self._is_fast:
-            from whorl.duplicates.compiled import leave_out
+            from whorl.duplicates.compiled import prune
 
-            count = leave_out(
-                at, self._cursors, self._ends, counts, looked.offered, looked.least_offered, looked.least_shared,
-                members.is_larger, self.met, self.met_offered, is_open,
+            count = prune(
+                at, self._cursors, self._ends, counts, lengths.indexable, lengths.min_indexable_shared,
+                lengths.min_shared, members.is_larger, self.shared, self.shared_indexable, is_open,
             )  # fmt: skip
             self._numbers, self._cursors, self._ends = at[:count], self._cursors[:count], self._ends[:count]
-            self._bring_together()
+            self._load_if_small()
             return is_open
         left = self._ends - self._cursors
-        left_offered = np.maximum(0, looked.offered[at] - (counts[at] - left))
-        is_found = (looked.offered[at] > 0) & (self.met_offered[at] + left_offered >= looked.least_offered[at])
-        stays = is_found | (members.is_larger[at] & (self.met[at] + left >= looked.least_shared[at]))
+        left_indexable = np.maximum(0, lengths.indexable[at] - (counts[at] - left))
+        is_reachable = (lengths.indexable[at] > 0) & (
+            self.shared_indexable[at] + left_indexable >= lengths.min_indexable_shared[at]
+        )
+        stays = is_reachable | (members.is_larger[at] & (self.shared[at] + left >= lengths.min_shared[at]))
         self._numbers, self._cursors, self._ends = at[stays], self._cursors[stays], self._ends[stays]
         is_open[self._numbers] = True
-        self.met[~is_open] = self.met_offered[~is_open] = 0
+        self.shared[~is_open] = self.shared_indexable[~is_open] = 0
         return is_open
 
-    def _bring_together(self) -> None:
+    def _load_if_small(self) -> None:
         """Copy the remaining hashes into memory once they fit: each range passes over the whole file."""
         left, most = int((self._ends - self._cursors).sum()), self._sketches.together_at_most
         if self._is_fast and self._is_in_file and left <= most:
@@ -204,17 +208,17 @@ class _Sweep:
             self._cursors, self._ends = begins, begins + (self._ends - self._cursors)
             self._is_in_file = False
 
-    def _count(self, found: Entries) -> None:
+    def _count(self, found: TokenEntries) -> None:
         if self._is_fast:
             from whorl.duplicates.compiled import count_entries
 
-            count_entries(found.keys, found.is_offered, self._member_bits, self.met, self.met_offered)
+            count_entries(found.keys, found.is_indexable, self._member_bits, self.shared, self.shared_indexable)
             return
         owners = owners_of(found.keys, self._member_bits)
-        self.met += np.bincount(owners, minlength=self.met.size)
-        self.met_offered += np.bincount(owners[found.is_offered], minlength=self.met.size)
+        self.shared += np.bincount(owners, minlength=self.shared.size)
+        self.shared_indexable += np.bincount(owners[found.is_indexable], minlength=self.shared.size)
 
-    def _plain(self, last: np.uint64) -> Entries:
+    def _plain(self, last: np.uint64) -> TokenEntries:
         places = self._members.places[self._numbers]
         starts = self._sketches.starts[places]
         upto = np.minimum(self._ends, starts + self._sketches.upto(places, np.full(places.shape, last)))
@@ -223,11 +227,11 @@ class _Sweep:
         keys = (hashes >> np.uint64(self._shift)) << np.uint64(self._member_bits)
         keys |= self._numbers[owners].astype(np.uint64)
         keys.sort()
-        return _met(keys, self._members, self._offers, self._member_bits)
+        return _select_entries(keys, self._members, self._last_indexable, self._member_bits)
 
-    def _fast(self, last: np.uint64) -> list[Entries]:
-        stretches = even_stretches(np.cumsum(self._ends - self._cursors), self._workers)
-        taken, several = zip(*in_threads(partial(self._taken, last), stretches), strict=True)
+    def _fast(self, last: np.uint64) -> list[TokenEntries]:
+        stretches = split_evenly(np.cumsum(self._ends - self._cursors), self._workers)
+        taken, several = zip(*run_in_threads(partial(self._read_range, last), stretches), strict=True)
         counts = np.stack(several)
         ends = np.cumsum(counts.sum(axis=0))
         total = int(ends[-1])
@@ -235,14 +239,16 @@ class _Sweep:
         # Within each part, the entries of the first range of members come first.
         before = np.cumsum(counts, axis=0) - counts
         begins = ends + np.concatenate([before[:, 1:], before[:, :1]], axis=1)
-        in_threads(partial(self._put, entries), zip(taken, begins, strict=True))
+        run_in_threads(partial(self._distribute, entries), zip(taken, begins, strict=True))
         del taken
         keys = np.empty(total, np.uint64)
         ends = np.append(ends[1:], 0)
         columns = keys, np.empty(total, np.int32), np.empty(total, np.bool_)
-        return in_threads(partial(self._met, entries, ends, columns), even_stretches(ends[:-1], self._workers))
+        return run_in_threads(
+            partial(self._select_entries, entries, ends, columns), split_evenly(ends[:-1], self._workers)
+        )
 
-    def _taken(self, last: np.uint64, first: int, upto: int) -> tuple[list[Hashes], Numbers]:
+    def _read_range(self, last: np.uint64, first: int, upto: int) -> tuple[list[Hashes], Numbers]:
         """Return the entries of a range of members, and the number of entries of each part, shifted by one part."""
         from whorl.duplicates.compiled import take
 
@@ -260,33 +266,33 @@ class _Sweep:
                 found.append(room[: state[1]])
         return found, counts
 
-    def _put(self, entries: Hashes, taken: list[Hashes], begins: Numbers) -> None:
-        from whorl.duplicates.compiled import put_in_parts
+    def _distribute(self, entries: Hashes, taken: list[Hashes], begins: Numbers) -> None:
+        from whorl.duplicates.compiled import distribute
 
         for some in taken:
-            put_in_parts(some, self._bits, begins, entries)
+            distribute(some, self._bits, begins, entries)
 
-    def _met(
+    def _select_entries(
         self,
         entries: Hashes,
         ends: Numbers,
         columns: tuple[Hashes, npt.NDArray[np.int32], Bools],
         first: int,
         upto: int,
-    ) -> Entries:
-        from whorl.duplicates.compiled import meeting
+    ) -> TokenEntries:
+        from whorl.duplicates.compiled import select_shared
 
         heads = np.empty((1 << _HEAD_BITS) + 1, np.int64)
         begin = int(ends[first - 1]) if first else 0
         is_larger = self._members.is_larger
-        count = meeting(entries, self._bits, ends, first, upto, self._offers, is_larger, heads, *columns)
+        count = select_shared(entries, self._bits, ends, first, upto, self._last_indexable, is_larger, heads, *columns)
         there = slice(begin, begin + count)
-        keys, frequencies, offered = columns
+        keys, frequencies, indexable = columns
         # Copy, to release the larger buffers.
-        return Entries(keys[there].copy(), frequencies[there].copy(), offered[there].copy())
+        return TokenEntries(keys[there].copy(), frequencies[there].copy(), indexable[there].copy())
 
 
-def _met(keys: Hashes, members: Members, offers: Hashes, member_bits: int) -> Entries:
+def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes, member_bits: int) -> TokenEntries:
     """Return the entries, given ascending, of hashes that some member offers and a larger member has."""
     tokens = keys >> np.uint64(member_bits)
     frequency = np.diff(np.append(run_starts(tokens), keys.size))
@@ -296,17 +302,17 @@ def _met(keys: Hashes, members: Members, offers: Hashes, member_bits: int) -> En
     if not keys.size:
         return _NO_ENTRIES
     owners = owners_of(keys, member_bits)
-    is_offered = tokens <= offers[owners]
+    is_indexable = tokens <= last_indexable[owners]
     starts = np.cumsum(frequency) - frequency
     # The members of a hash ascend by size; a pair needs a member that may be the larger document.
-    meets = (np.add.reduceat(is_offered, starts, dtype=np.int64) > 0) & (
+    can_pair = (np.add.reduceat(is_indexable, starts, dtype=np.int64) > 0) & (
         np.add.reduceat(members.is_larger[owners], starts, dtype=np.int64) > 0
     )
-    kept = np.repeat(meets, frequency)
-    return Entries(keys[kept], np.repeat(frequency, frequency)[kept].astype(np.int32), is_offered[kept])
+    kept = np.repeat(can_pair, frequency)
+    return TokenEntries(keys[kept], np.repeat(frequency, frequency)[kept].astype(np.int32), is_indexable[kept])
 
 
-def _joined(parts: list[npt.NDArray[Any]], of: type[np.generic]) -> npt.NDArray[Any]:
+def _concatenate(parts: list[npt.NDArray[Any]], of: type[np.generic]) -> npt.NDArray[Any]:
     """Return the concatenation of arrays, releasing each once it is copied."""
     joined, at = np.empty(sum(part.size for part in parts), of), 0
     parts.reverse()

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from whorl.arrays import run_starts
 from whorl.context import require_time
-from whorl.duplicates.options import PairQuestion
+from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.sketch.sketch import compare
@@ -62,7 +62,9 @@ def overlaps(sketches: Sketches, a: Numbers, b: Numbers, workers: int = 1) -> Pa
     levels = sketches.scheme_levels(np.maximum(sketches.sizes[a], sketches.sizes[b]))
     counts_a, counts_b = sketches.at_level(a, levels), sketches.at_level(b, levels)
     merged = is_fast(a.size)
-    shared = _merged(sketches, a, b, counts_a, counts_b, workers) if merged else _looked_up(sketches, a, b)
+    shared = (
+        _shared_by_merging(sketches, a, b, counts_a, counts_b, workers) if merged else _shared_by_lookup(sketches, a, b)
+    )
     return PairOverlaps(levels, counts_a, counts_b, shared)
 
 
@@ -71,7 +73,9 @@ def is_fast(amount: int) -> bool:
     return kernel.is_available() and (amount >= LARGE or kernel.is_loaded())
 
 
-def _merged(sketches: Sketches, a: Numbers, b: Numbers, counts_a: Numbers, counts_b: Numbers, workers: int) -> Numbers:
+def _shared_by_merging(
+    sketches: Sketches, a: Numbers, b: Numbers, counts_a: Numbers, counts_b: Numbers, workers: int
+) -> Numbers:
     from whorl.fingerprint.compiled.sketches import count_shared
 
     shared = np.empty(a.size, np.int64)
@@ -84,12 +88,12 @@ def _merged(sketches: Sketches, a: Numbers, b: Numbers, counts_a: Numbers, count
     for at in range(0, a.size, _AT_ONCE):
         require_time()
         there = slice(at, at + _AT_ONCE)
-        stretches = even_stretches(np.cumsum(counts_a[there] + counts_b[there]), workers)
-        in_threads(count, [(at + first, at + upto) for first, upto in stretches])
+        stretches = split_evenly(np.cumsum(counts_a[there] + counts_b[there]), workers)
+        run_in_threads(count, [(at + first, at + upto) for first, upto in stretches])
     return shared
 
 
-def _looked_up(sketches: Sketches, a: Numbers, b: Numbers) -> Numbers:
+def _shared_by_lookup(sketches: Sketches, a: Numbers, b: Numbers) -> Numbers:
     """Compare one document at a time with all of its partners."""
     shared = np.empty(a.size, np.int64)
     order = np.argsort(a, kind="stable")
@@ -166,7 +170,7 @@ class Pairs:
         return joined.only(order[run_starts(joined.a[order], joined.b[order])])
 
 
-def measured(sketches: Sketches, a: Numbers, b: Numbers, confidence: float = CONFIDENCE) -> Pairs:
+def measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, confidence: float = CONFIDENCE) -> Pairs:
     """Return the shared shingles of documents, whether they are near-duplicates or not.
 
     Args:
@@ -175,10 +179,10 @@ def measured(sketches: Sketches, a: Numbers, b: Numbers, confidence: float = CON
         b: Indices of the second documents; int64 array of shape (pairs,).
         confidence: Confidence of the intervals, in (0, 1).
     """
-    return _told(sketches, a, b, overlaps(sketches, a, b), confidence)
+    return _with_intervals(sketches, a, b, overlaps(sketches, a, b), confidence)
 
 
-def verified(sketches: Sketches, a: Numbers, b: Numbers, question: PairQuestion, workers: int = 1) -> Pairs:
+def verify_pairs(sketches: Sketches, a: Numbers, b: Numbers, pair_options: PairOptions, workers: int = 1) -> Pairs:
     """Return the candidates that are pairs.
 
     If both sketches are complete, all shingles are compared. Otherwise a pair just at the threshold is accepted with
@@ -188,24 +192,26 @@ def verified(sketches: Sketches, a: Numbers, b: Numbers, question: PairQuestion,
         sketches: Sketches of all documents.
         a: Indices of the first documents; int64 array of shape (candidates,).
         b: Indices of the second documents; int64 array of shape (candidates,).
-        question: Options of the search.
+        pair_options: Options of the search.
         workers: As in `overlaps`.
     """
     a, b = np.minimum(a, b), np.maximum(a, b)
     sizes_a, sizes_b = sketches.sizes[a], sketches.sizes[b]
-    needed = question.least_overlap(sizes_a, sizes_b)
+    needed = pair_options.least_overlap(sizes_a, sizes_b)
     smaller = np.minimum(sizes_a, sizes_b)
     seen = overlaps(sketches, a, b, workers)
     is_kept = (seen.levels == 0) & (seen.shared >= needed)
     at = np.flatnonzero((seen.levels > 0) & (needed <= smaller))
     if at.size:
         drawn = np.where(sizes_a <= sizes_b, seen.counts_a, seen.counts_b)[at]
-        recall = 1 - (1 - question.recall) * _OF_MISSES
+        recall = 1 - (1 - pair_options.recall) * _OF_MISSES
         is_kept[at] = reaches(smaller[at], needed[at], drawn, seen.shared[at], recall)
-    return _told(sketches, a[is_kept], b[is_kept], seen.only(is_kept))
+    return _with_intervals(sketches, a[is_kept], b[is_kept], seen.only(is_kept))
 
 
-def _told(sketches: Sketches, a: Numbers, b: Numbers, seen: PairOverlaps, confidence: float = CONFIDENCE) -> Pairs:
+def _with_intervals(
+    sketches: Sketches, a: Numbers, b: Numbers, seen: PairOverlaps, confidence: float = CONFIDENCE
+) -> Pairs:
     sizes_a, sizes_b = sketches.sizes[a], sketches.sizes[b]
     shared, low, high = seen.shared.copy(), seen.shared.copy(), seen.shared.copy()
     at = np.flatnonzero(seen.levels > 0)
@@ -224,7 +230,7 @@ Stretch: TypeAlias = tuple[int, int]
 _LEAST = 1 << 20
 
 
-def even_stretches(totals: Numbers, most: int) -> list[Stretch]:
+def split_evenly(totals: Numbers, most: int) -> list[Stretch]:
     """Return ranges that partition the items, each with about the same amount of work.
 
     Args:
@@ -241,7 +247,7 @@ def even_stretches(totals: Numbers, most: int) -> list[Stretch]:
     return list(pairwise(np.unique([0, *np.minimum(cuts, count).tolist(), count]).tolist()))
 
 
-def in_threads(work: Callable[..., Result], given: Iterable[tuple[object, ...]]) -> list[Result]:
+def run_in_threads(work: Callable[..., Result], given: Iterable[tuple[object, ...]]) -> list[Result]:
     """Return the results of several calls of a function, the last in this thread, the others in one thread each.
 
     Args:

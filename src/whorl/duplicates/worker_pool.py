@@ -16,9 +16,9 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from whorl.arrays import batches
 from whorl.context import require_time
-from whorl.duplicates.input import Report
-from whorl.duplicates.sketch_store import Scratch, write_all
-from whorl.duplicates.sketching import Making, Sketched
+from whorl.duplicates.input import ReadReport
+from whorl.duplicates.sketch_store import TemporarySketchStore, write_all
+from whorl.duplicates.sketching import SketchBatch, SketchMaker
 from whorl.errors import StoreError
 from whorl.fingerprint.compiled.first_use import give_back, kernel_if_ready
 from whorl.model import Document
@@ -44,7 +44,7 @@ def worthwhile_workers(size: int) -> int:
 
 
 @runtime_checkable
-class Parts(Protocol):
+class DivisibleDocuments(Protocol):
     """Documents that can be read in parts by several processes."""
 
     @property
@@ -56,14 +56,14 @@ class Parts(Protocol):
     def parts(self) -> Iterator[Any]:
         """Yield the parts: iterables of documents, whose attribute `report` holds the findings once they are read."""
 
-    def note(self, report: Report) -> None:
+    def note(self, report: ReadReport) -> None:
         """Add the findings of a part."""
 
     def finish(self) -> None:
         """Report the errors that concern the documents as a whole."""
 
 
-_Done: TypeAlias = tuple[list[Sketched], Report | None]
+_Done: TypeAlias = tuple[list[SketchBatch], ReadReport | None]
 
 
 def start_method(documents: Iterable[Document]) -> str:
@@ -71,12 +71,12 @@ def start_method(documents: Iterable[Document]) -> str:
     if sys.platform == "linux" and threading.active_count() == 1:
         return "fork"
     # A spawned process has neither the content of standard input nor the objects in the memory of this process.
-    return "spawn" if not isinstance(documents, Parts) or documents.is_portable else ""
+    return "spawn" if not isinstance(documents, DivisibleDocuments) or documents.is_portable else ""
 
 
-def sketched_by_several(
-    documents: Iterable[Document], sketching: Making, scratch: Scratch, workers: int, method: str
-) -> Iterator[Sketched]:
+def sketch_in_processes(
+    documents: Iterable[Document], sketching: SketchMaker, scratch: TemporarySketchStore, workers: int, method: str
+) -> Iterator[SketchBatch]:
     """Yield the sketches of documents, in order, with their hashes already in the file of `scratch`.
 
     Args:
@@ -93,23 +93,23 @@ def sketched_by_several(
     if fast:
         # Load the kernel before forking, so that the copies of this process have it.
         give_back(fast)
-    parts = documents.parts() if isinstance(documents, Parts) else batches(documents, _GIVEN)
+    parts = documents.parts() if isinstance(documents, DivisibleDocuments) else batches(documents, _GIVEN)
     context = multiprocessing.get_context(method)
     end = context.Value("q", scratch.end)
     begin = sketching, str(scratch.hashes_path), end
-    pool = ProcessPoolExecutor(workers, context, _begin, begin)
+    pool = ProcessPoolExecutor(workers, context, _start_worker, begin)
     waiting: deque[Future[_Done]] = deque()
     try:
         while True:
-            waiting.extend(pool.submit(_sketched, part) for part in islice(parts, workers * _WAITING - len(waiting)))
+            waiting.extend(pool.submit(_sketch_part, part) for part in islice(parts, workers * _WAITING - len(waiting)))
             if not waiting:
                 break
             require_time()
             several, report = waiting.popleft().result()
             yield from several
-            if isinstance(documents, Parts) and report is not None:
+            if isinstance(documents, DivisibleDocuments) and report is not None:
                 documents.note(report)
-        if isinstance(documents, Parts):
+        if isinstance(documents, DivisibleDocuments):
             documents.finish()
     except BrokenProcessPool as error:
         raise StoreError("a process that read documents has ended, perhaps for lack of memory; try --workers 1") from (
@@ -120,31 +120,31 @@ def sketched_by_several(
         scratch.end = end.value
 
 
-class _Own:
+class _WorkerState:
     """State of a worker process."""
 
-    sketching: Making
+    sketching: SketchMaker
     file: int
     end: Any
 
 
-def _begin(sketching: Making, path: str, end: Any) -> None:
+def _start_worker(sketching: SketchMaker, path: str, end: Any) -> None:
     begin_as_worker()
-    _Own.sketching, _Own.file, _Own.end = sketching, os.open(path, os.O_WRONLY), end
+    _WorkerState.sketching, _WorkerState.file, _WorkerState.end = sketching, os.open(path, os.O_WRONLY), end
 
 
-def _sketched(part: Iterable[Document]) -> _Done:
-    several = [_put_aside(made) for _, made in _Own.sketching.sketched(batches(part, AT_ONCE))]
+def _sketch_part(part: Iterable[Document]) -> _Done:
+    several = [_write_hashes(made) for _, made in _WorkerState.sketching.sketched(batches(part, AT_ONCE))]
     return several, getattr(part, "report", None)
 
 
-def _put_aside(made: Sketched) -> Sketched:
+def _write_hashes(made: SketchBatch) -> SketchBatch:
     """Write hashes to a range of the file reserved under the shared lock."""
-    with _Own.end.get_lock():
-        offset = _Own.end.value
-        _Own.end.value = offset + made.hashes.size
+    with _WorkerState.end.get_lock():
+        offset = _WorkerState.end.value
+        _WorkerState.end.value = offset + made.hashes.size
     try:
-        write_all(_Own.file, made.hashes, offset)
+        write_all(_WorkerState.file, made.hashes, offset)
     except OSError as error:
         raise StoreError(f"what is put aside cannot be written: {error.strerror or error}") from None
     return replace(made, hashes=made.hashes[:0], offset=offset)

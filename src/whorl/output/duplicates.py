@@ -12,7 +12,7 @@ from typing import IO, NotRequired
 
 from typing_extensions import TypedDict
 
-from whorl.duplicates.boilerplate import Rest
+from whorl.duplicates.boilerplate import Residual
 from whorl.duplicates.clusters import Own
 from whorl.duplicates.output import Marked
 from whorl.duplicates.result import Cluster, Duplicates, Member, Pair, Version
@@ -177,12 +177,12 @@ def _date(member: Member) -> str | None:
         return None
 
 
-def common_line(rest: Rest) -> str:
+def common_line(rest: Residual) -> str:
     """Return a line with the definition of common text and its share of the documents."""
     where = [] if rest.above is None else [f"in more than {counted(rest.above, 'different document')}"]
-    where += ["in what was named as boilerplate"] if rest.question.boilerplate else []
+    where += ["in what was named as boilerplate"] if rest.options.boilerplate else []
     line = f"{counted(rest.shingles, 'shingle')} {' or '.join(where)}, {percent(rest.share)} of all text, are common"
-    if rest.question.is_ignored and rest.bare:
+    if rest.options.is_ignored and rest.bare:
         line += f"; nothing else is in {counted(rest.bare, 'document')}, duplicates of equal ones alone"
     return line
 

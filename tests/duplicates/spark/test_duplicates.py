@@ -125,7 +125,7 @@ def test_a_crowd_makes_one_cluster_by_few_pairs(spark: SparkSession, known: int,
         framed(spark, made[known:] + others, 3),
         ask_pairs("jaccard", 80, 95),
         reference=framed(spark, reference, 2) if reference else None,
-        links_suffice=True,
+        spanning_only=True,
         most=50,
         most_at_once=most_at_once,
     )

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.duplicates.sets import COMPLETE, families, question, sketches_of, truth
+from tests.duplicates.sets import COMPLETE, families, pair_options, sketches_of, truth
 from tests.duplicates.spark.spark_runtime import QUIET
 from whorl.duplicates.rounds import rounds
 
@@ -49,9 +49,9 @@ def test_every_pair_meets_by_a_hash(seed: int, count: int, asked: tuple[str, int
         sketch_row,
         widened,
     )
-    from whorl.duplicates.spark.frequencies import FREQUENCIES, IS_ASKED, IS_FOUND, Looking, frequencies_of
+    from whorl.duplicates.spark.frequencies import FREQUENCIES, IS_INDEXED, IS_PROBED, Looking, frequencies_of
 
-    chance, wanted = random.Random(seed), question(*asked, recall=100)
+    chance, wanted = random.Random(seed), pair_options(*asked, recall=100)
     # Evenly distributed, so that the first count certainly has enough of them.
     alone = {(each << 64) // 100 + chance.getrandbits(56) for each in range(100)}
     sets = [each for each in families(chance, 4, 150) if each] + [alone]
@@ -87,7 +87,7 @@ def test_every_pair_meets_by_a_hash(seed: int, count: int, asked: tuple[str, int
         known += frequencies(rest)
     chosen = met(looking.prefixes, known)
     tokens, of, told = joined(chosen, "tokens keys told", f"{token} i8 u1")
-    by: dict[int, dict[int, set[int]]] = {IS_FOUND: defaultdict(set), IS_ASKED: defaultdict(set)}
+    by: dict[int, dict[int, set[int]]] = {IS_INDEXED: defaultdict(set), IS_PROBED: defaultdict(set)}
     for hashed, key, what in zip(widened(tokens).tolist(), of.tolist(), told.tolist(), strict=True):
         for flag, hashes in by.items():
             if what & flag:
@@ -95,7 +95,7 @@ def test_every_pair_meets_by_a_hash(seed: int, count: int, asked: tuple[str, int
     for a, b in truth(sets, wanted):
         sides = sorted([a, b], key=lambda at: (len(sets[at]), keys[at]))
         smaller, larger = keys[sides].tolist()
-        assert by[IS_FOUND][smaller] & by[IS_ASKED][larger]
+        assert by[IS_INDEXED][smaller] & by[IS_PROBED][larger]
 
 
 @given(st.lists(st.integers(0, 2**20 - 1), max_size=60), st.lists(st.integers(0, 2**20 - 1), max_size=60))

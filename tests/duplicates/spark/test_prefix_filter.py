@@ -14,11 +14,11 @@ from tests.duplicates.spark.blocked import SMALL, alike_sets, blocked
 from tests.duplicates.spark.spark_runtime import QUIET
 from tests.plain import sketch_of
 from whorl.duplicates import ask_pairs
-from whorl.duplicates.clusters import Components
-from whorl.duplicates.prefix_filter import Crowd, find_candidates
+from whorl.duplicates.clusters import UnionFind
+from whorl.duplicates.prefix_filter import HashBlock, find_candidates
 from whorl.duplicates.sketch_store import sketch_key
 from whorl.duplicates.sketches import Sketches
-from whorl.duplicates.verify import verified
+from whorl.duplicates.verify import verify_pairs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,7 +43,7 @@ def test_candidates_are_those_of_one_process(
     postponed; and so do the verified pairs, counted or estimated, with all their numbers.
     """
     from whorl.duplicates.spark.prefix_filter import find_candidates as candidates_by_parts
-    from whorl.duplicates.spark.verify import verified_pairs
+    from whorl.duplicates.spark.verify import verify_candidates
 
     sets = alike_sets(random.Random(2))
     made = {
@@ -55,8 +55,8 @@ def test_candidates_are_those_of_one_process(
     pairs: set[tuple[int, int]] = set()
     groups: Counter[frozenset[int]] = Counter()
     sketches = Sketches.of([made[key] for key in keys], SMALL)
-    for some in find_candidates(sketches, asked, crowds=crowds, most=most):
-        if isinstance(some, Crowd):
+    for some in find_candidates(sketches, asked, gives_blocks=crowds, most=most):
+        if isinstance(some, HashBlock):
             groups[frozenset(keys[place] for place in some.places.tolist())] += 1
         else:
             pairs |= {
@@ -64,7 +64,7 @@ def test_candidates_are_those_of_one_process(
                 for a, b in zip(some.smaller.tolist(), some.larger.tolist(), strict=True)
             }
     # Documents are postponed, and crowds occur, in exactly the intended cases.
-    unlimited = sum(some.smaller.size for some in find_candidates(sketches, asked) if not isinstance(some, Crowd))
+    unlimited = sum(some.smaller.size for some in find_candidates(sketches, asked) if not isinstance(some, HashBlock))
     assert (len(pairs) < unlimited) == (most < 20_000)
     assert bool(groups) == crowds
 
@@ -85,24 +85,24 @@ def test_candidates_are_those_of_one_process(
     assert told == groups
 
     a, b = (np.searchsorted(keys, side) for side in np.array(sorted(pairs)).T)
-    expected = verified(sketches, a, b, asked)
+    expected = verify_pairs(sketches, a, b, asked)
     assert 0 < np.count_nonzero(expected.is_exact) < len(expected) < len(pairs)
     numbers_of = (expected.sizes_a, expected.sizes_b, expected.shared, expected.low, expected.high)
     ids = np.array(keys)
     candidates = reduce(lambda one, other: one.unionByName(other), kept)
-    assert {tuple(row) for row in verified_pairs(candidates, documents, asked).collect()} == set(
+    assert {tuple(row) for row in verify_candidates(candidates, documents, asked).collect()} == set(
         zip(*(column.tolist() for column in (ids[expected.a], ids[expected.b], *numbers_of)), strict=True)
     )
 
 
-@pytest.mark.parametrize("links_suffice", [False, True])
-def test_one_worker_finds_the_rest(spark: SparkSession, links_suffice: bool) -> None:
+@pytest.mark.parametrize("spanning_only", [False, True])
+def test_one_worker_finds_the_rest(spark: SparkSession, spanning_only: bool) -> None:
     """
     The pairs that one worker finds among postponed documents equal those of the distributed search in all numbers; with
-    `links_suffice`, fewer pairs connect the same components.
+    `spanning_only`, fewer pairs connect the same components.
     """
     from whorl.duplicates.spark.prefix_filter import find_candidates as candidates_by_parts
-    from whorl.duplicates.spark.verify import verified_pairs
+    from whorl.duplicates.spark.verify import verify_candidates
 
     made = {
         sketch_key(sketch): sketch
@@ -112,18 +112,18 @@ def test_one_worker_finds_the_rest(spark: SparkSession, links_suffice: bool) -> 
     documents, asked = blocked(spark, made, SMALL, 3), ask_pairs("jaccard", 80, 90)
     by_parts = [each.pairs for each in candidates_by_parts(documents, asked, most=15, most_at_once=0)]
     assert len(by_parts) > 1
-    expected = {tuple(row) for each in by_parts for row in verified_pairs(each, documents, asked).collect()}
+    expected = {tuple(row) for each in by_parts for row in verify_candidates(each, documents, asked).collect()}
     (only,) = candidates_by_parts(documents, asked, most=15)
     assert only.rest is not None
-    first = {tuple(row) for row in verified_pairs(only.pairs, documents, asked).collect()}
-    rest = {tuple(row) for row in only.rest.pairs(SMALL, asked, links_suffice=links_suffice).collect()}
+    first = {tuple(row) for row in verify_candidates(only.pairs, documents, asked).collect()}
+    rest = {tuple(row) for row in only.rest.pairs(SMALL, asked, spanning_only=spanning_only).collect()}
     assert rest - first
     assert first | rest <= expected
-    assert (first | rest < expected) == links_suffice
+    assert (first | rest < expected) == spanning_only
     numbers = sorted(made)
     labels = []
     for pairs in (expected, first | rest):
-        hanging = Components(len(numbers))
+        hanging = UnionFind(len(numbers))
         hanging.join(*(np.searchsorted(numbers, [pair[side] for pair in pairs]) for side in (0, 1)))
         labels.append(hanging.labels().tolist())
     assert labels[0] == labels[1]

@@ -150,7 +150,7 @@ def test_a_crowd_that_loses_what_linked_it_stays_one(spark: SparkSession, tmp_pa
         found = SparkDuplicates(
             framed(spark, documents, 3),
             ask_pairs("jaccard", 80, 95),
-            links_suffice=True,
+            spanning_only=True,
             state=str(tmp_path / "seen"),
             most=50,
         )
@@ -180,7 +180,7 @@ def opened(spark: SparkSession, folder: Path, *, shingle: int = 5, links: bool =
         scheme=Scheme(shingle_size=shingle),
         sketches=FILES_SCHEME,
         keep=Keep.named(keep),
-        links_suffice=links,
+        spanning_only=links,
     )
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.duplicates.sets import SMALL, families, question, sketches_of
+from tests.duplicates.sets import SMALL, families, pair_options, sketches_of
 from tests.duplicates.spark.spark_runtime import QUIET
-from whorl.duplicates.verify import measured, verified
+from whorl.duplicates.verify import measure_pairs, verify_pairs
 
 pytest.importorskip("pyspark")
 pa = pytest.importorskip("pyarrow")
@@ -35,9 +35,9 @@ def test_blocks_compare_what_the_whole_does(seed: int, count: int, is_measured: 
     keys = np.array(sorted(chance.getrandbits(64) - (1 << 63) for _ in sets), np.int64)
     sketches = sketches_of(sets, SMALL)
     both = [(a, b) for b in range(len(sets)) for a in range(b)]
-    asked = question("jaccard", 30)
+    asked = pair_options("jaccard", 30)
     a, b = np.array(both, np.int64).reshape(-1, 2).T
-    whole = measured(sketches, a, b) if is_measured else verified(sketches, a, b, asked)
+    whole = measure_pairs(sketches, a, b) if is_measured else verify_pairs(sketches, a, b, asked)
     columns = (keys[whole.a], keys[whole.b], whole.sizes_a, whole.sizes_b, whole.shared, whole.low, whole.high)
     expected = sorted(zip(*(column.tolist() for column in columns), strict=True))
 
@@ -59,7 +59,7 @@ def test_blocks_compare_what_the_whole_does(seed: int, count: int, is_measured: 
         for batch in _travelling(blocks[row["part"]], own, SMALL, parts):
             for at in range(batch.num_rows):
                 sent[batch["part"][at].as_py()].append(batch.slice(at, 1))
-    compare = _measured if is_measured else partial(_verified, question=asked)
+    compare = _measured if is_measured else partial(_verified, pair_options=asked)
     found = [
         tuple(row.values())
         for part, came in sent.items()

@@ -9,8 +9,8 @@ import click
 
 from whorl.cli.options import written_file
 from whorl.duplicates import Keep, superfluous
-from whorl.duplicates.input import Reading
-from whorl.duplicates.output import decided, write_filtered
+from whorl.duplicates.input import InputReader
+from whorl.duplicates.output import decide_retention, write_filtered
 from whorl.duplicates.result import Cluster, Duplicates, Pair
 from whorl.ingest.files import Problems
 from whorl.output.duplicate_lines import write_cluster_lines, write_pair_lines
@@ -95,7 +95,7 @@ def write_list(clusters: Iterable[Cluster], keep: Keep, delete_list: Path) -> li
     return lines
 
 
-def rewrite(clusters: Iterable[Cluster], reading: Reading, folders: Mapping[Path, bool]) -> list[str]:
+def rewrite(clusters: Iterable[Cluster], reading: InputReader, folders: Mapping[Path, bool]) -> list[str]:
     """Write the files to new folders, each with or without added columns.
 
     Return the lines to print about it.
@@ -104,7 +104,7 @@ def rewrite(clusters: Iterable[Cluster], reading: Reading, folders: Mapping[Path
     """
     if reading.problems and not reading.count:
         return []
-    told = decided(clusters, with_columns=any(folders.values()))
+    told = decide_retention(clusters, with_columns=any(folders.values()))
     lines = []
     for folder, with_columns in folders.items():
         written, read = write_filtered(reading, told, folder, with_columns=with_columns)

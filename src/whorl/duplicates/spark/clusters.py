@@ -27,7 +27,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from whorl.arrays import run_starts
-from whorl.duplicates.clusters import Components
+from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.options import Keep
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.spark.blocks import (
@@ -46,7 +46,7 @@ from whorl.duplicates.spark.blocks import (
     whole_numbers,
 )
 from whorl.duplicates.spark.load import Gathered
-from whorl.duplicates.spark.verify import measured_pairs
+from whorl.duplicates.spark.verify import measure_overlaps
 
 #: Columns of a cluster member; documents with one key occur one by one.
 MEMBERS = "id string, name string, size long, key long, root long, worth double, run long, stays boolean"
@@ -85,7 +85,7 @@ def with_shares(clusters: DataFrame, documents: Gathered) -> DataFrame:
     travelling = stepped(
         clusters.select("part", "first", "key"), _to_compare, "part int, travellers binary, homes binary"
     )
-    shares = measured_pairs(travelling, documents)
+    shares = measure_overlaps(travelling, documents)
     shares = addressed(shares, parts, part_of="a", key="b", shared="shared", low="low", high="high")
     return met(sent(clusters, parts), shares, _with_shares, _TOLD, parts)
 
@@ -257,7 +257,7 @@ def _forest(batches: Batches) -> Batches:
 def _stars(several: list[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
     ends = [np.concatenate(side) for side in zip(*several, strict=True)]
     nodes, places = np.unique(np.concatenate(ends), return_inverse=True)
-    found = Components(nodes.size)
+    found = UnionFind(nodes.size)
     found.join(*np.split(places, 2))
     labels = found.labels()
     is_leaf: npt.NDArray[np.bool_] = labels != np.arange(nodes.size)

@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from whorl.duplicates.clusters import labels_around_kept, labels_beside_known
-from whorl.duplicates.options import Keep, PairQuestion
+from whorl.duplicates.clusters import labels_around_earlier, labels_around_kept
+from whorl.duplicates.options import Keep, PairOptions
 from whorl.duplicates.rounds import MOST_PAIRS
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching, no_date
@@ -31,7 +31,7 @@ from whorl.duplicates.spark.documents import documents_in, parts_of
 from whorl.duplicates.spark.load import STAYS, Run, gathered
 from whorl.duplicates.spark.prefix_filter import MOST_AT_ONCE, find_candidates
 from whorl.duplicates.spark.state import State, still_paired
-from whorl.duplicates.spark.verify import PAIRS, measured_pairs, verified_pairs
+from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candidates
 from whorl.duplicates.verify import Pairs
 from whorl.errors import ParameterError
 from whorl.fingerprint.scheme import Scheme
@@ -50,11 +50,11 @@ class SparkDuplicates:
         documents: Rows as returned by `documents.read` or `documents.documents_of`.
         reference: Documents to compare these with, but not with each other; the same columns, with ids that differ from
             those of `documents`. Excludes a state.
-        question: Metric, threshold and recall.
+        pair_options: Metric, threshold and recall.
         scheme: Tokens and shingles.
         keep: Retention policy; its column is one of the documents' columns. None names the first document of each
             cluster its principal, without building clusters around it.
-        links_suffice: Whether only clusters are needed, and they need not be complete: in a crowd of near-copies only
+        spanning_only: Whether only clusters are needed, and they need not be complete: in a crowd of near-copies only
             the pairs that connect it are searched for.
         state: Folder of earlier runs: the documents are compared with theirs as well, and pairs and clusters cover all
             of them. None for a single run.
@@ -72,12 +72,12 @@ class SparkDuplicates:
     def __init__(
         self,
         documents: DataFrame,
-        question: PairQuestion,
+        pair_options: PairOptions,
         *,
         reference: DataFrame | None = None,
         scheme: Scheme = Scheme(),  # noqa: B008 - frozen
         keep: Keep | None = None,
-        links_suffice: bool = False,
+        spanning_only: bool = False,
         state: str | None = None,
         only_new: bool = False,
         sketches: SketchScheme = FILES_SCHEME,
@@ -86,18 +86,18 @@ class SparkDuplicates:
     ) -> None:
         if reference is not None and state is not None:
             raise ParameterError("a reference keeps no state: put it into the state by a run of its own")
-        self._question, self._keep, self._state = question, keep or Keep("first"), None
+        self._pair_options, self._keep, self._state = pair_options, keep or Keep("first"), None
         self._is_kept = keep is not None
         self._run, earlier, known = Run(), None, None
         if state is not None:
             self._state = State(
                 documents.sparkSession,
                 state,
-                question,
+                pair_options,
                 scheme=scheme,
                 sketches=sketches,
                 keep=self._keep,
-                links_suffice=links_suffice,
+                spanning_only=spanning_only,
             )
             self._run, earlier, known = self._state.run, self._state.blocks, self._state.pairs
         self._only_new = only_new or reference is not None
@@ -109,14 +109,14 @@ class SparkDuplicates:
         self._documents = gathered(documents, documents_in, sketching, parts_of(*read), self._run, earlier)
         self._found: list[DataFrame] = []
         if known is not None:
-            self._documents, known = still_paired(self._documents, known, links=links_suffice)
+            self._documents, known = still_paired(self._documents, known, links=spanning_only)
             self._found.append(known)
         for met_here in find_candidates(
             self._documents,
-            question,
-            decide=self._link if links_suffice else None,
-            crowds=links_suffice,
-            pivots=_PIVOTS if links_suffice else 0,
+            pair_options,
+            decide=self._link if spanning_only else None,
+            crowds=spanning_only,
+            pivots=_PIVOTS if spanning_only else 0,
             most=most,
             most_at_once=most_at_once,
         ):
@@ -124,7 +124,7 @@ class SparkDuplicates:
             if met_here.crowds is not None:
                 self._link(met_here.crowds, is_open=False)
             if met_here.rest is not None:
-                rest = met_here.rest.pairs(self._documents.scheme, question, links_suffice=links_suffice)
+                rest = met_here.rest.pairs(self._documents.scheme, pair_options, spanning_only=spanning_only)
                 self._found.append(self.kept(rest))
         #: Pairs, some of them more than once.
         self._links = reduce(DataFrame.unionByName, self._found)
@@ -169,7 +169,7 @@ class SparkDuplicates:
         members = self.kept(self._members(paired.withColumn("root", f.col("key"))))
         several = members.groupBy("key").count().where(f.col("count") > 1)
         own = several.select(f.col("key").alias("traveller"), f.col("key").alias("home"))
-        everything = self._pairs.unionByName(measured_pairs(self._to_travel(own), self._documents))
+        everything = self._pairs.unionByName(measure_overlaps(self._to_travel(own), self._documents))
         document = f.struct("id", "name", "stays")
         one = members.select(f.col("key").alias("a"), document.alias("one"))
         other = members.select(f.col("key").alias("b"), document.alias("other"))
@@ -248,7 +248,7 @@ class SparkDuplicates:
         return met(documents.members, rows, partial(_members_of, before=before), MEMBERS, documents.parts)
 
     def _to_travel(self, pairs: DataFrame) -> DataFrame:
-        """Group pairs, given in columns traveller and home, by part for `measured_pairs`."""
+        """Group pairs, given in columns traveller and home, by part for `measure_overlaps`."""
         parts = self._documents.parts
         return addressed(pairs, parts, part_of="traveller", traveller="traveller", home="home")
 
@@ -257,7 +257,7 @@ class SparkDuplicates:
         return self._documents.kept.settled(frame)
 
     def _verify(self, candidates: DataFrame) -> None:
-        self._found.append(self.kept(verified_pairs(candidates, self._documents, self._question)))
+        self._found.append(self.kept(verify_candidates(candidates, self._documents, self._pair_options)))
 
     def _link(self, crowds: DataFrame, *, is_open: bool = True) -> DataFrame:
         """Find enough links in crowds of near-copies to connect their components.
@@ -368,5 +368,5 @@ def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
     if around_kept:
         labels = labels_around_kept(at.size, own, in_order, stays[at])
     else:
-        labels = labels_beside_known(at.size, own, stays[at])
+        labels = labels_around_earlier(at.size, own, stays[at])
     yield batch_of({"key": keys[at], "root": keys[at][labels]})

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from whorl.arrays import order_of, run_starts, spread
-from whorl.duplicates.prefix_filter import rarest
-from whorl.duplicates.rounds import Looked, Round
+from whorl.duplicates.prefix_filter import mark_prefixes
+from whorl.duplicates.rounds import PrefixLengths, Round
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.spark.blocks import (
     Batches,
@@ -36,8 +36,8 @@ COUNTS = "part int, source long, levels binary, tokens binary, counts binary, to
 FREQUENCIES = "part int, levels binary, tokens binary, frequencies binary"
 RAREST = "part int, levels binary, tokens binary, keys binary, sizes binary, told binary"
 #: Bit flags of a hash in COUNTS, and of a document's hash in RAREST.
-_IS_OFFERED, _IS_LARGER = 1, 2
-IS_FOUND, IS_ASKED, CAN_TELL_MORE, IS_NEW = 1, 2, 4, 8
+_IS_INDEXABLE, _IS_LARGER = 1, 2
+IS_INDEXED, IS_PROBED, HAS_MORE_HASHES, IS_NEW = 1, 2, 4, 8
 #: Shift that packs a level and a hash into one integer.
 _LEVEL_SHIFT = 58
 #: Multiplier for mixing, from the golden ratio; it is odd, so no bit is lost.
@@ -57,17 +57,17 @@ class _Entries(NamedTuple):
     Attributes:
         tokens: Hashes; uint64 array of shape (entries,), as are the others.
         owners: Document of each hash, as its position among the compared documents.
-        is_offered: Whether the hash is in the part of the sketch that may be indexed for the document as the smaller
+        is_indexable: Whether the hash is in the part of the sketch that may be indexed for the document as the smaller
             one.
     """
 
     tokens: npt.NDArray[np.uint64]
     owners: Numbers
-    is_offered: _Bools
+    is_indexable: _Bools
 
     def only(self, which: _Bools) -> _Entries:
         """Return the entries that a mask selects."""
-        return _Entries(self.tokens[which], self.owners[which], self.is_offered[which])
+        return _Entries(self.tokens[which], self.owners[which], self.is_indexable[which])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +78,7 @@ class _Level:
         level: The level.
         sketches: Sketches of the block.
         places: Positions of the documents in the block.
-        looked: Prefix lengths of the documents.
+        lengths: Prefix lengths of the documents.
         is_larger: Whether each document may be the larger one of a pair.
         counts: Number of hashes of each document to examine.
         first: Number of these hashes in the first count, which covers all documents.
@@ -87,7 +87,7 @@ class _Level:
     level: int
     sketches: Sketches
     places: Numbers
-    looked: Looked
+    lengths: PrefixLengths
     is_larger: _Bools
     counts: Numbers
     first: Numbers
@@ -95,7 +95,7 @@ class _Level:
     def entries(self, skipped: Numbers, counts: Numbers) -> _Entries:
         """Return `counts` hashes of each document after its `skipped` smallest ones."""
         tokens, owners = self.sketches.gathered(self.places, skipped, counts)
-        return _Entries(tokens, owners, spread(skipped, counts) < self.looked.offered[owners])
+        return _Entries(tokens, owners, spread(skipped, counts) < self.lengths.indexable[owners])
 
     def at_first(self) -> _Entries:
         """Return the hashes of the first count."""
@@ -110,17 +110,19 @@ class _Level:
             # The first count covers all hashes, so the prefix filter alone decides.
             return np.ones(self.places.size, np.bool_)
         entries = self.at_first()
-        met, met_offered = self.met(entries.only(known.frequencies(entries.tokens) > 0))
+        met, shared_indexable = self.met(entries.only(known.frequencies(entries.tokens) > 0))
         left = self.counts - self.first
-        left_offered = np.maximum(0, self.looked.offered - self.first)
-        is_found = (self.looked.offered > 0) & (met_offered + left_offered >= self.looked.least_offered)
-        return np.asarray(is_found | (self.is_larger & (met + left >= self.looked.least_shared)))
+        left_indexable = np.maximum(0, self.lengths.indexable - self.first)
+        is_reachable = (self.lengths.indexable > 0) & (
+            shared_indexable + left_indexable >= self.lengths.min_indexable_shared
+        )
+        return np.asarray(is_reachable | (self.is_larger & (met + left >= self.lengths.min_shared)))
 
     def met(self, entries: _Entries) -> tuple[Numbers, Numbers]:
         """Return the number of entries of each document, and the number of offered ones among them."""
         owners = entries.owners
-        offered = np.bincount(owners[entries.is_offered], minlength=self.places.size)
-        return np.bincount(owners, minlength=self.places.size), offered
+        indexable = np.bincount(owners[entries.is_indexable], minlength=self.places.size)
+        return np.bincount(owners, minlength=self.places.size), indexable
 
 
 class _Known:
@@ -175,7 +177,7 @@ class Looking:
             return Fraction(1)
         # A document that shares none of these hashes cannot share enough of the rest; most documents share a few of
         # them.
-        share = 1 - self.one.question.threshold * _OF_THRESHOLD
+        share = 1 - self.one.pair_options.threshold * _OF_THRESHOLD
         return share if share < _MOST_AT_FIRST else Fraction(1)
 
     def counts(self, batches: Batches) -> Batches:
@@ -213,12 +215,14 @@ class Looking:
             entries = level.entries(np.zeros_like(level.counts), np.where(level.hopeful(here), level.counts, 0))
             frequency = here.frequencies(entries.tokens)
             entries, frequency = entries.only(frequency > 0), frequency[frequency > 0]
-            prefixes = level.looked.prefixes(level.is_larger, *level.met(entries))
-            is_found, is_asked = rarest(entries.owners, frequency, entries.is_offered, *prefixes)
-            can_tell_more = self.one.can_tell_more(whole.sketches, places, level.looked)[entries.owners]
+            prefixes = level.lengths.prefixes(level.is_larger, *level.met(entries))
+            is_reachable, is_asked = mark_prefixes(entries.owners, frequency, entries.is_indexable, *prefixes)
+            has_more_hashes = self.one.has_more_hashes(whole.sketches, places, level.lengths)[entries.owners]
             is_new = whole.is_new[places[entries.owners]]
-            told = is_found * IS_FOUND | is_asked * IS_ASKED | can_tell_more * CAN_TELL_MORE | is_new * IS_NEW
-            through = is_found | is_asked
+            told = (
+                is_reachable * IS_INDEXED | is_asked * IS_PROBED | has_more_hashes * HAS_MORE_HASHES | is_new * IS_NEW
+            )
+            through = is_reachable | is_asked
             of, own = places[entries.owners[through]], entries.tokens[through]
             columns.append(
                 (
@@ -234,16 +238,16 @@ class Looking:
     def _levels(self, block: Block) -> Iterator[_Level]:
         """Yield the documents of a block level by level."""
         sketches, one = block.sketches, self.one
-        homes = one.home_levels(sketches, sketches.sizes)
+        homes = one.base_levels(sketches, sketches.sizes)
         for level, size in self.smallest.items():
-            places = np.flatnonzero(one.taking_part(sketches.sizes, homes, level, size))
-            looked = one.looked(sketches, places, level)
+            places = np.flatnonzero(one.participants(sketches.sizes, homes, level, size))
+            lengths = one.prefix_lengths(sketches, places, level)
             is_larger = homes[places] == level
-            counts = first = looked.counted(is_larger)
+            counts = first = lengths.used_hashes(is_larger)
             if self.first < 1:
                 last = int(self.scheme.bound(level) * self.first) - 1
                 first = np.minimum(counts, sketches.upto(places, np.full(places.shape, last, np.uint64)))
-            yield _Level(level, sketches, places, looked, is_larger, counts, first)
+            yield _Level(level, sketches, places, lengths, is_larger, counts, first)
 
     def _counted(self, source: int, several: Iterable[tuple[_Level, _Entries]]) -> Batches:
         """Yield the distinct hashes of entries with the number of entries of each."""
@@ -254,7 +258,7 @@ class Looking:
             starts = run_starts(tokens)
             if not starts.size:
                 continue
-            told = _any(entries.is_offered[order], starts) * _IS_OFFERED
+            told = _any(entries.is_indexable[order], starts) * _IS_INDEXABLE
             told |= _any(level.is_larger[entries.owners[order]], starts) * _IS_LARGER
             counts = np.diff(np.append(starts, tokens.size)).astype(np.uint32)
             levels = np.full(starts.size, level.level, np.uint8)
@@ -297,7 +301,7 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     starts = run_starts(levels, tokens)
     several = np.add.reduceat(counts[order].astype(np.int64), starts)
     # A pair needs a document that offers the hash and another one at home at the level.
-    meets = (several > 1) & (np.bitwise_or.reduceat(told, starts) == _IS_OFFERED | _IS_LARGER)
+    meets = (several > 1) & (np.bitwise_or.reduceat(told, starts) == _IS_INDEXABLE | _IS_LARGER)
     lengths = np.diff(np.append(starts, order.size))
     kept = np.repeat(meets, lengths)
     columns = {

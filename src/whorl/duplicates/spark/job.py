@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.duplicates.options import Keep, PairQuestion, ask_pairs
+from whorl.duplicates.options import Keep, PairOptions, ask_pairs
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError, WhorlError
 from whorl.fingerprint.scheme import Scheme
 
@@ -59,7 +59,7 @@ class Summary:
 
 def run(
     paths: Sequence[str],
-    question: PairQuestion,
+    pair_options: PairOptions,
     *,
     output: str,
     clusters: bool = True,
@@ -82,7 +82,7 @@ def run(
 
     Args:
         paths: Files and folders on any file system that the session reads.
-        question: Metric, threshold and recall.
+        pair_options: Metric, threshold and recall.
         output: Folder to write to; must not exist yet.
         clusters: Whether to write clusters instead of pairs; columns as in `search.SparkDuplicates`.
         complete: Whether any two members of a cluster have to be a pair.
@@ -141,14 +141,14 @@ def run(
         # A file in both sets counts as reference.
         but = frozenset() if known is None else frozenset(known.inputFiles())
         texts = read(own, paths, kind, columns, but=but)
-        links_suffice = clusters and not complete
+        spanning_only = clusters and not complete
         found = SparkDuplicates(
             texts,
-            question,
+            pair_options,
             reference=known,
             scheme=scheme,
             keep=keep,
-            links_suffice=links_suffice,
+            spanning_only=spanning_only,
             state=state,
             only_new=only_new,
         )
@@ -287,11 +287,11 @@ def main(metric: str, threshold: str, recall: str, keep_named: str | None, **opt
         if options["complete"] and not options["clusters"]:
             raise ParameterError("--complete makes clusters; leave out --pairs")
         keep = None if keep_named is None else Keep.named(keep_named)
-        question = ask_pairs(metric, threshold, recall)
-        told = run(question=question, keep=keep, **options)
+        pair_options = ask_pairs(metric, threshold, recall)
+        told = run(pair_options=pair_options, keep=keep, **options)
     except WhorlError as error:
         raise click.ClickException(str(error)) from error
-    for line in (*question.notes, *summary_lines(told, options["output"], clusters=options["clusters"])):
+    for line in (*pair_options.notes, *summary_lines(told, options["output"], clusters=options["clusters"])):
         click.echo(line, err=True)
 
 

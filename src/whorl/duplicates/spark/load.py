@@ -20,7 +20,7 @@ from pyspark.sql import functions as f
 
 from whorl.arrays import run_starts
 from whorl.duplicates.sketches import Sketches
-from whorl.duplicates.sketching import Sketched, Sketching
+from whorl.duplicates.sketching import SketchBatch, Sketching
 from whorl.duplicates.spark.blocks import (
     BLOCKS,
     MEMBERS,
@@ -189,7 +189,7 @@ def _sketched(batches: Batches, documents: Documents, sketching: Sketching, part
             if made := documents(batch, note):
                 yield made
 
-    waiting: list[tuple[Sketched, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]] = []
+    waiting: list[tuple[SketchBatch, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]] = []
     for some, made in sketching.sketched(portions()):
         runs = np.array([REFERENCE_RUN if STAYS in each.properties else run.number for each in some], np.uint32)
         digests = numbered([each.text for each in some]) if run.lasts else np.zeros(len(some), np.uint64)
@@ -207,7 +207,7 @@ def _sketched(batches: Batches, documents: Documents, sketching: Sketching, part
 
 
 def _together(
-    several: Sequence[tuple[Sketched, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]],
+    several: Sequence[tuple[SketchBatch, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]],
     scheme: SketchScheme,
     parts: Parts,
     since: int,

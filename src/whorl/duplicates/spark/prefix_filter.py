@@ -30,9 +30,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from whorl.arrays import run_starts, spread
-from whorl.duplicates.options import PairQuestion
+from whorl.duplicates.options import PairOptions
 from whorl.duplicates.pairs import find_pairs
-from whorl.duplicates.prefix_filter import crowded
+from whorl.duplicates.prefix_filter import oversized_groups
 from whorl.duplicates.rounds import MOST_PAIRS, Round, rounds
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.spark.blocks import (
@@ -53,12 +53,12 @@ from whorl.duplicates.spark.blocks import (
     widened,
 )
 from whorl.duplicates.spark.frequencies import (
-    CAN_TELL_MORE,
     COUNTS,
     FREQUENCIES,
-    IS_ASKED,
-    IS_FOUND,
+    HAS_MORE_HASHES,
+    IS_INDEXED,
     IS_NEW,
+    IS_PROBED,
     RAREST,
     SCATTERED,
     Looking,
@@ -96,24 +96,24 @@ class LocalRemainder:
 
     Args:
         sketches: Rows of SKETCHES.
-        to_look: The remaining rounds; if none remain, the last one, which returns crowds.
+        rounds_left: The remaining rounds; if none remain, the last one, which returns crowds.
         most: Maximum number of pairs of one hash in a round.
     """
 
     sketches: DataFrame
-    to_look: Sequence[Round]
+    rounds_left: Sequence[Round]
     most: int
 
-    def pairs(self, scheme: SketchScheme, question: PairQuestion, *, links_suffice: bool) -> DataFrame:
-        """Return the pairs, with the columns of `verify.verified_pairs`.
+    def pairs(self, scheme: SketchScheme, pair_options: PairOptions, *, spanning_only: bool) -> DataFrame:
+        """Return the pairs, with the columns of `verify.verify_candidates`.
 
         Args:
             scheme: Sketch scheme.
-            question: Metric, threshold and recall.
-            links_suffice: As in `whorl.duplicates.pairs.find_pairs`.
+            pair_options: Metric, threshold and recall.
+            spanning_only: As in `whorl.duplicates.pairs.find_pairs`.
         """
         # Capture the fields, not `self`: a data frame cannot be sent to a worker.
-        to_look, most = self.to_look, self.most
+        rounds_left, most = self.rounds_left, self.most
 
         def found(batches: Batches) -> Batches:
             block = Block.of(batches, scheme)
@@ -121,12 +121,12 @@ class LocalRemainder:
             pairs = find_pairs(
                 block.sketches,
                 np.arange(block.keys.size),
-                question,
+                pair_options,
                 known=Pairs.together([]),
                 is_known=~block.is_new,
-                links_suffice=links_suffice,
+                spanning_only=spanning_only,
                 most=most,
-                to_look=to_look,
+                rounds_left=rounds_left,
             )
             yield told(pairs.at(block.keys))
 
@@ -152,7 +152,7 @@ class Met:
 
 def find_candidates(
     documents: Gathered,
-    question: PairQuestion,
+    pair_options: PairOptions,
     *,
     decide: Decide | None = None,
     crowds: bool = False,
@@ -164,7 +164,7 @@ def find_candidates(
 
     Args:
         documents: The documents to compare.
-        question: Metric, threshold and recall.
+        pair_options: Metric, threshold and recall.
         decide: Called with the crowds of a round before further hashes of them are examined; None to examine all.
         crowds: As in `whorl.duplicates.prefix_filter.find_candidates`.
         pivots: Number of new documents of each crowd that are paired with all of its other documents.
@@ -172,9 +172,9 @@ def find_candidates(
         most_at_once: Maximum number of hashes of crowds and postponed documents that one worker takes over.
     """
     blocks, scheme, parts = documents.sketches, documents.scheme, documents.parts
-    to_look = rounds(question, documents.largest or 1)
-    for number, one in enumerate(to_look):
-        looking = Looking(scheme, parts, one, _smallest_at_home(blocks, scheme, one))
+    rounds_left = rounds(pair_options, documents.largest or 1)
+    for number, one in enumerate(rounds_left):
+        looking = Looking(scheme, parts, one, _smallest_sizes(blocks, scheme, one))
         counted = sent(stepped(blocks, looking.counts, COUNTS), parts)
         frequencies = stepped(counted, partial(frequencies_of, scheme=scheme), FREQUENCIES)
         if looking.first < 1:
@@ -195,7 +195,7 @@ def find_candidates(
         in_bytes = blocks.agg(f.sum(f.length("hashes"))).collect()[0][0]
         if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
             # The local search recognises the same crowds again.
-            yield Met(pairs, None, LocalRemainder(blocks, to_look[number + 1 :] or [one], most))
+            yield Met(pairs, None, LocalRemainder(blocks, rounds_left[number + 1 :] or [one], most))
             return
         yield Met(pairs, _told(found, _CROWD) if _CROWD in kinds else None)
         if _OPEN_CROWD not in kinds:
@@ -242,19 +242,19 @@ def _one_by_one(batches: Batches) -> Batches:
             )
 
 
-def _smallest_at_home(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict[int, int]:
+def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict[int, int]:
     """Return the size of the smallest document at home at each level."""
-    levels = stepped(blocks.select("sizes"), partial(_homes, scheme=scheme, one=one), "level int, size long")
+    levels = stepped(blocks.select("sizes"), partial(_base_levels, scheme=scheme, one=one), "level int, size long")
     smallest = levels.groupBy("level").agg(f.min("size").alias("size")).collect()
     # The number of levels is at most the number of bits in a size.
     return dict(sorted((row["level"], row["size"]) for row in smallest))
 
 
-def _homes(batches: Batches, scheme: SketchScheme, one: Round) -> Batches:
+def _base_levels(batches: Batches, scheme: SketchScheme, one: Round) -> Batches:
     for batch in batches:
         (sizes,) = joined([batch], "sizes", "i8")
         nothing = np.zeros_like(sizes)
-        levels = one.home_levels(Sketches(scheme, sizes, nothing, nothing, np.empty(0, np.uint64)), sizes)
+        levels = one.base_levels(Sketches(scheme, sizes, nothing, nothing, np.empty(0, np.uint64)), sizes)
         order = np.lexsort((sizes, levels))
         order = order[run_starts(levels[order])]
         yield batch_of({"level": levels[order].astype(np.int32), "size": sizes[order]})
@@ -298,19 +298,19 @@ class _Line:
         is_same = (groups[1:] == groups[:-1]) & (keys[1:] == keys[:-1])
         # A document that has a hash twice is not paired with itself.
         first = np.maximum.accumulate(np.where(np.append(False, is_same), 0, np.arange(order.size)))
-        found = np.flatnonzero(told & IS_FOUND)
-        asked = np.flatnonzero(told & IS_ASKED)
+        found = np.flatnonzero(told & IS_INDEXED)
+        asked = np.flatnonzero(told & IS_PROBED)
         before = np.searchsorted(found, first)
-        least = self.one.question.smallest_partner(sizes[asked])
+        least = self.one.pair_options.smallest_partner(sizes[asked])
         places = (groups[found] << np.int64(_SIZE_BITS)) + sizes[found]
         low = np.searchsorted(places, (groups[asked] << np.int64(_SIZE_BITS)) + least)
         counts = np.maximum(0, before[asked] - low)
         is_left = counts > 0
-        for at in crowded(groups[asked], counts, self.most):
+        for at in oversized_groups(groups[asked], counts, self.most):
             there = found[low[at].min() : (low[at] + counts[at]).max()]
             together = np.unique(np.concatenate([asked[at], there]))
             crowd, new = (np.unique(keys[some]) for some in (together, together[told[together] & IS_NEW > 0]))
-            is_open = not self.one.is_last and bool((told[together] & CAN_TELL_MORE).any())
+            is_open = not self.one.is_last and bool((told[together] & HAS_MORE_HASHES).any())
             if not (is_open or self.gives_crowds):
                 continue
             is_left[at] = False

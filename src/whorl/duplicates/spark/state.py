@@ -23,7 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from whorl.duplicates.options import Keep, PairQuestion
+from whorl.duplicates.options import Keep, PairOptions
 from whorl.duplicates.run import origin_of_files
 from whorl.duplicates.spark.clusters import components
 from whorl.duplicates.spark.load import Gathered, Run
@@ -45,11 +45,11 @@ class State:
     Args:
         session: Spark session.
         path: The folder; created if it does not exist.
-        question: The current metric, threshold and recall.
+        pair_options: The current metric, threshold and recall.
         scheme: Tokens and shingles.
         sketches: Sketch scheme.
         keep: Retention policy.
-        links_suffice: Whether the pairs only have to connect the clusters.
+        spanning_only: Whether the pairs only have to connect the clusters.
 
     Raises:
         StoreError: The folder holds something else, or cannot be used.
@@ -60,19 +60,19 @@ class State:
         self,
         session: SparkSession,
         path: str,
-        question: PairQuestion,
+        pair_options: PairOptions,
         *,
         scheme: Scheme,
         sketches: SketchScheme,
         keep: Keep,
-        links_suffice: bool,
+        spanning_only: bool,
     ) -> None:
         self._path, self._folder = path, _Folder(session, path)
         self._told: dict[str, Any] = {
             "format": _FORMAT,
             "origin": origin_of_files(scheme, keep),
             "sketches": sketches.name,
-            "question": f"{'links' if links_suffice else 'pairs'} of {question}",
+            "question": f"{'links' if spanning_only else 'pairs'} of {pair_options}",
         }
         names = self._folder.names()
         last = max((int(found[1]) for found in map(_DONE.fullmatch, names) if found), default=0)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from whorl.arrays import chunks, run_starts
-from whorl.duplicates.options import PairQuestion
+from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.spark.blocks import (
     SKETCHES,
@@ -29,7 +29,7 @@ from whorl.duplicates.spark.blocks import (
     sketch_row,
 )
 from whorl.duplicates.spark.load import Gathered
-from whorl.duplicates.verify import Pairs, measured, verified
+from whorl.duplicates.verify import Pairs, measure_pairs, verify_pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 PAIRS = "a long, b long, size_a long, size_b long, shared long, low long, high long"
@@ -42,34 +42,34 @@ _HASHES_AT_ONCE, _BYTES_AT_ONCE = 1 << 22, 1 << 24
 _Compare = Callable[[Sketches, Numbers, Numbers, Numbers], Pairs]
 
 
-def verified_pairs(candidates: DataFrame, documents: Gathered, question: PairQuestion) -> DataFrame:
+def verify_candidates(candidates: DataFrame, documents: Gathered, pair_options: PairOptions) -> DataFrame:
     """Return the candidates that reach the threshold.
 
     Args:
         candidates: Columns part, travellers and homes, as in `candidates.Met`.
         documents: The documents to compare.
-        question: Metric, threshold and recall.
+        pair_options: Metric, threshold and recall.
 
     Returns:
         Columns a, b, size_a, size_b, shared, low and high, as in `whorl.duplicates.verify.Pairs`; a is the smaller key.
     """
-    return _compared(candidates, documents, partial(_verified, question=question))
+    return _compared(candidates, documents, partial(_verified, pair_options=pair_options))
 
 
-def measured_pairs(pairs: DataFrame, documents: Gathered) -> DataFrame:
-    """Measure the overlap of pairs, whether they reach the threshold or not; columns as in `verified_pairs`.
+def measure_overlaps(pairs: DataFrame, documents: Gathered) -> DataFrame:
+    """Measure the overlap of pairs, whether they reach the threshold or not; columns as in `verify_candidates`.
 
     The sketch of document a is sent.
     """
     return _compared(pairs, documents, _measured)
 
 
-def _verified(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers, question: PairQuestion) -> Pairs:
-    return verified(sketches, a, b, question).at(keys)
+def _verified(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers, pair_options: PairOptions) -> Pairs:
+    return verify_pairs(sketches, a, b, pair_options).at(keys)
 
 
 def _measured(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers) -> Pairs:
-    found = measured(sketches, a, b)
+    found = measure_pairs(sketches, a, b)
     return replace(found, a=keys[found.a], b=keys[found.b])
 
 

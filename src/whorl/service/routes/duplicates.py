@@ -14,11 +14,11 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
 from whorl.duplicates import Keep, ask_common, ask_pairs, duplicates_in
-from whorl.duplicates.boilerplate import CommonQuestion
+from whorl.duplicates.boilerplate import BoilerplateOptions
 from whorl.duplicates.options import PairWord
 from whorl.duplicates.output import Marked, write_ids
 from whorl.duplicates.result import Cluster, with_words
-from whorl.duplicates.run import require_few
+from whorl.duplicates.run import require_few_documents
 from whorl.errors import NoSketchesError, ParameterError, WhorlError
 from whorl.output.duplicates import (
     ClusterValues,
@@ -74,7 +74,7 @@ class DuplicatesRequest(Ignoring):
     write_ids: bool = False
 
     @property
-    def common(self) -> CommonQuestion | None:
+    def common(self) -> BoilerplateOptions | None:
         """Options for common passages."""
         return ask_common(self.common_above, self.boilerplate, ignore_common=self.ignore_common)
 
@@ -319,7 +319,7 @@ def _values(job: Job[Found], start: int = 0, rows: int = 0, order: Order = "size
 def _require_comparable(store: Store, *, needs_sketches: bool) -> None:
     if store.count() and needs_sketches and store.engine.sketch_scheme is None:
         raise NoSketchesError
-    require_few(store.engine, "over HTTP")
+    require_few_documents(store.engine, "over HTTP")
 
 
 def _searched(store: Store, asked: DuplicatesRequest, report: Report) -> Found:
@@ -336,7 +336,7 @@ def _searched(store: Store, asked: DuplicatesRequest, report: Report) -> Found:
         date_field=date,
         keep=keep or Keep("first"),
         common=asked.common,
-        links_suffice=not is_complete,
+        spanning_only=not is_complete,
         progress=report,
     )
     with search as there:
