@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from whorl.engine.local.server import RunningServer
+from whorl.engine.local.solr import admin, configset_directory, start_standalone
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.local.launcher import admin, configset_directory, start_standalone
 from whorl.errors import EngineResponseError
 
 _CORE, _OTHER = "engines", "bare"

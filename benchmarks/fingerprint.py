@@ -151,7 +151,7 @@ class Lucene:
 
     def __init__(self, texts: Sequence[str], folder: Path) -> None:
         from whorl.engine.local.jars import fetch_jars, find_java
-        from whorl.engine.solr.local.launcher import SOLR
+        from whorl.engine.local.solr import SOLR
 
         file = folder / "texts"
         with file.open("wb") as out:

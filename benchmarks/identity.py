@@ -28,10 +28,10 @@ from analysed import analysed
 from corpus_texts import texts
 from hostile import TEXTS
 from whorl import Store
+from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import FIELDS
-from whorl.engine.solr.local.launcher import configset_directory, start_standalone
 from whorl.engine.solr.request import vector_parameters
 from whorl.engine.solr.response import vectors
 from whorl.engine.solr.schema import Collection, FieldNames, inspect

@@ -16,12 +16,12 @@ from typing import Protocol
 import requests
 
 from whorl import open_store
+from whorl.engine.local.opensearch import start_opensearch
 from whorl.engine.local.server import RunningServer
+from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import SourceNames
-from whorl.engine.opensearch.local.launcher import start_opensearch
 from whorl.engine.opensearch.setup import create
-from whorl.engine.solr.local.launcher import configset_directory, start_standalone
 from whorl.settings.settings import Settings
 
 ENGINES = ("solr", "opensearch", "embedded")

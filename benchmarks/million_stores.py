@@ -16,7 +16,7 @@ from tempfile import TemporaryFile
 
 from indexing import parts
 from whorl.engine.local.server import RunningServer
-from whorl.engine.solr.local.launcher import configset_directory, start_cloud, start_standalone
+from whorl.engine.local.solr import configset_directory, start_cloud, start_standalone
 
 #: embedded: a folder. solr: a core as whorl's configset makes it. solr-sketch: one without MINHASH. solr-backfill: one
 #: that gets its documents from elsewhere, and their sketches afterwards. cloud: two nodes and four shards, in one JVM.

@@ -39,9 +39,9 @@ from corpus_texts import texts
 from engine_requests import ByHand, recorded
 from engine_solr import MeasuredSolr, own_solr
 from whorl import Document, Store, open_store
+from whorl.engine.local.opensearch import start_opensearch
 from whorl.engine.opensearch.client import Access, IndexClient
 from whorl.engine.opensearch.documents import SourceNames
-from whorl.engine.opensearch.local.launcher import start_opensearch
 from whorl.engine.opensearch.setup import create
 from whorl.fingerprint.batch import text_hashes
 from whorl.fingerprint.scheme import Scheme

@@ -30,8 +30,8 @@ from typing import Any, TypeAlias
 from corpus_texts import texts
 from engine_solr import own_solr
 from whorl import Document, ParameterError, Store, open_store
+from whorl.engine.local.opensearch import start_opensearch
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.local.launcher import start_opensearch
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.search.similar.options import METRICS
 

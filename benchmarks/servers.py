@@ -22,10 +22,10 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
+from whorl.engine.local.elasticsearch import ELASTICSEARCH
 from whorl.engine.local.jars import Server, find_java
-from whorl.engine.opensearch.local.elasticsearch import ELASTICSEARCH
-from whorl.engine.opensearch.local.launcher import OPENSEARCH
-from whorl.engine.solr.local.launcher import SOLR
+from whorl.engine.local.opensearch import OPENSEARCH
+from whorl.engine.local.solr import SOLR
 
 HERE = Path(__file__).parent
 RESULTS, PAGE = HERE / "results" / "servers.csv", HERE.parent / "docs" / "servers.md"

@@ -20,9 +20,9 @@ from typing import NamedTuple
 from accuracy_documents import SEED, Amounts, documents
 from corpus import DEFAULT_DIRECTORY, CorpusError
 from whorl import Document
+from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import SAMPLE, SCHEME, SIZE, SKETCH
-from whorl.engine.solr.local.launcher import configset_directory, start_standalone
 from whorl.engine.solr.sketches import sketch_fields
 from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.scheme import Scheme

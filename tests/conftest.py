@@ -21,7 +21,7 @@ from tests.clock import Clock
 from tests.service.browser import REQUIRED as BROWSER_REQUIRED
 from tests.service.browser import NoBrowserError, chromium
 from whorl.engine.local.jars import Server
-from whorl.engine.opensearch.local.launcher import OPENSEARCH
+from whorl.engine.local.opensearch import OPENSEARCH
 from whorl.fingerprint.compiled import first_use
 
 if TYPE_CHECKING:

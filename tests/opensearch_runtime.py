@@ -20,9 +20,9 @@ from tests import shared_server
 from tests.opensearch_versions import VERSION, chosen
 from tests.solr_runtime import docker_answers
 from whorl.engine.local.jars import Server, fetch_jars, find_java
+from whorl.engine.local.opensearch import OPENSEARCH
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import SourceNames
-from whorl.engine.opensearch.local.launcher import OPENSEARCH
 from whorl.engine.opensearch.setup import create
 from whorl.errors import EngineUnavailableError
 from whorl.settings.settings import Settings

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from whorl.engine.local.elasticsearch import ELASTICSEARCH, start_elasticsearch
 from whorl.engine.local.jars import Server, of_version
+from whorl.engine.local.opensearch import OPENSEARCH, start_opensearch
 from whorl.engine.local.server import RunningServer
-from whorl.engine.opensearch.local.elasticsearch import ELASTICSEARCH, start_elasticsearch
-from whorl.engine.opensearch.local.launcher import OPENSEARCH, start_opensearch
 from whorl.settings.settings import Settings
 
 #: Environment variable of the version: `2.11` is an OpenSearch, `elasticsearch-9.5` an Elasticsearch.

@@ -15,7 +15,7 @@ from typing import Any
 
 from tests import opensearch_versions
 from whorl.engine.local.jars import Server, of_version
-from whorl.engine.solr.local.launcher import SOLR, start_cloud, start_standalone
+from whorl.engine.local.solr import SOLR, start_cloud, start_standalone
 from whorl.errors import EngineUnavailableError
 from whorl.settings.settings import Settings
 

@@ -17,7 +17,7 @@ import requests
 
 from tests import shared_server
 from whorl.engine.local.jars import fetch_jars, find_java
-from whorl.engine.solr.local.launcher import admin, create_collection, delete_collection
+from whorl.engine.local.solr import admin, create_collection, delete_collection
 from whorl.errors import EngineUnavailableError, WhorlError
 from whorl.settings.settings import Settings
 

@@ -35,7 +35,7 @@ STRANGERS = (
 )
 #: Libraries that do I/O, and the packages that may import them.
 DOORS = {
-    "requests": "engine.solr engine.opensearch.local",
+    "requests": "engine.solr engine.local",
     "pysolr": "engine.solr",
     "tantivy": "engine.embedded",
     "pyspark": "duplicates.spark",

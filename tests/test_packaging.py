@@ -110,7 +110,7 @@ def test_the_wheel_is_the_package(built: Path) -> None:
         if path.is_file() and "__pycache__" not in path.parts
     }
     configset = {
-        f"whorl/engine/solr/local/configset/{path.relative_to(ROOT / 'solr' / 'configset').as_posix()}"
+        f"whorl/engine/local/configset/{path.relative_to(ROOT / 'solr' / 'configset').as_posix()}"
         for path in (ROOT / "solr" / "configset").rglob("*")
         if path.is_file()
     }

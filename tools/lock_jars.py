@@ -1,7 +1,7 @@
 """Write the lock file of a server's jars, found by jgo.
 
 Run it when the version of a server changes, `python tools/lock_jars.py solr-9.9.0 > jars.lock`, and move the file to
-where the other one is: `src/whorl/engine/solr/local/jetty/9` or `src/whorl/engine/opensearch/local`.
+where the other one is: `src/whorl/engine/local`, or its folder `jetty/9` for Solr.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 
 from jgo.maven import MavenContext
 
-from whorl.engine.opensearch.local.elasticsearch import ELASTICSEARCH
-from whorl.engine.opensearch.local.launcher import OPENSEARCH
+from whorl.engine.local.elasticsearch import ELASTICSEARCH
+from whorl.engine.local.opensearch import OPENSEARCH
 
 
 @dataclass(frozen=True)

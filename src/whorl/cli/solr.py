@@ -35,7 +35,7 @@ def solr_up(version: str, port: int, folder: Path | None, heap: str) -> None:
     import platformdirs
 
     from whorl.engine.local.jars import of_version
-    from whorl.engine.solr.local.launcher import SOLR, configset_directory, start_standalone
+    from whorl.engine.local.solr import SOLR, configset_directory, start_standalone
     from whorl.settings.settings import Settings
 
     version = of_version(SOLR, version).version

@@ -13,10 +13,10 @@ from types import SimpleNamespace
 import pytest
 
 from whorl.engine.local import jars
+from whorl.engine.local.elasticsearch import ELASTICSEARCH
 from whorl.engine.local.jars import Jar, Server, fetch_jars, find_java, of_version, read_lock
-from whorl.engine.opensearch.local.elasticsearch import ELASTICSEARCH
-from whorl.engine.opensearch.local.launcher import OPENSEARCH
-from whorl.engine.solr.local.launcher import SOLR
+from whorl.engine.local.opensearch import OPENSEARCH
+from whorl.engine.local.solr import SOLR
 from whorl.errors import EngineUnavailableError, ParameterError
 
 posix = pytest.mark.skipif(os.name != "posix", reason="the stand-in for java is a shell script")

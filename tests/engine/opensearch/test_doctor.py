@@ -8,12 +8,12 @@ import pytest
 
 from whorl import Document, open_store
 from whorl.engine.findings import Level
+from whorl.engine.local.elasticsearch import ELASTICSEARCH
+from whorl.engine.local.opensearch import OPENSEARCH
 from whorl.engine.opensearch import doctor
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.documents import Json, SourceNames, index_body
-from whorl.engine.opensearch.local.elasticsearch import ELASTICSEARCH
-from whorl.engine.opensearch.local.launcher import OPENSEARCH
 from whorl.engine.opensearch.setup import initialise
 from whorl.errors import EngineResponseError
 

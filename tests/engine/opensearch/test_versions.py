@@ -12,12 +12,12 @@ import pytest
 
 from tests import opensearch_runtime, opensearch_versions
 from whorl import Document, Store, open_store
+from whorl.engine.local.elasticsearch import ELASTICSEARCH
 from whorl.engine.local.jars import Server
+from whorl.engine.local.opensearch import OPENSEARCH
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.documents import SourceNames
-from whorl.engine.opensearch.local.elasticsearch import ELASTICSEARCH
-from whorl.engine.opensearch.local.launcher import OPENSEARCH
 from whorl.engine.protocol import ValueCount, Values
 from whorl.errors import EngineResponseError
 from whorl.model import Order

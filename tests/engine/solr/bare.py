@@ -8,9 +8,9 @@ from pathlib import Path
 import requests
 
 from whorl.engine.findings import Level
+from whorl.engine.local.solr import create_collection
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
-from whorl.engine.solr.local.launcher import create_collection
 from whorl.engine.solr.schema import FieldNames
 
 SCHEMA = """<schema name="bare" version="1.6"><uniqueKey>id</uniqueKey>

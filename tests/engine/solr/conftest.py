@@ -16,8 +16,8 @@ from tests.engine.solr.indexed import (
     SCHEME_NOW,
 )
 from whorl import Store, open_store
+from whorl.engine.local.solr import create_collection, delete_collection
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.local.launcher import create_collection, delete_collection
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch

@@ -36,8 +36,8 @@ from whorl import Document, open_store
 from whorl.cli.main import main
 from whorl.engine.http import Told
 from whorl.engine.local.server import RunningServer
+from whorl.engine.local.solr import start_standalone
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.local.launcher import start_standalone
 from whorl.engine.solr.transport import Transport
 from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError
 

@@ -16,10 +16,10 @@ from tests.plain import plain_minima, plain_tokens
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.engine.findings import Level
+from whorl.engine.local.solr import create_collection, delete_collection
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.local.launcher import create_collection, delete_collection
 from whorl.engine.solr.schema import FieldNames
 from whorl.engine.solr.setup import initialise
 from whorl.fingerprint.scheme import Scheme

@@ -19,9 +19,9 @@ from tests.conformance.test_similar import shares, windows
 from tests.engine.solr.bare import write_configset
 from whorl import Document, Store, open_store
 from whorl.engine.local.jars import Server
+from whorl.engine.local.solr import SOLR, start_standalone
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.local.launcher import SOLR, start_standalone
 from whorl.engine.solr.schema import FieldNames, inspect
 from whorl.engine.solr.setup import initialise
 

@@ -39,7 +39,7 @@ def configset_directory() -> Path:
         EngineUnavailableError: It is in neither place.
     """
     installed = Path(__file__).parent / "configset"
-    source_tree = Path(__file__).parents[5] / "solr" / "configset"
+    source_tree = Path(__file__).parents[4] / "solr" / "configset"
     for directory in (installed, source_tree):
         if (directory / "conf").is_dir():
             return directory

@@ -18,7 +18,7 @@ import requests
 
 from tests import solr_runtime
 from whorl.engine.local import jars
-from whorl.engine.solr.local.launcher import admin, configset_directory, start_cloud, start_standalone
+from whorl.engine.local.solr import admin, configset_directory, start_cloud, start_standalone
 from whorl.errors import EngineUnavailableError, ParameterError
 
 CONFIGSET = solr_runtime.CONFIGSET
@@ -88,7 +88,7 @@ def test_a_killed_parent_takes_its_solr_with_it(solr_cache, tmp_path):
     No Solr survives kill -9 of its parent.
     """
     program = (
-        "import sys, time; from pathlib import Path; from whorl.engine.solr.local.launcher import start_standalone\n"
+        "import sys, time; from pathlib import Path; from whorl.engine.local.solr import start_standalone\n"
         "solr = start_standalone(Path(sys.argv[1]), {}, cache=Path(sys.argv[2]))\n"
         "print(solr.url, flush=True); time.sleep(600)"
     )

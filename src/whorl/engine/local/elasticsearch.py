@@ -13,8 +13,8 @@ import shutil
 from pathlib import Path
 
 from whorl.engine.local.jars import Server, fetch_jars, find_java, of_version
+from whorl.engine.local.opensearch import free_port, start_cluster
 from whorl.engine.local.server import RunningServer, compile_java
-from whorl.engine.opensearch.local.launcher import free_port, start_cluster
 
 _LOCKS = Path(__file__).parent
 _SOURCE = Path(__file__).parent / "ElasticsearchNode.java"

@@ -20,11 +20,11 @@ import requests
 from tests.cli.running import WHORL
 from tests.engine.solr.test_transport import Door
 from whorl import Document, open_store
+from whorl.engine.local import opensearch
 from whorl.engine.local.jars import Server
+from whorl.engine.local.opensearch import start_opensearch
 from whorl.engine.local.server import RunningServer
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.local import launcher
-from whorl.engine.opensearch.local.launcher import start_opensearch
 from whorl.errors import EngineUnavailableError, ParameterError
 
 COUNT, BATCH, DEADLINE_SECONDS = 1_500, 20, 240.0
@@ -105,9 +105,9 @@ def test_a_port_that_another_one_takes_first(
         tried.append(port)
         raise EngineUnavailableError("OpenSearch did not start: java.net.BindException: Address already in use")
 
-    monkeypatch.setattr(launcher, "_started", lost)
+    monkeypatch.setattr(opensearch, "_started", lost)
     # Free ports are simulated, so that the test does not depend on the machine.
-    monkeypatch.setattr(launcher, "free_port", lambda port: port or 9210)
+    monkeypatch.setattr(opensearch, "free_port", lambda port: port or 9210)
     for port, attempts in ((0, 3), (9299, 1)):
         tried.clear()
         with pytest.raises(EngineUnavailableError, match="BindException"):
@@ -183,7 +183,7 @@ def test_a_killed_parent_takes_its_opensearch_with_it(opensearch_cache: Path, tm
     """
     program = (
         "import sys, time; from pathlib import Path\n"
-        "from whorl.engine.opensearch.local.launcher import start_opensearch\n"
+        "from whorl.engine.local.opensearch import start_opensearch\n"
         "running = start_opensearch(Path(sys.argv[1]), cache=Path(sys.argv[2]))\n"
         "print(running.url, flush=True); time.sleep(600)"
     )
