@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.engine.embedded.former_store import made_before
+from tests.engine.embedded.previous_store import write_previous_store
 from whorl import Document, StoreError, open_store
 from whorl.cli.main import main
 from whorl.cli.upgrade import upgrade
@@ -37,12 +37,12 @@ def assert_upgraded(folder: Path) -> None:
     assert not folder.with_name("store.upgraded").exists()
 
 
-def test_a_former_store(tmp_path: Path) -> None:
+def test_a_previous_store(tmp_path: Path) -> None:
     """
     Opening an old store prints the command; afterwards the new store is complete, and the old folder still exists.
     """
     folder = tmp_path / "store"
-    made_before(folder, DOCUMENTS)
+    write_previous_store(folder, DOCUMENTS)
     with pytest.raises(StoreError, match=f"bring it up to date: whorl upgrade {folder}"):
         open_store(folder)
     done = run(folder)
@@ -61,7 +61,7 @@ def test_an_interrupted_upgrade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     An upgrade interrupted while storing documents, or before one of the two renames, is completed by a second run.
     """
     folder = tmp_path / "store"
-    made_before(folder, DOCUMENTS)
+    write_previous_store(folder, DOCUMENTS)
     with monkeypatch.context() as patch:
         left = [renames]
         real = Path.rename
@@ -90,7 +90,7 @@ def test_a_store_by_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     The store can be the working directory, or a link, which then leads to the new store.
     """
     folder = tmp_path / "store"
-    made_before(folder, DOCUMENTS)
+    write_previous_store(folder, DOCUMENTS)
     (tmp_path / "link").symlink_to("store")
     monkeypatch.chdir(folder)
     assert run(Path(named)).exit_code == 0
@@ -106,7 +106,7 @@ def test_what_cannot_be_upgraded(tmp_path: Path) -> None:
     for path in (tmp_path / "nothing", Path("/")):
         assert "there is no store at" in run(path).stderr
     folder = tmp_path / "store"
-    made_before(folder, DOCUMENTS)
+    write_previous_store(folder, DOCUMENTS)
     (tmp_path / "store.old").mkdir()
     assert "store.old is in the way" in run(folder).stderr
     (tmp_path / "store.old").rmdir()
@@ -127,7 +127,7 @@ def test_a_store_that_may_only_be_read(tmp_path: Path, monkeypatch: pytest.Monke
     changes nothing.
     """
     folder = tmp_path / "store"
-    made_before(folder, DOCUMENTS)
+    write_previous_store(folder, DOCUMENTS)
     before = {each.name: each.read_bytes() for each in folder.iterdir()}
     if is_parent_locked:
         real = os.access

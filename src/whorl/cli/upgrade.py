@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from whorl.cli.render.console import progress_bar
-from whorl.engine.embedded.upgrade import FORMER_FORMAT, former_count, former_documents
+from whorl.engine.embedded.upgrade import PREVIOUS_FORMAT, previous_count, previous_documents
 from whorl.errors import StoreError
 from whorl.opening import open_store
 from whorl.output.text import counted
@@ -28,7 +28,7 @@ def upgrade(folder: Path) -> None:
     if not folder.exists() and old.exists() and fresh.exists():
         # The last upgrade was interrupted between the two renames.
         fresh.rename(folder)
-    total = former_count(folder)
+    total = previous_count(folder)
     if total is None:
         open_store(folder, create=False).close()
         click.echo(f"{folder} is a store of this version already; nothing to do")
@@ -41,7 +41,7 @@ def upgrade(folder: Path) -> None:
     if old.exists():
         raise StoreError(f"{old} is in the way; move it, and run the same command again")
     with open_store(fresh) as store, progress_bar("documents") as bar:
-        documents = former_documents(folder)
+        documents = previous_documents(folder)
         store.index(bar.track(documents, total=total, description="upgrading"))
         count = store.engine.count()
     if count != total:
@@ -49,6 +49,6 @@ def upgrade(folder: Path) -> None:
     folder.rename(old)
     fresh.rename(folder)
     click.echo(
-        f"{counted(count, 'document')} upgraded from format {FORMER_FORMAT}; the old store is {old}: delete it when "
+        f"{counted(count, 'document')} upgraded from format {PREVIOUS_FORMAT}; the old store is {old}: delete it when "
         "all is well"
     )

@@ -18,7 +18,14 @@ from tests.engine.embedded.store_process import SCHEME
 from tests.engine.embedded.stores import opened
 from whorl.context import deadline, new_request
 from whorl.engine.embedded import clauses
-from whorl.engine.embedded.clauses import MOST_LOOK_UPS, Contents, Values, is_ordered_span, is_sloppy_phrase, positions
+from whorl.engine.embedded.clauses import (
+    MOST_LOOK_UPS,
+    IndexReader,
+    Values,
+    is_ordered_span,
+    is_sloppy_phrase,
+    positions,
+)
 from whorl.engine.embedded.documents import SCHEMA
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.lucene import compiled, term, value_term, values_begin
@@ -303,7 +310,7 @@ EVERYTHING = Query.exists_query("id")
 
 
 @pytest.fixture(scope="module")
-def contents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Contents]:
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexReader]:
     """
     What three documents hold, the last of them in the small part of the index.
     """
@@ -318,29 +325,29 @@ def contents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Contents]:
         engine.refresh()
         engine.index([Document("c", "one", properties={"k": "v"})])
         engine.refresh()
-        yield Contents(engine._index, engine._records, str.split)
+        yield IndexReader(engine._index, engine._records, str.split)
 
 
-def test_names(contents: Contents) -> None:
+def test_names(reader: IndexReader) -> None:
     """
     The fields of every document, and those that each has.
     """
-    assert contents.names() == {"name", "content", "k", "kind"}
+    assert reader.field_names() == {"name", "content", "k", "kind"}
 
 
-def test_terms_of_a_field(contents: Contents) -> None:
+def test_terms_of_a_field(reader: IndexReader) -> None:
     """
     Those of both parts, in order, of this field and no other; or more than were wanted, to tell that it is too many.
     """
     beginning = values_begin("k", Kind.KEYWORD)
     whole = [value_term("k", Kind.KEYWORD, value) for value in ("v", "x", "y", "y z")]
-    assert contents.terms("values", beginning, 4) == whole
-    assert contents.terms("values", beginning + "y", 4) == whole[2:]
-    assert len(contents.terms("values", beginning, 2)) > 2
-    assert contents.terms("content", term("content", "t"), 9) == [term("content", "three"), term("content", "two")]
+    assert reader.terms("values", beginning, 4) == whole
+    assert reader.terms("values", beginning + "y", 4) == whole[2:]
+    assert len(reader.terms("values", beginning, 2)) > 2
+    assert reader.terms("content", term("content", "t"), 9) == [term("content", "three"), term("content", "two")]
 
 
-def test_documents_are_looked_at(contents: Contents) -> None:
+def test_documents_are_looked_at(reader: IndexReader) -> None:
     """
     A test sees the words of each value of a field, of the documents that a query finds, and none where there are none.
     """
@@ -350,32 +357,32 @@ def test_documents_are_looked_at(contents: Contents) -> None:
         seen.append([list(words) for words in values])
         return ["y", "z"] in list(values)
 
-    assert contents.verified(EVERYTHING, ["k"], is_match) == ["a"]
+    assert reader.filter_hits(EVERYTHING, ["k"], is_match) == ["a"]
     assert sorted(seen) == [[["v"]], [["x"], ["y", "z"]], [["y"]]]
     only = Query.term_query(SCHEMA, "id", "b", "basic")
-    assert contents.verified(only, ["k"], is_match) == []
-    assert contents.verified(EVERYTHING, ["name", "content"], lambda values: ["first"] in list(values)) == ["a"]
-    assert contents.verified(EVERYTHING, ["kind"], lambda values: not values) == ["a", "c"]
+    assert reader.filter_hits(only, ["k"], is_match) == []
+    assert reader.filter_hits(EVERYTHING, ["name", "content"], lambda values: ["first"] in list(values)) == ["a"]
+    assert reader.filter_hits(EVERYTHING, ["kind"], lambda values: not values) == ["a", "c"]
 
 
-def test_nobody_waits(contents: Contents) -> None:
+def test_nobody_waits(reader: IndexReader) -> None:
     """
     Looking at documents ends with the request.
     """
     with deadline(0.0), pytest.raises(StoppedError):
-        contents.verified(EVERYTHING, ["k"], lambda values: pytest.fail("looked at"))
+        reader.filter_hits(EVERYTHING, ["k"], lambda values: pytest.fail("looked at"))
 
 
-def test_no_time_for_all(contents: Contents, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_time_for_all(reader: IndexReader, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     What would take longer than the time that is left is not begun: tantivy cannot be stopped.
     """
-    contents.rehearse(EVERYTHING)
+    reader.rehearse(EVERYTHING)
     with deadline(60.0):
-        contents.require_time_for_all()
-    monkeypatch.setattr(contents, "_rehearsed_seconds", 3600.0)
+        reader.require_time_for_all()
+    monkeypatch.setattr(reader, "_rehearsed_seconds", 3600.0)
     with deadline(60.0), pytest.raises(StoppedError, match="too short for the patterns"):
-        contents.require_time_for_all()
+        reader.require_time_for_all()
 
 
 @given(

@@ -7,9 +7,9 @@ import tantivy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.engine.embedded.documents import Entry, Preparation, fill, words_analyzer
+from whorl.engine.embedded.documents import DocumentPreparation, IndexEntry, fill, words_analyzer
 from whorl.engine.embedded.postings import DocumentTokens
-from whorl.engine.embedded.records import Numbered
+from whorl.engine.embedded.records import NumberedDocument
 from whorl.engine.lucene import BETWEEN_WORDS, joined, presence, term, value_term
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.scheme import Scheme
@@ -33,9 +33,9 @@ def test_new_and_stored_ones_alike(passages: PassageScheme | None, has_minhash: 
     """
     Each kind of token, as many as there are bits for, and the sketch.
     """
-    made = Preparation(Scheme(), SketchScheme(), passages, has_minhash)
+    made = DocumentPreparation(Scheme(), SketchScheme(), passages, has_minhash)
     prepared = made.prepared(DOCUMENTS)
-    (changes,) = made.changes(Numbered(number, document) for number, document in enumerate(DOCUMENTS))
+    (changes,) = made.changes(NumberedDocument(number, document) for number, document in enumerate(DOCUMENTS))
     for document, (record, entry), change in zip(DOCUMENTS, prepared, changes, strict=True):
         assert record.document == document
         assert record.sketch == text_sketch(document.text, Scheme(), SketchScheme())
@@ -56,7 +56,7 @@ ANALYZER = words_analyzer()
 NO_TOKENS = DocumentTokens(0, ())
 
 
-def filled(entry: Entry) -> dict[str, list[object]]:
+def filled(entry: IndexEntry) -> dict[str, list[object]]:
     document = tantivy.Document()
     fill(document, "a", 7, entry)
     return dict(document.to_dict())
@@ -77,7 +77,7 @@ def test_everything_is_indexed() -> None:
     """
     wholes = (("k", Kind.KEYWORD, "red"), ("n", Kind.INTEGER, 7))
     words = [(name, joined(name, join(own))) for name, own in (("k", ["red", "car"]), ("content", ["blue", "sky"]))]
-    told = filled(Entry(NO_TOKENS, words, wholes))
+    told = filled(IndexEntry(NO_TOKENS, words, wholes))
     values = told.pop("values")
     assert told == {
         "id": ["a"],
@@ -94,5 +94,5 @@ def test_values_without_words_are_there() -> None:
     """
     A text of punctuation has no term to be found by, and the document has something in the field all the same.
     """
-    told = filled(Entry(NO_TOKENS, [("k", "")]))
+    told = filled(IndexEntry(NO_TOKENS, [("k", "")]))
     assert told == {"id": ["a"], "number": [7], "values": [presence("k", Kind.TEXT)]}

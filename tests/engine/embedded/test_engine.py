@@ -42,16 +42,16 @@ def corpus(tmp_path_factory):
     first, second = documents(1, 150), documents(2, 60)
     # The same ids with other texts, so that a part of the first is replaced.
     second = [Document(old.id, new.text, new.name, new.properties) for old, new in zip(first, second, strict=False)]
-    kept = {document.id: document for document in first + second}
+    retained = {document.id: document for document in first + second}
     with EmbeddedEngine(tmp_path_factory.mktemp("corpus") / "store", scheme=SCHEME) as engine:
         for batch in (first[:70], first[70:], second):
             engine.index(batch)
             engine.refresh()
-        gone = sorted(kept)[::9]
+        gone = sorted(retained)[::9]
         assert engine.delete([*gone, "never there", "\ud800"]) == len(gone)
         for document_id in gone:
-            del kept[document_id]
-        yield engine, Oracle(kept.values(), SCHEME), list(kept.values())
+            del retained[document_id]
+        yield engine, Oracle(retained.values(), SCHEME), list(retained.values())
 
 
 def ask(engine, plan, start=0, rows=10):

@@ -49,7 +49,7 @@ def test_what_is_changed_meanwhile_is_left_alone(tmp_path: Path, monkeypatch: py
     with EmbeddedEngine(tmp_path) as engine:
         engine.index([Document(each, f"the text of {each} is a few words long") for each in "abc"])
         engine.refresh()
-        read = Records.records
+        read = Records.documents
 
         def reading(records: Records, ids: list[str]) -> object:
             found = list(read(records, ids))
@@ -57,7 +57,7 @@ def test_what_is_changed_meanwhile_is_left_alone(tmp_path: Path, monkeypatch: py
             engine.delete(["c"])
             return iter(found)
 
-        monkeypatch.setattr(Records, "records", reading)
+        monkeypatch.setattr(Records, "documents", reading)
         engine.marks.write(dict.fromkeys("abc", MARK))
         monkeypatch.undo()
         engine.refresh()

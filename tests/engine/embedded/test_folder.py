@@ -12,7 +12,7 @@ import pytest
 from tests.engine.embedded.store_process import SCHEME, document
 from tests.engine.embedded.stores import EVERYTHING, fill, found, opened
 from whorl.engine.embedded import engine as embedded
-from whorl.engine.embedded.folder import LOCK, RECORDS, WriteLock, connect, connect_read_only, failures, state
+from whorl.engine.embedded.folder import LOCK, RECORDS, WriteLock, connect, connect_read_only, file_state, sqlite_errors
 from whorl.errors import StoreError
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
@@ -109,12 +109,12 @@ def test_no_rights(path, start):
     (path / RECORDS).chmod(0o400)
     (path / LOCK).chmod(0o400)
     try:
-        told = start("deny", path).communicate(timeout=240)
+        output = start("deny", path).communicate(timeout=240)
     finally:
         path.chmod(0o700)
-    assert told[0].startswith("StoreError ")
-    assert str(path) in told[0]
-    assert told[1] == ""
+    assert output[0].startswith("StoreError ")
+    assert str(path) in output[0]
+    assert output[1] == ""
 
 
 def test_closed_stores_say_so(path):
@@ -329,15 +329,15 @@ def test_every_commit_changes_the_state(tmp_path: Path) -> None:
     path = tmp_path / "file"
     with closing(connect(path, 0)) as writer:
         writer.execute("PRAGMA journal_mode=WAL")
-        seen = [state(path)]
+        seen = [file_state(path)]
         for statement in ("CREATE TABLE t (a)", "INSERT INTO t VALUES (1)"):
             writer.execute(statement)
-            seen.append(state(path))
+            seen.append(file_state(path))
         with closing(connect_read_only(path, 0)) as reader:
             assert reader.execute("SELECT a FROM t").fetchall() == [(1,)]
-            with failures(path), pytest.raises(sqlite3.OperationalError, match="readonly"):
+            with sqlite_errors(path), pytest.raises(sqlite3.OperationalError, match="readonly"):
                 reader.execute("INSERT INTO t VALUES (2)")
-        assert state(path) == seen[-1]
+        assert file_state(path) == seen[-1]
     assert len({tuple(each) for each in seen}) == len(seen)
 
 
@@ -349,7 +349,10 @@ def test_errors_say_what_to_do(tmp_path: Path) -> None:
     other.write_bytes(b"something else" * 100)
     with closing(connect(tmp_path / "held", 0)) as first, closing(connect(tmp_path / "held", 0)) as second:
         first.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(StoreError, match=r"another process holds .*held; try again"), failures(tmp_path / "held"):
+        with (
+            pytest.raises(StoreError, match=r"another process holds .*held; try again"),
+            sqlite_errors(tmp_path / "held"),
+        ):
             second.execute("CREATE TABLE t (a)")
-    with pytest.raises(StoreError, match=r"other is damaged .*restore it from a copy"), failures(other):
+    with pytest.raises(StoreError, match=r"other is damaged .*restore it from a copy"), sqlite_errors(other):
         connect(other, 0).execute("SELECT * FROM sqlite_master")

@@ -9,7 +9,7 @@ import pytest
 from whorl import Document
 from whorl.engine.embedded import engine as embedded
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.embedded.group_commit import Arrivals
+from whorl.engine.embedded.group_commit import WriterRegister
 from whorl.engine.embedded.index import IndexWriter
 from whorl.errors import StoreError
 from whorl.store import Store
@@ -36,22 +36,22 @@ class Watched(threading.Condition):
 
 
 def test_those_who_are_here_go_first_and_later_ones_are_not_waited_for(pool):
-    arrivals = Arrivals()
-    changed = arrivals._changed = Watched()
+    register = WriterRegister()
+    changed = register._changed = Watched()
     with ExitStack() as later:
-        with arrivals.one():
-            waiting = pool.submit(arrivals.let_go)
+        with register.registered():
+            waiting = pool.submit(register.wait_for_current)
             assert changed.is_waited_for.wait(PATIENCE_SECONDS)
-            later.enter_context(arrivals.one())
+            later.enter_context(register.registered())
             assert not waiting.done()
         waiting.result(PATIENCE_SECONDS)
 
 
 def test_who_fails_has_gone():
-    arrivals = Arrivals()
-    with pytest.raises(ZeroDivisionError), arrivals.one():
+    register = WriterRegister()
+    with pytest.raises(ZeroDivisionError), register.registered():
         _ = 1 / 0
-    arrivals.let_go()
+    register.wait_for_current()
 
 
 @pytest.fixture
@@ -61,14 +61,14 @@ def arrived(monkeypatch):
     """
     semaphore = threading.Semaphore(0)
 
-    class Counted(Arrivals):
+    class CountingRegister(WriterRegister):
         @contextmanager
-        def one(self):
-            with super().one():
+        def registered(self):
+            with super().registered():
                 semaphore.release()
                 yield
 
-    monkeypatch.setattr(embedded, "Arrivals", Counted)
+    monkeypatch.setattr(embedded, "WriterRegister", CountingRegister)
     return semaphore
 
 
@@ -153,7 +153,7 @@ def test_one_who_finds_nothing_to_change_keeps_nobody_waiting(path):
     with EmbeddedEngine(path) as engine:
         store = Store(engine)
         store.index([Document("a", "as it was read")])
-        (read,) = engine._records.records(["a"])
+        (read,) = engine._records.documents(["a"])
         store.index([Document("a", "changed meanwhile")])
         engine._store([read.document], is_again=True)
         engine.refresh()

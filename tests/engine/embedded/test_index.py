@@ -10,7 +10,7 @@ import pytest
 from tests.engine.embedded.store_process import document
 from tests.engine.embedded.stores import EVERYTHING, found, opened
 from whorl.engine.embedded.folder import INDEX
-from whorl.engine.embedded.text_index import WordWriter
+from whorl.engine.embedded.text_index import TextIndexWriter
 from whorl.query.plan.nodes import Bool, BoundLeaf, BoundPlan, SharedTokens, Words
 
 
@@ -50,7 +50,7 @@ def test_a_crash_between_tokens_and_words(path: Path, monkeypatch: pytest.Monkey
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(WordWriter, "commit", interrupted)
+            patch.setattr(TextIndexWriter, "commit", interrupted)
             engine.index([document("a", "s2"), document("b", "s2")])
             with pytest.raises(KeyboardInterrupt):
                 engine.refresh()

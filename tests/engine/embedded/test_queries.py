@@ -8,7 +8,7 @@ from hypothesis import given
 from tests.engine.embedded.corpus import documents, plans
 from tests.engine.embedded.store_process import SCHEME
 from tests.oracle import Oracle
-from whorl.engine.embedded.queries import Translation, translate
+from whorl.engine.embedded.queries import TantivyQuery, translate
 from whorl.fingerprint.minhash.banding import wrapped_bands
 from whorl.fingerprint.minhash.signature import sign
 from whorl.query.plan.nodes import (
@@ -25,7 +25,7 @@ from whorl.query.plan.nodes import (
 )
 
 
-def translated(root: BoundNode, warnings: tuple[str, ...] = ()) -> Translation:
+def translated(root: BoundNode, warnings: tuple[str, ...] = ()) -> TantivyQuery:
     return translate(BoundPlan(root, warnings), SCHEME.profile, None)
 
 

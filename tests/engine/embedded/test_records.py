@@ -182,7 +182,7 @@ def test_a_few_records_do_not_cost_all(path, tmp_path):
             engine.index([document(f"d{number:04}", "other") for number in range(count)])
 
     def ask(engine):
-        assert [each.document.id for each in engine._records.records(["wanted"])] == ["wanted"]
+        assert [each.document.id for each in engine._records.documents(["wanted"])] == ["wanted"]
 
     assert steps(few, ask) == steps(many, ask)
 
@@ -377,7 +377,7 @@ def _small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "SAMPLED", 30_000)
 
 
-def kept(folder: Path) -> dict[str, object]:
+def read_meta(folder: Path) -> dict[str, object]:
     with closing(sqlite3.connect(folder / "records.db")) as connection:
         return dict(connection.execute("SELECT key, value FROM meta"))
 
@@ -425,11 +425,11 @@ def test_a_store_keeps_its_dictionary(tmp_path: Path) -> None:
     with EmbeddedEngine(tmp_path / "store") as engine:
         engine.index(documents(0, 50))
         engine.refresh()
-        assert "dictionary" not in kept(tmp_path / "store")
+        assert "dictionary" not in read_meta(tmp_path / "store")
         with EmbeddedEngine(tmp_path / "store") as reader:
             engine.index(documents(50, 300))
             engine.refresh()
-            made = kept(tmp_path / "store")["dictionary"]
+            made = read_meta(tmp_path / "store")["dictionary"]
             assert reader.texts(["letter 7", "letter 299"]) == {"letter 7": LETTERS[7], "letter 299": LETTERS[299]}
         engine.index(documents(300, 400))
     with EmbeddedEngine(tmp_path / "store") as engine:
@@ -437,7 +437,7 @@ def test_a_store_keeps_its_dictionary(tmp_path: Path) -> None:
         assert engine.texts([f"letter {number}" for number in range(400)]) == {
             f"letter {number}": text for number, text in enumerate(LETTERS)
         }
-    assert kept(tmp_path / "store")["dictionary"] == made
+    assert read_meta(tmp_path / "store")["dictionary"] == made
 
 
 @pytest.mark.usefixtures("_small_sample")
@@ -452,9 +452,9 @@ def test_a_store_of_the_version_before_gets_one(tmp_path: Path) -> None:
         connection.commit()
     with EmbeddedEngine(tmp_path / "store") as engine:
         engine.index(documents(50, 60))
-        assert "dictionary" not in kept(tmp_path / "store")
+        assert "dictionary" not in read_meta(tmp_path / "store")
         engine.index(documents(60, 400))
-        assert kept(tmp_path / "store")["format"] == FORMAT
+        assert read_meta(tmp_path / "store")["format"] == FORMAT
     with EmbeddedEngine(tmp_path / "store") as engine:
         assert engine.texts(["letter 1", "letter 399"]) == {"letter 1": LETTERS[1], "letter 399": LETTERS[399]}
 
@@ -470,12 +470,12 @@ def test_what_was_not_stored_leaves_no_dictionary(tmp_path: Path, monkeypatch: p
         with pytest.raises(ZeroDivisionError):
             engine.index(documents(0, 300))
         monkeypatch.setattr(engine._records, "put", put)
-        assert "dictionary" not in kept(tmp_path / "store")
+        assert "dictionary" not in read_meta(tmp_path / "store")
         engine.index(documents(0, 10))
         engine.refresh()
-        assert "dictionary" not in kept(tmp_path / "store")
+        assert "dictionary" not in read_meta(tmp_path / "store")
         engine.index(documents(10, 300))
-        assert "dictionary" in kept(tmp_path / "store")
+        assert "dictionary" in read_meta(tmp_path / "store")
     with EmbeddedEngine(tmp_path / "store") as engine:
         assert engine.texts(["letter 3"]) == {"letter 3": LETTERS[3]}
 
@@ -487,7 +487,7 @@ def test_damage_to_the_dictionary_is_told(tmp_path: Path) -> None:
     """
     with EmbeddedEngine(tmp_path / "store") as engine:
         engine.index(documents(0, 300))
-    raw = kept(tmp_path / "store")["dictionary"]
+    raw = read_meta(tmp_path / "store")["dictionary"]
     assert isinstance(raw, bytes)
     for worse in (raw[:100] + bytes([raw[100] ^ 4]) + raw[101:], None):
         with closing(sqlite3.connect(tmp_path / "store" / "records.db")) as connection:

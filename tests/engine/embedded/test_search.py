@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl import Store
-from whorl.engine.embedded.clauses import Contents
+from whorl.engine.embedded.clauses import IndexReader
 from whorl.engine.embedded.counting import ScoredDocuments
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.records import Records
@@ -69,13 +69,13 @@ def test_fingerprints_beside_words_are_counted_together(
     What each of many has found by itself would be a query of as many documents.
     """
     counted: list[BoundNode] = []
-    real = Contents.counted
+    real = IndexReader.match_tokens
 
-    def noted(self: Contents, plan: BoundNode) -> ScoredDocuments:
+    def noted(self: IndexReader, plan: BoundNode) -> ScoredDocuments:
         counted.append(plan)
         return real(self, plan)
 
-    monkeypatch.setattr(Contents, "counted", noted)
+    monkeypatch.setattr(IndexReader, "match_tokens", noted)
     store = Store(engine)
     fingerprints = " OR ".join(f'FINGERPRINT:"copy {number:02}"_80' for number in range(10))
     scores = {hit.id: hit.score for hit in store.search(fingerprints, rows=COUNT).hits}

@@ -55,13 +55,13 @@ def write(path: Path, documents: Documents, tombstones: Sequence[int] = ()) -> S
     path.unlink(missing_ok=True)
     there = sorted(documents.items())
     kinds = [[np.array(sorted(own[kind]), np.uint64) for _, own in there] for kind in range(2)]
-    contents = SegmentDocuments(
+    reader = SegmentDocuments(
         np.array([number for number, _ in there], np.int64),
         np.array([len(own[0]) for _, own in there], np.int64),
         np.array(tombstones, np.int64),
         [np.array([own.size for own in kind], np.int64) for kind in kinds],
     )
-    write_segment(path, contents, BITS, [[sorted_postings(kind, bits)] for kind, bits in zip(kinds, BITS, strict=True)])
+    write_segment(path, reader, BITS, [[sorted_postings(kind, bits)] for kind, bits in zip(kinds, BITS, strict=True)])
     return Segment(path)
 
 
@@ -207,11 +207,9 @@ def test_an_entry_takes_few_bytes(tmp_path: Path) -> None:
         own = [np.unique(generator.integers(0, 1 << 32, 300, np.uint64)) for _ in range(count)]
         counts = np.array([each.size for each in own], np.int64)
         nothing = [np.empty(0, np.uint64)] * count
-        contents = SegmentDocuments(
-            np.arange(count), counts, np.empty(0, np.int64), [np.zeros(count, np.int64), counts]
-        )
+        reader = SegmentDocuments(np.arange(count), counts, np.empty(0, np.int64), [np.zeros(count, np.int64), counts])
         path = tmp_path / f"{count}.run"
-        write_segment(path, contents, BITS, [[sorted_postings(nothing, 64)], [sorted_postings(own, 32)]])
+        write_segment(path, reader, BITS, [[sorted_postings(nothing, 64)], [sorted_postings(own, 32)]])
         assert path.stat().st_size / counts.sum() < (32 - np.log2(300) + 7) / 8
 
 

@@ -113,7 +113,7 @@ def test_the_small_part_moves_into_the_main_one(small, path):
             engine.index([document(f"d{number}", "s")])
             engine.refresh()
             assert len(found(engine)) == number + 1
-        snapshot = engine._index._words._snapshot()
+        snapshot = engine._index._text_index._snapshot()
         assert (snapshot.base, snapshot.applied, snapshot.changed) == (12, 13, frozenset({"d12"}))
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.embedded.former_store import made_before
-from whorl.engine.embedded.upgrade import former_count, former_documents
+from tests.engine.embedded.previous_store import write_previous_store
+from whorl.engine.embedded.upgrade import previous_count, previous_documents
 from whorl.errors import StoreError
 from whorl.model import Document
 
@@ -23,9 +23,9 @@ def test_documents_come_as_they_were_stored(tmp_path: Path) -> None:
     """
     With names, properties and their types, in their order.
     """
-    made_before(tmp_path / "store", DOCUMENTS)
-    assert former_count(tmp_path / "store") == 3
-    found = list(former_documents(tmp_path / "store"))
+    write_previous_store(tmp_path / "store", DOCUMENTS)
+    assert previous_count(tmp_path / "store") == 3
+    found = list(previous_documents(tmp_path / "store"))
     assert found == DOCUMENTS
     assert [each.digest for each in found] == [each.digest for each in DOCUMENTS]
 
@@ -35,27 +35,27 @@ def test_damage_is_told(tmp_path: Path, column: str) -> None:
     """
     Nothing that was flipped or exchanged goes into the new store.
     """
-    made_before(tmp_path / "store", DOCUMENTS)
+    write_previous_store(tmp_path / "store", DOCUMENTS)
     connection = sqlite3.connect(tmp_path / "store" / "records.db")
     connection.execute(f"UPDATE document SET {column} = (SELECT {column} FROM document WHERE id = 'a') WHERE id = 'b'")
     connection.commit()
     connection.close()
     with pytest.raises(StoreError, match=f"damaged .{column} of b is not what was stored"):
-        list(former_documents(tmp_path / "store"))
+        list(previous_documents(tmp_path / "store"))
 
 
-def test_other_things_are_no_former_stores(tmp_path: Path) -> None:
+def test_other_things_are_no_previous_stores(tmp_path: Path) -> None:
     """
     Another format is nobody's business here; what is no store at all is an error.
     """
-    made_before(tmp_path / "store", [])
+    write_previous_store(tmp_path / "store", [])
     connection = sqlite3.connect(tmp_path / "store" / "records.db")
     connection.execute("UPDATE meta SET value = '6' WHERE key = 'format'")
     connection.commit()
     connection.close()
-    assert former_count(tmp_path / "store") is None
+    assert previous_count(tmp_path / "store") is None
     with pytest.raises(StoreError, match="there is no store at"):
-        former_count(tmp_path)
+        previous_count(tmp_path)
     (tmp_path / "records.db").write_bytes(b"no database" * 100)
     with pytest.raises(StoreError, match="cannot be read"):
-        former_count(tmp_path)
+        previous_count(tmp_path)

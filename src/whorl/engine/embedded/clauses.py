@@ -80,11 +80,11 @@ class ClauseQueries:
 
     Args:
         profile: How texts are split into words.
-        contents: None if the queries will not run: look-ups are then counted but not built.
+        reader: None if the queries will not run: look-ups are then counted but not built.
     """
 
-    def __init__(self, profile: str, contents: Contents | None) -> None:
-        self._profile, self._contents = profile, contents
+    def __init__(self, profile: str, reader: IndexReader | None) -> None:
+        self._profile, self._reader = profile, reader
         self._look_ups, self._states, self._terms = 0, 0, 0
 
     def query(self, test: Test) -> Query | str:
@@ -95,35 +95,35 @@ class ClauseQueries:
         """
         match test:
             case Words(text=text, field="id"):
-                return _value("id", Kind.KEYWORD, text) if text == well_formed(text) else Query.empty_query()
+                return _value_query("id", Kind.KEYWORD, text) if text == well_formed(text) else Query.empty_query()
             case Words(text=text, slop=slop):
                 words = tokens(well_formed(text), self._profile)
                 if not words:
                     return f"there is no word in {text!r:.80}, so it matches nothing"
-                row: list[Pattern] = [(word,) for word in words]
+                single: list[Pattern] = [(word,) for word in words]
                 if slop and len(words) > 1:
-                    return self._row(
-                        row, slop, _fields(test.field), lambda values: is_sloppy_phrase(values, words, slop)
+                    return self._consecutive_words(
+                        single, slop, _searched_fields(test.field), lambda values: is_sloppy_phrase(values, words, slop)
                     )
-                return self._row(row, 0, _fields(test.field), None)
+                return self._consecutive_words(single, 0, _searched_fields(test.field), None)
             case InOrder(words=patterns, slop=slop):
-                if not slop and all(len(each) == 1 and isinstance(each[0], str) for each in patterns):
-                    return self._row(patterns, 0, _fields(test.field), None)
+                if not slop and all(map(_is_word, patterns)):
+                    return self._consecutive_words(patterns, 0, _searched_fields(test.field), None)
                 is_match = (
                     None
                     if len(patterns) == 1
                     else lambda values: is_ordered_span(values, list(map(compiled, patterns)), slop)
                 )
-                return self._row(patterns, slop, _fields(test.field), is_match)
+                return self._consecutive_words(patterns, slop, _searched_fields(test.field), is_match)
             case Near():
-                return self._near(test)
+                return self._fuzzy(test)
             case Equal(field=field, kind=kind, value=value):
-                return _value(field, kind, value)
+                return _value_query(field, kind, value)
             case Like(field=field, pattern=pattern):
-                return self._like(_place(field, Kind.KEYWORD), pattern)
+                return self._wildcard(_term_place(field, Kind.KEYWORD), pattern)
             case Between(field=field, kind=kind, low=low, high=high):
                 ends = [None if end is None else sortable(kind, end) for end in (low, high)]
-                return self._between(_place(field, kind), ends[0], ends[1], test)
+                return self._range(_term_place(field, kind), ends[0], ends[1], test)
             case Present(field="id"):
                 return Query.exists_query("id")
             case Present(field=field, kind=kind):
@@ -136,13 +136,13 @@ class ClauseQueries:
                 return {"id": text, "weight": weight}
             case Words(text=text, field=field, slop=slop, weight=weight):
                 words = tokens(well_formed(text), self._profile)
-                described = {"words": words, "fields": list(_fields(field)), "weight": weight}
+                described = {"words": words, "fields": list(_searched_fields(field)), "weight": weight}
                 return {**described, "slop": slop} if slop else described
             case InOrder(words=patterns, slop=slop, field=field, weight=weight):
-                row = [as_typed(pattern) for pattern in patterns]
-                return {"in_order": row, "slop": slop, "fields": list(_fields(field)), "weight": weight}
+                words = [as_typed(pattern) for pattern in patterns]
+                return {"in_order": words, "slop": slop, "fields": list(_searched_fields(field)), "weight": weight}
             case Near(word=word, edits=edits, field=field, weight=weight):
-                return {"near": word, "edits": edits, "fields": list(_fields(field)), "weight": weight}
+                return {"near": word, "edits": edits, "fields": list(_searched_fields(field)), "weight": weight}
             case Equal(field=field, value=value, weight=weight):
                 return {"value": value, "field": field, "weight": weight}
             case Like(field=field, pattern=pattern, weight=weight):
@@ -153,170 +153,172 @@ class ClauseQueries:
             case Present(field=field, weight=weight):
                 return {"present": field, "weight": weight}
 
-    def _row(
+    def _consecutive_words(
         self,
-        row: Sequence[Pattern],
+        patterns: Sequence[Pattern],
         slop: int,
         fields: Sequence[str],
         is_match: Callable[[Values], bool] | None,
     ) -> Query:
         """Return the query of consecutive words; `is_match`, if given, filters its hits."""
-        if is_match is None and all(map(_is_plain, row)):
-            return _any(_phrase(field, [str(pattern[0]) for pattern in row]) for field in fields)
-        found = _any(self._superset(field, row, slop) for field in fields)
-        return found if is_match is None else self._verified(found, fields, is_match)
+        if is_match is None and all(map(_is_word, patterns)):
+            return _any_of(_phrase_query(field, [str(pattern[0]) for pattern in patterns]) for field in fields)
+        query = _any_of(self._superset(field, patterns, slop) for field in fields)
+        return query if is_match is None else self._filtered(query, fields, is_match)
 
-    def _superset(self, field: str, row: Sequence[Pattern], slop: int) -> Query:
+    def _superset(self, field: str, patterns: Sequence[Pattern], slop: int) -> Query:
         """Match a superset: documents with all of the words, and each pair of neighbouring words within the slop.
 
         tantivy's phrases with a slop are exact for two words and miss matches of longer phrases.
         """
         parts = [
-            _phrase(field, [str(first[0]), str(second[0])], slop)
-            for first, second in pairwise(row)
-            if _is_plain(first) and _is_plain(second)
+            _phrase_query(field, [str(first[0]), str(second[0])], slop)
+            for first, second in pairwise(patterns)
+            if _is_word(first) and _is_word(second)
         ]
-        for pattern in dict.fromkeys(row):
-            if _is_plain(pattern):
-                parts.append(_phrase(field, [str(pattern[0])]))
+        for pattern in dict.fromkeys(patterns):
+            if _is_word(pattern):
+                parts.append(_phrase_query(field, [str(pattern[0])]))
             else:
-                parts.append(self._like(place(field), of_words(pattern)))
+                parts.append(self._wildcard(place(field), of_words(pattern)))
         return Query.boolean_query([(Occur.Must, part) for part in parts])
 
-    def _near(self, test: Near) -> Query:
-        fields = _fields(test.field)
+    def _fuzzy(self, test: Near) -> Query:
+        fields = _searched_fields(test.field)
 
-        def near(field: str) -> Query:
-            def made(_: Contents) -> Query:
+        def fuzzy_query(field: str) -> Query:
+            def build(_: IndexReader) -> Query:
                 return Query.fuzzy_term_query(SCHEMA, place(field)[0], term(field, test.word), distance=test.edits)
 
-            return self._looked_up(made, describe_test(test), 4 * len(test.word))
+            return self._look_up(build, describe_test(test), 4 * len(test.word))
 
-        found = _any(map(near, fields))
-        names = set() if self._contents is None else self._contents.names()
+        query = _any_of(map(fuzzy_query, fields))
+        names = set() if self._reader is None else self._reader.field_names()
         # An edit in the prefix of a term would lead to another field.
         shared = [field for field in fields if field not in OWN_FIELDS]
         others = names - {*fields, *OWN_FIELDS}
         if not any(_is_close(field, other) for field in shared for other in others):
-            return found
+            return query
 
         def is_match(values: Values) -> bool:
             words = {word for words in values for word in words if abs(len(word) - len(test.word)) <= test.edits}
             return any(distance(word, test.word) <= test.edits for word in words)
 
-        return self._verified(found, fields, is_match)
+        return self._filtered(query, fields, is_match)
 
-    def _like(self, place: tuple[str, str], pattern: Pattern) -> Query:
-        wanted, what = expression(pattern), as_typed(pattern)
+    def _wildcard(self, place: tuple[str, str], pattern: Pattern) -> Query:
+        regex = expression(pattern)
         literal = pattern[0] if pattern and isinstance(pattern[0], str) else ""
-        size = len(wanted) << min(doublings(pattern), _MOST_DOUBLINGS)
-        return self._matching(place, wanted, literal, lambda text: bool(compiled(pattern).fullmatch(text)), what, size)
+        size = len(regex) << min(doublings(pattern), _MOST_DOUBLINGS)
+        return self._matching_terms(
+            place, regex, literal, lambda text: bool(compiled(pattern).fullmatch(text)), as_typed(pattern), size
+        )
 
-    def _between(self, place: tuple[str, str], low: str | None, high: str | None, test: Between) -> Query:
+    def _range(self, place: tuple[str, str], low: str | None, high: str | None, test: Between) -> Query:
         def fits(text: str) -> bool:
             is_above = low is None or low < text or (test.includes_low and low == text)
             return is_above and (high is None or text < high or (test.includes_high and text == high))
 
         size = 4 * (len(low or "") + len(high or ""))
-        wanted: str | None = ""
+        regex: str | None = ""
         if size <= _LONGEST_EXPRESSION:
-            wanted = between(low, high, includes_low=test.includes_low, includes_high=test.includes_high)
-        if wanted is None:
+            regex = between(low, high, includes_low=test.includes_low, includes_high=test.includes_high)
+        if regex is None:
             return Query.empty_query()
-        return self._matching(place, wanted, "", fits, describe_test(test), size)
+        return self._matching_terms(place, regex, "", fits, describe_test(test), size)
 
-    def _matching(
-        self, place: tuple[str, str], wanted: str, literal: str, fits: Callable[[str], bool], what: str, size: int
+    def _matching_terms(
+        self, place: tuple[str, str], regex: str, literal: str, fits: Callable[[str], bool], clause: str, size: int
     ) -> Query:
         """Match the terms of a field that fit an expression.
 
         Args:
             place: tantivy's field and the prefix of the field's terms.
-            wanted: The expression for the part after the prefix; "" for none.
-            literal: A literal prefix of all fitting terms, after the field's prefix.
+            regex: The expression for the part after the prefix; "" for none.
+            literal: A literal prefix of all matching terms, after the field's prefix.
             fits: Predicate on the part after the prefix, equivalent to the expression.
-            what: The clause in words, for error messages.
+            clause: The clause in words, for error messages.
             size: The size of the clause, counted towards `MOST_STATES`.
         """
-        field, beginning = place
+        field, prefix = place
 
-        def found(contents: Contents) -> Query:
-            if wanted and len(wanted) <= _LONGEST_EXPRESSION:
+        def build(reader: IndexReader) -> Query:
+            if regex and len(regex) <= _LONGEST_EXPRESSION:
                 # tantivy rejects expressions of over 1,000 states; then the terms are compared here.
                 with suppress(ValueError):
-                    return Query.regex_query(SCHEMA, field, expression((beginning,)) + wanted)
-            return self._listed(contents, field, beginning, literal, fits, what)
+                    return Query.regex_query(SCHEMA, field, expression((prefix,)) + regex)
+            return self._listed_terms(reader, field, prefix, literal, fits, clause)
 
-        return self._looked_up(found, what, size)
+        return self._look_up(build, clause, size)
 
-    def _listed(
-        self, contents: Contents, field: str, beginning: str, literal: str, fits: Callable[[str], bool], what: str
+    def _listed_terms(
+        self, reader: IndexReader, field: str, prefix: str, literal: str, fits: Callable[[str], bool], clause: str
     ) -> Query:
-        terms = contents.terms(field, beginning + literal, MOST_TERMS - self._terms)
+        terms = reader.terms(field, prefix + literal, MOST_TERMS - self._terms)
         self._terms += len(terms)
         if self._terms > MOST_TERMS:
-            raise _unsupported(what, f"more than {MOST_TERMS:,} words or values would have to be compared with it")
-        fitting = []
-        for each in terms:
+            raise _unsupported(clause, f"more than {MOST_TERMS:,} words or values would have to be compared with it")
+        matching = []
+        for candidate in terms:
             require_time()
-            if fits(each[len(beginning) :]):
-                fitting.append(each)
-        return Query.term_set_query(SCHEMA, field, fitting)
+            if fits(candidate[len(prefix) :]):
+                matching.append(candidate)
+        return Query.term_set_query(SCHEMA, field, matching)
 
-    def _looked_up(self, found: Callable[[Contents], Query], what: str, size: int) -> Query:
+    def _look_up(self, build: Callable[[IndexReader], Query], clause: str, size: int) -> Query:
         """Build a query of many terms, counted towards the limits and, after the first few, rehearsed."""
         self._look_ups += 1
         self._states += size
         if self._look_ups > MOST_LOOK_UPS:
-            raise _unsupported(what, f"a query has at most {MOST_LOOK_UPS} patterns, fuzzy words and ranges")
+            raise _unsupported(clause, f"a query has at most {MOST_LOOK_UPS} patterns, fuzzy words and ranges")
         if self._states > MOST_STATES:
-            raise _unsupported(what, "the patterns, fuzzy words and ranges of this query are too long together")
-        if self._contents is None:
+            raise _unsupported(clause, "the patterns, fuzzy words and ranges of this query are too long together")
+        if self._reader is None:
             return Query.empty_query()
-        query = found(self._contents)
+        query = build(self._reader)
         if self._look_ups > _FEW_LOOK_UPS:
-            self._contents.rehearse(query)
+            self._reader.rehearse(query)
         return query
 
-    def _verified(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> Query:
-        if self._contents is None:
+    def _filtered(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> Query:
+        if self._reader is None:
             return query
-        return Query.term_set_query(SCHEMA, "id", self._contents.verified(query, fields, is_match))
+        return Query.term_set_query(SCHEMA, "id", self._reader.filter_hits(query, fields, is_match))
 
 
-def _unsupported(what: str, reason: str) -> UnsupportedQueryError:
+def _unsupported(clause: str, reason: str) -> UnsupportedQueryError:
     hint = "Ask with fewer or shorter ones, in fewer fields, or begin patterns with more letters."
-    return UnsupportedQueryError(f"{what:.80}: {reason}", query=what, span=Span(0, len(what)), hint=hint)
+    return UnsupportedQueryError(f"{clause:.80}: {reason}", query=clause, span=Span(0, len(clause)), hint=hint)
 
 
-def _fields(name: str | None) -> tuple[str, ...]:
+def _searched_fields(name: str | None) -> tuple[str, ...]:
     return DEFAULT_FIELDS if name is None else (_OWN_FIELDS.get(name, name),)
 
 
-def _place(field: str, kind: Kind) -> tuple[str, str]:
+def _term_place(field: str, kind: Kind) -> tuple[str, str]:
     """Return tantivy's field of whole values and the prefix of their terms."""
     return ("id", "") if field == "id" else ("values", values_begin(field, kind))
 
 
-def _value(field: str, kind: Kind, value: str | int | float | bool) -> Query:
+def _value_query(field: str, kind: Kind, value: str | int | float | bool) -> Query:
     if field == "id":
         return Query.term_query(SCHEMA, "id", str(value), "basic")
     return Query.term_query(SCHEMA, "values", value_term(field, kind, value), "basic")
 
 
-def _phrase(field: str, words: Sequence[str], slop: int = 0) -> Query:
+def _phrase_query(field: str, words: Sequence[str], slop: int = 0) -> Query:
     if len(words) == 1:
         # tantivy rejects phrases of fewer than two words.
         return Query.term_query(SCHEMA, place(field)[0], term(field, words[0]), "basic")
     return Query.phrase_query(SCHEMA, place(field)[0], [term(field, word) for word in words], slop)
 
 
-def _any(queries: Iterable[Query]) -> Query:
+def _any_of(queries: Iterable[Query]) -> Query:
     listed = list(queries)
     return listed[0] if len(listed) == 1 else Query.boolean_query([(Occur.Should, query) for query in listed])
 
 
-def _is_plain(pattern: Pattern) -> bool:
+def _is_word(pattern: Pattern) -> bool:
     return len(pattern) == 1 and isinstance(pattern[0], str)
 
 
@@ -330,8 +332,8 @@ def _is_close(field: str, other: str) -> bool:
 Values: TypeAlias = Sequence[Sequence[str]]
 
 
-class Contents:
-    """Access to tokens, terms and stored fields for the translation of one query.
+class IndexReader:
+    """Reader of tokens, terms and stored fields for the translation of one query.
 
     Args:
         index: The index.
@@ -345,33 +347,33 @@ class Contents:
         self._pending: list[Query] = []
         self._rehearsed_seconds = 0.0
 
-    def counted(self, plan: BoundNode) -> ScoredDocuments:
+    def match_tokens(self, plan: BoundNode) -> ScoredDocuments:
         """Return the documents that match a countable part of a plan; all parts share one snapshot of the tokens."""
         if self._tokens is None:
             self._tokens = self._index.tokens()
         return match_tokens(plan, self._tokens)
 
-    def names(self) -> set[str]:
+    def field_names(self) -> set[str]:
         """Return the names of all fields."""
         return {"name", "content", *(name for name, _ in self._records.fields())}
 
-    def terms(self, field: str, beginning: str, most: int) -> list[str]:
+    def terms(self, field: str, prefix: str, most: int) -> list[str]:
         """Return the terms of a tantivy field with a prefix: all of them, or more than `most` if they exceed it."""
-        return self._index.terms(field, beginning, most)
+        return self._index.terms(field, prefix, most)
 
-    def verified(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> list[str]:
+    def filter_hits(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> list[str]:
         """Return the ids of a query's hits in which at least one of the fields passes a test."""
         self.require_time_for_all()
-        _, found = self._index.matches(query, 0, self._records.count(), is_ranked=False)
-        verified = []
-        for record in self._records.records(document_id for document_id, _ in found):
+        _, hits = self._index.matches(query, 0, self._records.count(), is_ranked=False)
+        passing = []
+        for record in self._records.documents(document_id for document_id, _ in hits):
             require_time()
             document = record.document
             texts = {"name": (document.name,), "content": (document.text,), **document.values()}
             texts["name"] = tuple(map(split_name, texts["name"]))
             if any(is_match([self._words(text) for text in texts.get(field, ())]) for field in fields):
-                verified.append(document.id)
-        return verified
+                passing.append(document.id)
+        return passing
 
     def rehearse(self, query: Query) -> None:
         """Schedule a part of a query to run alone, before any whole query runs."""
@@ -402,11 +404,11 @@ GAP = 100
 
 def positions(values: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
     """Return the words of a field's values with their positions, with a gap between values."""
-    placed, at = [], 0
+    positioned, at = [], 0
     for words in values:
-        placed += list(enumerate(words, at))
+        positioned += list(enumerate(words, at))
         at += len(words) + GAP
-    return placed
+    return positioned
 
 
 def is_sloppy_phrase(values: Sequence[Sequence[str]], wanted: Sequence[str], slop: int) -> bool:
@@ -417,24 +419,24 @@ def is_sloppy_phrase(values: Sequence[Sequence[str]], wanted: Sequence[str], slo
 
     Source: Lucene's SloppyPhraseMatcher.
     """
-    places: dict[str, list[int]] = {word: [] for word in wanted}
+    positions_of: dict[str, list[int]] = {word: [] for word in wanted}
     for at, word in positions(values):
-        if word in places:
-            places[word].append(at)
+        if word in positions_of:
+            positions_of[word].append(at)
 
     def fits(least: int) -> bool:
         """Check whether all words have positions with shifts from `least` to `least + slop`."""
         # A repeated word can only take a later position, so its first free position is always the best.
-        taken = dict.fromkeys(places, 0)
+        taken = dict.fromkeys(positions_of, 0)
         for number, word in enumerate(wanted):
-            own = places[word]
-            at = bisect_left(own, least + number, lo=taken[word])
-            if at == len(own) or own[at] > least + slop + number:
+            word_positions = positions_of[word]
+            at = bisect_left(word_positions, least + number, lo=taken[word])
+            if at == len(word_positions) or word_positions[at] > least + slop + number:
                 return False
             taken[word] = at + 1
         return True
 
-    shifts = sorted({at - number for number, word in enumerate(wanted) for at in places[word]})
+    shifts = sorted({at - number for number, word in enumerate(wanted) for at in positions_of[word]})
     for least in shifts:
         require_time()
         if fits(least):
@@ -447,14 +449,14 @@ def is_ordered_span(values: Sequence[Sequence[str]], wanted: Sequence[re.Pattern
 
     Source: Lucene's NearSpansOrdered.
     """
-    placed = positions(values)
-    places = [[at for at, word in placed if pattern.fullmatch(word)] for pattern in wanted]
-    for first in places[0]:
+    positioned = positions(values)
+    pattern_positions = [[at for at, word in positioned if pattern.fullmatch(word)] for pattern in wanted]
+    for first in pattern_positions[0]:
         at: int | None = first
-        for own in places[1:]:
+        for later_positions in pattern_positions[1:]:
             # The nearest following word: no later one could be better.
-            following = bisect_left(own, (at or 0) + 1)
-            at = own[following] if following < len(own) else None
+            following = bisect_left(later_positions, (at or 0) + 1)
+            at = later_positions[following] if following < len(later_positions) else None
             if at is None:
                 return False
         if at is not None and at - first - (len(wanted) - 1) <= slop:

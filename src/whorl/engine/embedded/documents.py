@@ -11,7 +11,7 @@ import tantivy
 
 from whorl.arrays import chunks, sorted_distinct
 from whorl.engine.embedded.postings import DocumentTokens
-from whorl.engine.embedded.records import Numbered, Record
+from whorl.engine.embedded.records import NumberedDocument, Record
 from whorl.engine.lucene import OTHER_FIELDS, OWN_FIELDS, joined, joined_text, place, presence, value_term
 from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.batch import BATCH_CHARACTERS, BATCH_TEXTS, Hashed, Parts, hashed
@@ -28,7 +28,7 @@ _BITS_OF_MINHASH, _BITS_OF_NOTHING = 64, 8
 
 
 @dataclass(frozen=True, slots=True)
-class Preparation:
+class DocumentPreparation:
     """Computes the stored and indexed data of documents.
 
     Args:
@@ -49,7 +49,7 @@ class Preparation:
         minhash = _BITS_OF_MINHASH if self.has_minhash else _BITS_OF_NOTHING
         return [minhash, self.sketch_scheme.bits, *([self.passage_scheme.bits] if self.passage_scheme else [])]
 
-    def prepared(self, documents: Sequence[Document]) -> list[tuple[Record, Entry]]:
+    def prepared(self, documents: Sequence[Document]) -> list[tuple[Record, IndexEntry]]:
         """Return the record and the index entry of each document."""
         prepared = []
         for document, found in zip(documents, self._hashed(documents), strict=True):
@@ -57,7 +57,7 @@ class Preparation:
             prepared.append((Record(document, sketch), self._entry(document, found, sketch)))
         return prepared
 
-    def changes(self, some: Iterable[Numbered]) -> Iterator[list[Change]]:
+    def changes(self, some: Iterable[NumberedDocument]) -> Iterator[list[Change]]:
         """Yield the index changes of stored documents in batches."""
         for portion in chunks(some, lambda each: len(each.document.text), BATCH_CHARACTERS, BATCH_TEXTS):
             read = self._hashed([each.document for each in portion])
@@ -74,7 +74,7 @@ class Preparation:
         parts = Parts.ALL if self.has_minhash else Parts.HASHES | Parts.WORDS
         return hashed((document.text for document in documents), self.scheme, parts, workers=1)
 
-    def _entry(self, document: Document, found: Hashed, sketch: Sketch) -> Entry:
+    def _entry(self, document: Document, found: Hashed, sketch: Sketch) -> IndexEntry:
         values = [("content", joined("content", found.words))] if document.text else []
         texts = [(name, text) for name, some in document.values().items() for text in some]
         for name, text in (("name", document.name), *texts):
@@ -85,10 +85,10 @@ class Preparation:
         kinds = [sorted_distinct([found.minima[:, 0]]), lookup_numbers(sketch)]
         if self.passage_scheme:
             kinds.append(winnowed(found.words, self.passage_scheme))
-        return Entry(DocumentTokens(sketch.size, tuple(kinds)), values, document.wholes())
+        return IndexEntry(DocumentTokens(sketch.size, tuple(kinds)), values, document.wholes())
 
 
-def passages_there(folder: Path, name: str | None, wanted: PassageScheme | None) -> PassageScheme | None:
+def stored_passage_scheme(folder: Path, name: str | None, wanted: PassageScheme | None) -> PassageScheme | None:
     """Return the scheme of a store's passages, None if it keeps none.
 
     Args:
@@ -114,7 +114,7 @@ LAYOUT = "7"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexEntry:
     """The indexed data of a document.
 
     Args:
@@ -139,7 +139,7 @@ class Change(NamedTuple):
 
     number: int
     id: str
-    entry: Entry | None
+    entry: IndexEntry | None
 
 
 def _schema() -> tantivy.Schema:
@@ -167,7 +167,7 @@ def words_analyzer() -> tantivy.TextAnalyzer:
     return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
 
 
-def fill(document: tantivy.Document, document_id: str, number: int, entry: Entry) -> None:
+def fill(document: tantivy.Document, document_id: str, number: int, entry: IndexEntry) -> None:
     """Add the indexed data of a stored document to a tantivy document."""
     document.add_text("id", document_id)
     document.add_unsigned("number", number)

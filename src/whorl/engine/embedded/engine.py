@@ -20,8 +20,8 @@ from typing import Self, TypeVar
 import numpy as np
 
 from whorl.engine.embedded.counting import PASSAGES, document_frequencies
-from whorl.engine.embedded.documents import Change, Preparation, passages_there
-from whorl.engine.embedded.facets import EmbeddedMarks, count_facets
+from whorl.engine.embedded.documents import Change, DocumentPreparation, stored_passage_scheme
+from whorl.engine.embedded.facets import EmbeddedLabels, count_facets
 from whorl.engine.embedded.folder import (
     INDEX,
     LOCK,
@@ -29,19 +29,19 @@ from whorl.engine.embedded.folder import (
     IndexBrokenError,
     OtherIndexError,
     WriteLock,
-    busy,
-    index_failure,
+    busy_message,
+    index_failure_message,
     is_read_only,
     mirror,
     prepare_folder,
 )
-from whorl.engine.embedded.group_commit import Arrivals
+from whorl.engine.embedded.group_commit import WriterRegister
 from whorl.engine.embedded.index import IndexWriter, InvertedIndex
 from whorl.engine.embedded.lag import IndexLag
 from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.embedded.queries import translate
-from whorl.engine.embedded.records import Choice, Records
-from whorl.engine.embedded.search import Search
+from whorl.engine.embedded.records import Records, StoreOption
+from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Counted, Facet, PassageHolders, Scanned
 from whorl.errors import DocumentError, SchemaError, StoreError
 from whorl.fingerprint.few import signature, signatures_by_id
@@ -99,7 +99,7 @@ class EmbeddedEngine:
         self._sketch_scheme = SketchScheme()
         self._process, self._is_open = os.getpid(), True
         self._writing = threading.RLock()
-        self._arrivals = Arrivals()
+        self._writers = WriterRegister()
         # The journal number up to which this engine has made all searchable, and let other writers in after it.
         self._finished_at = -1
         # Damage of the index that was repaired by rebuilding it.
@@ -123,7 +123,7 @@ class EmbeddedEngine:
                 is_read_only=self._is_read_only,
             )
             opened.callback(self._records.close)
-            self._preparation = Preparation(
+            self._preparation = DocumentPreparation(
                 scheme, self._sketch_scheme, self._with_passages(passages), self._with_minhash(not without_minhash)
             )
             self._index_folder = folder
@@ -131,7 +131,7 @@ class EmbeddedEngine:
                 folder / INDEX, self._index_name, self._preparation.token_bits, self._merging_ended
             )
             opened.callback(self._index.close)
-            self._search = Search(self._records, self._index, scheme.profile, self._preparation.words)
+            self._runner = PlanRunner(self._records, self._index, scheme.profile, self._preparation.words)
             self._lag = IndexLag(self._records, self._index, self._catch_up)
             self._apply_leftovers()
             self._opened = opened.pop_all()
@@ -149,7 +149,7 @@ class EmbeddedEngine:
 
     def _with_passages(self, wanted: PassageScheme | None) -> PassageScheme | None:
         """Return the scheme of the store's passages, which it has from now on if it is wanted."""
-        there = passages_there(self.path, self._records.chosen("passages"), wanted)
+        there = stored_passage_scheme(self.path, self._records.option("passages"), wanted)
         if wanted is None or there:
             return there
         self._choose("passages", wanted.name)
@@ -157,19 +157,19 @@ class EmbeddedEngine:
 
     def _with_minhash(self, wanted: bool) -> bool:
         """Return whether the store has MINHASH tokens, which it has no more from now on if they are not wanted."""
-        has_minhash = self._records.chosen("minhash") is None
+        has_minhash = self._records.option("minhash") is None
         if has_minhash and not wanted:
             self._choose("minhash", "none")
         return has_minhash and wanted
 
-    def _choose(self, what: Choice, value: str) -> None:
+    def _choose(self, what: StoreOption, value: str) -> None:
         if self._is_read_only:
             raise StoreError(self._not_writable())
         if not self._lock.acquire(self._wait_seconds):
-            raise StoreError(busy(self.path, self._wait_seconds))
+            raise StoreError(busy_message(self.path, self._wait_seconds))
         # An index of other tokens is none of this store from now on, and made again.
         with self._records.writing():
-            self._records.choose(what, value)
+            self._records.set_option(what, value)
 
     # Writing.
 
@@ -197,14 +197,14 @@ class EmbeddedEngine:
             there = self.digests([record.document.id for record, _ in prepared]) if is_again else {}
             with self._records.writing(record.document.text for record, _ in prepared):
                 self._records.forget_changes(writer.base)
-                kept = [each for each in prepared if not is_again or _is_in(each[0].document, there)]
-                numbers = [self._records.put(record) for record, _ in kept]
-            entries = zip(numbers, kept, strict=True)
+                retained = [each for each in prepared if not is_again or _is_in(each[0].document, there)]
+                numbers = [self._records.put(record) for record, _ in retained]
+            entries = zip(numbers, retained, strict=True)
             writer.replace([Change(number, record.document.id, entry) for number, (record, entry) in entries])
             if writer.pending >= COMMIT_EVERY:
                 self._commit(writer)
 
-        with self._arrivals.one():
+        with self._writers.registered():
             self._write(store)
 
     def _require_few_properties(self, documents: Sequence[Document]) -> None:
@@ -215,7 +215,7 @@ class EmbeddedEngine:
         self._require_usable()
         wanted = self._records.last_change()
         # A commit takes as long for many documents as for one, so it comes after those who wait to store theirs.
-        self._arrivals.let_go()
+        self._writers.wait_for_current()
         with self._writing:
             # Whoever has stored something since then makes that searchable, and lets other writers in; but nobody does
             # after one who found nothing to change.
@@ -246,7 +246,7 @@ class EmbeddedEngine:
                         gone[number] = document_id
             writer.replace([Change(number, document_id, None) for number, document_id in gone.items()])
 
-        with self._arrivals.one():
+        with self._writers.registered():
             self._write(forget)
         self.refresh()
         return len(gone)
@@ -259,7 +259,7 @@ class EmbeddedEngine:
             self._require_usable()
             writer = self._writer or self._begin(self._wait_seconds)
             if writer is None:
-                raise StoreError(busy(self.path, self._wait_seconds))
+                raise StoreError(busy_message(self.path, self._wait_seconds))
             try:
                 work(writer)
             except IndexBrokenError as error:
@@ -295,9 +295,9 @@ class EmbeddedEngine:
 
     def _require_same_tokens(self) -> None:
         """Raise StoreError where another process has chosen other tokens for the store than are written here."""
-        if self._records.chosen("passages") != (self.passage_scheme.name if self.passage_scheme else None):
+        if self._records.option("passages") != (self.passage_scheme.name if self.passage_scheme else None):
             raise StoreError(f"the store {self.path} was told to keep passages since it was opened; open it again")
-        if (self._records.chosen("minhash") is None) != self._preparation.has_minhash:
+        if (self._records.option("minhash") is None) != self._preparation.has_minhash:
             raise StoreError(f"the store {self.path} was told to keep no MINHASH since it was opened; open it again")
 
     def _is_up_to_date(self) -> bool:
@@ -317,7 +317,7 @@ class EmbeddedEngine:
             # First, since an id that came back has another number.
             if gone := [Change(each, changed[each], None) for each in changed if each not in there]:
                 writer.replace(gone)
-            for some in self._preparation.changes(self._records.numbered(sorted(there))):
+            for some in self._preparation.changes(self._records.documents_by_number(sorted(there))):
                 writer.replace(some)
             if changed:
                 self._commit(writer)
@@ -328,7 +328,7 @@ class EmbeddedEngine:
 
     def _present(self, ids: Iterable[str]) -> Iterator[Change]:
         """Yield what is to be indexed of the documents of some ids, of those that there are."""
-        return chain.from_iterable(self._preparation.changes(self._records.records(ids)))
+        return chain.from_iterable(self._preparation.changes(self._records.documents(ids)))
 
     def _commit(self, writer: IndexWriter) -> None:
         writer.commit(self._records.last_change(), self._records.count())
@@ -371,7 +371,7 @@ class EmbeddedEngine:
         with self._writing:
             self._let_go()
             if not self._lock.acquire(self._wait_seconds):
-                raise StoreError(busy(self.path, self._wait_seconds))
+                raise StoreError(busy_message(self.path, self._wait_seconds))
             try:
                 self._require_same_tokens()
                 self._build(cause)
@@ -387,11 +387,11 @@ class EmbeddedEngine:
             self._repaired = str(cause)
         self._merged.wait()
         number = self._records.last_change()
-        self._index.build(self._preparation.changes(self._records.everything()), number, self._records.count())
+        self._index.build(self._preparation.changes(self._records.all_documents()), number, self._records.count())
 
     def _index_failed(self, cause: IndexBrokenError) -> StoreError:
         self._lag.note_failure()
-        return StoreError(index_failure(self.path, cause))
+        return StoreError(index_failure_message(self.path, cause))
 
     def _catch_up(self) -> None:
         """Apply the rest of the journal to the index, unless another thread or process is writing."""
@@ -414,7 +414,7 @@ class EmbeddedEngine:
             if self._begin(0.0 if has_index else self._wait_seconds):
                 self._make_searchable()
             elif not has_index:
-                raise StoreError(busy(self.path, self._wait_seconds))
+                raise StoreError(busy_message(self.path, self._wait_seconds))
         except StoreError:
             # The index can be searched all the same, on a full disk for one, and answers carry a warning.
             if not has_index:
@@ -446,7 +446,7 @@ class EmbeddedEngine:
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
         self._require_usable()
-        found = self._search.named(references, self._records.names)
+        found = self._runner.resolve(references, self._records.names)
         return {reference: document_id for reference, (document_id, _) in found}
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
@@ -470,7 +470,7 @@ class EmbeddedEngine:
         self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
     ) -> PassageHolders:
         excluded = None if left_out is None else self._askable(BoundPlan(left_out))
-        return self._mended(lambda: self._search.holders(counts, most, among, excluded))
+        return self._mended(lambda: self._runner.holders(counts, most, among, excluded))
 
     @property
     def costs(self) -> None:
@@ -493,14 +493,14 @@ class EmbeddedEngine:
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         """Return ids, and signatures or None, by reference."""
         self._require_usable()
-        named = dict(self._search.named(wanted, self._records.texts))
+        named = dict(self._runner.resolve(wanted, self._records.texts))
         signatures = signatures_by_id(dict(named.values()), self._scheme)
         return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         """Return ids, and sketches or None, by reference."""
         self._require_usable()
-        return dict(self._search.named(references, self._records.sketches))
+        return dict(self._runner.resolve(references, self._records.sketches))
 
     def scan(self, mark: str = "") -> Iterator[Scanned]:
         """Yield all documents with their sketches, in the order of their ids; the mark is the last id."""
@@ -511,7 +511,7 @@ class EmbeddedEngine:
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
         """Run a bound plan, and return its hits with their sketches; they are always in order."""
-        return self._mended(lambda: self._search.candidates(self._askable(plan), start, rows))
+        return self._mended(lambda: self._runner.candidates(self._askable(plan), start, rows))
 
     def sign(self, text: str) -> Signature:
         """Return the signature that a text would have in this store."""
@@ -536,7 +536,7 @@ class EmbeddedEngine:
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         """Run a bound plan."""
-        return self._mended(lambda: self._search.page(self._askable(plan), start, rows, order))
+        return self._mended(lambda: self._runner.page(self._askable(plan), start, rows, order))
 
     def _askable(self, plan: BoundPlan) -> BoundPlan:
         """Return the plan unchanged; raise SchemaError if it needs MINHASH tokens and the store keeps none."""
@@ -551,7 +551,7 @@ class EmbeddedEngine:
 
     def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[Counted, ...]:
         """Return what is counted among the documents that a plan matches."""
-        return self._mended(lambda: count_facets(self._search, self._records, plan, asked))
+        return self._mended(lambda: count_facets(self._runner, self._records, plan, asked))
 
     def _mended(self, search: Callable[[], _Answer]) -> _Answer:
         """Run a search; if the index is broken, refresh or rebuild it and try again."""
@@ -582,9 +582,9 @@ class EmbeddedEngine:
         }
 
     @property
-    def marks(self) -> EmbeddedMarks:
-        ids = lambda plan: self._mended(lambda: self._search.ids(self._askable(plan)))  # noqa: E731
-        return EmbeddedMarks(self._records, ids, partial(self._store, is_again=True), self._require_writable)
+    def marks(self) -> EmbeddedLabels:
+        ids = lambda plan: self._mended(lambda: self._runner.ids(self._askable(plan)))  # noqa: E731
+        return EmbeddedLabels(self._records, ids, partial(self._store, is_again=True), self._require_writable)
 
     def count(self) -> int:
         """Return the number of documents in the store."""

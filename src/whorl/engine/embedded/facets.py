@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from whorl.arrays import batches, chunks
 from whorl.context import require_time
 from whorl.engine.embedded.records import Records
-from whorl.engine.embedded.search import Search
+from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.lucene import sortable
 from whorl.engine.protocol import (
     Counted,
@@ -36,7 +36,7 @@ _READ_AT_ONCE = 1000
 _Known = Mapping[str, Mapping[tuple[Kind, str], list[Value]]]
 
 
-def count_facets(search: Search, records: Records, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[Counted, ...]:
+def count_facets(search: PlanRunner, records: Records, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[Counted, ...]:
     """Return the counts of facets among the documents that match a plan."""
     places = set(_places(asked))
     if not places:
@@ -61,7 +61,7 @@ def _known(ids: Sequence[str], records: Records, places: set[tuple[Kind, str]]) 
     return known
 
 
-def _counted(search: Search, asked: Sequence[Facet], known: _Known, among: BoundNode) -> tuple[Counted, ...]:
+def _counted(search: PlanRunner, asked: Sequence[Facet], known: _Known, among: BoundNode) -> tuple[Counted, ...]:
     counted: list[Counted] = []
     for facet in asked:
         match facet:
@@ -76,11 +76,11 @@ def _counted(search: Search, asked: Sequence[Facet], known: _Known, among: Bound
     return tuple(counted)
 
 
-def _matching(search: Search, among: BoundNode, facet: Matching) -> int:
+def _matching(search: PlanRunner, among: BoundNode, facet: Matching) -> int:
     return search.page(BoundPlan(Bool(must=(among, facet.node))), 0, 0, ()).total
 
 
-def _values(search: Search, facet: Values, known: _Known, among: BoundNode) -> tuple[ValueCount, ...]:
+def _values(search: PlanRunner, facet: Values, known: _Known, among: BoundNode) -> tuple[ValueCount, ...]:
     kind, place = facet.kind, facet.place
     counts = Counter(each for own in known.values() for each in dict.fromkeys(own.get((kind, place), ())))
     found = [
@@ -94,7 +94,7 @@ def _values(search: Search, facet: Values, known: _Known, among: BoundNode) -> t
     )
 
 
-def _within(search: Search, facet: Values, value: Value, known: _Known, among: BoundNode) -> tuple[Counted, ...]:
+def _within(search: PlanRunner, facet: Values, value: Value, known: _Known, among: BoundNode) -> tuple[Counted, ...]:
     if not facet.within:
         return ()
     place = (facet.kind, facet.place)
@@ -114,7 +114,7 @@ _AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
 _MARKED = Present(IS_PRINCIPAL, Kind.BOOLEAN)
 
 
-class EmbeddedMarks:
+class EmbeddedLabels:
     """Reads and writes the cluster labels of a store.
 
     Args:
@@ -155,6 +155,6 @@ class EmbeddedMarks:
 
     def write(self, changes: Mapping[str, Mark | None]) -> None:
         """Set the labels of documents, or remove them (None)."""
-        documents = (each.document for each in self._records.records(changes))
+        documents = (each.document for each in self._records.documents(changes))
         for some in chunks(documents, lambda each: len(each.text), _CHARACTERS_AT_ONCE, _AT_ONCE):
             self._store_again([marked(each, changes[each.id]) for each in some])

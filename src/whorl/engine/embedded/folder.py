@@ -85,7 +85,7 @@ def remove(path: Path) -> None:
 
 
 @contextmanager
-def index_failures(folder: Path) -> Iterator[None]:
+def index_errors(folder: Path) -> Iterator[None]:
     """Turn all errors of the files of an index into IndexBrokenError."""
     try:
         yield
@@ -97,8 +97,8 @@ def index_failures(folder: Path) -> Iterator[None]:
 
 
 def _is_full(error: BaseException, folder: Path) -> bool:
-    told = re.findall(r"(?:os error |\bcode: )(\d+)", str(error))
-    number = error.errno if isinstance(error, OSError) else int(told[0]) if told else None
+    codes = re.findall(r"(?:os error |\bcode: )(\d+)", str(error))
+    number = error.errno if isinstance(error, OSError) else int(codes[0]) if codes else None
     if number is not None:
         # EFBIG: the process may not write files as large as this.
         return number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -108,7 +108,7 @@ def _is_full(error: BaseException, folder: Path) -> bool:
     return False
 
 
-def busy(path: Path, wait_seconds: float) -> str:
+def busy_message(path: Path, wait_seconds: float) -> str:
     """Return the error message for a store that another process writes to for too long."""
     return (
         f"another process is writing to the store {path}; try again when it has finished "
@@ -116,7 +116,7 @@ def busy(path: Path, wait_seconds: float) -> str:
     )
 
 
-def index_failure(path: Path, error: IndexBrokenError) -> str:
+def index_failure_message(path: Path, error: IndexBrokenError) -> str:
     """Return the error message for an index that cannot be rebuilt."""
     if error.is_full:
         return (
@@ -137,14 +137,14 @@ class WriteLock:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with failures(path):
+        with sqlite_errors(path):
             self._connection = connect(path, 0.0)
 
     def acquire(self, wait_seconds: float) -> bool:
         """Take the lock, or keep it; return False if another holder keeps it for the whole wait."""
         if self._connection.in_transaction:
             return True
-        with failures(self._path):
+        with sqlite_errors(self._path):
             self._connection.execute(f"PRAGMA busy_timeout={int(wait_seconds * 1000)}")
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
@@ -156,13 +156,13 @@ class WriteLock:
 
     def release(self) -> None:
         """Release the lock."""
-        with failures(self._path):
+        with sqlite_errors(self._path):
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 
     def close(self) -> None:
         """Release the lock and close its file."""
-        with failures(self._path):
+        with sqlite_errors(self._path):
             self._connection.close()
 
 
@@ -181,8 +181,8 @@ def connect(path: Path, wait_seconds: float) -> sqlite3.Connection:
 def connect_read_only(path: Path, wait_seconds: float) -> sqlite3.Connection:
     """Open a file without writing to it or creating files next to it."""
     # No log means no writer, so `immutable` keeps SQLite from creating one; an existing log has to be read.
-    is_quiet = not _log(path).exists()
-    uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' * is_quiet}"
+    has_no_log = not _log(path).exists()
+    uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' * has_no_log}"
     return sqlite3.connect(uri, timeout=wait_seconds, isolation_level=None, check_same_thread=False, uri=True)
 
 
@@ -190,7 +190,7 @@ def _log(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
-def state(path: Path) -> list[tuple[int, int, int]]:
+def file_state(path: Path) -> list[tuple[int, int, int]]:
     """Return values that change with every commit: inode, mtime in ns and bytes of the file and of its log."""
     found = []
     for file in (path, _log(path)):
@@ -203,15 +203,15 @@ def state(path: Path) -> list[tuple[int, int, int]]:
 
 
 @contextmanager
-def failures(path: Path) -> Iterator[None]:
+def sqlite_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into StoreErrors that tell the user the next step."""
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreError(_explained(path, error)) from error
+        raise StoreError(_error_message(path, error)) from error
     except UnicodeDecodeError as error:
         # SQLite's own message quotes a damaged name.
-        raise StoreError(damaged(path, str(error))) from error
+        raise StoreError(damaged_message(path, str(error))) from error
 
 
 def _primary_code(error: sqlite3.Error) -> int:
@@ -219,7 +219,7 @@ def _primary_code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def _explained(path: Path, error: sqlite3.Error) -> str:
+def _error_message(path: Path, error: sqlite3.Error) -> str:
     match _primary_code(error):
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return f"another process holds {path}; try again when it has finished"
@@ -232,7 +232,7 @@ def _explained(path: Path, error: sqlite3.Error) -> str:
                 f"then try again: what was stored before is safe"
             )
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            return damaged(path, str(error))
+            return damaged_message(path, str(error))
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
             if is_read_only(path.parent) and _log(path).exists():
                 return (
@@ -241,10 +241,10 @@ def _explained(path: Path, error: sqlite3.Error) -> str:
                 )
             return f"{path} cannot be opened for writing ({error}); see who owns the folder and its files"
     if "decode" in str(error):
-        return damaged(path, str(error))
+        return damaged_message(path, str(error))
     return f"{path}: {error}"
 
 
-def damaged(path: Path, detail: str) -> str:
+def damaged_message(path: Path, detail: str) -> str:
     """Return the error message for a damaged file."""
     return f"{path} is damaged ({detail}); restore it from a copy, or delete the folder {path.parent} and index again"

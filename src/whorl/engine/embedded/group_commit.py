@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Arrivals:
+class WriterRegister:
     """Writer threads that wait for their turn or have it."""
 
     def __init__(self) -> None:
@@ -15,7 +15,7 @@ class Arrivals:
         self._here: set[object] = set()
 
     @contextmanager
-    def one(self) -> Iterator[None]:
+    def registered(self) -> Iterator[None]:
         """Register the current thread as a writer until the block ends, also by an error."""
         ticket = object()
         # Ctrl-C may come at once; a ticket that stayed would make `let_go` wait for ever.
@@ -28,7 +28,7 @@ class Arrivals:
                 self._here.discard(ticket)
                 self._changed.notify_all()
 
-    def let_go(self) -> None:
+    def wait_for_current(self) -> None:
         """Wait until all writers registered now have left; later ones do not count.
 
         The caller must not block them: it must not hold a lock that they need, nor be registered itself.

@@ -13,9 +13,9 @@ from pathlib import Path
 from tantivy import Query
 
 from whorl.engine.embedded.documents import LAYOUT, Change
-from whorl.engine.embedded.folder import IndexBrokenError, index_failures, remove
+from whorl.engine.embedded.folder import IndexBrokenError, index_errors, remove
 from whorl.engine.embedded.postings import TokenIndex, TokenSnapshot
-from whorl.engine.embedded.text_index import Found, Stored, WordIndex, WordWriter
+from whorl.engine.embedded.text_index import ReadEntries, ScoredId, TextIndex, TextIndexWriter
 
 _TOKENS = "tokens"
 
@@ -33,12 +33,12 @@ class InvertedIndex:
     def __init__(self, folder: Path, store: str, token_bits: Sequence[int], on_merged: Callable[[], None]) -> None:
         bits = "-".join(map(str, token_bits))
         self._folder, self._store_id, self._token_bits = folder, f"{store} {LAYOUT} {bits}", token_bits
-        self._words = WordIndex(folder, self._store_id)
-        self._tokens = TokenIndex(folder / _TOKENS, self._store_id, token_bits, on_merged)
+        self._text_index = TextIndex(folder, self._store_id)
+        self._token_index = TokenIndex(folder / _TOKENS, self._store_id, token_bits, on_merged)
 
     def reached(self) -> tuple[int, int] | None:
         """Return the smallest and largest journal number of the parts, None without an intact index of this store."""
-        words = self._words.applied()
+        words = self._text_index.applied()
         with suppress(IndexBrokenError):
             tokens = self.tokens().applied
             return None if words is None else (min(words, tokens), max(words, tokens))
@@ -46,8 +46,8 @@ class InvertedIndex:
 
     def tokens(self) -> TokenSnapshot:
         """Return the current snapshot of the tokens."""
-        with index_failures(self._folder):
-            return self._tokens.snapshot()
+        with index_errors(self._folder):
+            return self._token_index.snapshot()
 
     def verify(self) -> None:
         """Read all files and verify their checksums.
@@ -55,35 +55,35 @@ class InvertedIndex:
         Raises:
             IndexBrokenError: A file is damaged.
         """
-        with index_failures(self._folder):
-            self._words.verify()
-            for segment in self._tokens.snapshot().segments:
+        with index_errors(self._folder):
+            self._text_index.verify()
+            for segment in self._token_index.snapshot().segments:
                 segment.verify()
 
-    def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[Found]]:
+    def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[ScoredId]]:
         """Delegate to `WordIndex.matches`."""
-        return self._words.matches(query, start, rows, is_ranked=is_ranked)
+        return self._text_index.matches(query, start, rows, is_ranked=is_ranked)
 
     def terms(self, field: str, beginning: str, most: int) -> list[str]:
         """Delegate to `WordIndex.terms`."""
-        return self._words.terms(field, beginning, most)
+        return self._text_index.terms(field, beginning, most)
 
-    def writer(self, stored: Stored, before_main: Callable[[], object]) -> IndexWriter:
+    def writer(self, stored: ReadEntries, before_main: Callable[[], object]) -> IndexWriter:
         """Return a writer; the caller holds the write lock."""
-        with index_failures(self._folder):
-            self._tokens.begin()
-        return IndexWriter(self._folder, self._words.writer(stored, before_main), self._tokens)
+        with index_errors(self._folder):
+            self._token_index.begin()
+        return IndexWriter(self._folder, self._text_index.writer(stored, before_main), self._token_index)
 
     def build(self, changes: Iterable[Sequence[Change]], number: int, documents: int) -> None:
         """Build a new index in a separate folder, and replace the old one with it."""
         self.wait()
         aside = self._folder.with_name(self._folder.name + ".new")
         tokens = TokenIndex(aside / _TOKENS, self._store_id, self._token_bits)
-        with index_failures(self._folder):
+        with index_errors(self._folder):
             remove(aside)
             tokens.make()
         try:
-            writer = IndexWriter(aside, WordWriter(aside, self._store_id), tokens)
+            writer = IndexWriter(aside, TextIndexWriter(aside, self._store_id), tokens)
             try:
                 for some in changes:
                     writer.replace(some)
@@ -94,7 +94,7 @@ class InvertedIndex:
                 writer.abandon()
                 raise
             tokens.wait()
-            with index_failures(self._folder):
+            with index_errors(self._folder):
                 remove(self._folder)
                 aside.rename(self._folder)
         finally:
@@ -104,51 +104,51 @@ class InvertedIndex:
     @property
     def is_merging(self) -> bool:
         """Whether a background merge of tokens runs; no other process may write during that time."""
-        return self._tokens.is_merging
+        return self._token_index.is_merging
 
     def wait(self) -> None:
         """Wait for the background merge."""
-        self._tokens.wait()
+        self._token_index.wait()
 
     def close(self) -> None:
         """Close the files that are open for reading."""
-        self._words.close()
-        self._tokens.close()
+        self._text_index.close()
+        self._token_index.close()
 
 
 class IndexWriter:
     """Writer of an index; readers see changes after `commit`. End it by `close` or `abandon`."""
 
-    def __init__(self, folder: Path, words: WordWriter, tokens: TokenIndex) -> None:
-        self._folder, self._words, self._tokens = folder, words, tokens
+    def __init__(self, folder: Path, text_writer: TextIndexWriter, tokens: TokenIndex) -> None:
+        self._folder, self._text_writer, self._token_index = folder, text_writer, tokens
         self.pending = 0
 
     @property
     def base(self) -> int:
         """The journal number up to which journal entries are no longer needed."""
-        return self._words.base
+        return self._text_writer.base
 
     def replace(self, changes: Sequence[Change]) -> None:
         """Replace documents in the index, and remove deleted ones."""
-        with index_failures(self._folder):
-            self._tokens.replace({each.number: each.entry.tokens if each.entry else None for each in changes})
-        self._words.replace(changes)
+        with index_errors(self._folder):
+            self._token_index.replace({each.number: each.entry.tokens if each.entry else None for each in changes})
+        self._text_writer.replace(changes)
         self.pending += len(changes)
 
     def commit(self, number: int, documents: int) -> None:
         """Publish all changes so far together with the journal number and the store's number of documents."""
-        with index_failures(self._folder):
-            self._tokens.commit(number)
-        self._words.commit(number, documents)
+        with index_errors(self._folder):
+            self._token_index.commit(number)
+        self._text_writer.commit(number, documents)
         self.pending = 0
 
     def close(self) -> Callable[[], None] | None:
         """Release the folder like `WordWriter.close`; tokens are merged in the background."""
-        with index_failures(self._folder):
-            self._tokens.finish()
-        return self._words.close()
+        with index_errors(self._folder):
+            self._token_index.finish()
+        return self._text_writer.close()
 
     def abandon(self) -> None:
         """Discard uncommitted changes and release the folder."""
-        self._tokens.abandon()
-        self._words.abandon()
+        self._token_index.abandon()
+        self._text_writer.abandon()

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from tantivy import Occur, Query
 
-from whorl.engine.embedded.clauses import ClauseQueries, Contents
+from whorl.engine.embedded.clauses import ClauseQueries, IndexReader
 from whorl.engine.embedded.counting import Combine, is_countable, regroup
 from whorl.engine.embedded.documents import SCHEMA
 from whorl.query.plan.nodes import (
@@ -39,7 +39,7 @@ _FEW_NUMBERS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Translation:
+class TantivyQuery:
     """A tantivy query with its description and warnings.
 
     Args:
@@ -56,40 +56,40 @@ class Translation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _TranslatedNode:
     query: Query
     description: _Json
     #: The score of every match, None if scores can differ.
     score: float | None
 
 
-def translate(plan: BoundPlan, profile: str, contents: Contents | None) -> Translation:
+def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> TantivyQuery:
     """Translate a bound plan into a query.
 
     Args:
         plan: A plan from `whorl.query.plan.bind.bind`.
         profile: How texts are split into words.
-        contents: Evaluates clauses that tantivy cannot; None if the query will not run.
+        reader: Evaluates clauses that tantivy cannot; None if the query will not run.
     """
-    if contents is not None:
+    if reader is not None:
         # Check the limits before any look-up: each automaton takes some milliseconds.
-        _Translator(profile, None).part(plan.root)
-    translator = _Translator(profile, contents)
+        _NodeTranslator(profile, None).part(plan.root)
+    translator = _NodeTranslator(profile, reader)
     part = translator.part(plan.root)
     warnings = tuple(dict.fromkeys((*plan.warnings, *translator.warnings)))
-    return Translation(part.query, part.score is None, part.description, warnings)
+    return TantivyQuery(part.query, part.score is None, part.description, warnings)
 
 
-class _Translator:
-    def __init__(self, profile: str, contents: Contents | None) -> None:
+class _NodeTranslator:
+    def __init__(self, profile: str, reader: IndexReader | None) -> None:
         self.warnings: list[str] = []
-        self.profile, self.contents = profile, contents
-        self.clauses = ClauseQueries(profile, contents)
+        self.profile, self.reader = profile, reader
+        self.clauses = ClauseQueries(profile, reader)
 
-    def part(self, plan: BoundNode) -> _Part:
+    def part(self, plan: BoundNode) -> _TranslatedNode:
         match plan:
             case MatchAll(weight=weight):
-                return _Part(_everything(weight), {"everything": {"weight": weight}}, weight)
+                return _TranslatedNode(_everything(weight), {"everything": {"weight": weight}}, weight)
             case Nothing(reason=reason):
                 return _nothing(reason)
             case Words() | InOrder() | Near() | Equal() | Like() | Between() | Present():
@@ -99,51 +99,51 @@ class _Translator:
                     return _nothing(query)
                 described = self.clauses.description(plan)
                 # One constant score around all fields, so that a match in two fields counts once.
-                return _Part(Query.const_score_query(query, plan.weight), described, plan.weight)
+                return _TranslatedNode(Query.const_score_query(query, plan.weight), described, plan.weight)
             case SharedTokens(tokens=wanted, min_should_match=minimum, weight=weight):
                 counts = {"tokens": len(wanted), "distinct": len(set(wanted)), "min_should_match": minimum}
                 described = {"source": plan.reference, **counts, "weight": weight}
-                return _Part(self.counted(plan), {"shared_tokens": described}, _unless_counting(weight))
+                return _TranslatedNode(self.counted(plan), {"shared_tokens": described}, _unless_counting(weight))
             case SharedBands(bands=bands, weight=weight):
                 counts = {"bands": len(bands), "rows": max(map(len, bands), default=0)}
                 described = {"source": plan.reference, **counts, "weight": weight}
-                return _Part(self.counted(plan), {"shared_bands": described}, _unless_counting(weight))
+                return _TranslatedNode(self.counted(plan), {"shared_bands": described}, _unless_counting(weight))
             case SketchTokens(numbers=numbers, min_should_match=minimum):
                 described = {"source": plan.reference, "tokens": len(numbers), "min_should_match": minimum}
                 sizes = {"smallest_size": plan.smallest_size, "largest_size": plan.largest_size}
-                return _Part(self.counted(plan), {"sketch_tokens": {**described, **sizes}}, None)
+                return _TranslatedNode(self.counted(plan), {"sketch_tokens": {**described, **sizes}}, None)
             case PassageNumbers(numbers=numbers):
                 described = {"source": plan.reference, "numbers": len(numbers)}
-                return _Part(self.counted(plan), {"passage_numbers": described}, None)
+                return _TranslatedNode(self.counted(plan), {"passage_numbers": described}, None)
             case Chosen(groups=groups):
-                chosen = [Query.const_score_query(_ids(ids), score) for score, ids in groups]
+                chosen = [Query.const_score_query(_id_query(ids), score) for score, ids in groups]
                 described = {"source": plan.reference, "documents": sum(len(ids) for _, ids in groups)}
-                return _Part(_combined((), chosen, (), 1), {"chosen": described}, None)
-            case Bool() if self.contents is not None and is_countable(plan):
-                told = _Translator(self.profile, None).bool(plan)
-                return replace(told, query=self.counted(plan))
+                return _TranslatedNode(_bool_query((), chosen, (), 1), {"chosen": described}, None)
+            case Bool() if self.reader is not None and is_countable(plan):
+                translated = _NodeTranslator(self.profile, None).bool(plan)
+                return replace(translated, query=self.counted(plan))
             case Bool():
-                return self.bool(plan if self.contents is None else _tokens_together(plan))
+                return self.bool(plan if self.reader is None else _group_token_parts(plan))
             case _:
                 raise TypeError(f"a plan is resolved and bound before it is run; {plan!r} is not")
 
     def counted(self, plan: BoundNode) -> Query:
         """Return a query of the documents that match a countable part of a plan, with their scores."""
-        if self.contents is None:
+        if self.reader is None:
             return Query.empty_query()
-        found = self.contents.counted(plan)
+        found = self.reader.match_tokens(plan)
         chosen = []
         for score in np.unique(found.scores).tolist():
             numbers = found.numbers[found.scores == score].tolist()
-            chosen += [Query.const_score_query(each, score) for each in _numbered(numbers)]
-        return _combined((), chosen, (), 1)
+            chosen += [Query.const_score_query(each, score) for each in _number_queries(numbers)]
+        return _bool_query((), chosen, (), 1)
 
-    def bool(self, plan: Bool[BoundLeaf]) -> _Part:
+    def bool(self, plan: Bool[BoundLeaf]) -> _TranslatedNode:
         must, should, must_not = (
             [self.part(child) for child in children] for children in (plan.must, plan.should, plan.must_not)
         )
         queries = [[part.query for part in parts] for parts in (must, should, must_not)]
-        query = _combined(queries[0], queries[1], queries[2], plan.min_should_match)
+        query = _bool_query(queries[0], queries[1], queries[2], plan.min_should_match)
         described: dict[str, object] = {
             occur: [part.description for part in parts]
             for occur, parts in (("must", must), ("should", should), ("must_not", must_not))
@@ -156,23 +156,25 @@ class _Translator:
         optional = should if needed < len(should) else []
         certain = must if optional else must + should
         is_constant = all(part.score is not None for part in certain) and all(part.score == 0 for part in optional)
-        return _Part(query, {"bool": described}, sum(part.score or 0.0 for part in certain) if is_constant else None)
+        return _TranslatedNode(
+            query, {"bool": described}, sum(part.score or 0.0 for part in certain) if is_constant else None
+        )
 
 
-def _tokens_together(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
+def _group_token_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
     """Combine the countable parts of a plan into one: a tantivy query lists every document of such a part."""
 
-    def grouped(parts: tuple[BoundNode, ...], together: Combine) -> tuple[BoundNode, ...]:
-        of_tokens = tuple(filter(is_countable, parts))
-        if len(of_tokens) < 2:
+    def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
+        token_parts = tuple(filter(is_countable, parts))
+        if len(token_parts) < 2:
             return parts
-        return (*(each for each in parts if not is_countable(each)), together(of_tokens))
+        return (*(each for each in parts if not is_countable(each)), combine(token_parts))
 
-    return regroup(plan, grouped)
+    return regroup(plan, group)
 
 
-def _nothing(reason: str) -> _Part:
-    return _Part(Query.empty_query(), {"nothing": reason}, 0.0)
+def _nothing(reason: str) -> _TranslatedNode:
+    return _TranslatedNode(Query.empty_query(), {"nothing": reason}, 0.0)
 
 
 def _unless_counting(weight: float) -> float | None:
@@ -184,18 +186,18 @@ def _everything(weight: float) -> Query:
     return Query.const_score_query(Query.exists_query("id"), weight)
 
 
-def _ids(ids: Sequence[str]) -> Query:
+def _id_query(ids: Sequence[str]) -> Query:
     return Query.term_set_query(SCHEMA, "id", list(ids))
 
 
-def _numbered(numbers: list[int]) -> list[Query]:
+def _number_queries(numbers: list[int]) -> list[Query]:
     """Return queries that together match the documents with the given numbers."""
     if len(numbers) > _FEW_NUMBERS:
         return [Query.term_set_query(SCHEMA, "number", numbers)]
     return [Query.term_query(SCHEMA, "number", number, "basic") for number in numbers]
 
 
-def _combined(must: Sequence[Query], should: Sequence[Query], must_not: Sequence[Query], minimum: int) -> Query:
+def _bool_query(must: Sequence[Query], should: Sequence[Query], must_not: Sequence[Query], minimum: int) -> Query:
     """Match like Lucene's BooleanQuery, which requires one of `should` if `must` is empty."""
     needed = minimum if must else max(minimum, 1)
     if needed > len(should):

@@ -21,8 +21,8 @@ from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 import zstandard
 
 from whorl.context import require_time
-from whorl.engine.embedded.folder import connect, connect_read_only, damaged, failures, state
-from whorl.engine.embedded.upgrade import FORMER_FORMAT
+from whorl.engine.embedded.folder import connect, connect_read_only, damaged_message, file_state, sqlite_errors
+from whorl.engine.embedded.upgrade import PREVIOUS_FORMAT
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import well_formed
@@ -40,7 +40,7 @@ READABLE = ("6", "7", FORMAT)
 HANDLES = ("DBID", "LID")
 
 #: What a user may choose for a store: which tokens its documents have in the index.
-Choice: TypeAlias = Literal["passages", "minhash"]
+StoreOption: TypeAlias = Literal["passages", "minhash"]
 #: The column that selects documents.
 _Key: TypeAlias = Literal["number", "id"]
 
@@ -77,14 +77,14 @@ class Record:
     sketch: Sketch
 
 
-class Identified(NamedTuple):
+class IdentifiedDocument(NamedTuple):
     """A document's number and its id."""
 
     number: int
     id: str
 
 
-class Named(NamedTuple):
+class NamedDocument(NamedTuple):
     """A document's number, id and name."""
 
     number: int
@@ -92,7 +92,7 @@ class Named(NamedTuple):
     name: str
 
 
-class Candidate(NamedTuple):
+class SketchedDocument(NamedTuple):
     """A document's number, id, name and sketch, for verification as a candidate."""
 
     number: int
@@ -101,7 +101,7 @@ class Candidate(NamedTuple):
     sketch: Sketch
 
 
-class Numbered(NamedTuple):
+class NumberedDocument(NamedTuple):
     """A stored document with its number, which is fixed and never used again after a deletion."""
 
     number: int
@@ -135,14 +135,14 @@ class Records:
         is_read_only: bool = False,
     ) -> None:
         self._path, self._reading, self._sketch_scheme = path, threading.Lock(), sketch_scheme
-        self._opened_as = state(path) if is_read_only else None
+        self._state_at_open = file_state(path) if is_read_only else None
         self._texts = TextCodec(self._dictionary)
         self._last_sketch: tuple[int, object, Sketch] | None = None
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
         # Field entries of the current transaction: documents that gained one minus documents that lost it.
         self._field_changes: Counter[str] = Counter()
         connected = connect_read_only if is_read_only else connect
-        with failures(path):
+        with sqlite_errors(path):
             self._writer = connected(path, wait_seconds)
             try:
                 with self._unchanged():
@@ -178,11 +178,11 @@ class Records:
         if self._path.stat().st_size <= _MOST_CHECKED:
             self._require_sound_pages()
         if unknown := {key for (key,) in self._writer.execute("SELECT key FROM meta")} - _META:
-            self.refuse(f"it has an unknown entry {min(unknown, key=str)!r}")
+            self.raise_damaged(f"it has an unknown entry {min(unknown, key=str)!r}")
         meta = dict(self._writer.execute("SELECT key, value FROM meta WHERE key != 'dictionary'"))
         if (found := meta.get("format")) not in READABLE:
             way = "use the version that made it, or index into a new folder"
-            if found == FORMER_FORMAT:
+            if found == PREVIOUS_FORMAT:
                 way = f"bring it up to date: whorl upgrade {self._path.parent}"
             raise StoreError(
                 f"{self._path} is a store of format {found}, and this version reads format {FORMAT}; {way}"
@@ -199,7 +199,7 @@ class Records:
         """Check the pages of the file, and its indexes against its tables, which the seals of blobs do not cover."""
         problems = [problem for (problem,) in self._writer.execute("PRAGMA integrity_check(3)")]
         if problems != ["ok"]:
-            self.refuse("; ".join(problems))
+            self.raise_damaged("; ".join(problems))
 
     def verify(self) -> None:
         """Read and verify all data.
@@ -207,43 +207,43 @@ class Records:
         Raises:
             StoreError: The data is damaged.
         """
-        with failures(self._path):
+        with sqlite_errors(self._path):
             self._require_sound_pages()
         self._fields = None
         self.fields()
         self.changed_since(self.last_change() - len(self._read("SELECT number FROM journal")))
         documents, fields = 0, Counter[str]()
-        for number, document in self.everything():
+        for number, document in self.all_documents():
             documents += 1
             fields.update(_field_entries(document.name, document.properties))
-            self._sketches(self._read("SELECT number, id, head, sketch FROM document WHERE number = ?", (number,)))
+            self._read_sketches(self._read("SELECT number, id, head, sketch FROM document WHERE number = ?", (number,)))
             values = document.values()
             handles = {(name, value) for name in HANDLES for value in values.get(name, ())}
             if handles != set(self._read("SELECT name, value FROM handle WHERE id = ?", (document.id,))):
-                self.refuse(f"the handles of {document.id} are not what was stored")
+                self.raise_damaged(f"the handles of {document.id} are not what was stored")
         self.largest_size()
         if self._read("SELECT value FROM meta WHERE key = 'format'") == [(FORMAT,)]:
             for entry, sealed in self._read("SELECT entry, documents FROM field"):
-                name = self._opened("field", entry).decode()
-                if int(self._opened(f"documents with {name}", sealed)) != fields.pop(name, 0):
-                    self.refuse(f"the number of documents with {name} is not what was stored")
+                name = self._unseal("field", entry).decode()
+                if int(self._unseal(f"documents with {name}", sealed)) != fields.pop(name, 0):
+                    self.raise_damaged(f"the number of documents with {name} is not what was stored")
             if fields:
-                self.refuse(f"the field {min(fields)} is missing")
+                self.raise_damaged(f"the field {min(fields)} is missing")
         if documents != self.count():
-            self.refuse(f"{documents:,} of {self.count():,} documents can be read")
+            self.raise_damaged(f"{documents:,} of {self.count():,} documents can be read")
 
-    def chosen(self, what: Choice) -> str | None:
+    def option(self, what: StoreOption) -> str | None:
         """Return what was chosen for the store: the scheme of its passages, "none" for MINHASH; None for nothing."""
         rows = self._read("SELECT value FROM meta WHERE key = ?", (what,))
         return str(rows[0][0]) if rows else None
 
-    def choose(self, what: Choice, value: str) -> None:
+    def set_option(self, what: StoreOption, value: str) -> None:
         """Note what is chosen for the store from now on; within `writing` only."""
         self._writer.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (what, value))
 
     def require_unchanged(self) -> None:
         """Raise StoreError where only reading is allowed and somebody has written since this was opened."""
-        if self._opened_as is not None and self._opened_as != state(self._path):
+        if self._state_at_open is not None and self._state_at_open != file_state(self._path):
             raise StoreError(
                 f"{self._path} was written to since it was opened; open it again (a folder that may not be written to "
                 f"is searched as it was when it was opened)"
@@ -259,14 +259,14 @@ class Records:
 
     def close(self) -> None:
         """Close both connections."""
-        with self._reading, failures(self._path):
+        with self._reading, sqlite_errors(self._path):
             self._reader.close()
             self._writer.close()
 
     def _dictionary(self) -> bytes | None:
         """Return the dictionary for compressing texts, None if the store has none yet."""
         rows = self._read("SELECT value FROM meta WHERE key = 'dictionary'")
-        return self._opened("dictionary", rows[0][0]) if rows else None
+        return self._unseal("dictionary", rows[0][0]) if rows else None
 
     @contextmanager
     def writing(self, texts: Iterable[str] = ()) -> Iterator[None]:
@@ -280,7 +280,7 @@ class Records:
                 self._field_changes.clear()
                 self._add_field_counts()
                 if made := self._texts.begin(texts):
-                    self._writer.execute("INSERT INTO meta VALUES ('dictionary', ?)", (_sealed("dictionary", made),))
+                    self._writer.execute("INSERT INTO meta VALUES ('dictionary', ?)", (_seal("dictionary", made),))
                 yield
                 self._write_field_counts()
         except BaseException:
@@ -289,7 +289,7 @@ class Records:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with failures(self._path):
+        with sqlite_errors(self._path):
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -307,7 +307,7 @@ class Records:
         self._writer.execute("DROP TABLE field")
         self._writer.execute(_FIELDS)
         for number, document_id, head in self._writer.execute("SELECT number, id, head FROM document"):
-            name, properties, _ = self._told(number, document_id, head)
+            name, properties, _ = self._parse_head(number, document_id, head)
             self._field_changes.update(_field_entries(name, properties))
         self._writer.execute("UPDATE meta SET value = ? WHERE key = 'format'", (FORMAT,))
 
@@ -316,11 +316,11 @@ class Records:
         for name, change in self._field_changes.items():
             if not change:
                 continue
-            entry, label = _sealed("field", name.encode()), f"documents with {name}"
+            entry, label = _seal("field", name.encode()), f"documents with {name}"
             row = self._writer.execute("SELECT documents FROM field WHERE entry = ?", (entry,)).fetchone()
-            documents = change + (int(self._opened(label, row[0])) if row else 0)
+            documents = change + (int(self._unseal(label, row[0])) if row else 0)
             if documents > 0:
-                sealed = _sealed(label, str(documents).encode())
+                sealed = _seal(label, str(documents).encode())
                 self._writer.execute("INSERT OR REPLACE INTO field VALUES (?, ?)", (entry, sealed))
             else:
                 self._writer.execute("DELETE FROM field WHERE entry = ?", (entry,))
@@ -337,7 +337,7 @@ class Records:
             "sketch": encode(record.sketch),
             "content": self._texts.compressed(document.text),
         }
-        sealed = [_sealed(_label(part, number, document.id), blob) for part, blob in blobs.items()]
+        sealed = [_seal(_label(part, number, document.id), blob) for part, blob in blobs.items()]
         self._writer.execute(
             "INSERT OR REPLACE INTO document (number, id, size, head, sketch, content) VALUES (?, ?, ?, ?, ?, ?)",
             (number, document.id, record.sketch.size, *sealed),
@@ -348,7 +348,7 @@ class Records:
         values = document.values() if document.properties else {}
         handles = [(name, value, document.id) for name in HANDLES for value in values.get(name, ())]
         self._writer.executemany("INSERT OR IGNORE INTO handle VALUES (?, ?, ?)", handles)
-        self._note(number, document.id)
+        self._add_journal_entry(number, document.id)
         return number
 
     def remove(self, document_id: str) -> int | None:
@@ -358,7 +358,7 @@ class Records:
             return None
         self._writer.execute("DELETE FROM document WHERE number = ?", (known,))
         self._writer.execute("DELETE FROM handle WHERE id = ?", (document_id,))
-        self._note(known, document_id)
+        self._add_journal_entry(known, document_id)
         return known
 
     def _predecessor(self, document_id: str) -> int | None:
@@ -366,7 +366,7 @@ class Records:
         row = self._writer.execute("SELECT number, head FROM document WHERE id = ?", (document_id,)).fetchone()
         if not row:
             return None
-        name, properties, _ = self._told(row[0], document_id, row[1])
+        name, properties, _ = self._parse_head(row[0], document_id, row[1])
         self._field_changes.subtract(_field_entries(name, properties))
         return int(row[0])
 
@@ -376,11 +376,11 @@ class Records:
         number = int(last[0]) + 1 if last else 1
         highest = self._writer.execute("SELECT max(number) FROM document").fetchone()[0]
         if highest is not None and highest >= number:
-            self.refuse(f"the journal ends at {number - 1:,}, before document {highest:,}")
+            self.raise_damaged(f"the journal ends at {number - 1:,}, before document {highest:,}")
         return number
 
-    def _note(self, number: int, document_id: str) -> None:
-        entry = _sealed("journal", f"{number} {document_id}".encode())
+    def _add_journal_entry(self, number: int, document_id: str) -> None:
+        entry = _seal("journal", f"{number} {document_id}".encode())
         self._writer.execute("INSERT INTO journal (entry) VALUES (?)", (entry,))
 
     def forget_changes(self, through: int) -> None:
@@ -397,70 +397,72 @@ class Records:
     def changed_since(self, number: int) -> dict[int, str] | None:
         """Return the ids of documents changed after a journal number, by number; None if the journal lacks entries."""
         rows = self._read("SELECT entry FROM journal WHERE number > ? ORDER BY number", (number,))
-        entries = (self._opened("journal", entry).decode().partition(" ") for (entry,) in rows)
+        entries = (self._unseal("journal", entry).decode().partition(" ") for (entry,) in rows)
         changed = {int(own): document_id for own, _, document_id in entries}
         # Numbers have no gaps, so a short list means that the asker is older than the journal, or newer than all.
         return changed if number + len(rows) == self.last_change() else None
 
-    def records(self, ids: Iterable[str]) -> Iterator[Numbered]:
+    def documents(self, ids: Iterable[str]) -> Iterator[NumberedDocument]:
         """Yield the documents of these ids that exist."""
         for document_id in ids:
-            yield from self._numbered("id = ?", document_id)
+            yield from self._read_documents("id = ?", document_id)
 
-    def numbered(self, numbers: Iterable[int]) -> Iterator[Numbered]:
+    def documents_by_number(self, numbers: Iterable[int]) -> Iterator[NumberedDocument]:
         """Yield the documents of these numbers that exist."""
         for number in numbers:
-            yield from self._numbered("number = ?", number)
+            yield from self._read_documents("number = ?", number)
 
-    def everything(self) -> Iterator[Numbered]:
+    def all_documents(self) -> Iterator[NumberedDocument]:
         """Yield all documents, by number."""
         number = -1
-        while found := list(self._numbered("number > ? ORDER BY number LIMIT 1", number)):
+        while found := list(self._read_documents("number > ? ORDER BY number LIMIT 1", number)):
             number = found[0].number
             yield found[0]
 
-    def _numbered(self, which: str, value: str | int) -> Iterator[Numbered]:
+    def _read_documents(self, which: str, value: str | int) -> Iterator[NumberedDocument]:
         # One at a time, so that a search in another thread waits for one, not for all.
         for number, document_id, head, content in self._read(
             f"SELECT number, id, head, content FROM document WHERE {which}", (value,)
         ):
-            text = self._text(number, document_id, content)
-            yield Numbered(number, self._head(number, document_id, head, text)[0])
+            text = self._read_text(number, document_id, content)
+            yield NumberedDocument(number, self._read_head(number, document_id, head, text)[0])
 
-    def _head(self, number: int, document_id: str, head: object, text: str = "") -> tuple[Document, str]:
-        name, properties, digest = self._told(number, document_id, head)
+    def _read_head(self, number: int, document_id: str, head: object, text: str = "") -> tuple[Document, str]:
+        name, properties, digest = self._parse_head(number, document_id, head)
         return Document(document_id, text, name, properties), digest
 
-    def _told(self, number: int, document_id: str, head: object) -> tuple[str, dict[str, list[PropertyValue]], str]:
+    def _parse_head(
+        self, number: int, document_id: str, head: object
+    ) -> tuple[str, dict[str, list[PropertyValue]], str]:
         """Return name, properties and digest of a document."""
         # json.loads guesses the encoding of bytes first, so decode them here.
-        raw = self._opened(_label("head", number, document_id), head).decode()
+        raw = self._unseal(_label("head", number, document_id), head).decode()
         name, properties, digest = json.loads(raw)
         return name, properties, digest
 
-    def _sketch(self, number: int, document_id: str, sketch: object) -> Sketch:
+    def _read_sketch(self, number: int, document_id: str, sketch: object) -> Sketch:
         known = self._last_sketch
         # The source of a search is among its own candidates.
         if known is None or known[:2] != (number, sketch):
-            decoded = decode(self._opened(_label("sketch", number, document_id), sketch), self._sketch_scheme)
+            decoded = decode(self._unseal(_label("sketch", number, document_id), sketch), self._sketch_scheme)
             self._last_sketch = known = number, sketch, decoded
         return known[2]
 
-    def _sketches(self, rows: Sequence[tuple[int, str, object, object]]) -> list[Sketch]:
+    def _read_sketches(self, rows: Sequence[tuple[int, str, object, object]]) -> list[Sketch]:
         """Return the sketches of rows with numbers, ids, anything else, and these."""
         if len(rows) == 1:
             [(number, document_id, _, sketch)] = rows
-            return [self._sketch(number, document_id, sketch)]
-        sealed = [self._opened(_label("sketch", number, each), sketch) for number, each, _, sketch in rows]
+            return [self._read_sketch(number, document_id, sketch)]
+        sealed = [self._unseal(_label("sketch", number, each), sketch) for number, each, _, sketch in rows]
         return decode_all(sealed, self._sketch_scheme)
 
-    def _text(self, number: int, document_id: str, content: object) -> str:
+    def _read_text(self, number: int, document_id: str, content: object) -> str:
         label = _label("content", number, document_id)
-        compressed = self._opened(label, content)
+        compressed = self._unseal(label, content)
         try:
             return self._texts.text(compressed)
         except zstandard.ZstdError as error:
-            self.refuse(f"{label}: {error}")
+            self.raise_damaged(f"{label}: {error}")
 
     def count(self) -> int:
         """Return the number of documents."""
@@ -470,8 +472,8 @@ class Records:
         """Return the distinct shingles of the largest document, None where there is none."""
         rows = self._read("SELECT number, id, size, sketch FROM document ORDER BY size DESC LIMIT 1")
         for number, document_id, size, sketch in rows:
-            if self._sketch(number, document_id, sketch).size != size:
-                self.refuse(f"the size of {document_id} is not what was stored")
+            if self._read_sketch(number, document_id, sketch).size != size:
+                self.raise_damaged(f"the size of {document_id} is not what was stored")
         return int(rows[0][2]) if rows else None
 
     def fields(self) -> list[tuple[str, Kind]]:
@@ -479,54 +481,56 @@ class Records:
         # Before the fields: they may be newer than this number, never older.
         change = self.last_change()
         if self._fields is None or self._fields[0] != change:
-            entries = [json.loads(self._opened("field", entry)) for (entry,) in self._read("SELECT entry FROM field")]
+            entries = [json.loads(self._unseal("field", entry)) for (entry,) in self._read("SELECT entry FROM field")]
             self._fields = change, [(name, Kind[kind]) for name, kind in sorted(entries)]
         return self._fields[1]
 
-    def ids(self, numbers: Sequence[int]) -> Iterator[Identified]:
+    def ids(self, numbers: Sequence[int]) -> Iterator[IdentifiedDocument]:
         """Yield numbers and ids of the documents of some numbers, of those that exist."""
-        return (Identified(number, each) for number, each, _ in self._some("size", "number", numbers))
+        return (IdentifiedDocument(number, each) for number, each, _ in self._select("size", "number", numbers))
 
-    def named(self, key: _Key, values: Sequence[int] | Sequence[str]) -> Iterator[Named]:
+    def named_documents(self, key: _Key, values: Sequence[int] | Sequence[str]) -> Iterator[NamedDocument]:
         """Yield what the documents of some numbers or ids are called, of those that exist, in any order."""
-        for number, each, head in self._some("head", key, values):
-            yield Named(number, each, self._told(number, each, head)[0])
+        for number, each, head in self._select("head", key, values):
+            yield NamedDocument(number, each, self._parse_head(number, each, head)[0])
 
     def names(self, ids: Iterable[str]) -> dict[str, str]:
         """Return names by id, of those documents that exist."""
-        return {each: self._told(number, each, head)[0] for number, each, head in self._by_id("head", ids)}
+        return {each: self._parse_head(number, each, head)[0] for number, each, head in self._select_by_id("head", ids)}
 
     def properties(self, ids: Iterable[str]) -> dict[str, dict[str, list[PropertyValue]]]:
         """Return the values of documents' properties by id, of those that exist."""
-        some = self._by_id("head", ids)
-        return {each: self._told(number, each, head)[1] for number, each, head in some}
+        some = self._select_by_id("head", ids)
+        return {each: self._parse_head(number, each, head)[1] for number, each, head in some}
 
     def heads(self, ids: Iterable[str]) -> dict[str, tuple[Document, str]]:
         """Return documents without their texts, and their digests, by id, of those that exist."""
-        return {each: self._head(number, each, head) for number, each, head in self._by_id("head", ids)}
+        return {each: self._read_head(number, each, head) for number, each, head in self._select_by_id("head", ids)}
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
         """Return texts by id, of those documents that exist."""
-        return {each: self._text(number, each, content) for number, each, content in self._by_id("content", ids)}
+        return {
+            each: self._read_text(number, each, content) for number, each, content in self._select_by_id("content", ids)
+        }
 
     def sketches(self, ids: Iterable[str]) -> dict[str, Sketch]:
         """Return sketches by id, of those documents that exist."""
-        rows = [(number, each, None, sketch) for number, each, sketch in self._by_id("sketch", ids)]
-        return {each: sketch for (_, each, *_), sketch in zip(rows, self._sketches(rows), strict=True)}
+        rows = [(number, each, None, sketch) for number, each, sketch in self._select_by_id("sketch", ids)]
+        return {each: sketch for (_, each, *_), sketch in zip(rows, self._read_sketches(rows), strict=True)}
 
-    def candidates(self, key: _Key, values: Sequence[int] | Sequence[str]) -> Iterator[Candidate]:
+    def sketched_documents(self, key: _Key, values: Sequence[int] | Sequence[str]) -> Iterator[SketchedDocument]:
         """Yield what is judged of the documents of some numbers or ids, of those that exist, in any order."""
-        rows = list(self._some("head, sketch", key, values))
-        for (number, each, head, _), sketch in zip(rows, self._sketches(rows), strict=True):
-            yield Candidate(number, each, self._told(number, each, head)[0], sketch)
+        rows = list(self._select("head, sketch", key, values))
+        for (number, each, head, _), sketch in zip(rows, self._read_sketches(rows), strict=True):
+            yield SketchedDocument(number, each, self._parse_head(number, each, head)[0], sketch)
 
     def scan(self, after: str, rows: int) -> list[tuple[str, str, Sketch]]:
         """Return ids, names and sketches of the documents whose ids come next, by code point."""
         wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
         some = self._read(wanted, (after, rows))
         return [
-            (each, self._told(number, each, head)[0], sketch)
-            for (number, each, head, _), sketch in zip(some, self._sketches(some), strict=True)
+            (each, self._parse_head(number, each, head)[0], sketch)
+            for (number, each, head, _), sketch in zip(some, self._read_sketches(some), strict=True)
         ]
 
     def by_handle(self, name: str, value: str) -> str | None:
@@ -534,13 +538,13 @@ class Records:
         found: str | None = self._read("SELECT min(id) FROM handle WHERE name = ? AND value = ?", (name, value))[0][0]
         for document, _ in self.heads([found] if found else []).values():
             if value not in document.values().get(name, ()):
-                self.refuse(f"{name} of {found} is not what was stored")
+                self.raise_damaged(f"{name} of {found} is not what was stored")
         return found
 
-    def _by_id(self, columns: str, ids: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-        return self._some(columns, "id", [each for each in ids if each == well_formed(each)])
+    def _select_by_id(self, columns: str, ids: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+        return self._select(columns, "id", [each for each in ids if each == well_formed(each)])
 
-    def _some(self, columns: str, key: str, values: Sequence[str] | Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    def _select(self, columns: str, key: str, values: Sequence[str] | Sequence[int]) -> Iterator[tuple[Any, ...]]:
         """Yield numbers, ids and some columns of the documents of some numbers or ids."""
         for at in range(0, len(values), _CHUNK):
             require_time()
@@ -549,19 +553,19 @@ class Records:
             yield from self._read(f"SELECT number, id, {columns} FROM document WHERE {key} IN ({marks})", chunk)
 
     def _read(self, statement: str, values: Sequence[str | int] = ()) -> list[tuple[Any, ...]]:
-        with self._reading, failures(self._path), self._unchanged():
+        with self._reading, sqlite_errors(self._path), self._unchanged():
             return self._reader.execute(statement, values).fetchall()
 
-    def _opened(self, label: str, sealed: object) -> bytes:
+    def _unseal(self, label: str, sealed: object) -> bytes:
         """Return the content of a blob sealed by `_sealed`; raise StoreError if the checksum is wrong."""
-        if not isinstance(sealed, bytes) or not sealed.endswith(_seal(label, blob := sealed[:-_SEAL_BYTES])):
-            self.refuse(f"{label} is not what was stored")
+        if not isinstance(sealed, bytes) or not sealed.endswith(_checksum(label, blob := sealed[:-_SEAL_BYTES])):
+            self.raise_damaged(f"{label} is not what was stored")
         return blob
 
-    def refuse(self, detail: str) -> NoReturn:
+    def raise_damaged(self, detail: str) -> NoReturn:
         """Raise the StoreError for a damaged file."""
         self.require_unchanged()
-        raise StoreError(damaged(self._path, detail))
+        raise StoreError(damaged_message(self._path, detail))
 
 
 def _field_entries(name: str, properties: Mapping[str, Any]) -> set[str]:
@@ -574,12 +578,12 @@ def _label(part: str, number: int, document_id: str) -> str:
     return f"{part} of document {number}, {document_id}"
 
 
-def _sealed(label: str, blob: bytes) -> bytes:
-    """Return a blob with a checksum of the blob and its label, so that a misplaced blob does not verify."""
-    return blob + _seal(label, blob)
-
-
 def _seal(label: str, blob: bytes) -> bytes:
+    """Return a blob with a checksum of the blob and its label, so that a misplaced blob does not verify."""
+    return blob + _checksum(label, blob)
+
+
+def _checksum(label: str, blob: bytes) -> bytes:
     return zlib.crc32(blob, zlib.crc32(label.encode())).to_bytes(_SEAL_BYTES, "big")
 
 
@@ -595,16 +599,16 @@ class TextCodec:
     """Compresses texts in one thread at a time, and decompresses them in any number of threads.
 
     Args:
-        kept: Returns the dictionary of the store, None before it has one; a dictionary never changes.
+        read_dictionary: Returns the dictionary of the store, None before it has one; a dictionary never changes.
     """
 
-    def __init__(self, kept: Callable[[], bytes | None]) -> None:
-        self._kept = kept
+    def __init__(self, read_dictionary: Callable[[], bytes | None]) -> None:
+        self._read_dictionary = read_dictionary
         self._samples: list[bytes] = []
         self._sampled = 0
         self._dictionary: zstandard.ZstdCompressionDict | None = None
         self._compressor = zstandard.ZstdCompressor(level=_LEVEL)
-        self._plain = self._compressor
+        self._without_dictionary = self._compressor
         #: Unused decompressors with the dictionary; each serves one thread at a time.
         self._idle: list[zstandard.ZstdDecompressor] = []
 
@@ -614,11 +618,11 @@ class TextCodec:
         Returns:
             A newly trained dictionary, for the caller to store; None if the store has one, or too few texts yet.
         """
-        if self._compressor is not self._plain:
+        if self._compressor is not self._without_dictionary:
             return None
         made = None
-        if not (dictionary := self._taken()):
-            made = self._made(texts)
+        if not (dictionary := self._load_dictionary()):
+            made = self._train(texts)
             self._dictionary = dictionary = made
         if dictionary:
             dictionary.precompute_compress(level=_LEVEL)
@@ -628,7 +632,7 @@ class TextCodec:
 
     def forget(self) -> None:
         """Forget the dictionary after a rollback, which may have discarded it from the store."""
-        self._dictionary, self._compressor = None, self._plain
+        self._dictionary, self._compressor = None, self._without_dictionary
         self._samples.clear()
         self._idle.clear()
         self._sampled = 0
@@ -637,7 +641,7 @@ class TextCodec:
         """Return a text as compressed bytes."""
         return self._compressor.compress(text.encode())
 
-    def _made(self, texts: Iterable[str]) -> zstandard.ZstdCompressionDict | None:
+    def _train(self, texts: Iterable[str]) -> zstandard.ZstdCompressionDict | None:
         """Add texts to the sample; return a dictionary once the sample is large enough to train one."""
         for text in texts:
             if self._sampled >= SAMPLED:
@@ -665,12 +669,12 @@ class TextCodec:
         try:
             one = self._idle.pop()
         except IndexError:
-            one = zstandard.ZstdDecompressor(dict_data=self._taken())
+            one = zstandard.ZstdDecompressor(dict_data=self._load_dictionary())
         raw = one.decompress(compressed)
         self._idle.append(one)
         return raw.decode()
 
-    def _taken(self) -> zstandard.ZstdCompressionDict | None:
-        if self._dictionary is None and (raw := self._kept()):
+    def _load_dictionary(self) -> zstandard.ZstdCompressionDict | None:
+        if self._dictionary is None and (raw := self._read_dictionary()):
             self._dictionary = zstandard.ZstdCompressionDict(raw)
         return self._dictionary

@@ -9,34 +9,34 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from tantivy import Query
 
-from whorl.engine.embedded.clauses import Contents
+from whorl.engine.embedded.clauses import IndexReader
 from whorl.engine.embedded.counting import PASSAGES, best_page, is_countable, match_tokens, token_holders
 from whorl.engine.embedded.documents import SCHEMA
 from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.engine.embedded.index import InvertedIndex
 from whorl.engine.embedded.queries import translate
 from whorl.engine.embedded.records import Records
-from whorl.engine.embedded.text_index import Found
+from whorl.engine.embedded.text_index import ScoredId
 from whorl.engine.protocol import Candidates, PassageHolders, Role, reference_meanings
 from whorl.fingerprint.shingling import well_formed
 from whorl.model import Document, Hit, Order, Page
 from whorl.query.plan.nodes import BoundPlan
 
 _PROPERTIES: Mapping[Role, str] = {"dbid": "DBID", "noderef": "LID"}
-_Known = TypeVar("_Known")
+_Data = TypeVar("_Data")
 
 
-class _Numbered(Protocol):
+class _NumberedRow(Protocol):
     @property
     def number(self) -> int: ...
     @property
     def id(self) -> str: ...
 
 
-_Row = TypeVar("_Row", bound=_Numbered)
+_Row = TypeVar("_Row", bound=_NumberedRow)
 
 
-class Search:
+class PlanRunner:
     """Runs bound plans.
 
     Args:
@@ -51,35 +51,42 @@ class Search:
 
     def page(self, plan: BoundPlan, start: int, rows: int, order: Sequence[Order]) -> Page:
         """Return a page of hits."""
+        if not order and is_countable(plan.root):
+            total, named = self._count_page(
+                plan, start, rows, lambda numbers: self._records.named_documents("number", numbers)
+            )
+            return Page(total, tuple(Hit(row.id, row.name, score) for row, score in named), plan.warnings)
         if order:
             # Fetch all hits: the index cannot sort by values.
-            total, found, warnings = self._ids(plan)
-            heads = self._records.heads([each for each, _ in found] if any(map(goes_by_value, order)) else [])
-            known = {each: document for each, (document, _) in heads.items()}
-            found = sort_hits(found, known, order)[start : start + rows]
-            names = self._records.names([each for each, _ in found])
-        elif is_countable(plan.root):
-            total, counted = self._counted(plan, start, rows, lambda numbers: self._records.named("number", numbers))
-            return Page(total, tuple(Hit(each.id, each.name, score) for each, score in counted), plan.warnings)
+            total, scored, warnings = self._all_matches(plan)
+            heads = self._records.heads(_ids(scored) if any(map(needs_document, order)) else [])
+            documents = {document_id: document for document_id, (document, _) in heads.items()}
+            scored = sort_hits(scored, documents, order)[start : start + rows]
+            names = self._records.names(_ids(scored))
         else:
-            total, found, warnings = self._matching(plan, start, rows)
-            names = {each.id: each.name for each in self._records.named("id", [each for each, _ in found])}
+            total, scored, warnings = self._match_page(plan, start, rows)
+            names = {row.id: row.name for row in self._records.named_documents("id", _ids(scored))}
         # A missing hit is being deleted at this moment.
-        self.require_gone([each for each, _ in found if each not in names])
-        hits = tuple(Hit(each, names[each], score) for each, score in found if each in names)
-        return Page(total - len(found) + len(hits), hits, warnings)
+        self.require_deleted([document_id for document_id, _ in scored if document_id not in names])
+        hits = tuple(
+            Hit(document_id, names[document_id], score) for document_id, score in scored if document_id in names
+        )
+        return Page(total - len(scored) + len(hits), hits, warnings)
 
     def candidates(self, plan: BoundPlan, start: int, rows: int) -> Candidates:
         """Return a page of hits with their sketches."""
         if is_countable(plan.root):
-            total, some = self._counted(plan, start, rows, lambda numbers: self._records.candidates("number", numbers))
-            hits = tuple((Hit(each.id, each.name, score), each.sketch) for each, score in some)
+            total, counted = self._count_page(
+                plan, start, rows, lambda numbers: self._records.sketched_documents("number", numbers)
+            )
+            hits = tuple((Hit(row.id, row.name, score), row.sketch) for row, score in counted)
             return Candidates(total, hits, plan.warnings)
-        total, found, warnings = self._matching(plan, start, rows)
-        known = {each.id: each for each in self._records.candidates("id", [each for each, _ in found])}
-        self.require_gone([each for each, _ in found if each not in known])
-        hits = tuple((Hit(each, known[each].name, score), known[each].sketch) for each, score in found if each in known)
-        return Candidates(total - len(found) + len(hits), hits, warnings)
+        total, scored, warnings = self._match_page(plan, start, rows)
+        known = {row.id: row for row in self._records.sketched_documents("id", _ids(scored))}
+        self.require_deleted([document_id for document_id, _ in scored if document_id not in known])
+        present = [(known[document_id], score) for document_id, score in scored if document_id in known]
+        hits = tuple((Hit(row.id, row.name, score), row.sketch) for row, score in present)
+        return Candidates(total - len(scored) + len(hits), hits, warnings)
 
     def holders(
         self, counts: Mapping[int, int], most: int, among: Collection[str], left_out: BoundPlan | None
@@ -88,30 +95,30 @@ class Search:
         wanted = np.array(list(counts), np.int64)
         numbers, documents = token_holders(self._index.tokens(), PASSAGES, wanted)
         is_rare = np.array(list(counts.values()), np.int64) <= most
-        further = [each.number for each in self._records.named("id", list(among))]
-        gathered = np.union1d(documents[is_rare[numbers]], np.array(further, np.int64))
-        known = {each.number: each.id for each in self._records.ids(gathered.tolist())}
-        if left_out is not None and known:
+        required = [row.number for row in self._records.named_documents("id", list(among))]
+        holders = np.union1d(documents[is_rare[numbers]], np.array(required, np.int64))
+        id_of = {row.number: row.id for row in self._records.ids(holders.tolist())}
+        if left_out is not None and id_of:
             excluded = set(self.ids(left_out))
-            known = {number: each for number, each in known.items() if each not in excluded}
-        gathered = np.array(sorted(known), np.int64)
-        is_known = np.isin(documents, gathered)
-        owners = np.searchsorted(gathered, documents[is_known])
-        return PassageHolders(tuple(known[number] for number in gathered.tolist()), owners, numbers[is_known])
+            id_of = {number: document_id for number, document_id in id_of.items() if document_id not in excluded}
+        holders = np.array(sorted(id_of), np.int64)
+        is_known = np.isin(documents, holders)
+        owners = np.searchsorted(holders, documents[is_known])
+        return PassageHolders(tuple(id_of[number] for number in holders.tolist()), owners, numbers[is_known])
 
     def ids(self, plan: BoundPlan) -> list[str]:
         """Return the ids of all documents that match."""
-        return [each for each, _ in self._ids(plan)[1]]
+        return _ids(self._all_matches(plan)[1])
 
-    def _ids(self, plan: BoundPlan) -> tuple[int, list[Found], tuple[str, ...]]:
+    def _all_matches(self, plan: BoundPlan) -> tuple[int, list[ScoredId], tuple[str, ...]]:
         """Return the number of matching documents, their ids and scores, and warnings."""
-        every = self._records.count()
+        count = self._records.count()
         if not is_countable(plan.root):
-            return self._matching(plan, 0, every)
-        total, counted = self._counted(plan, 0, every, self._records.ids)
-        return total, [(each.id, score) for each, score in counted], plan.warnings
+            return self._match_page(plan, 0, count)
+        total, counted = self._count_page(plan, 0, count, self._records.ids)
+        return total, [(row.id, score) for row, score in counted], plan.warnings
 
-    def _counted(
+    def _count_page(
         self, plan: BoundPlan, start: int, rows: int, read: Callable[[Sequence[int]], Iterable[_Row]]
     ) -> tuple[int, list[tuple[_Row, float]]]:
         """Return the number of documents that match a plan of tokens alone, and a page of them with their scores.
@@ -122,54 +129,56 @@ class Search:
             rows: Hits on the page.
             read: Reads documents by their numbers.
         """
-        counted = match_tokens(plan.root, self._index.tokens())
-        known: dict[int, _Row] = {}
+        matches = match_tokens(plan.root, self._index.tokens())
+        rows_read: dict[int, _Row] = {}
 
         def ids(numbers: Sequence[int]) -> Mapping[int, str]:
             # Usually these are the page. If they are more, most need their ids only.
             if len(numbers) > rows:
-                return {each.number: each.id for each in self._records.ids(numbers)}
-            known.update((each.number, each) for each in read(numbers))
-            return {number: each.id for number, each in known.items()}
+                return {row.number: row.id for row in self._records.ids(numbers)}
+            rows_read.update((row.number, row) for row in read(numbers))
+            return {number: row.id for number, row in rows_read.items()}
 
-        page = best_page(counted, start, rows, ids)
-        ids([each.number for each in page if each.id and each.number not in known])
-        missing = [each.number for each in page if each.number not in known]
-        self.require_gone(missing)
-        found = [(known[each.number], each.score) for each in page if each.number in known]
-        return counted.numbers.size - len(missing), found
+        page = best_page(matches, start, rows, ids)
+        ids([hit.number for hit in page if hit.id and hit.number not in rows_read])
+        missing = [hit.number for hit in page if hit.number not in rows_read]
+        self.require_deleted(missing)
+        present = [(rows_read[hit.number], hit.score) for hit in page if hit.number in rows_read]
+        return matches.numbers.size - len(missing), present
 
-    def _matching(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[Found], tuple[str, ...]]:
+    def _match_page(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[ScoredId], tuple[str, ...]]:
         """Return the number of documents that match any plan, ids and scores of a page of them, and warnings."""
-        contents = Contents(self._index, self._records, self._words)
-        translation = translate(plan, self._profile, contents)
-        contents.require_time_for_all()
-        total, found = self._index.matches(translation.query, start, rows, is_ranked=translation.is_ranked)
-        return total, found, translation.warnings
+        reader = IndexReader(self._index, self._records, self._words)
+        translation = translate(plan, self._profile, reader)
+        reader.require_time_for_all()
+        total, scored = self._index.matches(translation.query, start, rows, is_ranked=translation.is_ranked)
+        return total, scored, translation.warnings
 
-    def named(
-        self, references: Collection[str], known: Callable[[list[str]], Mapping[str, _Known]]
-    ) -> Iterator[tuple[str, tuple[str, _Known]]]:
+    def resolve(
+        self, references: Collection[str], read: Callable[[list[str]], Mapping[str, _Data]]
+    ) -> Iterator[tuple[str, tuple[str, _Data]]]:
         """Yield the references that name a document, each with the document's id and data.
 
         Args:
             references: Distinct references.
-            known: Reads the data of documents by id.
+            read: Reads the data of documents by id.
         """
-        found = [(each, self._meant(each, known)) for each in references]
-        self.require_gone([each for each, document in found if document is None])
-        return ((reference, document) for reference, document in found if document is not None)
+        documents = [(reference, self._resolve_reference(reference, read)) for reference in references]
+        self.require_deleted([reference for reference, document in documents if document is None])
+        return ((reference, document) for reference, document in documents if document is not None)
 
-    def _meant(self, reference: str, known: Callable[[list[str]], Mapping[str, _Known]]) -> tuple[str, _Known] | None:
+    def _resolve_reference(
+        self, reference: str, read: Callable[[list[str]], Mapping[str, _Data]]
+    ) -> tuple[str, _Data] | None:
         if reference != well_formed(reference):
             return None
         for role, value in reference_meanings(reference):
             document_id = value if role == "key" else self._records.by_handle(_PROPERTIES[role], value)
-            if document_id is not None and (found := known([document_id])):
+            if document_id is not None and (found := read([document_id])):
                 return document_id, found[document_id]
         return None
 
-    def require_gone(self, missing: Sequence[str] | Sequence[int]) -> None:
+    def require_deleted(self, missing: Sequence[str] | Sequence[int]) -> None:
         """Raise StoreError if the records lack documents of the index although the journal has no deletion of them.
 
         Args:
@@ -180,41 +189,46 @@ class Search:
         if changed is None:
             return
         lost = set(missing) - set(changed) - set(changed.values())
-        ids = [each for each in lost if isinstance(each, str) and each == well_formed(each)]
+        numbers = [key for key in lost if isinstance(key, int)]
+        ids = [key for key in lost if isinstance(key, str) and key == well_formed(key)]
         with suppress(IndexBrokenError):
-            _, known = self._index.matches(Query.term_set_query(SCHEMA, "id", ids), 0, len(ids), is_ranked=False)
-            for each in [*(each for each in lost if isinstance(each, int)), *(each for each, _ in known)]:
-                self._records.refuse(f"document {each!r} is not where it was")
+            _, indexed = self._index.matches(Query.term_set_query(SCHEMA, "id", ids), 0, len(ids), is_ranked=False)
+            for key in (*numbers, *_ids(indexed)):
+                self._records.raise_damaged(f"document {key!r} is not where it was")
+
+
+def _ids(scored: Iterable[ScoredId]) -> list[str]:
+    return [document_id for document_id, _ in scored]
 
 
 def sort_hits(
-    found: Sequence[tuple[str, float]], documents: Mapping[str, Document], order: Sequence[Order]
+    scored: Sequence[tuple[str, float]], documents: Mapping[str, Document], order: Sequence[Order]
 ) -> list[tuple[str, float]]:
     """Return hits sorted by the keys of an order, ties by id.
 
     Args:
-        found: The hits, as pairs of id and score.
+        scored: The hits, as pairs of id and score.
         documents: Documents by id; a hit without a document has no values.
         order: The keys, the primary one first.
     """
-    hits = sorted(found)
+    hits = sorted(scored)
     # Sorting is stable, so the primary key is the last one sorted by.
     for key in reversed(order):
-        value = _reader(documents, key)
+        value = _sort_value(documents, key)
         present = [(value(hit), hit) for hit in hits]
-        absent = [hit for worth, hit in present if worth is None]
-        present = [(worth, hit) for worth, hit in present if worth is not None]
+        absent = [hit for key_value, hit in present if key_value is None]
+        present = [(key_value, hit) for key_value, hit in present if key_value is not None]
         present.sort(key=lambda pair: pair[0], reverse=not key.is_ascending)
         hits = [hit for _, hit in present] + absent
     return hits
 
 
-def goes_by_value(key: Order) -> bool:
+def needs_document(key: Order) -> bool:
     """Check whether a sort key needs documents; scores and ids do not."""
     return key.field is not None and not key.is_by_id
 
 
-def _reader(documents: Mapping[str, Document], key: Order) -> Callable[[tuple[str, float]], Any]:
+def _sort_value(documents: Mapping[str, Document], key: Order) -> Callable[[tuple[str, float]], Any]:
     """Return a function from a hit to its sort value, None for a hit without one."""
     if key.field is None:
         return lambda hit: hit[1]

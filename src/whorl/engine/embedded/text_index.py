@@ -19,7 +19,7 @@ from tantivy import Occur, Query
 
 from whorl.engine.embedded.checksums import META, SegmentFiles
 from whorl.engine.embedded.documents import SCHEMA, Change, fill, words_analyzer
-from whorl.engine.embedded.folder import HEAP_BYTES, IndexBrokenError, OtherIndexError, index_failures
+from whorl.engine.embedded.folder import HEAP_BYTES, IndexBrokenError, OtherIndexError, index_errors
 
 #: Most documents in the small part.
 MOST_RECENT = 128
@@ -30,11 +30,11 @@ _HEAP_BYTES = {_MAIN: HEAP_BYTES, _RECENT: 20_000_000}
 _MARGIN = 64
 
 #: An id and a score.
-Found: TypeAlias = tuple[str, float]
+ScoredId: TypeAlias = tuple[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class WordSnapshot:
+class TextSnapshot:
     """Consistent snapshot of the two parts for a search.
 
     Args:
@@ -52,7 +52,7 @@ class WordSnapshot:
     changed: frozenset[str]
 
 
-class WordIndex:
+class TextIndex:
     """The text index in one folder.
 
     Args:
@@ -60,10 +60,10 @@ class WordIndex:
         mark: Identifier of the store, to detect the index of another store.
     """
 
-    def __init__(self, folder: Path, mark: str) -> None:
-        self._folder, self._store_id = folder, mark
+    def __init__(self, folder: Path, marker: str) -> None:
+        self._folder, self._store_id = folder, marker
         self._readers: dict[str, tuple[tantivy.Index, SegmentFiles]] = {}
-        self._counted: tuple[object, ...] = ()
+        self._verified_state: tuple[object, ...] = ()
         self._changed: tuple[tuple[int, int], frozenset[str]] = (-1, -1), frozenset()
 
     def applied(self) -> int | None:
@@ -75,18 +75,18 @@ class WordIndex:
             self.close()
         return None
 
-    def _snapshot(self) -> WordSnapshot:
-        with index_failures(self._folder):
+    def _snapshot(self) -> TextSnapshot:
+        with index_errors(self._folder):
             # Open the small part first: a main part committed after that contains all of the small part.
             recent = self._searcher(_RECENT) if (self._folder / _RECENT / META).exists() else None
             main = self._searcher(_MAIN)
-            reached, numbers = self._numbers(main), None if recent is None else self._numbers(recent)
+            reached, numbers = self._journal_numbers(main), None if recent is None else self._journal_numbers(recent)
             if reached is None:
                 raise OtherIndexError
-            self._require_all(main, reached)
+            self._require_complete(main, reached)
             base = reached[1]
             if recent is None or numbers is None or numbers[0] != base:
-                return WordSnapshot(main, None, base, base, frozenset())
+                return TextSnapshot(main, None, base, base, frozenset())
             if self._changed[0] != numbers[:2]:
                 count, hits = _search(recent, Query.all_query(), recent.num_docs)
                 ids = [recent.doc(address).get_first("changed") for _, address in hits]
@@ -95,24 +95,24 @@ class WordIndex:
                 if not count == recent.num_docs == len(self._changed[1]) + 1 == numbers[2] + 1:
                     self._changed = (-1, -1), frozenset()
                     raise IndexBrokenError(f"{self._folder / _RECENT} has {count - 1:,} documents, not {numbers[2]:,}")
-            return WordSnapshot(main, recent, base, numbers[1], self._changed[1])
+            return TextSnapshot(main, recent, base, numbers[1], self._changed[1])
 
-    def _require_all(self, main: tantivy.Searcher, reached: tuple[int, int, int]) -> None:
+    def _require_complete(self, main: tantivy.Searcher, reached: tuple[int, int, int]) -> None:
         """Raise IndexBrokenError if documents of the main part are missing: no checksum covers its meta.json."""
         state = (reached, main.num_docs, main.num_segments)
-        if state != self._counted:
+        if state != self._verified_state:
             count, _ = _search(main, Query.exists_query("id"), 1)
             if not count == reached[2] == main.num_docs - 1:
                 raise IndexBrokenError(f"{self._folder / _MAIN} has {count:,} documents, not {reached[2]:,}")
-            self._counted = state
+            self._verified_state = state
 
-    def _numbers(self, part: tantivy.Searcher) -> tuple[int, int, int] | None:
+    def _journal_numbers(self, part: tantivy.Searcher) -> tuple[int, int, int] | None:
         """Return the base, the journal number and the document count of a part, None for a part of another store."""
         count, hits = _search(part, Query.term_query(SCHEMA, "store", self._store_id, "basic"), 1)
         if count != 1:
             return None
-        mark = part.doc(hits[0][1])
-        base, applied, documents = (int(mark.get_first(name) or 0) for name in ("base", "applied", "documents"))
+        marker = part.doc(hits[0][1])
+        base, applied, documents = (int(marker.get_first(name) or 0) for name in ("base", "applied", "documents"))
         return base, applied, documents
 
     def _searcher(self, part: str) -> tantivy.Searcher:
@@ -131,7 +131,7 @@ class WordIndex:
     def close(self) -> None:
         """Close the files that are open for reading."""
         self._readers.clear()
-        self._counted = ()
+        self._verified_state = ()
 
     def verify(self) -> None:
         """Read and verify the files of all segments again.
@@ -142,11 +142,11 @@ class WordIndex:
         self.close()
         self._snapshot()
 
-    def writer(self, stored: Stored, before_main: Callable[[], object]) -> WordWriter:
+    def writer(self, read_entries: ReadEntries, before_main: Callable[[], object]) -> TextIndexWriter:
         """Return a writer; the caller holds the write lock."""
-        return WordWriter(self._folder, self._store_id, self._snapshot(), stored, before_main)
+        return TextIndexWriter(self._folder, self._store_id, self._snapshot(), read_entries, before_main)
 
-    def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[Found]]:
+    def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[ScoredId]]:
         """Return the number of matching documents, and the ids and scores of a page: best first, ties by id.
 
         Args:
@@ -155,34 +155,34 @@ class WordIndex:
             rows: Hits on the page.
             is_ranked: False if every match has the same score, which saves sorting all matches.
         """
-        with index_failures(self._folder):
-            seen = self._snapshot()
-            page = _ranked if is_ranked else _unranked
-            if seen.recent is None:
-                return page(seen.main, query, start, start + rows)
-            recent_count, recent = page(seen.recent, query, 0, seen.recent.num_docs if rows else 0)
-            superseded = Query.term_set_query(SCHEMA, "id", list(seen.changed))
+        with index_errors(self._folder):
+            snapshot = self._snapshot()
+            page = _ranked_page if is_ranked else _id_ordered_page
+            if snapshot.recent is None:
+                return page(snapshot.main, query, start, start + rows)
+            recent_count, recent = page(snapshot.recent, query, 0, snapshot.recent.num_docs if rows else 0)
+            superseded = Query.term_set_query(SCHEMA, "id", list(snapshot.changed))
             others = Query.boolean_query([(Occur.Must, query), (Occur.MustNot, superseded)])
             # Each recent hit before the page displaces one hit of the main part.
             begin = max(0, start - len(recent))
-            count, found = page(seen.main, others, begin, start + rows)
+            count, found = page(snapshot.main, others, begin, start + rows)
             found = sorted([*found, *recent], key=_best_first)[start - begin :][:rows]
             return count + recent_count, found
 
     def terms(self, field: str, beginning: str, most: int) -> list[str]:
         """Return the terms of a tantivy field with a prefix: all of them, or more than `most` if they exceed it."""
-        with index_failures(self._folder):
-            seen = self._snapshot()
-            parts = [part for part in (seen.main, seen.recent) if part is not None]
+        with index_errors(self._folder):
+            snapshot = self._snapshot()
+            parts = [part for part in (snapshot.main, snapshot.recent) if part is not None]
             found = {term for part in parts for term, _ in part.terms_with_prefix(field, beginning, limit=most + 1)}
             return sorted(found)
 
 
-def _best_first(hit: Found) -> tuple[float, str]:
+def _best_first(hit: ScoredId) -> tuple[float, str]:
     return -hit[1], hit[0]
 
 
-def _unranked(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[Found]]:
+def _id_ordered_page(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:
     """Return the number of matching documents, and a page of them by id."""
     count, best = _search(searcher, query, 1)
     # tantivy allocates memory for the requested number of hits.
@@ -193,7 +193,7 @@ def _unranked(searcher: tantivy.Searcher, query: Query, start: int, end: int) ->
     return count, [(document_id, best[0][0]) for document_id, _ in hits]
 
 
-def _ranked(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[Found]]:
+def _ranked_page(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:
     """Return the number of matching documents, and a page of them by score, then by id."""
     end = min(end, searcher.num_docs)
     if end <= start:
@@ -211,7 +211,9 @@ def _ranked(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> t
         limit *= 4
     first = scores.index(scores[start])
     last = len(scores) - scores[::-1].index(scores[end - 1])
-    hits: list[Found] = [(searcher.doc(address).get_first("id") or "", score) for score, address in found[first:last]]
+    hits: list[ScoredId] = [
+        (searcher.doc(address).get_first("id") or "", score) for score, address in found[first:last]
+    ]
     hits.sort(key=_best_first)
     return count, hits[start - first : end - first]
 
@@ -224,10 +226,10 @@ def _search(
 
 
 #: Function that returns the current index entries of the existing documents among some ids.
-Stored: TypeAlias = Callable[[Iterable[str]], Iterable[Change]]
+ReadEntries: TypeAlias = Callable[[Iterable[str]], Iterable[Change]]
 
 
-class WordWriter:
+class TextIndexWriter:
     """Writer of the text index in a folder; readers see changes after `commit`. End it by `close` or `abandon`.
 
     Args:
@@ -241,12 +243,12 @@ class WordWriter:
     def __init__(
         self,
         folder: Path,
-        mark: str,
-        snapshot: WordSnapshot | None = None,
-        stored: Stored = lambda _: (),
+        marker: str,
+        snapshot: TextSnapshot | None = None,
+        read_entries: ReadEntries = lambda _: (),
         before_main: Callable[[], object] = lambda: None,
     ) -> None:
-        self._folder, self._store_id, self._stored, self._before_main = folder, mark, stored, before_main
+        self._folder, self._store_id, self._read_entries, self._before_main = folder, marker, read_entries, before_main
         self._is_new, self.base = snapshot is None, snapshot.base if snapshot else 0
         self._changed = set(snapshot.changed if snapshot else ())
         self._is_outdated = snapshot is not None and snapshot.recent is None
@@ -260,7 +262,7 @@ class WordWriter:
     def replace(self, changes: Sequence[Change]) -> None:
         """Replace documents in the index, and remove deleted ones."""
         ids = {change.id for change in changes}
-        with index_failures(self._folder):
+        with index_errors(self._folder):
             if self._part == _RECENT and len(self._changed | ids) > MOST_RECENT:
                 if small := self._writers.pop(_RECENT, None):
                     small.rollback()
@@ -268,7 +270,7 @@ class WordWriter:
                 main, others = self._writer(_MAIN), self._changed - ids
                 for document_id in others:
                     main.delete_documents_by_term("id", document_id)
-                for change in self._stored(others):
+                for change in self._read_entries(others):
                     self._put(change)
             for change in changes:
                 self._put(change)
@@ -292,16 +294,16 @@ class WordWriter:
             number: The journal number.
             documents: Documents of the store at that number.
         """
-        with index_failures(self._folder):
+        with index_errors(self._folder):
             writer, is_main = self._writer(self._part), self._part == _MAIN
-            mark = tantivy.Document()
-            mark.add_text("store", self._store_id)
+            marker = tantivy.Document()
+            marker.add_text("store", self._store_id)
             # A newer base of the main part invalidates the small part.
-            mark.add_integer("base", number if is_main else self.base)
-            mark.add_integer("applied", number)
-            mark.add_integer("documents", documents if is_main else len(self._changed))
+            marker.add_integer("base", number if is_main else self.base)
+            marker.add_integer("applied", number)
+            marker.add_integer("documents", documents if is_main else len(self._changed))
             writer.delete_documents_by_term("store", self._store_id)
-            writer.add_document(mark)
+            writer.add_document(marker)
             writer.commit()
         if is_main:
             self.base = number
@@ -314,12 +316,12 @@ class WordWriter:
             part was not written to.
         """
         main = self._writers.pop(_MAIN, None)
-        with index_failures(self._folder):
+        with index_errors(self._folder):
             if small := self._writers.pop(_RECENT, None):
                 small.wait_merging_threads()
 
         def merged() -> None:
-            with index_failures(self._folder):
+            with index_errors(self._folder):
                 if main:
                     main.wait_merging_threads()
 
@@ -330,7 +332,7 @@ class WordWriter:
         # Explicit, because the traceback of an error would keep the writer and its lock alive.
         for writer in self._writers.values():
             for end in (writer.rollback, writer.wait_merging_threads):
-                with suppress(IndexBrokenError), index_failures(self._folder):
+                with suppress(IndexBrokenError), index_errors(self._folder):
                     end()
         self._writers.clear()
 

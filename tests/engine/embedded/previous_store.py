@@ -15,7 +15,7 @@ def sealed(label: str, blob: bytes) -> bytes:
     return blob + zlib.crc32(blob, zlib.crc32(label.encode())).to_bytes(4, "big")
 
 
-def made_before(folder: Path, documents: Sequence[Document]) -> None:
+def write_previous_store(folder: Path, documents: Sequence[Document]) -> None:
     """Write a store as the version before this one did."""
     folder.mkdir()
     connection = sqlite3.connect(folder / "records.db")
