@@ -36,8 +36,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare import words_of
 from whorl.fingerprint.winnowing import PassageScheme, run_hashes, winnowed
 from whorl.fingerprint.words.shingles import joined_words
-from whorl.search.attribution.by_passages import MANY, by_passages
-from whorl.search.attribution.candidates import find_candidates
+from whorl.search.attribution.candidates import MANY, by_passages, find_candidates
 
 HERE = Path(__file__).resolve().parent
 SCHEME = PassageScheme()

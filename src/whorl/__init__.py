@@ -113,12 +113,10 @@ if TYPE_CHECKING:
     from whorl.search.boilerplate import CommonOptions
     from whorl.search.novelty import Repeats, RepeatSearch
     from whorl.search.prepared import Explanation, PreparedQuery, PreparedSimilar, Reading
-    from whorl.search.similar.estimates import Measured
     from whorl.search.similar.minhash_plan import MinHashPlan
     from whorl.search.similar.options import SimilarOptions
-    from whorl.search.similar.plan import Branch, SketchPlan
-    from whorl.search.similar.rest_plan import RestPlan
-    from whorl.search.similar.results import Found, Similar
+    from whorl.search.similar.plan import Branch, RestPlan, SketchPlan
+    from whorl.search.similar.results import Found, Measured, Similar
     from whorl.search.snippets import Snippet
     from whorl.settings.settings import Settings
     from whorl.store import Store
@@ -247,12 +245,10 @@ _NAMES = {
     "query.parser": "parse unparse",
     "search.novelty": "Repeats RepeatSearch",
     "settings.settings": "Settings",
-    "search.similar.results": "Found Similar",
-    "search.similar.estimates": "Measured",
+    "search.similar.results": "Found Measured Similar",
     "search.similar.minhash_plan": "MinHashPlan",
-    "search.similar.plan": "Branch SketchPlan",
+    "search.similar.plan": "Branch RestPlan SketchPlan",
     "search.similar.options": "SimilarOptions",
-    "search.similar.rest_plan": "RestPlan",
     "search.snippets": "Snippet",
     "search.attribution.options": "SourcesOptions",
     "search.attribution.results": "Attribution Common Promise TextSource",

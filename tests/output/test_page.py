@@ -12,9 +12,8 @@ from whorl.output.page import explanation_values, measured_page_values, page_val
 from whorl.output.plan import plan_lines
 from whorl.output.similar import estimate_values
 from whorl.search.prepared import Explanation
-from whorl.search.similar.estimates import Measured
 from whorl.search.similar.plan import make_plan
-from whorl.search.similar.results import exact_estimate
+from whorl.search.similar.results import Measured, exact_estimate
 
 PAGE = Page(7, (Hit("a", "A", 3.0), Hit("b", "", 2.5)), ("careful",), is_total_exact=False)
 

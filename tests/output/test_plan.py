@@ -58,7 +58,7 @@ def test_what_is_looked_for(metric: Metric, words: str) -> None:
 @pytest.mark.parametrize(
     ("tokens", "reached"),
     [
-        # Calculated by hand in tests/search/similar/test_error_rates.py.
+        # Calculated by hand in tests/search/similar/test_plan.py.
         (3, "there it holds from 60 % on"),
         (1, "there it holds from 95 % on"),
         (0, "the source is too short to be met there; 0 of 100 are found"),

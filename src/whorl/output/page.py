@@ -12,7 +12,7 @@ from whorl.output.comparison import CharRange
 from whorl.output.plan import plan_lines
 from whorl.output.similar import EstimateValues, estimate_values
 from whorl.search.prepared import Explanation
-from whorl.search.similar.estimates import Measured
+from whorl.search.similar.results import Measured
 from whorl.search.snippets import Snippet
 
 

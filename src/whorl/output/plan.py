@@ -6,10 +6,8 @@ from collections.abc import Iterator
 
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.output.text import counted
-from whorl.search.similar.error_rates import final_false_positives, reach
 from whorl.search.similar.minhash_plan import MinHashPlan
-from whorl.search.similar.plan import Branch, SketchPlan
-from whorl.search.similar.rest_plan import RestPlan
+from whorl.search.similar.plan import Branch, RestPlan, SketchPlan, final_false_positives, reach
 from whorl.search.similar.results import SimilarPlan
 
 _WANTED = {

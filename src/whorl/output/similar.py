@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.output.comparison import RestShares, rest_shares
 from whorl.output.numbers import SharesValues, shares_values
-from whorl.search.similar.rest_plan import RestPlan
+from whorl.search.similar.plan import RestPlan
 from whorl.search.similar.results import Found, Similar
 
 

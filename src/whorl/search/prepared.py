@@ -46,10 +46,8 @@ from whorl.query.plan.nodes import (
 from whorl.query.plan.resolve import resolve
 from whorl.search.boilerplate import CommonOptions, Commons
 from whorl.search.collapse import collapsed_page
-from whorl.search.similar.estimates import Measured, measure
 from whorl.search.similar.options import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, Question
-from whorl.search.similar.rest import MOST_CHARACTERS, rests
-from whorl.search.similar.results import Similar, SimilarPlan, Verified
+from whorl.search.similar.results import Measured, Similar, SimilarPlan, Verified, measure
 from whorl.search.similar.search import (
     SimilarSearch,
     choose,
@@ -60,6 +58,7 @@ from whorl.search.similar.search import (
     verify,
 )
 from whorl.search.similar.sources import Sources
+from whorl.search.similar.verify import MOST_PAGE_CHARACTERS, rests
 from whorl.search.snippets import Snippet, snippet, word_clauses
 from whorl.settings.settings import MAX_START
 
@@ -323,7 +322,7 @@ class PreparedQuery:
         clauses = word_clauses(self._plan, self._reader.content_places())
         characters, profile = 0, self._engine.scheme.profile
         for some in batches(dict.fromkeys(ids) if clauses else (), _TEXTS_AT_ONCE):
-            if characters >= MOST_CHARACTERS:
+            if characters >= MOST_PAGE_CHARACTERS:
                 break
             for document_id, text in self._engine.texts(some).items():
                 require_time()

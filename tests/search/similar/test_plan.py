@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from fractions import Fraction
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -13,14 +15,26 @@ from hypothesis import strategies as st
 from calibration import promised_from
 from tests.fingerprint.statistics.laws import hypergeometric, outcomes
 from tests.plain import sketch_of
+from tests.search.attribution.made import words
 from tests.search.similar.sources import SCHEME, source_of
 from whorl.engine.protocol import Costs
 from whorl.errors import ParameterError
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare
+from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, compare
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, sizes_for
-from whorl.search.similar.error_rates import false_positives, final_false_positives
+from whorl.fingerprint.statistics.verify import judge_overlaps
 from whorl.search.similar.options import METRICS
-from whorl.search.similar.plan import Branch, SketchPlan, make_plan
+from whorl.search.similar.plan import (
+    Branch,
+    RestPlan,
+    SketchPlan,
+    false_positives,
+    final_false_positives,
+    make_plan,
+    part_of_source,
+    reach,
+)
 
 #: With this scheme, documents of 16 shingles and more are sampled, so that every outcome can be enumerated.
 TINY = SketchScheme(k=15, floor_level=1, cap=30, lookup_k=15, bits=32)
@@ -377,3 +391,87 @@ def test_a_search_of_real_sets() -> None:
     # Shifted by 500: I = 4500, J = .82; 1000: .67; 1500: .54; 2000: .43.
     assert found.tolist() == [0, 1, 2, 3]
     assert len(candidates) < 10
+
+
+LEFT = text_sketch(" ".join(words(random.Random(3), 84)), Scheme(), SketchScheme())
+
+
+def test_the_part_that_makes_a_candidate() -> None:
+    """
+    The minimum is the threshold; for documents within the source it is twenty shingles or a quarter of the uncommon
+    ones.
+    """
+    half = Fraction(1, 2)
+    assert part_of_source(Metric.JACCARD, half, 1_000) == part_of_source(Metric.A_IN_B, half, 3) == half
+    parts = [part_of_source(Metric.B_IN_A, half, left) for left in (1, 8, 80, 81, 1_000)]
+    assert parts == [Fraction(1), Fraction(1, 4), Fraction(1, 4), Fraction(20, 81), Fraction(1, 50)]
+
+
+@pytest.mark.parametrize(
+    ("metric", "threshold", "least", "promised"),
+    [(Metric.JACCARD, 50, 40, True), (Metric.A_IN_B, 50, 40, True), (Metric.B_IN_A, 90, 20, False)],
+)
+def test_what_is_promised(metric: Metric, threshold: int, least: int, promised: bool) -> None:
+    """
+    With 80 uncommon shingles a hit must reach the threshold; a document whose uncommon part lies within the source may
+    have fewer than the minimum, so nothing is promised.
+    """
+    asked, recall = Fraction(threshold, 100), Fraction(95, 100)
+    part = part_of_source(metric, asked, LEFT.size)
+    candidates = make_plan(LEFT, Metric.A_IN_B, part, recall, largest_size=1_000)
+    plan = RestPlan(metric, asked, recall, 300, candidates)
+    assert (plan.left, plan.least, plan.promised) == (80, least, promised)
+
+
+@pytest.mark.parametrize(("tokens", "recall"), [(3, 1 - 120 / 1140), (1, 0.5)])
+def test_best_effort_says_what_it_reaches(tokens: int, recall: float) -> None:
+    """
+    Few of 20 shingles are below the bound of level 3, so half of them shared is not found reliably: by hand, 1 - (10
+    over 3) / (20 over 3) = 1 - 120/1140. With 3 tokens, a recall of 95 % takes 12 shared shingles: (8 over 3) / (20
+    over 3) = 4.9 % are missed.
+    """
+    hashes = np.r_[np.arange(tokens), SCHEME.bound(1) + np.arange(20 - tokens)].astype(np.uint64)
+    plan = make_plan(
+        Sketch(SCHEME, 20, hashes), Metric.A_IN_B, Fraction(1, 2), Fraction(95, 100), phases=1, largest_size=100_000
+    )
+    far = plan.branches[-1]
+    assert (far.level, far.promised, promised_from(plan, far), plan.promised) == (3, False, None, False)
+    assert far.min_should_match == 1
+    assert far.recall == pytest.approx(recall)
+    assert reach(plan, far) == {3: 12 / 20, 1: 19 / 20}[tokens]
+
+
+@pytest.mark.parametrize(("metric", "size"), [(Metric.JACCARD, 3000), (Metric.A_IN_B, 2000), (Metric.B_IN_A, 3000)])
+@pytest.mark.parametrize("phases", [1, 2])
+def test_false_positives_are_those_of_the_search(metric: Metric, size: int, phases: Literal[1, 2]) -> None:
+    """
+    The false positive rate is the sum over all overlaps of a document of the nearest size, below the threshold, that
+    `is_candidate` accepts; the second phase keeps at most its own share.
+    """
+    source = source_of(size)
+    plan = make_plan(source, metric, Fraction(4, 10), Fraction(9, 10), phases=phases, largest_size=40_000)
+    sampled = 0
+    for branch in plan.branches:
+        hit_size = max(branch.smallest_size, min(size, branch.largest_size or size))
+        level = max(source.level, SCHEME.level(hit_size))
+        of_source, of_hit = source.count_at(level), hit_size >> level
+        for points, first, final in zip(
+            (10, 20), false_positives(plan, branch), final_false_positives(plan, branch), strict=True
+        ):
+            overlap = least_overlap(metric, plan.threshold - Fraction(points, 100), size, hit_size)
+            tokens = np.arange(len(branch.tokens) + 1)
+            passes = plan.is_candidate(np.full(tokens.shape, hit_size), tokens)
+            assert first == pytest.approx(hypergeometric(size, overlap, len(branch.tokens)) @ passes, abs=1e-12)
+            if plan.second_recall is None:
+                assert final == first
+                continue
+            is_of_hit = metric is Metric.B_IN_A and hit_size < size
+            drawn = of_hit if is_of_hit else of_source
+            shared = np.arange(drawn + 1)
+            same = np.ones_like(shared)
+            overlaps = Overlaps(size, same * hit_size, same * level, same * of_source, same * of_hit, shared)
+            kept = judge_overlaps(overlaps, metric, plan.threshold, plan.second_recall)
+            chance = hypergeometric(hit_size if is_of_hit else size, overlap, drawn) @ kept if level else 0.0
+            assert final == pytest.approx(min(first, chance), abs=1e-12)
+            sampled += level > 0
+    assert sampled or phases == 1

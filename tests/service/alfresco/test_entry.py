@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from whorl.model import Hit, Stored
-from whorl.search.similar.estimates import Measured
-from whorl.search.similar.results import exact_estimate
+from whorl.search.similar.results import Measured, exact_estimate
 from whorl.service.alfresco.entry import entry
 
 NODE = "aaaabbbb-cccc-4ddd-8eee-ffff00001111"

@@ -16,8 +16,7 @@ from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare import words_of
 from whorl.query.plan.nodes import BoundNode
-from whorl.search.attribution.by_passages import by_passages
-from whorl.search.attribution.candidates import find_candidates
+from whorl.search.attribution.candidates import by_passages, find_candidates
 from whorl.search.attribution.cover import Numbers, covered_once, greedy_cover, marked, words_in
 from whorl.search.attribution.exclusions import Exclusion, excluded_words
 from whorl.search.attribution.reading import Reader, Shared

@@ -1,4 +1,4 @@
-"""Plan of the calibrated search by sketches: tokens to look up and min-should-match, from threshold and recall.
+"""Plans of the calibrated search by sketches: tokens to look up and min-should-match, and the error rates to expect.
 
 A branch of the plan looks up the m smallest hashes of the source's sketch, among documents in a range of sizes whose
 index entries are complete for these hashes. Hashes are uniform and a document's look-up level depends only on its size,
@@ -25,6 +25,21 @@ the two plans has half of the first phase's share of the misses, so that the rec
 
 A recall of 1 requires the tokens that every document at the threshold must have. That is useful if all of the source's
 shingles are looked up and both sketches are complete, and otherwise mostly best effort.
+
+`RestPlan` is the plan of a search whose threshold ignores common text. Let R be the a shingles of the source that are
+not common; let I be the number of them in a document, and b the number of the document's own shingles that are not
+common. b is unknown before the document's text is read, since documents are indexed with all of their shingles. So
+candidates are the documents with enough of R, whatever their size:
+
+    a_in_b    I / a >= t
+    jaccard   I / (a + b - I) >= t, which implies I / a >= t, since b >= I
+    b_in_a    I / b >= t, which implies nothing about I / a: a document with little text beyond common text may be
+              contained in the source completely. Candidates must have `RestPlan.least` shingles of R.
+
+Its look-ups and its second phase are those above, for R instead of the source and for documents that contain a part of
+it, with the same recall; the texts of their results are read and counted exactly. Two texts together mark more words as
+common than either alone, a dozen at the ends of a form. The words that this removes from R are also in the document,
+except for a few shingles that extend beyond a passage, so a document at the threshold has the required share of R.
 """
 
 from __future__ import annotations
@@ -48,11 +63,14 @@ from whorl.fingerprint.statistics.hypergeometric import (
     Floats,
     Tails,
     draws_to_meet,
+    least_good_for,
+    min_should_match_for,
     reaches,
     require_probability,
+    upper_tail,
 )
-from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_threshold, sizes_for
-from whorl.fingerprint.statistics.verify import judge_overlaps
+from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_threshold, sizes_for
+from whorl.fingerprint.statistics.verify import judge_overlaps, law
 
 #: Tokens of a branch that is followed by a second phase.
 BUDGET_OF_TWO_PHASES = 64
@@ -69,7 +87,7 @@ _SHARING = 4.0
 _OF_ONE_TOKEN = 1 / 6
 _NO_HASHES = np.empty(0, np.uint64)
 #: Distance below the threshold of documents that should not be found.
-_POINTS_BELOW = Fraction(10, 100)
+_NEAR_POINTS_BELOW = Fraction(10, 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +312,7 @@ def _branches(plan: SketchPlan, groups: tuple[_Group, ...], costs: Costs | None)
     asked = [[plan.overlap_at(group.smallest) for group in groups]]
     if is_open := costs is None and ends[-1] > len(groups):
         nearest = [plan.nearest_size(group.smallest, group.largest) for group in groups]
-        at = (plan.threshold, plan.threshold - _POINTS_BELOW)
+        at = (plan.threshold, plan.threshold - _NEAR_POINTS_BELOW)
         asked += [[plan.overlap_at(size, each) for size in nearest] for each in at]
     # For few numbers, Python lists are faster than numpy's repeat.
     overlaps = [overlap for each in asked for overlap, own in zip(each, options, strict=True) for _ in own]
@@ -377,3 +395,106 @@ def _is_below(number: float, fraction: Fraction) -> bool:
     """Return `number < fraction` exactly, twenty times as fast as the operator."""
     numerator, denominator = number.as_integer_ratio()
     return numerator * fraction.denominator < fraction.numerator * denominator
+
+
+#: Minimum for candidates within the source: this number of shingles, or this fraction (1 / n) of the source's rest.
+_LEAST_WITHIN, _PART_WITHIN = 20, 4
+
+
+@dataclass(frozen=True, slots=True)
+class RestPlan:
+    """Candidates of the search without common text, and the recall that the search guarantees.
+
+    Args:
+        metric: Metric that the threshold applies to, without common text.
+        threshold: Fraction in (0, 1].
+        recall: Wanted probability that a document at the threshold is found, a fraction in (0, 1].
+        source_size: Distinct shingles of the source, common ones included.
+        candidates: Plan that finds documents with enough of the source's rest.
+    """
+
+    metric: Metric
+    threshold: Fraction
+    recall: Fraction
+    source_size: int
+    candidates: SketchPlan
+
+    @property
+    def left(self) -> int:
+        """Distinct shingles of the source that are not common."""
+        return self.candidates.source_size
+
+    @property
+    def least(self) -> int:
+        """Smallest number of these shingles that a candidate has."""
+        return self.candidates.overlap_at(self.left)
+
+    @property
+    def promised(self) -> bool:
+        """Whether documents at the threshold are found with the wanted recall, however large and however common."""
+        return self.candidates.promised and (self.metric is not Metric.B_IN_A or self.least <= 1)
+
+
+def part_of_source(metric: Metric, threshold: Fraction, left: int) -> Fraction:
+    """Return the share of the source's rest that makes a document a candidate, in (0, 1].
+
+    Args:
+        metric: Metric of the search.
+        threshold: Threshold of the search, a fraction in (0, 1].
+        left: Distinct shingles of the source that are not common.
+    """
+    if metric is not Metric.B_IN_A or not left:
+        return threshold
+    return Fraction(max(1, min(_LEAST_WITHIN, -(-left // _PART_WITHIN))), left)
+
+
+_POINTS_BELOW = (Fraction(10, 100), Fraction(20, 100))
+
+
+def reach(plan: SketchPlan, branch: Branch) -> float | None:
+    """Return the value of the metric, above the threshold, at which a branch's smallest documents are promised.
+
+    Returns:
+        A fraction up to 1; None if they are promised at the threshold already, or at no value.
+    """
+    if branch.promised:
+        return None
+    enough = int(least_good_for(plan.source_size, len(branch.tokens), 1, plan.first_recall))
+    is_possible = enough <= min(plan.source_size, branch.smallest_size)
+    return Shares.of_counts(enough, plan.source_size, branch.smallest_size).by(plan.metric) if is_possible else None
+
+
+def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
+    """Return the probabilities that documents 10 and 20 points below the threshold become candidates.
+
+    They hold for the document size of the branch nearest to the source's, after `SketchPlan.is_candidate`.
+    """
+    needed, lower = _overlaps_near(plan, branch)
+    tokens = len(branch.tokens)
+    minimum = max(1, int(min_should_match_for(plan.source_size, needed, tokens, plan.first_recall)))
+    near, far = upper_tail(plan.source_size, lower, tokens, minimum).tolist()
+    return near, far
+
+
+def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
+    """Return approximate upper limits of the probabilities of `false_positives` after the second phase."""
+    near, far = false_positives(plan, branch)
+    if plan.second_recall is None:
+        return near, far
+    size = plan.nearest_size(branch.smallest_size, branch.largest_size)
+    level = max(plan.source.level, plan.source.scheme.level(size))
+    # The number of a hit's hashes at the common level is unknown; use the average.
+    counts = (np.array([each], dtype=np.int64) for each in (size, plan.source.count_at(level), size >> level))
+    population, drawn = law(plan.metric, plan.source_size, *counts)
+    needed, lower = _overlaps_near(plan, branch)
+    passing = upper_tail(population, lower, drawn, min_should_match_for(population, needed, drawn, plan.second_recall))
+    # At level 0 all shingles are compared, so no document below the threshold passes.
+    passing[(level == 0) & (np.array(lower) < needed)] = 0.0
+    near, far = np.minimum((near, far), passing).tolist()
+    return near, far
+
+
+def _overlaps_near(plan: SketchPlan, branch: Branch) -> tuple[int, list[int]]:
+    """Return the overlap at the threshold, and those 10 and 20 points below, at the size nearest to the source's."""
+    size = plan.nearest_size(branch.smallest_size, branch.largest_size)
+    return plan.overlap_at(size), [plan.overlap_at(size, plan.threshold - points) for points in _POINTS_BELOW]

@@ -1,18 +1,21 @@
-"""Results of the calibrated search: hits with their estimated or exact shares, and pages of hits."""
+"""Results of the calibrated search: hits with their estimated or exact shares, pages of hits, and estimates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from whorl.errors import UnknownDocumentError
 from whorl.fingerprint.compare import Rest
-from whorl.fingerprint.statistics.estimate import Estimate
+from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets
+from whorl.fingerprint.minhash.signature import Signature, buckets_from, shared_tokens
+from whorl.fingerprint.statistics.estimate import Estimate, estimate
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.model import Hit
 from whorl.search.similar.minhash_plan import MinHashPlan
-from whorl.search.similar.plan import SketchPlan
-from whorl.search.similar.rest_plan import RestPlan
+from whorl.search.similar.plan import RestPlan, SketchPlan
+from whorl.search.similar.sources import Source, Sources
 
 #: Plan of the candidates: by sketches; by MinHash tokens, if documents have no sketches; or without common text.
 SimilarPlan: TypeAlias = SketchPlan | MinHashPlan | RestPlan
@@ -130,3 +133,68 @@ def exact_estimate(source_size: int, hit_size: int, shared: int) -> Estimate:
     """Return the estimate of two documents all of whose shingles were compared."""
     shares = Shares.of_counts(shared, source_size, hit_size)
     return Estimate(shares, shares, shares, shared, source_size, source_size, hit_size, is_exact=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Shared content of a hit and a source.
+
+    Args:
+        shared_tokens: Tokens of the source that the hit has, repeats counted.
+        source_tokens: All tokens of the source, repeats counted.
+        estimate: Shares of shingles with their 95 % intervals; None if the tokens do not support an estimate.
+    """
+
+    shared_tokens: int
+    source_tokens: int
+    estimate: Estimate | None
+
+
+def measure(sources: Sources, reference: str, ids: Collection[str]) -> Mapping[str, Measured]:
+    """Return the shared content of documents and a source, by id, for documents with a fingerprint.
+
+    Estimates use the sketches if both sides have one, otherwise the MinHash tokens, which are less precise.
+
+    Args:
+        sources: Sources of the query.
+        reference: Name of the source; an unknown name gives an empty result.
+        ids: Ids of the hits.
+    """
+    try:
+        source = sources.source(reference)
+    except UnknownDocumentError:
+        return {}
+    own = sources.signatures({reference: False}).get(reference)
+    if own is None or not len(own) or not ids:
+        return {}
+    others = [each for each in ids if each != source.document_id]
+    signatures = dict(sources.engine.signatures(dict.fromkeys(others, False))) if others else {}
+    if source.document_id is not None:
+        signatures[source.document_id] = own
+    there = {each: signatures[each] for each in ids if each in signatures and len(signatures[each])}
+    estimates = {**_by_tokens(own, there), **_by_sketches(sources, source, list(there))}
+    return {
+        each: Measured(shared_tokens(own, signature), len(own), estimates.get(each))
+        for each, signature in there.items()
+    }
+
+
+def _by_tokens(own: Signature, there: Mapping[str, Signature]) -> dict[str, Estimate]:
+    if not own.scheme.fills_every_bucket:
+        return {}
+    others = [buckets_from(signature) for signature in there.values()]
+    overlaps = compare_buckets(buckets_from(own), others)
+    return dict(zip(there, estimate_buckets(overlaps), strict=True))
+
+
+def _by_sketches(sources: Sources, source: Source, ids: list[str]) -> dict[str, Estimate]:
+    engine = sources.engine
+    scheme = engine.sketch_scheme
+    own = None if scheme is None else sources.sketch(source, scheme)
+    if own is None:
+        return {}
+    sketches = dict(engine.sketches([each for each in ids if each != source.document_id]))
+    if source.document_id is not None:
+        sketches[source.document_id] = own
+    measured = [each for each in ids if each in sketches]
+    return dict(zip(measured, estimate(own, [sketches[each] for each in measured]), strict=True))

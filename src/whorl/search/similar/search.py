@@ -10,11 +10,9 @@ from whorl.fingerprint.batch import text_hashes
 from whorl.fingerprint.compiled.first_use import count_search
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Chosen, MatchAll, Nothing
 from whorl.search.boilerplate import Commons
-from whorl.search.similar.by_minhash import MinHashSearch
-from whorl.search.similar.by_rest import RestSearch
 from whorl.search.similar.options import Question
 from whorl.search.similar.results import Found, Similar, Verified, best_first
-from whorl.search.similar.searchers import SketchSearch
+from whorl.search.similar.searchers import MinHashSearch, RestSearch, SketchSearch
 from whorl.search.similar.sources import Sources
 from whorl.search.similar.verify import Reader
 

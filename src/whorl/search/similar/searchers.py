@@ -1,30 +1,46 @@
-"""Calibrated search by sketches: candidates by few look-ups, each verified on its sketch.
+"""Calibrated searches for one source: by sketches, by MinHash tokens, and without common text.
 
 `docs/accuracy.md` explains why the search keeps the requested recall. The plan determines the tokens of the source's
 sketch to look up and the number that a document must have; the engine returns those documents with their sketches; the
 second phase verifies every candidate on its sketch. Hits that the sketches leave undecided (a short text in a very long
-one) are read whole, so that their numbers are exact.
+one) are read whole, so that their numbers are exact. Collections without sketches are searched by MinHash tokens, with
+wider intervals.
+
+Without common text, `RestPlan` defines the candidates and the promised recall. The texts of the candidates are read, up
+to the limits of one search and those with the largest overlap first; hits are the documents that reach the threshold
+without common text, so that all their numbers are exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Set
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from whorl.arrays import ascending_distinct
 from whorl.engine.protocol import Costs, Engine
-from whorl.fingerprint.sketch.sketch import Sketch, compare
+from whorl.errors import ParameterError
+from whorl.fingerprint.batch import hashes_of_words
+from whorl.fingerprint.compare import TextWords, common_shingles, words_of
+from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets, judge_buckets
+from whorl.fingerprint.minhash.codec import integers
+from whorl.fingerprint.minhash.signature import Signature, bucket_of_each, buckets_from
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import Sketch, compare, sketch_of_distinct
 from whorl.fingerprint.statistics.estimate import estimate_overlaps
-from whorl.fingerprint.statistics.metric import Metric
+from whorl.fingerprint.statistics.metric import Metric, least_overlap
 from whorl.model import Hit
-from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, SketchTokens
+from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, SharedTokens, SketchTokens
+from whorl.search.boilerplate import Commons
+from whorl.search.similar.minhash_plan import MinHashPlan, make_minhash_plan
 from whorl.search.similar.options import Question
-from whorl.search.similar.plan import BUDGET_OF_TWO_PHASES, Branch, SketchPlan, make_plan
-from whorl.search.similar.results import Batch, Found, Settled, scored
-from whorl.search.similar.sources import Source
-from whorl.search.similar.verify import Reader
+from whorl.search.similar.plan import BUDGET_OF_TWO_PHASES, Branch, RestPlan, SketchPlan, make_plan, part_of_source
+from whorl.search.similar.results import Batch, Found, Settled, exact_estimate, scored
+from whorl.search.similar.sources import Source, text_of
+from whorl.search.similar.verify import Reader, comparisons
 
 #: Largest number of candidates that a search verifies, best first.
 MOST_VERIFIED = 10_000
@@ -160,3 +176,168 @@ class SketchSearch:
     def settled(self, kept: list[Found]) -> Settled:
         """Return the hits of all batches; undecided ones are verified on their texts, within the search's limits."""
         return Settled(list(self._reader.settled(kept)))
+
+
+#: Largest number of candidates whose tokens are fetched; each takes some 10 KB.
+MOST_MINHASH_VERIFIED = 2_000
+#: Candidates fetched at once.
+MINHASH_AT_ONCE = 500
+_ROUGH = (
+    "the documents have no sketches ('whorl solr check' or 'whorl opensearch check' says how they get them), so the "
+    "percentages are rough and a short text in a long one can be missed"
+)
+
+
+class MinHashSearch:
+    """Calibrated search for one source, in a store whose documents have no sketches.
+
+    Args:
+        engine: Engine of the store.
+        source: Source that documents are compared with.
+        signature: Tokens of the source, as the collection encodes them.
+        size: Distinct shingles of the source, if its text was given; otherwise estimated from the tokens.
+        question: Options of the search.
+    """
+
+    def __init__(
+        self, engine: Engine, source: Source, signature: Signature, size: int | None, question: Question
+    ) -> None:
+        self.engine, self.source, self.question, self._signature = engine, source, question, signature
+        self._size = size
+        self.warnings = (_ROUGH if len(signature) else source.no_fingerprint(engine.scheme),)
+        self._buckets = buckets_from(signature)
+        metric, threshold, recall = question.metric, question.threshold, question.recall
+        self.plan: MinHashPlan = make_minhash_plan(self._buckets, metric, threshold, recall, source_size=size)
+
+    @property
+    def most_verified(self) -> int:
+        """Largest number of candidates that are verified."""
+        return MOST_MINHASH_VERIFIED
+
+    @property
+    def at_once(self) -> int:
+        """Candidates fetched at once."""
+        return MINHASH_AT_ONCE
+
+    def look_ups(self) -> BoundNode | None:
+        """Return the query for documents with enough of the tokens; None if there are no tokens to look up."""
+        if not self.plan.buckets:
+            return None
+        is_asked = np.isin(bucket_of_each(self._signature), list(self.plan.buckets))
+        tokens = tuple(dict.fromkeys(integers(self._signature.hashes[is_asked])))
+        return SharedTokens(self.source.name, tokens, min(self.plan.min_should_match, len(tokens)))
+
+    def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch:
+        """Fetch the candidates after the first `start` ones, and verify those not seen yet."""
+        page = self.engine.search(look_ups, start=start, rows=MINHASH_AT_ONCE)
+        fresh = [hit for hit in page.hits if hit.id not in seen and hit.id != self.source.document_id]
+        return Batch(page.total, tuple(hit.id for hit in page.hits), tuple(self._judged(fresh)), page.warnings)
+
+    def settled(self, kept: list[Found]) -> Settled:
+        """Return the hits unchanged: the intervals are so wide that too many texts would have to be read."""
+        return Settled(kept)
+
+    def _judged(self, hits: list[Hit]) -> list[Found]:
+        signatures = self.engine.signatures(dict.fromkeys((hit.id for hit in hits), False)) if hits else {}
+        there = [hit for hit in hits if hit.id in signatures and len(signatures[hit.id])]
+        others = [buckets_from(signatures[hit.id]) for hit in there]
+        overlaps = compare_buckets(self._buckets, others, self._size)
+        plan = self.plan
+        is_kept = judge_buckets(overlaps, plan.metric, plan.threshold, plan.second_recall).tolist()
+        judged = zip(there, is_kept, estimate_buckets(overlaps), strict=True)
+        return [scored(hit, estimate, plan.metric) for hit, keep, estimate in judged if keep]
+
+
+#: Largest number of texts that a search reads.
+MOST_READ = 1_000
+#: Tokens of a branch in the search for documents within the source: finding small parts of it takes more.
+_BUDGET_WITHIN = 4 * BUDGET_OF_TWO_PHASES
+
+
+class RestSearch:
+    """Calibrated search for one source without common text, in a store whose documents have sketches and texts.
+
+    Args:
+        engine: Engine of the store.
+        source: Source that documents are compared with.
+        question: Options of the search, applied to the text that is not common.
+        commons: Detector of common text.
+
+    Raises:
+        ParameterError: The documents have no sketches, or the source has no text.
+    """
+
+    def __init__(self, engine: Engine, source: Source, question: Question, commons: Commons) -> None:
+        scheme = engine.sketch_scheme
+        if scheme is None:
+            raise ParameterError(
+                "what is common can be left out where documents have sketches, and these have none: 'whorl solr check' "
+                "or 'whorl opensearch check' says how they get them"
+            )
+        text = text_of(engine, source)
+        if text is None:
+            raise ParameterError(f"{source.name!r} has no stored text, so its common text cannot be left out")
+        self.engine, self.source, self.question = engine, source, question
+        self._text, self._commons = text, commons
+        words = words_of(text, engine.scheme)
+        left, self._size = _left(words, commons, engine.scheme)
+        part = part_of_source(question.metric, question.threshold, left.size)
+        self._by_sketch = SketchSearch(
+            engine,
+            source,
+            sketch_of_distinct(left, scheme),
+            Question(Metric.A_IN_B, part, question.recall),
+            budget=_BUDGET_WITHIN if question.metric is Metric.B_IN_A else BUDGET_OF_TWO_PHASES,
+        )
+        self.warnings: tuple[str, ...] = self._by_sketch.warnings
+        if self._size and not left.size:
+            self.warnings = (f"all of {source.name!r} is common, so nothing is left to look for",)
+
+    @property
+    def plan(self) -> RestPlan:
+        """Plan of the candidates, and the promised recall."""
+        question = self.question
+        return RestPlan(question.metric, question.threshold, question.recall, self._size, self._by_sketch.plan)
+
+    @property
+    def most_verified(self) -> int:
+        """Largest number of candidates whose sketches are compared."""
+        return self._by_sketch.most_verified
+
+    @property
+    def at_once(self) -> int:
+        """Candidates fetched at once."""
+        return self._by_sketch.at_once
+
+    def look_ups(self) -> BoundNode | None:
+        """Return the query for documents with enough of the source's rest; None without such a rest."""
+        return self._by_sketch.look_ups()
+
+    def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch | None:
+        """Fetch candidates and compare their sketches with the source's rest, as `SketchSearch.batch` does."""
+        return self._by_sketch.batch(look_ups, start, seen)
+
+    def settled(self, kept: list[Found]) -> Settled:
+        """Return the candidates of all batches that are hits, verified on their texts as far as these can be read."""
+        # The score estimates the candidate's share of the source's rest.
+        by_id = {found.hit.id: found for found in sorted(kept, key=lambda found: (-found.hit.score, found.hit.id))}
+        wanted, metric, hits, read = list(by_id)[:MOST_READ], self.question.metric, list[Found](), 0
+        for document_id, comparison in comparisons(self.engine, self._text, wanted, self._commons):
+            read += 1
+            rest = comparison.rest
+            assert rest is not None
+            least = least_overlap(metric, self.question.threshold, rest.shingles_a, rest.shingles_b)
+            if rest.shared_shingles < max(1, least):
+                continue
+            sizes = comparison.a.shingles, comparison.b.shingles
+            hit = replace(by_id[document_id].hit, score=round(100 * rest.shares.by(metric), 4))
+            hits.append(Found(hit, exact_estimate(*sizes, comparison.shared_shingles), rest))
+        return Settled(hits, unread=len(kept) - read)
+
+
+def _left(words: TextWords, commons: Commons, scheme: Scheme) -> tuple[npt.NDArray[np.uint64], int]:
+    """Return the distinct hashes of a text's shingles that are not common, sorted, and the number of all of them."""
+    hashes = hashes_of_words(words.words, scheme)
+    common = hashes[common_shingles(commons.words(words), scheme.shingle_size)]
+    distinct = np.unique(hashes)
+    return np.setdiff1d(distinct, common), distinct.size

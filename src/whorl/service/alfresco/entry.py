@@ -12,7 +12,7 @@ from typing import Any
 from whorl.model import Hit, Stored
 from whorl.output.numbers import shares_values
 from whorl.query.plan.values import date_of, written
-from whorl.search.similar.estimates import Measured
+from whorl.search.similar.results import Measured
 
 #: Node types: the default for a document without a type, and the type that marks a folder.
 NODE_TYPE, FOLDER_TYPE = "cm:content", "cm:folder"

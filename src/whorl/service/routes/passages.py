@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from whorl.output.comparison import LongestPassage, longest_passage_values
 from whorl.search.boilerplate import commons_for_comparison
-from whorl.search.similar.rest import comparisons
+from whorl.search.similar.verify import comparisons
 from whorl.service.routes.asked import Commonness, Example, OneText, Shown
 from whorl.service.routes.router import api_router
 from whorl.store import Store

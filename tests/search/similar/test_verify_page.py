@@ -18,10 +18,10 @@ from whorl.fingerprint.winnowing import PassageScheme
 from whorl.output.numbers import percent
 from whorl.output.similar import similar_values
 from whorl.search.boilerplate import named_commons
-from whorl.search.similar import rest
-from whorl.search.similar.rest import rests
+from whorl.search.similar import verify
 from whorl.search.similar.results import Similar
 from whorl.search.similar.sources import Source
+from whorl.search.similar.verify import rests
 
 CHANCE = random.Random(61)
 FORM = words(CHANCE, 150)
@@ -79,8 +79,8 @@ def test_what_cannot_be_known(store: Store, monkeypatch: pytest.MonkeyPatch) -> 
     some = rests(store.engine, source, ["two", "gone"], commons)
     assert list(some.by_id) == ["two"]
     assert some.warnings == ("1 of the hits were not read, so nothing is known of them without what is common",)
-    monkeypatch.setattr(rest, "_TEXTS_AT_ONCE", 2)
-    monkeypatch.setattr(rest, "MOST_CHARACTERS", 1)
+    monkeypatch.setattr(verify, "_TEXTS_AT_ONCE", 2)
+    monkeypatch.setattr(verify, "MOST_PAGE_CHARACTERS", 1)
     assert len(rests(store.engine, source, ["00", "01", "02"], commons).by_id) == 2
 
 

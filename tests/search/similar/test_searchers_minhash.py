@@ -11,9 +11,9 @@ from whorl import Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.minhash.signature import sign
 from whorl.query.plan.nodes import BoundPlan, SharedTokens
-from whorl.search.similar.by_minhash import MinHashSearch
 from whorl.search.similar.options import Question
 from whorl.search.similar.search import search_for, verify
+from whorl.search.similar.searchers import MinHashSearch
 from whorl.search.similar.sources import Sources
 
 
