@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import requests
 
-from whorl.engine.http import Connections, Told
+from whorl.engine.http import ConnectionPool, HttpResponse
 from whorl.engine.solr.request import joined
 
 #: What a query finds: how many documents, and the ids and scores on the page.
@@ -27,15 +27,15 @@ def recorded() -> Iterator[list[requests.PreparedRequest]]:
     It listens below everything that whorl puts between itself and a server.
     """
     heard: list[requests.PreparedRequest] = []
-    ask = Connections.ask
+    ask = ConnectionPool.ask
 
     def asked(
-        way: Connections, method: str, target: str, body: bytes | None, headers: Mapping[str, str], **seconds: float
-    ) -> Told:
+        way: ConnectionPool, method: str, target: str, body: bytes | None, headers: Mapping[str, str], **seconds: float
+    ) -> HttpResponse:
         heard.append(requests.Request(method, f"{way.address}{target}", headers=dict(headers), data=body).prepare())
         return ask(way, method, target, body, headers, **seconds)
 
-    with patch.object(Connections, "ask", asked):
+    with patch.object(ConnectionPool, "ask", asked):
         yield heard
 
 
@@ -60,7 +60,7 @@ class ByHand:
         self._session = requests.Session()
         self._session.trust_env = False
         parts = urlsplit(url)
-        self._connections = Connections(str(parts.hostname), parts.port or 80, None, 1)
+        self._connections = ConnectionPool(str(parts.hostname), parts.port or 80, None, 1)
 
     def replay(self, asked: Sequence[requests.PreparedRequest]) -> bytes:
         """Send requests again and read what comes, all of it; return the last answer."""

@@ -33,7 +33,7 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import FIELDS
 from whorl.engine.solr.request import vector_parameters
-from whorl.engine.solr.response import vectors
+from whorl.engine.solr.response import term_vectors
 from whorl.engine.solr.schema import Collection, FieldNames, inspect
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.shingling import well_formed
@@ -66,7 +66,7 @@ class Comparison:
             self._client.commit()
             body = {"query": {"bool": {"must": ["*:*"]}}, "limit": AT_ONCE, "fields": ["id"]}
             answer = self._client.post("tvrh", body, **vector_parameters("MINHASH"))
-            indexed = vectors(answer, "MINHASH")
+            indexed = term_vectors(answer, "MINHASH")
             for each, (name, text) in ids.items():
                 tokens = sign(text, self._collection.scheme).tokens
                 is_same = indexed.get(each, {}) == Counter(tokens) and self._finds_itself(each, len(tokens))

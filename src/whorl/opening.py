@@ -122,13 +122,13 @@ def index_client(url: str, settings: Settings) -> IndexClient:
         ParameterError: The URL is not one of an index, or the client's package is not installed.
     """
     try:
-        from whorl.engine.opensearch.client import Access, IndexClient
+        from whorl.engine.opensearch.client import ClusterAccess, IndexClient
     except ImportError as error:
         raise ParameterError(
             f"for {url.partition(':')[0]} install: pip install 'whorl[opensearch]' ({error})"
         ) from error
 
-    access = Access(
+    access = ClusterAccess(
         timeout_seconds=settings.timeout_seconds,
         connect_seconds=settings.connect_timeout_seconds,
         auth=settings.opensearch_auth,

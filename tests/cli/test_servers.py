@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from whorl.cli.servers import show, show_refused, watch
-from whorl.engine.findings import Backfilled, Finding, Level
+from whorl.engine.findings import BackfillReport, Finding, Severity
 from whorl.errors import EngineUnavailableError
 
 
@@ -17,7 +17,7 @@ def test_findings(capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
     """
     An error among the findings determines the exit code.
     """
-    note, error = Finding(Level.NOTE, "a-note", "Seen.", "Do it."), Finding(Level.ERROR, "an-error", "Broken.")
+    note, error = Finding(Severity.NOTE, "a-note", "Seen.", "Do it."), Finding(Severity.ERROR, "an-error", "Broken.")
     show([note], as_json=as_json)
     assert "Seen." in capsys.readouterr().out
     with pytest.raises(SystemExit) as ended:
@@ -34,10 +34,10 @@ def test_a_run_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
     """
     A complete run prints the numbers of updated and remaining documents, and the refused ones with the reason.
     """
-    end = Backfilled(2_000, sent=1_998, refused=(("a", "too long"),), left=1)
+    end = BackfillReport(2_000, sent=1_998, refused=(("a", "too long"),), left=1)
 
-    def run(note: Callable[[Backfilled], None]) -> Backfilled:
-        note(Backfilled(2_000, sent=1_000))
+    def run(note: Callable[[BackfillReport], None]) -> BackfillReport:
+        note(BackfillReport(2_000, sent=1_000))
         return end
 
     assert watch(run, doing="making sketches", given="a sketch") is end
@@ -55,8 +55,8 @@ def test_a_run_that_is_stopped(capsys: pytest.CaptureFixture[str], error: BaseEx
     A stopped run prints its progress and how to continue, and the error reaches the caller.
     """
 
-    def run(note: Callable[[Backfilled], None]) -> Backfilled:
-        note(Backfilled(20, sent=7))
+    def run(note: Callable[[BackfillReport], None]) -> BackfillReport:
+        note(BackfillReport(20, sent=7))
         raise error
 
     with pytest.raises(type(error)):
@@ -70,7 +70,7 @@ def test_a_run_that_did_not_begin(capsys: pytest.CaptureFixture[str]) -> None:
     A run that fails at its start prints only the error.
     """
 
-    def run(note: Callable[[Backfilled], None]) -> Backfilled:
+    def run(note: Callable[[BackfillReport], None]) -> BackfillReport:
         raise EngineUnavailableError("Solr is away")
 
     with pytest.raises(EngineUnavailableError):

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from whorl import Document, Store
-from whorl.engine.protocol import Facet, Matching, Numbers, Statistics, ValueCount, Values
+from whorl.engine.protocol import Facet, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.query.plan.nodes import Between, BoundPlan, Equal, Kind, MatchAll, Value
 
 ALL = BoundPlan(MatchAll())
@@ -22,8 +22,8 @@ def place(store: Store, field: str, kind: Kind) -> str:
     return places[kind]
 
 
-def values(store: Store, field: str, kind: Kind, most: int = 1000, **asked: object) -> Values:
-    return Values(kind, place(store, field, kind), most, **asked)  # type: ignore[arg-type]
+def values(store: Store, field: str, kind: Kind, most: int = 1000, **asked: object) -> ValueFacet:
+    return ValueFacet(kind, place(store, field, kind), most, **asked)  # type: ignore[arg-type]
 
 
 def counted(store: Store, plan: BoundPlan, facet: Facet) -> list[tuple[Value, int]]:
@@ -86,14 +86,16 @@ def test_statistics(store: Store, collection: list[Document]) -> None:
     for kind in (Kind.INTEGER, Kind.FLOAT):
         numbers = [float(value) for each in collection for name, own, value in each.wholes()
                    if (name, own) == ("price", kind)]  # fmt: skip
-        (told,) = store.engine.facets(ALL, [Numbers(kind, place(store, "price", kind))])
+        (told,) = store.engine.facets(ALL, [StatisticsFacet(kind, place(store, "price", kind))])
         assert isinstance(told, Statistics)
         assert (told.count, told.smallest, told.largest) == (len(numbers), min(numbers), max(numbers))
         assert math.isclose(told.total, math.fsum(numbers))
         assert math.isclose(told.mean, statistics.fmean(numbers))
         assert math.isclose(told.deviation, statistics.stdev(numbers), abs_tol=1e-9)
     none = BoundPlan(Equal(place(store, "type", Kind.KEYWORD), Kind.KEYWORD, "nothing"))
-    assert store.engine.facets(none, [Numbers(Kind.FLOAT, place(store, "price", Kind.FLOAT))]) == (Statistics(),)
+    assert store.engine.facets(none, [StatisticsFacet(Kind.FLOAT, place(store, "price", Kind.FLOAT))]) == (
+        Statistics(),
+    )
 
 
 def test_questions_of_one_request(store: Store, collection: list[Document]) -> None:
@@ -102,8 +104,8 @@ def test_questions_of_one_request(store: Store, collection: list[Document]) -> N
     """
     pages = place(store, "pages", Kind.INTEGER)
     plan = BoundPlan(Between(pages, Kind.INTEGER, 1, 120))
-    many = Matching(Between(pages, Kind.INTEGER, 10, None))
-    inner = (values(store, "final", Kind.BOOLEAN), many, Numbers(Kind.INTEGER, pages))
+    many = MatchCount(Between(pages, Kind.INTEGER, 10, None))
+    inner = (values(store, "final", Kind.BOOLEAN), many, StatisticsFacet(Kind.INTEGER, pages))
     asked: list[Facet] = [values(store, "type", Kind.KEYWORD, within=inner), many]
     told, total = store.engine.facets(plan, asked)
     there = [each for each in collection if 1 <= number(each) <= 120]
@@ -136,7 +138,7 @@ def test_nothing_is_asked(store: Store) -> None:
     """
     assert store.engine.facets(ALL, []) == ()
     none = BoundPlan(Equal(place(store, "type", Kind.KEYWORD), Kind.KEYWORD, "nothing"))
-    assert store.engine.facets(none, [values(store, "type", Kind.KEYWORD), Matching(MatchAll())]) == ((), 0)
+    assert store.engine.facets(none, [values(store, "type", Kind.KEYWORD), MatchCount(MatchAll())]) == ((), 0)
 
 
 def test_a_count_is_comparable() -> None:

@@ -12,7 +12,7 @@ from tests import opensearch_runtime, solr_runtime
 from whorl import Document, Store, open_store
 from whorl.duplicates import Keep, ask_pairs, duplicates_in
 from whorl.duplicates.output import Marked, write_ids
-from whorl.engine.protocol import Mark
+from whorl.engine.protocol import ClusterLabel
 from whorl.model import Indexed
 
 PAGE, OTHER, THIRD = (" ".join(f"{letter}{at}" for at in range(60)) for letter in "wxy")
@@ -61,10 +61,10 @@ def written(store: Store, keep: str = "first") -> Marked:
 
 
 def marks(store: Store) -> dict[str, tuple[str, bool]]:
-    everything: dict[str, Mark] = {}
-    for portion in store.engine.marks.everything():
+    everything: dict[str, ClusterLabel] = {}
+    for portion in store.engine.labels.everything():
         everything |= portion
-    assert store.engine.marks.of([*(each.id for each in DOCUMENTS), "d"]) == everything
+    assert store.engine.labels.labels_of([*(each.id for each in DOCUMENTS), "d"]) == everything
     return {document_id: (mark.cluster, mark.is_principal) for document_id, mark in everything.items()}
 
 
@@ -122,4 +122,4 @@ def test_a_second_run_puts_right_what_changed(own_store: Store) -> None:
     store.delete(["a 1"])
     assert written(store) == Marked(0, 0, 0, 1)
     assert marks(store) == {}
-    assert list(store.engine.marks.everything()) in ([], [{}])
+    assert list(store.engine.labels.everything()) in ([], [{}])

@@ -18,7 +18,7 @@ def test_a_scan_gives_each_document_once(
     A scan returns documents in the order of ids, with name and sketch, and continues from the mark of any batch.
     """
     for module in ("whorl.engine.embedded.engine", "whorl.engine.solr.engine", "whorl.engine.opensearch.engine"):
-        monkeypatch.setattr(f"{module}.SCANNED_AT_ONCE", 50)
+        monkeypatch.setattr(f"{module}.SCAN_BATCH_SIZE", 50)
     portions = list(store.engine.scan())
     assert len(portions) > 2
     everything = [each for portion in portions for each in portion.documents]

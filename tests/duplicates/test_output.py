@@ -31,7 +31,7 @@ from whorl.duplicates.output import (
 )
 from whorl.duplicates.result import Cluster, Member, Pair
 from whorl.duplicates.run import duplicates_among
-from whorl.engine.protocol import Mark
+from whorl.engine.protocol import ClusterLabel
 from whorl.errors import ParameterError
 from whorl.output.duplicates import marked_line
 
@@ -358,9 +358,9 @@ class Remembering:
     """Cluster labels in memory."""
 
     def __init__(self) -> None:
-        self.there: dict[str, Mark] = {}
+        self.there: dict[str, ClusterLabel] = {}
         self.sent: list[list[str]] = []
-        self.marks = self
+        self.labels = self
 
     def prepare(self) -> None: ...
 
@@ -369,13 +369,13 @@ class Remembering:
     def index_lag(self) -> int:
         return 0
 
-    def everything(self) -> Iterator[Mapping[str, Mark]]:
+    def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
         yield dict(self.there)
 
-    def of(self, ids: Collection[str]) -> Mapping[str, Mark]:
+    def of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
         return {each: self.there[each] for each in ids if each in self.there}
 
-    def write(self, changes: Mapping[str, Mark | None]) -> None:
+    def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
         self.sent.append(list(changes))
         self.there |= {each: mark for each, mark in changes.items() if mark}
         for each in [each for each, mark in changes.items() if mark is None]:
@@ -393,16 +393,16 @@ def test_only_what_differs_is_written(monkeypatch: Any) -> None:
     """
     monkeypatch.setattr(output, "_AT_ONCE", 2)
     engine: Any = Remembering()
-    engine.there = {"x": Mark("y", is_principal=False)}
+    engine.there = {"x": ClusterLabel("y", is_principal=False)}
     clusters = [cluster("a", "b", "c", principal="b"), cluster("d", "e", principal="d")]
-    engine.write({"b": Mark("a", is_principal=True)})
+    engine.write({"b": ClusterLabel("a", is_principal=True)})
     engine.sent.clear()
     progress: list[int] = []
     assert write_ids(engine, clusters, progress.append) == Marked(2, 5, 4, 1)
     assert (engine.sent, progress) == ([["a", "c"], ["d", "e"], ["x"]], [2, 4, 5])
     assert engine.there == {
-        **{each: Mark("a", is_principal=each == "b") for each in "abc"},
-        **{each: Mark("d", is_principal=each == "d") for each in "de"},
+        **{each: ClusterLabel("a", is_principal=each == "b") for each in "abc"},
+        **{each: ClusterLabel("d", is_principal=each == "d") for each in "de"},
     }
     assert write_ids(engine, clusters) == Marked(2, 5, 0, 0)
     assert len(engine.sent) == 3
@@ -414,7 +414,7 @@ def test_what_is_changed_meanwhile_is_told() -> None:
     """
 
     class Changing(Remembering):
-        def write(self, changes: Mapping[str, Mark | None]) -> None:
+        def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
             super().write(changes)
             self.there.pop("b", None)
 

@@ -14,11 +14,11 @@ import pytest
 
 from tests.accidents import value_changed
 from whorl import Document, Settings, Store, open_store
-from whorl.engine.http import Connections, Told
+from whorl.engine.http import ConnectionPool, HttpResponse
 from whorl.engine.opensearch import doctor as opensearch_doctor
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import SourceNames
-from whorl.engine.protocol import Mark, Matching, Numbers, Values
+from whorl.engine.protocol import ClusterLabel, MatchCount, StatisticsFacet, ValueFacet
 from whorl.engine.solr import doctor as solr_doctor
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.schema import FieldNames
@@ -67,17 +67,17 @@ ASKINGS: Mapping[str, Asking] = {
     "facets": lambda store: store.engine.facets(
         ALL,
         [
-            Values(Kind.INTEGER, _place(store, "n", Kind.INTEGER), 3, within=(Matching(MatchAll()),)),
-            Numbers(Kind.INTEGER, _place(store, "n", Kind.INTEGER)),
+            ValueFacet(Kind.INTEGER, _place(store, "n", Kind.INTEGER), 3, within=(MatchCount(MatchAll()),)),
+            StatisticsFacet(Kind.INTEGER, _place(store, "n", Kind.INTEGER)),
         ],
     ),
     "present": lambda store: store.engine.search(
         BoundPlan(Present(_place(store, "kind", Kind.KEYWORD), Kind.KEYWORD)), start=0, rows=1
     ),
-    "marks": lambda store: (list(store.engine.marks.everything()), store.engine.marks.of(IDS)),
-    "mark counts": lambda store: store.engine.marks.counts(ALL),
-    "mark": lambda store: store.engine.marks.write({"d0": Mark("d0", is_principal=True)}),
-    "prepare marks": lambda store: store.engine.marks.prepare(),
+    "marks": lambda store: (list(store.engine.labels.everything()), store.engine.labels.labels_of(IDS)),
+    "mark counts": lambda store: store.engine.labels.counts(ALL),
+    "mark": lambda store: store.engine.labels.write({"d0": ClusterLabel("d0", is_principal=True)}),
+    "prepare marks": lambda store: store.engine.labels.prepare(),
     "count": lambda store: store.engine.count(),
 }
 
@@ -109,20 +109,20 @@ def _between(tamper: _Tamper) -> Iterator[None]:
         tamper: Called with a request before it is sent, and None: what it returns is the answer; where that is nothing,
             it is called again with the answer that came.
     """
-    asked = Connections.ask
+    asked = ConnectionPool.ask
 
     def ask(
-        self: Connections, method: str, target: str, body: bytes | None, headers: Mapping[str, str], **seconds: float
-    ) -> Told:
+        self: ConnectionPool, method: str, target: str, body: bytes | None, headers: Mapping[str, str], **seconds: float
+    ) -> HttpResponse:
         key = (method, target, body or b"")
         if (answer := tamper(key, None)) is None:
             told = asked(self, method, target, body, headers, **seconds)
             tamper(key, (told.status, told.content))
             return told
-        return Told(answer[0], {"content-type": "application/json"}, answer[1])
+        return HttpResponse(answer[0], {"content-type": "application/json"}, answer[1])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Connections, "ask", ask)
+        patch.setattr(ConnectionPool, "ask", ask)
         yield
 
 

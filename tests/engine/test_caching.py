@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from whorl.engine.caching import Remembered, SharedCommit
+from whorl.engine.caching import SharedCommit, TtlCache
 from whorl.errors import EngineUnavailableError
 
 _DEADLINE_SECONDS = 240.0
@@ -153,7 +153,7 @@ def test_an_answer_is_asked_for_once_at_a_time(monkeypatch: pytest.MonkeyPatch) 
         before.append(known)
         return len(before)
 
-    answer = Remembered(ask, 30.0)
+    answer = TtlCache(ask, 30.0)
     with ThreadPoolExecutor(8) as pool:
         assert {done.result(_DEADLINE_SECONDS) for done in [pool.submit(answer) for _ in range(50)]} == {1}
     clock[0] = 30.0
@@ -177,7 +177,7 @@ def test_an_answer_that_fails_is_asked_for_again() -> None:
             raise EngineUnavailableError("gone")
         return 7
 
-    answer = Remembered(ask, 30.0)
+    answer = TtlCache(ask, 30.0)
     with pytest.raises(EngineUnavailableError):
         answer()
     assert answer() == 7

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from whorl.engine.findings import Backfilled, Finding, Level, worst_first
+from whorl.engine.findings import BackfillReport, Finding, Severity, worst_first
 
 
 def test_findings_as_they_are_shown() -> None:
     """
     The level, the message, and what to do below it where there is something to do.
     """
-    assert str(Finding(Level.OK, "fields", "all there")) == "     ok  all there"
-    finding = Finding(Level.ERROR, "red", "shards are gone", "look for them")
+    assert str(Finding(Severity.OK, "fields", "all there")) == "     ok  all there"
+    finding = Finding(Severity.ERROR, "red", "shards are gone", "look for them")
     assert str(finding) == "  error  shards are gone\n         → look for them"
     assert finding.as_json() == {
         "level": "error",
@@ -24,7 +24,7 @@ def test_errors_come_first() -> None:
     """
     And notes last; those of a level stay in their order.
     """
-    findings = [Finding(level, str(at), "") for at, level in enumerate([*Level, *Level])]
+    findings = [Finding(level, str(at), "") for at, level in enumerate([*Severity, *Severity])]
     shown = [(each.level.value, each.code) for each in worst_first(findings)]
     assert shown == [
         *(("error", code) for code in "37"), *(("ok", code) for code in "04"),
@@ -36,5 +36,5 @@ def test_every_document_that_was_looked_at_counts_once() -> None:
     """
     Those that are left were not.
     """
-    so_far = Backfilled(100, sent=1, removed=2, kept=4, textless=8, refused=(("a", "why"), ("b", "why")), left=32)
+    so_far = BackfillReport(100, sent=1, removed=2, kept=4, textless=8, refused=(("a", "why"), ("b", "why")), left=32)
     assert so_far.done == 17

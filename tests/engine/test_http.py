@@ -21,7 +21,7 @@ from typing_extensions import Buffer
 
 from whorl.context import new_request
 from whorl.engine import http as connections
-from whorl.engine.http import Connections, Told, UnconnectedError, UntakenError, pause_before, repeated
+from whorl.engine.http import ConnectError, ConnectionPool, HttpResponse, SendTimeoutError, retry_pause, with_retries
 from whorl.errors import EngineUnavailableError
 
 pytestmark = pytest.mark.process
@@ -91,11 +91,11 @@ class Server:
     @contextlib.contextmanager
     def serving(
         self, trust: bool | str | None = None, *, host: str = "127.0.0.1", most_idle: int = 2
-    ) -> Iterator[Connections]:
+    ) -> Iterator[ConnectionPool]:
         """Give connections to it."""
         thread = threading.Thread(target=self.serve)
         thread.start()
-        way = Connections(host, self.port, trust, most_idle)
+        way = ConnectionPool(host, self.port, trust, most_idle)
         try:
             yield way
         finally:
@@ -119,7 +119,7 @@ def link_local() -> str:
     return next((f"{socket.inet_ntop(socket.AF_INET6, raw)}%{interface}" for raw, interface in packed), "")
 
 
-def asked(way: Connections, method: str = "GET", body: bytes | None = None) -> Told:
+def asked(way: ConnectionPool, method: str = "GET", body: bytes | None = None) -> HttpResponse:
     return way.ask(method, "/a?b=c", body, {"Accept-Encoding": "gzip"}, connect_seconds=5, silence_seconds=30)
 
 
@@ -231,7 +231,7 @@ def test_what_cannot_be_sent(target: str, header: str) -> None:
     It would end where it should not, and what follows be read as something else, or its encoding is known to nobody; so
     nothing is sent. A password is nowhere in the error.
     """
-    way = Connections("127.0.0.1", 1, None, 1)
+    way = ConnectionPool("127.0.0.1", 1, None, 1)
     with pytest.raises(ValueError, match="no request of HTTP") as caught:
         way.ask("GET", target, None, {"X-Pass": "secret", "X-Told": header}, connect_seconds=1, silence_seconds=1)
     assert "secret" not in repr((caught.value, caught.value.__context__))
@@ -276,7 +276,7 @@ def test_what_nobody_has_closed() -> None:
     """
     server = Server([answer(b"one"), answer(b"again")])
     with server.serving():
-        way = Connections("127.0.0.1", server.port, None, 2)
+        way = ConnectionPool("127.0.0.1", server.port, None, 2)
         assert asked(way).content == b"one"
         del way
         gc.collect()
@@ -315,10 +315,10 @@ def test_a_server_that_is_silent(body: bytes | None) -> None:
     Whether it has taken all of the request is told apart.
     """
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        way = Connections("127.0.0.1", silent.getsockname()[1], None, 2)
+        way = ConnectionPool("127.0.0.1", silent.getsockname()[1], None, 2)
         with pytest.raises(TimeoutError) as caught:
             way.ask("POST", "/", body, {}, connect_seconds=5, silence_seconds=0.2)
-        assert isinstance(caught.value, UntakenError) == (body is not None)
+        assert isinstance(caught.value, SendTimeoutError) == (body is not None)
 
 
 def test_nobody_there() -> None:
@@ -327,8 +327,8 @@ def test_nobody_there() -> None:
     """
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        way = Connections("127.0.0.1", closed.getsockname()[1], None, 2)
-        with pytest.raises(UnconnectedError) as caught:
+        way = ConnectionPool("127.0.0.1", closed.getsockname()[1], None, 2)
+        with pytest.raises(ConnectError) as caught:
             asked(way)
         assert isinstance(caught.value.__cause__, ConnectionRefusedError)
 
@@ -341,7 +341,7 @@ def test_addresses(host: str, trust: bool | None, address: str) -> None:
     """
     As they are written in a URL.
     """
-    assert Connections(host, 7, trust, 1).address == address
+    assert ConnectionPool(host, 7, trust, 1).address == address
 
 
 @pytest.mark.skipif(not link_local(), reason="this system tells of no address with an interface")
@@ -449,7 +449,7 @@ def test_an_interruption_while_an_answer_is_read(monkeypatch: pytest.MonkeyPatch
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(connections._Answer, "on_body", interrupted)
+    monkeypatch.setattr(connections._ResponseParser, "on_body", interrupted)
     with Server([answer(b"one")]).serving() as way, pytest.raises(KeyboardInterrupt):
         asked(way)
 
@@ -563,8 +563,8 @@ def test_a_name_that_no_longer_counts(authority: trustme.CA, ca_file: str) -> No
 
         thread = threading.Thread(target=serve)
         thread.start()
-        with pytest.raises(UnconnectedError, match=r"(?i)certificate"):
-            asked(Connections("localhost", listener.getsockname()[1], ca_file, 1))
+        with pytest.raises(ConnectError, match=r"(?i)certificate"):
+            asked(ConnectionPool("localhost", listener.getsockname()[1], ca_file, 1))
         thread.join()
 
 
@@ -573,7 +573,7 @@ def test_pauses() -> None:
     About twice as long each time up to two seconds, never the same.
     """
     longest = [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
-    drawn = [[pause_before(number) for number in range(1, 8)] for _ in range(50)]
+    drawn = [[retry_pause(number) for number in range(1, 8)] for _ in range(50)]
     for pauses in drawn:
         assert all(most / 2 <= pause <= most for pause, most in zip(pauses, longest, strict=True))
     assert len({tuple(pauses) for pauses in drawn}) == 50
@@ -591,7 +591,7 @@ def test_how_often(retries: int, is_passing: bool, sent: int) -> None:
         raise EngineUnavailableError(f"away {len(calls)}", is_passing=is_passing)
 
     with pytest.raises(EngineUnavailableError, match=f"away {sent}"):
-        repeated(send, retries)
+        with_retries(send, retries)
     assert len(calls) == sent
 
 
@@ -607,5 +607,5 @@ def test_what_answers_in_the_end() -> None:
         return "here"
 
     with new_request() as request:
-        assert repeated(send, 3) == "here"
+        assert with_retries(send, 3) == "here"
     assert (request.trace.engine_requests, request.trace.engine_retries) == (2, 1)

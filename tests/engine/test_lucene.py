@@ -11,23 +11,23 @@ from hypothesis import strategies as st
 from whorl.engine.lucene import (
     BETWEEN_WORDS,
     MAX_CLAUSES,
-    between,
-    compiled,
-    doublings,
-    evaluated_apart,
-    expression,
-    joined,
-    joined_text,
-    of_words,
-    passage_tokens,
-    place,
-    presence,
-    refusals_explained,
-    sortable,
-    spelled_numbers,
-    term,
+    compile_pattern,
+    encode_pattern,
+    encode_sortable,
+    explain_refusals,
+    fingerprints_to_move,
+    joined_terms,
+    passage_hash_terms,
+    passage_terms,
+    pattern_expression,
+    presence_term,
+    range_expression,
+    state_doublings,
+    text_terms,
+    value_prefix,
     value_term,
-    values_begin,
+    word_term,
+    words_field,
 )
 from whorl.errors import EngineResponseError, ParameterError, UnsupportedQueryError
 from whorl.fingerprint.shingling import join
@@ -60,7 +60,7 @@ def test_ranges_of_texts(low: str, high: str, text: str, low_in: bool, high_in: 
     The expression for a range fits the texts of the range, by code point, and no others.
     """
     ends = (None if opened == 1 else low), (None if opened == 2 else high)
-    wanted = between(*ends, includes_low=low_in, includes_high=high_in)
+    wanted = range_expression(*ends, includes_low=low_in, includes_high=high_in)
     is_in = (ends[0] is None or low < text or (low_in and low == text)) and (
         ends[1] is None or text < high or (high_in and text == high)
     )
@@ -84,8 +84,8 @@ def test_patterns(pieces: list[str | Joker], text: str) -> None:
             case literal:
                 return text.startswith(literal) and fits(pieces[1:], text[len(literal) :])
 
-    assert bool(re.fullmatch(expression(tuple(pieces)), text)) == fits(pieces, text)
-    assert bool(compiled(tuple(pieces)).fullmatch(text)) == fits(pieces, text)
+    assert bool(re.fullmatch(pattern_expression(tuple(pieces)), text)) == fits(pieces, text)
+    assert bool(compile_pattern(tuple(pieces)).fullmatch(text)) == fits(pieces, text)
 
 
 @given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), min_size=2), st.lists(st.floats(allow_nan=False), min_size=2))
@@ -93,9 +93,9 @@ def test_spellings_are_in_order(whole: list[int], broken: list[float]) -> None:
     """
     Numbers are in the order of their spellings.
     """
-    assert sorted(whole) == sorted(whole, key=lambda number: sortable(Kind.INTEGER, number))
+    assert sorted(whole) == sorted(whole, key=lambda number: encode_sortable(Kind.INTEGER, number))
     floats = [number + 0.0 for number in broken]
-    assert sorted(floats) == sorted(floats, key=lambda number: sortable(Kind.FLOAT, number))
+    assert sorted(floats) == sorted(floats, key=lambda number: encode_sortable(Kind.FLOAT, number))
 
 
 FIELDS = st.one_of(st.sampled_from(["k", "kind", "k" * 1001, "k" * 1002]), st.text("kw", min_size=1, max_size=3))
@@ -115,7 +115,7 @@ def test_values_have_one_term_each(field: str, one: tuple[Kind, Value], other: s
     """
     terms = value_term(field, *one), value_term(other, *two)
     assert (terms[0] == terms[1]) == ((field, one) == (other, two))
-    assert terms[1].startswith(values_begin(field, one[0])) == ((field, one[0]) == (other, two[0]))
+    assert terms[1].startswith(value_prefix(field, one[0])) == ((field, one[0]) == (other, two[0]))
 
 
 @given(st.lists(st.tuples(FIELDS, st.sampled_from(Kind)), min_size=2, max_size=2, unique=True), VALUES)
@@ -124,9 +124,9 @@ def test_presence_is_no_value(some: list[tuple[str, Kind]], value: tuple[Kind, V
     That a field has something of a type is a term of its own, and none of those of its values.
     """
     one, other = some
-    assert presence(*one) != presence(*other)
-    assert value_term(one[0], *value) != presence(*one)
-    assert not presence(*one).startswith(values_begin(*one))
+    assert presence_term(*one) != presence_term(*other)
+    assert value_term(one[0], *value) != presence_term(*one)
+    assert not presence_term(*one).startswith(value_prefix(*one))
 
 
 @given(FIELDS, st.text("a \x1c\x1e", max_size=1100), FIELDS, st.text("a \x1c\x1e", max_size=1100))
@@ -134,9 +134,9 @@ def test_words_have_one_term_each(field: str, word: str, other_field: str, other
     """
     However long field and word are: no term is too long for the index, and none holds what separates words.
     """
-    one, two = term(field, word), term(other_field, other)
+    one, two = word_term(field, word), word_term(other_field, other)
     assert (one == two) == ((field, word) == (other_field, other))
-    assert one.startswith(place(field)[1])
+    assert one.startswith(words_field(field)[1])
     assert BETWEEN_WORDS not in one
     assert len(one) <= 2001
 
@@ -156,7 +156,7 @@ def test_spellings_by_hand(kind: Kind, value: Value, spelling: str) -> None:
     """
     Whole numbers from the least one on; floats by their IEEE 754 bits, all turned round below zero.
     """
-    assert sortable(kind, value) == spelling
+    assert encode_sortable(kind, value) == spelling
 
 
 @given(st.sampled_from(["name", "content", "kind", "with space"]), st.lists(st.text("aÄ😀 ", max_size=4), max_size=6))
@@ -164,7 +164,7 @@ def test_words_are_joined_as_their_terms(field: str, words: list[str]) -> None:
     """
     The quick way through and the one word by word come to the same, for words that folding left empty as well.
     """
-    assert joined(field, join(words)) == BETWEEN_WORDS.join([term(field, word) for word in words])
+    assert joined_terms(field, join(words)) == BETWEEN_WORDS.join([word_term(field, word) for word in words])
 
 
 @given(st.sampled_from(["name", "kind"]), st.text("aÄ😀 .1ﬁ語\N{HANGUL FILLER}", max_size=12), st.integers(1, 100))
@@ -173,16 +173,16 @@ def test_terms_of_short_texts_are_those_of_long_ones(field: str, text: str, time
     Whichever way their words are found.
     """
     text *= times
-    assert joined_text(field, text, DEFAULT_PROFILE) == joined(field, joined_words(text, DEFAULT_PROFILE))
+    assert text_terms(field, text, DEFAULT_PROFILE) == joined_terms(field, joined_words(text, DEFAULT_PROFILE))
 
 
 def test_a_pattern_with_a_blank_fits_the_term() -> None:
     """
     Folding puts blanks into some words; a pattern is folded, too.
     """
-    _, begin = place("kind")
-    found = term("kind", "صلى الله")
-    assert compiled((begin, *of_words(("صلى ا", ANY)))).fullmatch(found)
+    _, begin = words_field("kind")
+    found = word_term("kind", "صلى الله")
+    assert compile_pattern((begin, *encode_pattern(("صلى ا", ANY)))).fullmatch(found)
 
 
 REFUSED = EngineResponseError("Solr answers 500", status=500, detail="Determinizing automaton would require more")
@@ -203,7 +203,7 @@ def test_states_are_doubled(pattern: Pattern, expected: int) -> None:
     """
     By each joker for one character behind a letter that may stand anywhere.
     """
-    assert doublings(pattern) == expected
+    assert state_doublings(pattern) == expected
 
 
 def test_a_refusal_names_the_pattern() -> None:
@@ -212,7 +212,7 @@ def test_a_refusal_names_the_pattern() -> None:
     """
     row = InOrder(((ANY, "a", ONE), (ANY, "b", ONE, ONE)), 0)
     plan = BoundPlan(Bool(must=(MatchAll(), Like("kind", (ANY, "c")), row)))
-    with pytest.raises(UnsupportedQueryError, match=r"\*b\?\?: this pattern"), refusals_explained(plan):
+    with pytest.raises(UnsupportedQueryError, match=r"\*b\?\?: this pattern"), explain_refusals(plan):
         raise REFUSED
 
 
@@ -222,7 +222,7 @@ def test_other_refusals_stay_what_they_are() -> None:
     """
     other = EngineResponseError("Solr answers 500", status=500, detail="out of memory")
     for plan, error in ((BoundPlan(MatchAll()), REFUSED), (BoundPlan(Like("kind", (ANY, "c"))), other)):
-        with pytest.raises(EngineResponseError) as raised, refusals_explained(plan):
+        with pytest.raises(EngineResponseError) as raised, explain_refusals(plan):
             raise error
         assert raised.value is error
 
@@ -237,7 +237,7 @@ def count(node: BoundLeaf) -> int:
 
 def apart(*nodes: BoundLeaf) -> list[BoundLeaf]:
     root: BoundNode = Bool(should=nodes, min_should_match=1)
-    moved = evaluated_apart(root, count, movable=(SharedTokens,), count_apart=3, server="Lucene")
+    moved = fingerprints_to_move(root, count, movable=(SharedTokens,), count_apart=3, server="Lucene")
     return [node for node in nodes if id(node) in moved]
 
 
@@ -286,10 +286,10 @@ def test_tokens() -> None:
     Each number is six letters; the mark is there for every text, and is no number's token.
     """
     words = [f"w{number}" for number in range(50)]
-    mark, *tokens = passage_tokens(join(words), SCHEME)
+    mark, *tokens = passage_terms(join(words), SCHEME)
     assert mark == "passages1-t20-k8-b32"
-    assert tokens == spelled_numbers(tuple(winnowed(join(words), SCHEME).tolist()), SCHEME)
+    assert tokens == passage_hash_terms(tuple(winnowed(join(words), SCHEME).tolist()), SCHEME)
     assert len(set(tokens)) == len(tokens) > 3
     assert {len(token) for token in tokens} == {6}
-    assert passage_tokens(join(["few"]), SCHEME) == [mark]
-    assert spelled_numbers((), SCHEME) == []
+    assert passage_terms(join(["few"]), SCHEME) == [mark]
+    assert passage_hash_terms((), SCHEME) == []

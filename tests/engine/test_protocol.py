@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.engine.protocol import Mark, Statistics, mark_in, marked, reference_meanings
+from whorl.engine.protocol import ClusterLabel, Statistics, cluster_label, reference_meanings, with_cluster_label
 from whorl.model import Document
 
 NUMBERS = st.lists(st.integers(-1000, 1000).map(float), max_size=8)
@@ -27,7 +27,7 @@ def test_parts_together(one: list[float], other: list[float]) -> None:
     Two parts tell together what all of their numbers tell; the deviation is that of a sample.
     """
     both = one + other
-    found = of(one).with_others(of(other))
+    found = of(one).merge(of(other))
     assert found == of(both)
     assert math.isclose(found.mean, statistics.fmean(both) if both else 0.0, abs_tol=1e-9)
     assert math.isclose(found.deviation, statistics.stdev(both) if len(both) > 1 else 0.0, abs_tol=1e-6)
@@ -67,13 +67,15 @@ def test_a_mark_is_two_properties() -> None:
     It is read back as it was put there, and leaves the others alone; what somebody else calls so is none.
     """
     document = Document("a", "text", "name", {"year": 2020})
-    principal = marked(document, Mark("b", is_principal=True))
-    assert mark_in(principal.properties) == Mark("b", is_principal=True)
+    principal = with_cluster_label(document, ClusterLabel("b", is_principal=True))
+    assert cluster_label(principal.properties) == ClusterLabel("b", is_principal=True)
     assert (principal.text, principal.name, principal.contents()["year"]) == ("text", "name", (2020,))
-    assert mark_in(marked(principal, Mark("c", is_principal=False)).properties) == Mark("c", is_principal=False)
-    assert marked(principal, None) == document
-    assert mark_in({"whorl_cluster": "b"}) is None
-    assert mark_in({"whorl_cluster": ("b", "c"), "whorl_is_principal": ["true"]}) is None
+    assert cluster_label(
+        with_cluster_label(principal, ClusterLabel("c", is_principal=False)).properties
+    ) == ClusterLabel("c", is_principal=False)
+    assert with_cluster_label(principal, None) == document
+    assert cluster_label({"whorl_cluster": "b"}) is None
+    assert cluster_label({"whorl_cluster": ("b", "c"), "whorl_is_principal": ["true"]}) is None
 
 
 def test_a_document_is_unchanged_by_its_mark() -> None:
@@ -81,5 +83,5 @@ def test_a_document_is_unchanged_by_its_mark() -> None:
     Its digest is that of what was brought: it is not indexed again, and does not lose the mark.
     """
     document = Document("a", "text", properties={"year": 2020})
-    assert marked(document, Mark("b", is_principal=False)).digest == document.digest
+    assert with_cluster_label(document, ClusterLabel("b", is_principal=False)).digest == document.digest
     assert Document("a", "text", properties={"year": 2021}).digest != document.digest

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from whorl.engine.protocol import Mark
+from whorl.engine.protocol import ClusterLabel
 from whorl.errors import ParameterError
 from whorl.model import Hit, Page
 from whorl.query.plan.nodes import BoundPlan, MatchAll
@@ -18,20 +18,22 @@ class Counting:
     """An engine with 5,000 hits in clusters of ten; it counts the searches."""
 
     def __init__(self, size: int = 10) -> None:
-        self.size, self.asked, self.marks = size, 0, self
+        self.size, self.asked, self.labels = size, 0, self
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: object = ()) -> Page:
         self.asked += 1
         return Page(5_000, tuple(Hit(str(at), "", 1.0) for at in range(start, min(start + rows, 5_000))))
 
-    def of(self, ids: Collection[str]) -> Mapping[str, Mark]:
-        return {each: Mark(f"c{int(each) // self.size}", is_principal=False) for each in ids} if self.size else {}
+    def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
+        return (
+            {each: ClusterLabel(f"c{int(each) // self.size}", is_principal=False) for each in ids} if self.size else {}
+        )
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
         return {f"c{at}": self.size for at in range(5_000 // self.size)} if self.size else {}
 
-    def everything(self) -> Iterator[Mapping[str, Mark]]:
-        yield self.of(["1"])
+    def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
+        yield self.labels_of(["1"])
 
 
 def test_a_deep_page_takes_few_requests() -> None:

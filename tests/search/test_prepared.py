@@ -10,7 +10,7 @@ import pytest
 
 from whorl import Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.protocol import Candidates, Matching
+from whorl.engine.protocol import CandidatePage, MatchCount
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.sketch.sketch import Sketch
@@ -40,7 +40,7 @@ def copies() -> Iterator[Document]:
 def counted(prepared: PreparedQuery, chosen: Filter) -> tuple[int, tuple[str, ...]]:
     """Return the number of matches that pass a further filter, and the warnings."""
     bound = prepared.counting.filtered(chosen)
-    (count,) = prepared.counting.facets([Matching(bound.root)])
+    (count,) = prepared.counting.facets([MatchCount(bound.root)])
     assert isinstance(count, int)
     return count, bound.warnings
 
@@ -76,10 +76,10 @@ class Watched(EmbeddedEngine):
         self.asked.append(f"texts of {' '.join(sorted(ids))}")
         return super().texts(ids)
 
-    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         self.asked.append("candidates")
         found = super().candidates(plan, start=start, rows=rows, in_order=in_order)
-        return Candidates(found.total, found.found, ("somebody writes",))
+        return CandidatePage(found.total, found.found, ("somebody writes",))
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +207,7 @@ def test_counts_are_of_what_the_query_finds(store: Store) -> None:
     assert prepared.search(rows=0).total == 7
     assert counted(prepared, "number:4") == (1, ())
     assert counted(prepared, ["number:4", "number:[8 TO *]"]) == (3, ())
-    whole = Matching(MatchAll())
+    whole = MatchCount(MatchAll())
     assert prepared.counting.facets([whole]) == (7,)
     assert prepared.counting.facets([whole], without=[0]) == (COPIES,)
     assert prepared.counting.facets([]) == ()

@@ -29,7 +29,7 @@ from tests.made_files import mail, word
 from tests.query.fuzz_queries import mutated
 from tests.service.contracts import MINUTES, NODE, documents
 from whorl import Document, Store, open_store
-from whorl.engine.protocol import Mark
+from whorl.engine.protocol import ClusterLabel
 from whorl.service.app import create_app
 
 #: Number of requests; more than 100,000 of them are requests that a client can send.
@@ -283,8 +283,10 @@ def filled(folder: Path) -> Store:
     """Return a store with the documents that the requests name."""
     store = open_store(folder, passages=True)
     store.index([*documents(), Document("new", "one two three four five six seven")])
-    store.engine.marks.prepare()
-    store.engine.marks.write({"lease": Mark("lease", is_principal=True), "renewal": Mark("lease", is_principal=False)})
+    store.engine.labels.prepare()
+    store.engine.labels.write(
+        {"lease": ClusterLabel("lease", is_principal=True), "renewal": ClusterLabel("lease", is_principal=False)}
+    )
     store.engine.refresh()
     return store
 

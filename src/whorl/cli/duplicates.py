@@ -313,7 +313,7 @@ def _found_in_store(asked: Asked, progress: Progress) -> Iterator[Duplicates]:
             )
         if asked.write_ids:
             # Prepare the store before hours of work.
-            opened.engine.marks.prepare()
+            opened.engine.labels.prepare()
         with duplicates_in(
             opened.engine,
             asked.question,

@@ -12,7 +12,7 @@ import click
 from whorl.errors import EngineUnavailableError, WhorlError
 
 if TYPE_CHECKING:
-    from whorl.engine.findings import Backfilled, Finding
+    from whorl.engine.findings import BackfillReport, Finding
     from whorl.engine.local.server import RunningServer
 
 
@@ -33,18 +33,20 @@ def wait(running: RunningServer, name: str, url: str) -> None:
 
 def show(findings: Sequence[Finding], *, as_json: bool) -> None:
     """Print the findings of a check, and exit with status 1 if fingerprint search cannot work."""
-    from whorl.engine.findings import Level
+    from whorl.engine.findings import Severity
 
     if as_json:
         click.echo(json.dumps([finding.as_json() for finding in findings], indent=2))
     else:
         for finding in findings:
             click.echo(str(finding))
-    if any(finding.level is Level.ERROR for finding in findings):
+    if any(finding.level is Severity.ERROR for finding in findings):
         sys.exit(1)
 
 
-def watch(run: Callable[[Callable[[Backfilled], None]], Backfilled], *, doing: str, given: str) -> Backfilled:
+def watch(
+    run: Callable[[Callable[[BackfillReport], None]], BackfillReport], *, doing: str, given: str
+) -> BackfillReport:
     """Run a backfill under a progress bar, print its result and return it.
 
     Args:
@@ -53,15 +55,15 @@ def watch(run: Callable[[Callable[[Backfilled], None]], Backfilled], *, doing: s
         given: Description of the result: "a sketch".
     """
     from whorl.cli.render.console import progress_bar
-    from whorl.engine.findings import Backfilled
+    from whorl.engine.findings import BackfillReport
     from whorl.output.text import counted
 
-    so_far = Backfilled(0)
+    so_far = BackfillReport(0)
     try:
         with progress_bar("documents") as bar:
             task = bar.add_task(doing, total=None)
 
-            def note(each: Backfilled) -> None:
+            def note(each: BackfillReport) -> None:
                 nonlocal so_far
                 so_far = each
                 bar.update(task, total=each.total, completed=each.done)

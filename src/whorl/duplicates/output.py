@@ -18,7 +18,7 @@ from whorl.context import require_time
 from whorl.duplicates.input import Granularity, InputReader, by_document, without, without_ranges
 from whorl.duplicates.result import Cluster
 from whorl.engine.lag import require_current_index
-from whorl.engine.protocol import Engine, Mark
+from whorl.engine.protocol import ClusterLabel, Engine
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.decoding import decode
 from whorl.ingest.extraction.formats import format_of as format_of_file
@@ -333,15 +333,15 @@ def write_ids(
     Raises:
         SchemaError: The store has no fields for labels; nothing was changed.
     """
-    engine.marks.prepare()
+    engine.labels.prepare()
     require_current_index(engine, "what the store says of its clusters")
-    wanted: dict[str, Mark] = {}
+    wanted: dict[str, ClusterLabel] = {}
     count = 0
     for count, cluster in enumerate(clusters, start=1):  # noqa: B007 - the last one is told
         name = cluster.members[0].id
-        wanted |= {each.id: Mark(name, each == cluster.principal) for each in cluster.members}
-    changes: dict[str, Mark | None] = dict(wanted)
-    for portion in engine.marks.everything():
+        wanted |= {each.id: ClusterLabel(name, each == cluster.principal) for each in cluster.members}
+    changes: dict[str, ClusterLabel | None] = dict(wanted)
+    for portion in engine.labels.everything():
         for document_id, mark in portion.items():
             if document_id not in wanted:
                 changes[document_id] = None
@@ -349,13 +349,13 @@ def write_ids(
                 changes.pop(document_id, None)
     for done, some in enumerate(portions := list(batches(sorted(changes), _AT_ONCE))):
         require_time()
-        engine.marks.write({each: changes[each] for each in some})
+        engine.labels.write({each: changes[each] for each in some})
         progress(done * _AT_ONCE + len(some))
     engine.refresh()
     right = [
         each
         for some in portions
-        for there in [engine.marks.of(some)]
+        for there in [engine.labels.labels_of(some)]
         for each in some
         if there.get(each) == changes[each]
     ]

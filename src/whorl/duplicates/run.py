@@ -23,7 +23,7 @@ from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, Te
 from whorl.duplicates.sketching import Entry, Sketching, SketchMaker, no_date, part_of
 from whorl.duplicates.verify import Pairs
 from whorl.duplicates.worker_pool import AT_ONCE, sketch_in_processes, start_method
-from whorl.engine.protocol import Engine, Scanned
+from whorl.engine.protocol import Engine, ScanBatch
 from whorl.errors import NoSketchesError, ParameterError, SchemaError
 from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.scheme import Scheme
@@ -243,7 +243,7 @@ def require_few_documents(engine: Engine, where: str) -> int:
     return count
 
 
-def _new_from_sketches(portion: Scanned, store: SketchStore) -> tuple[list[Entry], int]:
+def _new_from_sketches(portion: ScanBatch, store: SketchStore) -> tuple[list[Entry], int]:
     """Return the entries that are new to an archive, from stored sketches, and the number of documents without one."""
     entries = [
         Entry(document_id, sketch_digest(sketch), sketch, name)
@@ -254,7 +254,7 @@ def _new_from_sketches(portion: Scanned, store: SketchStore) -> tuple[list[Entry
     return [entry for entry in entries if entry.id not in same], len(portion.documents) - len(entries)
 
 
-def _new_from_texts(portion: Scanned, store: SketchStore, engine: Engine) -> tuple[list[Entry], int]:
+def _new_from_texts(portion: ScanBatch, store: SketchStore, engine: Engine) -> tuple[list[Entry], int]:
     """Return the entries that are new to an archive, from whole texts, and the number of documents without a text."""
     names = {document_id: name for document_id, name, _ in portion.documents}
     digests = {each: digest.encode() for each, digest in engine.digests(list(names), of_texts=True).items()}

@@ -10,10 +10,10 @@ from typing import Generic, TypeVar, cast
 
 from whorl.errors import EngineError
 
-_Answer = TypeVar("_Answer")
+_Value = TypeVar("_Value")
 
 
-class Remembered(Generic[_Answer]):
+class TtlCache(Generic[_Value]):
     """Value that is fetched again after a time to live; if several threads need it at once, one fetches it.
 
     Args:
@@ -21,22 +21,22 @@ class Remembered(Generic[_Answer]):
         seconds: Time to live.
     """
 
-    def __init__(self, ask: Callable[[_Answer | None], _Answer], seconds: float) -> None:
+    def __init__(self, ask: Callable[[_Value | None], _Value], seconds: float) -> None:
         # Reentrant, because fetching may need another cached value of the same collection.
         self._ask, self._seconds, self._lock = ask, seconds, threading.RLock()
         self._good_until = -math.inf
-        self._answer: _Answer | None = None
+        self._answer: _Value | None = None
 
-    def __call__(self) -> _Answer:
+    def __call__(self) -> _Value:
         # No lock for the usual case, since a search reads it a dozen times; the value is set before its expiry time.
         if time.monotonic() > self._good_until:
             with self._lock:
                 if time.monotonic() > self._good_until:
                     self._answer = self._ask(self._answer)
                     self._good_until = time.monotonic() + self._seconds
-        return cast(_Answer, self._answer)
+        return cast(_Value, self._answer)
 
-    def renewed(self, seconds: float) -> _Answer:
+    def not_older_than(self, seconds: float) -> _Value:
         """Return a value that is at most `seconds` old."""
         if time.monotonic() > self._good_until - self._seconds + seconds:
             self.forget()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Level(Enum):
+class Severity(Enum):
     """Severity of a finding."""
 
     OK = "ok"
@@ -26,7 +26,7 @@ class Finding:
         remedy: Recommended action, or "".
     """
 
-    level: Level
+    level: Severity
     code: str
     message: str
     remedy: str = ""
@@ -42,12 +42,12 @@ class Finding:
 
 def worst_first(findings: list[Finding]) -> list[Finding]:
     """Return findings in display order: errors first, notes last."""
-    order = [Level.ERROR, Level.OK, Level.WARNING, Level.NOTE]
+    order = [Severity.ERROR, Severity.OK, Severity.WARNING, Severity.NOTE]
     return sorted(findings, key=lambda finding: order.index(finding.level))
 
 
 @dataclass(frozen=True, slots=True)
-class Backfilled:
+class BackfillReport:
     """Counts of documents.
 
     Args:

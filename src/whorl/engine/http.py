@@ -31,20 +31,20 @@ from whorl.context import seconds_left, trace
 from whorl.errors import EngineUnavailableError
 
 #: Bytes to send or receive at once. A body up to this size goes into one packet with its head.
-_AT_ONCE = 1 << 16
+_BLOCK_BYTES = 1 << 16
 #: Maximum bytes of a response before, between or after those of its body.
-_MOST_BESIDE = 1 << 20
+_MOST_HEAD_BYTES = 1 << 20
 
 
-class UnconnectedError(OSError):
+class ConnectError(OSError):
     """Connecting to the server failed; the cause gives the reason."""
 
 
-class UntakenError(TimeoutError):
+class SendTimeoutError(TimeoutError):
     """The server has accepted no bytes of a request for too long."""
 
 
-class Told(NamedTuple):
+class HttpResponse(NamedTuple):
     """HTTP response.
 
     Attributes:
@@ -58,7 +58,7 @@ class Told(NamedTuple):
     content: bytes
 
 
-class Connections:
+class ConnectionPool:
     """Pool of connections to one server.
 
     Args:
@@ -93,7 +93,7 @@ class Connections:
         *,
         connect_seconds: float,
         silence_seconds: float,
-    ) -> Told:
+    ) -> HttpResponse:
         """Send a request and read the whole response.
 
         Args:
@@ -112,15 +112,15 @@ class Connections:
             OSError: The connection breaks, or the response is not HTTP.
         """
         head = self._head(method, target, body, headers)
-        connection = self._connected(connect_seconds)
+        connection = self._connection(connect_seconds)
         try:
             # Sending a body takes as long as the server needs to read it.
             connection.settimeout(silence_seconds)
             _send(connection, head, body)
-            with closing(_Answer(has_body=method != "HEAD")) as answer:
+            with closing(_ResponseParser(has_body=method != "HEAD")) as answer:
                 while not answer.is_whole:
-                    answer.take(connection.recv(_AT_ONCE))
-                told = answer.told()
+                    answer.feed(connection.recv(_BLOCK_BYTES))
+                told = answer.response()
         except (HttpParserError, HttpParserUpgrade, EOFError, zlib.error, MemoryError) as error:
             connection.close()
             raise ConnectionError(f"no answer of HTTP: {error!r}") from error
@@ -138,7 +138,7 @@ class Connections:
         return told
 
     def _head(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
-        lines = [f"{method} {target} HTTP/1.1", self._told_host]
+        lines = [f"{method} {target} HTTP/1.1", self._host_header]
         lines += [f"{name}: {value}" for name, value in headers.items() if name.lower() != "content-length"]
         if body is not None or method in {"POST", "PUT"}:
             lines.append(f"Content-Length: {len(body or b'')}")
@@ -149,7 +149,7 @@ class Connections:
         return head.encode()
 
     @cached_property
-    def _told_host(self) -> str:
+    def _host_header(self) -> str:
         """The Host header, without the scheme's default port."""
         _, _, there = self.address.partition("://")
         if self._port == (HTTP_PORT if self._trust is None else HTTPS_PORT):
@@ -159,7 +159,7 @@ class Connections:
             there = there.replace(self._host, self._host.encode("idna").decode())
         return f"Host: {there}"
 
-    def _connected(self, seconds: float) -> socket.socket:
+    def _connection(self, seconds: float) -> socket.socket:
         """Return an idle connection, or a new one."""
         if self._process != os.getpid():
             # A forked process shares its parent's connections, and would read the responses to its parent's requests.
@@ -188,7 +188,7 @@ class Connections:
                 connection.close()
                 raise
         except (OSError, ValueError) as error:
-            raise UnconnectedError(str(error)) from error
+            raise ConnectError(str(error)) from error
         return connection
 
     @cached_property
@@ -214,19 +214,19 @@ def _send(connection: socket.socket, head: bytes, body: bytes | None) -> None:
     # A server that stops reading may have responded already; over TLS, its closing raises SSLEOFError.
     with suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
         try:
-            if body is None or len(body) <= _AT_ONCE:
+            if body is None or len(body) <= _BLOCK_BYTES:
                 connection.sendall(head + (body or b""))
             else:
                 connection.sendall(head)
                 whole = memoryview(body)
-                for at in range(0, len(body), _AT_ONCE):
+                for at in range(0, len(body), _BLOCK_BYTES):
                     # The timeout applies to each part; the whole body has none.
-                    connection.sendall(whole[at : at + _AT_ONCE])
+                    connection.sendall(whole[at : at + _BLOCK_BYTES])
         except TimeoutError as error:
-            raise UntakenError(str(error)) from error
+            raise SendTimeoutError(str(error)) from error
 
 
-class _Answer:
+class _ResponseParser:
     """Parser of a response that arrives in parts.
 
     Args:
@@ -250,7 +250,7 @@ class _Answer:
         """Drop the parser: the reference cycle would keep the body in memory until garbage collection."""
         del self._parser
 
-    def take(self, some: bytes) -> None:
+    def feed(self, some: bytes) -> None:
         """Parse received bytes; empty bytes mean that the connection has ended.
 
         Raises:
@@ -269,10 +269,10 @@ class _Answer:
         else:
             # Without a length, the end of the connection ends the response.
             self.is_whole = True
-        if self._beside > _MOST_BESIDE:
-            raise HttpParserError(f"more than {_MOST_BESIDE:,} bytes beside a body")
+        if self._beside > _MOST_HEAD_BYTES:
+            raise HttpParserError(f"more than {_MOST_HEAD_BYTES:,} bytes beside a body")
 
-    def told(self) -> Told:
+    def response(self) -> HttpResponse:
         """Return the complete response.
 
         Raises:
@@ -281,7 +281,7 @@ class _Answer:
         content = self._body.getvalue()
         if self._headers.get("content-encoding") == "gzip":
             content = gzip.decompress(content)
-        return Told(self._status, self._headers, content)
+        return HttpResponse(self._status, self._headers, content)
 
     def on_message_begin(self) -> None:
         """Begin a response; a second one was not requested."""
@@ -323,10 +323,10 @@ def _close(connections: deque[socket.socket]) -> None:
 #: Approximate pause before the first retry, doubled before each further one, and the longest pause.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 2.0
 
-_Answered = TypeVar("_Answered")
+_Result = TypeVar("_Result")
 
 
-def repeated(send: Callable[[], _Answered], retries: int) -> _Answered:
+def with_retries(send: Callable[[], _Result], retries: int) -> _Result:
     """Send a request, with retries after temporary failures; each attempt is recorded in the request's trace.
 
     All requests may be repeated: queries change nothing, and documents and ids replace the result of an earlier
@@ -346,7 +346,7 @@ def repeated(send: Callable[[], _Answered], retries: int) -> _Answered:
         try:
             return send()
         except EngineUnavailableError as error:
-            pause, left = pause_before(repetition), seconds_left()
+            pause, left = retry_pause(repetition), seconds_left()
             if not error.is_passing or repetition > retries or (left is not None and left <= pause):
                 raise
         finally:
@@ -356,7 +356,7 @@ def repeated(send: Callable[[], _Answered], retries: int) -> _Answered:
     raise AssertionError("counting ends")
 
 
-def pause_before(repetition: int) -> float:
+def retry_pause(repetition: int) -> float:
     """Return the pause before a retry in seconds; retries count from 1.
 
     Half of the pause is random, so that clients that failed together do not return together. Source: Brooker,

@@ -3,7 +3,7 @@
 tantivy's schemas cannot grow and properties can have any name, so one tantivy field holds the words of all properties
 and another all whole values, each prefixed with the name of the field; name and content have their own fields. The
 expressions serve wildcard patterns and ranges, which tantivy does not support on texts otherwise; except those of
-`compiled`, they mean the same to tantivy as to Python's `re`.
+`compile_pattern`, they mean the same to tantivy as to Python's `re`.
 """
 
 from __future__ import annotations
@@ -68,49 +68,49 @@ _ONE, _ANY = "(?s:.)", "(?s:.)*"
 _FIRST, _LAST = "\0", "\U0010ffff"
 
 
-def place(field: str) -> tuple[str, str]:
+def words_field(field: str) -> tuple[str, str]:
     """Return the tantivy field of a field's words, and the prefix of their terms."""
     return (field, "") if field in OWN_FIELDS else (OTHER_FIELDS, f"{_part(field)}{_AFTER_FIELD}")
 
 
-def term(field: str, word: str) -> str:
+def word_term(field: str, word: str) -> str:
     """Return the term for a word in a field; field names contain no control characters."""
-    return place(field)[1] + (_part(word) or _EMPTY)
+    return words_field(field)[1] + (_part(word) or _EMPTY)
 
 
-def joined(field: str, words: JoinedWords) -> str:
+def joined_terms(field: str, words: JoinedWords) -> str:
     """Return the terms of a field's words, separated by blanks."""
     text = words.encoded.tobytes().decode("utf-16-le")
     lengths = np.diff(words.starts) - 2
     has_blanks = text.count(BETWEEN_WORDS) > lengths.size - 1
     if field in OWN_FIELDS and not has_blanks and lengths.all() and lengths.max(initial=0) <= 2 * _LONGEST_PART:
         return text
-    return BETWEEN_WORDS.join([term(field, word) for word in words.words()])
+    return BETWEEN_WORDS.join([word_term(field, word) for word in words.words()])
 
 
-def joined_text(field: str, text: str, profile: str) -> str:
+def text_terms(field: str, text: str, profile: str) -> str:
     """Return the terms of the words of a text value, separated by blanks."""
     if len(text) > _SHORT:
-        return joined(field, joined_words(text, profile))
-    return BETWEEN_WORDS.join([term(field, word) for word in tokens(text, profile)])
+        return joined_terms(field, joined_words(text, profile))
+    return BETWEEN_WORDS.join([word_term(field, word) for word in tokens(text, profile)])
 
 
 def value_term(field: str, kind: Kind, value: Value) -> str:
     """Return the term for a whole value of a field; within a kind, terms sort like values."""
-    return values_begin(field, kind) + sortable(kind, value)
+    return value_prefix(field, kind) + encode_sortable(kind, value)
 
 
-def values_begin(field: str, kind: Kind) -> str:
+def value_prefix(field: str, kind: Kind) -> str:
     """Return the prefix of the terms of a field's whole values of a kind."""
     return f"{_part(field)}{_AFTER_FIELD}{_LETTERS[kind]}"
 
 
-def presence(field: str, kind: Kind) -> str:
+def presence_term(field: str, kind: Kind) -> str:
     """Return the term of documents with any value in a field."""
     return f"{_part(field)}{_AFTER_FIELD}{_LETTERS[kind].upper()}"
 
 
-def sortable(kind: Kind, value: Value) -> str:
+def encode_sortable(kind: Kind, value: Value) -> str:
     """Encode a value as text; within a kind, the texts sort like the values."""
     match kind:
         case Kind.INTEGER | Kind.DATE:
@@ -122,8 +122,8 @@ def sortable(kind: Kind, value: Value) -> str:
             return whole(str(value))
 
 
-def read_sortable(kind: Kind, spelled: str) -> Value:
-    """Return the value that `sortable` has encoded; for a long text, its shortened form.
+def decode_sortable(kind: Kind, spelled: str) -> Value:
+    """Return the value that `encode_sortable` has encoded; for a long text, its shortened form.
 
     Raises:
         ValueError: No value of this kind is encoded this way.
@@ -139,7 +139,7 @@ def read_sortable(kind: Kind, spelled: str) -> Value:
             bits ^= 1 << 63 if bits >> 63 else (1 << 64) - 1
             return float(struct.unpack(">d", struct.pack(">Q", bits))[0])
         case Kind.BOOLEAN:
-            return spelled == sortable(kind, True)
+            return spelled == encode_sortable(kind, True)
         case _:
             return spelled
 
@@ -151,12 +151,12 @@ def _part(text: str) -> str:
     return text.replace(BETWEEN_WORDS, _BLANK)
 
 
-def of_words(pattern: Pattern) -> Pattern:
+def encode_pattern(pattern: Pattern) -> Pattern:
     """Return the pattern of terms for a pattern of words."""
     return tuple(piece if isinstance(piece, Joker) else piece.replace(BETWEEN_WORDS, _BLANK) for piece in pattern)
 
 
-def expression(pattern: Pattern) -> str:
+def pattern_expression(pattern: Pattern) -> str:
     """Return the regular expression of a pattern.
 
     >>> expression(("a b", Joker.ANY))
@@ -167,7 +167,7 @@ def expression(pattern: Pattern) -> str:
 
 
 @lru_cache(maxsize=256)
-def compiled(pattern: Pattern) -> re.Pattern[str]:
+def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
     """Return a compiled expression that matches a pattern in time linear in the length of the text.
 
     Each segment between two * is searched once, at its first occurrence: no later occurrence could help the rest to
@@ -182,12 +182,12 @@ def compiled(pattern: Pattern) -> re.Pattern[str]:
             segments.append(())
         else:
             segments[-1] += (piece,)
-    first, *middle = map(expression, segments)
+    first, *middle = map(pattern_expression, segments)
     last = [_ANY + middle.pop()] if middle else []
     return re.compile("".join([first, *(f"(?>(?s:.)*?{segment})" for segment in middle), *last]))
 
 
-def between(low: str | None, high: str | None, *, includes_low: bool, includes_high: bool) -> str | None:
+def range_expression(low: str | None, high: str | None, *, includes_low: bool, includes_high: bool) -> str | None:
     """Return the expression for the texts in a range by code point, None for an empty range.
 
     A limit that is None is open.
@@ -253,7 +253,7 @@ def _literal(text: str) -> str:
     return _SYNTAX.sub(r"\\\g<0>", text)
 
 
-def doublings(pattern: Pattern) -> int:
+def state_doublings(pattern: Pattern) -> int:
     """Count the doublings of states in a pattern's automaton.
 
     A ? does so if it follows a letter that follows a *, since that letter may have been any of the previous ones.
@@ -273,7 +273,7 @@ def doublings(pattern: Pattern) -> int:
 
 
 @contextmanager
-def refusals_explained(plan: BoundPlan) -> Iterator[None]:
+def explain_refusals(plan: BoundPlan) -> Iterator[None]:
     """Turn Lucene's refusal of a pattern in the plan into an error of the query.
 
     Raises:
@@ -285,7 +285,7 @@ def refusals_explained(plan: BoundPlan) -> Iterator[None]:
         patterns = list(_patterns(plan))
         if not patterns or "determiniz" not in error.detail.lower():
             raise
-        typed = as_typed(max(patterns, key=doublings))
+        typed = as_typed(max(patterns, key=state_doublings))
         hint = "Ask with fewer ? behind letters behind a *, or begin the pattern with letters."
         message = f"{typed:.80}: this pattern comes to more states than the search server takes"
         raise UnsupportedQueryError(message, query=typed, span=Span(0, len(typed)), hint=hint) from error
@@ -305,7 +305,7 @@ def _patterns(plan: BoundPlan) -> Iterator[Pattern]:
 MAX_CLAUSES = 1024
 
 
-def evaluated_apart(
+def fingerprints_to_move(
     root: BoundNode,
     count: Callable[[BoundLeaf], int],
     *,
@@ -342,7 +342,7 @@ def evaluated_apart(
     return frozenset(moved)
 
 
-def passage_tokens(words: JoinedWords, scheme: PassageScheme) -> list[str]:
+def passage_terms(words: JoinedWords, scheme: PassageScheme) -> list[str]:
     """Return a document's terms in the field of passages.
 
     The first term is the scheme's name, even for a text that is too short for any passage: it marks documents whose
@@ -355,7 +355,7 @@ def passage_tokens(words: JoinedWords, scheme: PassageScheme) -> list[str]:
     return [scheme.name, *spelled(winnowed(words, scheme), scheme.bits)]
 
 
-def spelled_numbers(numbers: tuple[int, ...], scheme: PassageScheme) -> list[str]:
+def passage_hash_terms(numbers: tuple[int, ...], scheme: PassageScheme) -> list[str]:
     """Return passage hashes as terms of the field."""
     return list(spelled(np.array(numbers, np.uint64), scheme.bits))
 

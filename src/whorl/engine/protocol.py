@@ -20,18 +20,18 @@ from whorl.query.plan.fields import Fields
 from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, Value
 
 #: Documents per batch of a scan; their sketches take some megabytes.
-SCANNED_AT_ONCE = 1000
+SCAN_BATCH_SIZE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Matching:
+class MatchCount:
     """Number of hits that another plan matches too."""
 
     node: BoundNode
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class ValueFacet:
     """Whole values of a field with their document counts.
 
     Args:
@@ -55,14 +55,14 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class StatisticsFacet:
     """Statistics of a numeric field; a value that a document has twice may count once or twice."""
 
     kind: Kind
     place: str
 
 
-Facet: TypeAlias = Matching | Values | Numbers
+Facet: TypeAlias = MatchCount | ValueFacet | StatisticsFacet
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class ValueCount:
 
     value: Value
     count: int
-    within: tuple[Counted, ...] = ()
+    within: tuple[FacetResult, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Statistics:
         count, *others = (0 if each is None else each for each in told)
         return cls(int(count), *map(float, others))
 
-    def with_others(self, other: Statistics) -> Statistics:
+    def merge(self, other: Statistics) -> Statistics:
         """Return the statistics of the union of two sets of numbers."""
         if not (self.count and other.count):
             return self if self.count else other
@@ -133,11 +133,11 @@ class Statistics:
 
 
 #: Results of the three types of facets, in their order.
-Counted: TypeAlias = int | tuple[ValueCount, ...] | Statistics
+FacetResult: TypeAlias = int | tuple[ValueCount, ...] | Statistics
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class CandidatePage:
     """Documents that match a plan, before verification.
 
     Args:
@@ -166,7 +166,7 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
-class Scanned:
+class ScanBatch:
     """One batch of a scan over all documents of a store.
 
     Args:
@@ -179,7 +179,7 @@ class Scanned:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ClusterLabel:
     """Cluster label of a document.
 
     Args:
@@ -206,7 +206,7 @@ class PassageHolders:
     numbers: npt.NDArray[np.int64]
 
 
-class Marks(Protocol):
+class ClusterLabels(Protocol):
     """Cluster labels of a store's documents: the fields CLUSTER and IS_PRINCIPAL of `whorl.model`."""
 
     def prepare(self) -> None:
@@ -218,11 +218,11 @@ class Marks(Protocol):
         """
         ...
 
-    def everything(self) -> Iterator[Mapping[str, Mark]]:
+    def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
         """Yield all labels by document id, a batch at a time."""
         ...
 
-    def of(self, ids: Collection[str]) -> Mapping[str, Mark]:
+    def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
         """Return the labels of documents by id; documents without one are left out."""
         ...
 
@@ -230,7 +230,7 @@ class Marks(Protocol):
         """Return the exact number of documents per cluster that match a plan; empty clusters are left out."""
         ...
 
-    def write(self, changes: Mapping[str, Mark | None]) -> None:
+    def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
         """Set or remove (None) the labels of documents; the changes are durable when this returns.
 
         Nothing else in a document changes. Documents that were deleted or change at the same time are left alone.
@@ -360,7 +360,7 @@ class Engine(Protocol):
         """Combine `resolve` and `sketches`: return ids, with sketches or None, by reference."""
         ...
 
-    def scan(self, mark: str = "") -> Iterator[Scanned]:
+    def scan(self, mark: str = "") -> Iterator[ScanBatch]:
         """Yield all documents with their sketches, in the order of their ids, a batch at a time.
 
         Args:
@@ -368,7 +368,7 @@ class Engine(Protocol):
         """
         ...
 
-    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         """Run a bound plan like `search`, and return its hits with their sketches.
 
         Args:
@@ -399,7 +399,7 @@ class Engine(Protocol):
         """Run a bound plan; the default order is by descending score, then by id."""
         ...
 
-    def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[Counted, ...]:
+    def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[FacetResult, ...]:
         """Return the facets of a plan's hits, one result per facet.
 
         Raises:
@@ -412,7 +412,7 @@ class Engine(Protocol):
         ...
 
     @property
-    def marks(self) -> Marks:
+    def labels(self) -> ClusterLabels:
         """The cluster labels of its documents."""
         ...
 
@@ -472,20 +472,20 @@ def reference_meanings(reference: str) -> tuple[tuple[Role, str], ...]:
     return (("key", reference),)
 
 
-def mark_in(properties: Mapping[str, PropertyValue | Sequence[PropertyValue]]) -> Mark | None:
+def cluster_label(properties: Mapping[str, PropertyValue | Sequence[PropertyValue]]) -> ClusterLabel | None:
     """Return the cluster label among properties; None if it is missing or incomplete."""
     cluster, is_principal = _first(properties.get(CLUSTER)), _first(properties.get(IS_PRINCIPAL))
-    return Mark(cluster, is_principal) if isinstance(cluster, str) and isinstance(is_principal, bool) else None
+    return ClusterLabel(cluster, is_principal) if isinstance(cluster, str) and isinstance(is_principal, bool) else None
 
 
-def marks_in(
+def cluster_labels(
     documents: Mapping[str, Mapping[str, PropertyValue | Sequence[PropertyValue]]],
-) -> dict[str, Mark]:
+) -> dict[str, ClusterLabel]:
     """Return the cluster labels among documents' properties, by id; documents without one are left out."""
-    return {each: mark for each, properties in documents.items() if (mark := mark_in(properties)) is not None}
+    return {each: mark for each, properties in documents.items() if (mark := cluster_label(properties)) is not None}
 
 
-def marked(document: Document, mark: Mark | None) -> Document:
+def with_cluster_label(document: Document, mark: ClusterLabel | None) -> Document:
     """Return a document with a cluster label among its properties, or without one."""
     others = {name: values for name, values in document.properties.items() if name not in (CLUSTER, IS_PRINCIPAL)}
     own: dict[str, PropertyValue] = {}

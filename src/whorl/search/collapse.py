@@ -32,8 +32,8 @@ def collapsed_page(engine: Engine, plan: BoundPlan, *, start: int, rows: int, or
     Raises:
         ParameterError: No document of the store has a cluster label.
     """
-    counts = engine.marks.counts(plan)
-    if not counts and not any(engine.marks.everything()):
+    counts = engine.labels.counts(plan)
+    if not counts and not any(engine.labels.everything()):
         raise ParameterError(
             "no document of the store says which cluster it is in, so nothing can be collapsed; "
             "'whorl duplicates --store STORE --write-ids' writes it"
@@ -45,7 +45,7 @@ def collapsed_page(engine: Engine, plan: BoundPlan, *, start: int, rows: int, or
     while True:
         require_time()
         page = engine.search(plan, start=at, rows=some, order=order)
-        marks = engine.marks.of([hit.id for hit in page.hits])
+        marks = engine.labels.labels_of([hit.id for hit in page.hits])
         for hit in page.hits:
             mark = marks.get(hit.id)
             if mark is not None and mark.cluster in seen:

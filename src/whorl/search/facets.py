@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from whorl.engine.lucene import sortable
-from whorl.engine.protocol import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
+from whorl.engine.lucene import encode_sortable
+from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.errors import ParameterError, UnknownFieldError
 from whorl.query import ast
 from whorl.query.plan.nodes import Bool, Kind, MatchAll, Present, Value
@@ -91,7 +91,7 @@ class FieldStatistics:
 
 #: Answer to a question, in the order of the types of `Question`.
 Answer: TypeAlias = int | tuple[Bucket, ...] | FieldStatistics
-_Read: TypeAlias = Callable[[Iterator[Counted]], Answer]
+_Read: TypeAlias = Callable[[Iterator[FacetResult]], Answer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class _Asking:
             self.warnings.append(f"{error.message}, so {error.query!r:.100} counts nothing")
             return lambda _: 0
         self.warnings += bound.warnings
-        self.facets.append(Matching(bound.root))
+        self.facets.append(MatchCount(bound.root))
         return _count
 
     def _values(self, question: FieldValues) -> _Read:
@@ -161,7 +161,7 @@ class _Asking:
         # minimum.
         least = 1 if places.keys() >= {*_NUMBERS} else question.least
         self.facets += [
-            Values(kind, place, most, least, question.is_by_value, question.beginning, within)
+            ValueFacet(kind, place, most, least, question.is_by_value, question.beginning, within)
             for kind, place in places.items()
         ]
         if question.with_missing:
@@ -172,7 +172,7 @@ class _Asking:
             query = value_query(question.field, kind, counted.value)
             return Bucket(_text(kind, counted.value), query, counted.count, tuple(each(told) for each in reads))
 
-        def read(told: Iterator[Counted]) -> Answer:
+        def read(told: Iterator[FacetResult]) -> Answer:
             counts = zip(places, told, strict=False)
             together = _together([(kind, each) for kind, each in counts if isinstance(each, tuple)])
             found = [each for each in together if each[1].count >= question.least]
@@ -192,13 +192,13 @@ class _Asking:
             raise ParameterError(
                 f"field {field!r:.80} holds {held}, of which there are no statistics; name one of numbers"
             )
-        self.facets += [*(Numbers(kind, place) for kind, place in numbers.items()), _missing(numbers)]
+        self.facets += [*(StatisticsFacet(kind, place) for kind, place in numbers.items()), _missing(numbers)]
 
-        def read(told: Iterator[Counted]) -> Answer:
+        def read(told: Iterator[FacetResult]) -> Answer:
             together = Statistics()
             for _, each in zip(numbers, told, strict=False):
                 if isinstance(each, Statistics):
-                    together = together.with_others(each)
+                    together = together.merge(each)
             return FieldStatistics(together, _count(told))
 
         return read
@@ -242,12 +242,12 @@ def _text(kind: Kind, value: Value) -> str:
             return str(value)
 
 
-def _missing(places: dict[Kind, str]) -> Matching:
+def _missing(places: dict[Kind, str]) -> MatchCount:
     present = tuple(Present(place, kind, 0.0) for kind, place in places.items())
-    return Matching(Bool(must=(MatchAll(),), must_not=present))
+    return MatchCount(Bool(must=(MatchAll(),), must_not=present))
 
 
-def _count(told: Iterator[Counted]) -> int:
+def _count(told: Iterator[FacetResult]) -> int:
     count = next(told)
     return count if isinstance(count, int) else 0
 
@@ -271,8 +271,8 @@ def _together(told: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list[tuple
 def _by_value(each: tuple[Kind, ValueCount]) -> tuple[int, bytes]:
     kind, counted = each
     if kind in _NUMBERS:
-        return 0, sortable(Kind.FLOAT, float(counted.value)).encode()
-    return 1 + list(Kind).index(kind), sortable(kind, counted.value).encode()
+        return 0, encode_sortable(Kind.FLOAT, float(counted.value)).encode()
+    return 1 + list(Kind).index(kind), encode_sortable(kind, counted.value).encode()
 
 
 def _by_count(each: tuple[Kind, ValueCount]) -> tuple[int, int, bytes]:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from whorl.arrays import batches
 from whorl.context import require_time, trace
 from whorl.engine.lag import lag_warnings
-from whorl.engine.protocol import Counted, Engine, Facet
+from whorl.engine.protocol import Engine, Facet, FacetResult
 from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError
 from whorl.fingerprint.minhash.signature import shared_tokens
 from whorl.fingerprint.statistics.metric import Metric, metric_named
@@ -446,7 +446,7 @@ class Counting:
         """Return a warning if the index lacks stored documents."""
         return lag_warnings(self._engine)
 
-    def facets(self, asked: Sequence[Facet], without: Collection[int] = ()) -> tuple[Counted, ...]:
+    def facets(self, asked: Sequence[Facet], without: Collection[int] = ()) -> tuple[FacetResult, ...]:
         """Return facets of all documents that match.
 
         Args:

@@ -28,7 +28,7 @@ from whorl.engine.embedded.clauses import (
 )
 from whorl.engine.embedded.documents import SCHEMA
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.lucene import compiled, term, value_term, values_begin
+from whorl.engine.lucene import compile_pattern, value_prefix, value_term, word_term
 from whorl.errors import StoppedError, UnsupportedQueryError
 from whorl.model import Document
 from whorl.query.ast import Joker, Pattern, as_typed
@@ -108,7 +108,7 @@ def test_patterns_of_any_size(filled, pattern: Pattern) -> None:
     """
     values = ["a" + "x" * 60, "az" * 50, "b" * 301, "éé😀", "😀", "z\nz", ""]
     engine = filled(*(Document(f"{at}", "", properties={"v": value}) for at, value in enumerate(values)))
-    fitting = [at for at, value in enumerate(values) if compiled(pattern).fullmatch(value)]
+    fitting = [at for at, value in enumerate(values) if compile_pattern(pattern).fullmatch(value)]
     assert fitting
     assert ids(engine, Like("v", pattern)) == [str(at) for at in fitting]
 
@@ -339,12 +339,15 @@ def test_terms_of_a_field(reader: IndexReader) -> None:
     """
     Those of both parts, in order, of this field and no other; or more than were wanted, to tell that it is too many.
     """
-    beginning = values_begin("k", Kind.KEYWORD)
+    beginning = value_prefix("k", Kind.KEYWORD)
     whole = [value_term("k", Kind.KEYWORD, value) for value in ("v", "x", "y", "y z")]
     assert reader.terms("values", beginning, 4) == whole
     assert reader.terms("values", beginning + "y", 4) == whole[2:]
     assert len(reader.terms("values", beginning, 2)) > 2
-    assert reader.terms("content", term("content", "t"), 9) == [term("content", "three"), term("content", "two")]
+    assert reader.terms("content", word_term("content", "t"), 9) == [
+        word_term("content", "three"),
+        word_term("content", "two"),
+    ]
 
 
 def test_documents_are_looked_at(reader: IndexReader) -> None:

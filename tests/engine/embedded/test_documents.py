@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from whorl.engine.embedded.documents import DocumentPreparation, IndexEntry, fill, words_analyzer
 from whorl.engine.embedded.postings import DocumentTokens
 from whorl.engine.embedded.records import NumberedDocument
-from whorl.engine.lucene import BETWEEN_WORDS, joined, presence, term, value_term
+from whorl.engine.lucene import BETWEEN_WORDS, joined_terms, presence_term, value_term, word_term
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import join
@@ -67,7 +67,7 @@ def test_words_are_split_where_they_were_joined(field: str, words: list[str]) ->
     """
     Whatever is in a word, blanks and control characters as well, it is one term, in its place.
     """
-    terms = [term(field, word) for word in words]
+    terms = [word_term(field, word) for word in words]
     assert ANALYZER.analyze(BETWEEN_WORDS.join(terms)) == terms
 
 
@@ -76,17 +76,19 @@ def test_everything_is_indexed() -> None:
     Number, words and whole values, each in the field that queries ask.
     """
     wholes = (("k", Kind.KEYWORD, "red"), ("n", Kind.INTEGER, 7))
-    words = [(name, joined(name, join(own))) for name, own in (("k", ["red", "car"]), ("content", ["blue", "sky"]))]
+    words = [
+        (name, joined_terms(name, join(own))) for name, own in (("k", ["red", "car"]), ("content", ["blue", "sky"]))
+    ]
     told = filled(IndexEntry(NO_TOKENS, words, wholes))
     values = told.pop("values")
     assert told == {
         "id": ["a"],
         "number": [7],
-        "words": [BETWEEN_WORDS.join([term("k", "red"), term("k", "car")])],
+        "words": [BETWEEN_WORDS.join([word_term("k", "red"), word_term("k", "car")])],
         "content": ["blue sky"],
     }
-    present = [presence(*each) for each in (("k", Kind.TEXT), ("content", Kind.TEXT), ("k", Kind.KEYWORD))]
-    present.append(presence("n", Kind.INTEGER))
+    present = [presence_term(*each) for each in (("k", Kind.TEXT), ("content", Kind.TEXT), ("k", Kind.KEYWORD))]
+    present.append(presence_term("n", Kind.INTEGER))
     assert sorted(map(str, values)) == sorted(present + [value_term(*each) for each in wholes])
 
 
@@ -95,4 +97,4 @@ def test_values_without_words_are_there() -> None:
     A text of punctuation has no term to be found by, and the document has something in the field all the same.
     """
     told = filled(IndexEntry(NO_TOKENS, [("k", "")]))
-    assert told == {"id": ["a"], "number": [7], "values": [presence("k", Kind.TEXT)]}
+    assert told == {"id": ["a"], "number": [7], "values": [presence_term("k", Kind.TEXT)]}

@@ -11,7 +11,7 @@ import pytest
 from whorl import Document, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.records import Records
-from whorl.engine.protocol import Facet, Mark, Matching, Values
+from whorl.engine.protocol import ClusterLabel, Facet, MatchCount, ValueFacet
 from whorl.query.plan.nodes import BoundPlan, Equal, Kind, MatchAll
 
 
@@ -30,16 +30,16 @@ def test_records_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with open_store(tmp_path / "store") as store:
         store.index(Document(f"d{at}", "text", properties={"n": at % 3, "k": "a"}) for at in range(10))
         monkeypatch.setattr(Records, "heads", reading)
-        inner = Values(Kind.INTEGER, "n", 5)
-        asked: list[Facet] = [inner, Values(Kind.KEYWORD, "k", 5, within=(inner,)), Matching(MatchAll())]
+        inner = ValueFacet(Kind.INTEGER, "n", 5)
+        asked: list[Facet] = [inner, ValueFacet(Kind.KEYWORD, "k", 5, within=(inner,)), MatchCount(MatchAll())]
         assert store.engine.facets(BoundPlan(MatchAll()), asked)[2] == 10
         assert sorted(read) == [f"d{at}" for at in range(10)]
         read.clear()
-        assert store.engine.facets(BoundPlan(MatchAll()), [Matching(Equal("n", Kind.INTEGER, 0))]) == (4,)
+        assert store.engine.facets(BoundPlan(MatchAll()), [MatchCount(Equal("n", Kind.INTEGER, 0))]) == (4,)
         assert read == []
 
 
-MARK = Mark("a", is_principal=True)
+MARK = ClusterLabel("a", is_principal=True)
 
 
 def test_what_is_changed_meanwhile_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,26 +58,26 @@ def test_what_is_changed_meanwhile_is_left_alone(tmp_path: Path, monkeypatch: py
             return iter(found)
 
         monkeypatch.setattr(Records, "documents", reading)
-        engine.marks.write(dict.fromkeys("abc", MARK))
+        engine.labels.write(dict.fromkeys("abc", MARK))
         monkeypatch.undo()
         engine.refresh()
-        assert list(engine.marks.everything()) == [{"a": MARK}]
+        assert list(engine.labels.everything()) == [{"a": MARK}]
         assert engine.texts("abc") == {"a": "the text of a is a few words long", "b": "another text"}
     with EmbeddedEngine(tmp_path) as engine:
-        assert engine.marks.of("abc") == {"a": MARK}
-        engine.marks.write({"a": None, "gone": MARK})
+        assert engine.labels.labels_of("abc") == {"a": MARK}
+        engine.labels.write({"a": None, "gone": MARK})
         engine.refresh()
-        assert list(engine.marks.everything()) == []
+        assert list(engine.labels.everything()) == []
 
 
 def test_a_cluster_of_any_name(tmp_path: Path) -> None:
     """
     A document that is called like a date gives a cluster its name, and is found and counted by it as others are.
     """
-    mark = Mark("2021-05-03", is_principal=False)
+    mark = ClusterLabel("2021-05-03", is_principal=False)
     with EmbeddedEngine(tmp_path) as engine:
         engine.index([Document(each, "a text of a few words") for each in ("2021-05-03", "b")])
-        engine.marks.write({"b": mark})
+        engine.labels.write({"b": mark})
         engine.refresh()
-        assert list(engine.marks.everything()) == [{"b": mark}]
-        assert engine.marks.counts(BoundPlan(MatchAll())) == {"2021-05-03": 1}
+        assert list(engine.labels.everything()) == [{"b": mark}]
+        assert engine.labels.counts(BoundPlan(MatchAll())) == {"2021-05-03": 1}

@@ -15,7 +15,7 @@ from whorl import Document, Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.folder import RECORDS
 from whorl.engine.embedded.property_limits import PropertyLimits
-from whorl.engine.protocol import Mark
+from whorl.engine.protocol import ClusterLabel
 from whorl.errors import DocumentError, StoreError
 from whorl.settings.settings import Settings
 
@@ -181,9 +181,9 @@ def test_clusters_are_written_at_the_limit(tmp_path: Path) -> None:
     with EmbeddedEngine(tmp_path / "store", property_limits=FEW) as engine:
         engine.index([with_names("a", "a1", "a2", "a3"), with_names("b", "b1", "b2")])
         engine.refresh()
-        engine.marks.write({"a": Mark("a", True), "b": Mark("a", False)})
+        engine.labels.write({"a": ClusterLabel("a", True), "b": ClusterLabel("a", False)})
         engine.refresh()
-        assert set(engine.marks.of(["a", "b"])) == {"a", "b"}
+        assert set(engine.labels.labels_of(["a", "b"])) == {"a", "b"}
         engine.index([with_names("c", "a1", "b1", "b2")])
         assert engine.count() == 3
 

@@ -235,7 +235,7 @@ def test_a_read_only_store_is_searched(path, locked):
     with opened(path, create=False) as engine:
         assert_state(engine, state_after(8))
         # Who has hours of work before writing marks asks first.
-        writes = (lambda: engine.index([document("a", "s")]), lambda: engine.delete(["d1"]), engine.marks.prepare)
+        writes = (lambda: engine.index([document("a", "s")]), lambda: engine.delete(["d1"]), engine.labels.prepare)
         for write in writes:
             with pytest.raises(StoreError, match=r"can be searched and not written to; see who owns"):
                 write()

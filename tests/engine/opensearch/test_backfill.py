@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from whorl import Document, Store, open_store
-from whorl.engine.findings import Backfilled
+from whorl.engine.findings import BackfillReport
 from whorl.engine.opensearch.backfill import backfill, prepare, source_trap
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import OWN, SIZE, SourceNames
@@ -62,10 +62,10 @@ def test_documents_are_found_as_if_they_had_been_indexed(
     After a backfill, documents are found by fingerprint, words, nested values and order, and keep their own fields.
     Documents without a text get nothing, and a second run has nothing to do.
     """
-    before, seen = sources(others), list[Backfilled]()
+    before, seen = sources(others), list[BackfillReport]()
     assert prepare(others, NAMES) == 25
     done = backfill(others, NAMES, batch=7, progress=seen.append)
-    assert done == Backfilled(total=25, sent=23, textless=2)
+    assert done == BackfillReport(total=25, sent=23, textless=2)
     assert (seen[0].done, seen[-1].done) == (0, 25)
     assert sources(others) == before
     with open_store(other_url, settings) as store:
@@ -80,7 +80,7 @@ def test_documents_are_found_as_if_they_had_been_indexed(
         assert [each.hit.id for each in store.similar("d0", threshold=95).found] == ["d1", "d2"]
         plain = sorted(store.engine.sketches([f"d{number}" for number in range(23)]))
         assert len(plain) == 23
-    assert backfill(others, NAMES) == Backfilled(total=2, textless=2)
+    assert backfill(others, NAMES) == BackfillReport(total=2, textless=2)
 
 
 def test_a_run_that_was_stopped_is_completed(others: IndexClient) -> None:
@@ -91,7 +91,7 @@ def test_a_run_that_was_stopped_is_completed(others: IndexClient) -> None:
     class StoppedError(Exception):
         pass
 
-    def stop(done: Backfilled) -> None:
+    def stop(done: BackfillReport) -> None:
         if done.sent >= 10:
             raise StoppedError
 
@@ -108,7 +108,7 @@ def test_a_document_that_is_changed_meanwhile_is_left_alone(others: IndexClient)
     """
     changed = list[bool]()
 
-    def change(_: Backfilled) -> None:
+    def change(_: BackfillReport) -> None:
         if not changed:
             # The first batch has been read by then.
             original, changed[:] = others.bulk, [True]
@@ -159,7 +159,7 @@ def test_what_was_changed_in_part_in_an_index_of_ours(store: Store, client: Inde
     """
     store.index([Document("a", " ".join(WORDS), properties={"n": 1}), Document("b", " ".join(WORDS))])
     client.bulk([({"update": {"_id": "a"}}, {"doc": {"name": "A"}})])
-    assert backfill(client, SourceNames()) == Backfilled(total=1, sent=1)
+    assert backfill(client, SourceNames()) == BackfillReport(total=1, sent=1)
     assert [(hit.id, hit.name) for hit in store.search("FINGERPRINT:b AND n:1").hits] == [("a", "A")]
 
 

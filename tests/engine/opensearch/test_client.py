@@ -20,7 +20,7 @@ from tests.clock import Clock
 from tests.engine.solr.test_transport import Door
 from whorl import Document, Store, open_store
 from whorl.context import deadline, new_request
-from whorl.engine.opensearch.client import RESULT_WINDOW, Access, IndexClient
+from whorl.engine.opensearch.client import RESULT_WINDOW, ClusterAccess, IndexClient
 from whorl.engine.opensearch.documents import MAPPING, SourceNames, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.errors import (
@@ -74,7 +74,7 @@ def between(url: str, answer: Callable[[str, str], Answer | None]) -> Iterator[s
 
 
 def opened(url: str, **access: Any) -> Store:
-    return Store(OpenSearchEngine(IndexClient(url, Access(**access))))
+    return Store(OpenSearchEngine(IndexClient(url, ClusterAccess(**access))))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,9 @@ def test_credentials_are_not_shown() -> None:
     """
     No message shows credentials, whether they are in the URL or in the options.
     """
-    client = IndexClient("elasticsearch+https://ann:pa%3Ass@127.0.0.1:1/docs", Access(retries=0, timeout_seconds=5))
+    client = IndexClient(
+        "elasticsearch+https://ann:pa%3Ass@127.0.0.1:1/docs", ClusterAccess(retries=0, timeout_seconds=5)
+    )
     assert (client.url, client.shown) == ("https://127.0.0.1:1/docs", "elasticsearch+https://127.0.0.1:1/docs")
     with pytest.raises(EngineUnavailableError) as failure:
         client.total()
@@ -355,7 +357,7 @@ def test_an_index_with_a_shard_on_no_node(opensearch_url: str) -> None:
     With one of two shards missing, no request returns partial results as complete, and no document counts as stored.
     """
     with opensearch_runtime.own_index(opensearch_url, is_made=False) as url:
-        client = IndexClient(url, Access(retries=0))
+        client = IndexClient(url, ClusterAccess(retries=0))
         settings = {"index.number_of_shards": 2, "index.number_of_replicas": 0}
         only = {"index.routing.allocation.include._name": "Node 1", "index.routing.allocation.total_shards_per_node": 1}
         client.raw.indices.create(
@@ -378,7 +380,7 @@ def test_an_index_with_a_shard_on_no_node(opensearch_url: str) -> None:
                 with pytest.raises(EngineError):
                     ask()
             # When indexing, the cluster waits a minute for its shards.
-            client._access = Access(retries=0, timeout_seconds=1)
+            client._access = ClusterAccess(retries=0, timeout_seconds=1)
             with pytest.raises(EngineError):
                 store.index([Document(f"d{number}", TEXT) for number in range(20)])
 
@@ -445,7 +447,7 @@ def test_an_answer_that_is_nested_too_deep(status: int, opening: bytes) -> None:
     for depth in (3_000, 100_000):
         nested = opening * depth + b"1" + closing * depth
         with between("opensearch+http://127.0.0.1:9/index", lambda path, body: (status, nested)) as url:  # noqa: B023
-            client = IndexClient(url, Access(retries=0))
+            client = IndexClient(url, ClusterAccess(retries=0))
             for fails in (lambda: client.count({}), client.total, client.mapping, lambda: open_store(url).count("*")):  # noqa: B023
                 with pytest.raises(EngineError):
                     fails()

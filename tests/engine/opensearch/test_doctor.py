@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from whorl import Document, open_store
-from whorl.engine.findings import Level
+from whorl.engine.findings import Severity
 from whorl.engine.local.elasticsearch import ELASTICSEARCH
 from whorl.engine.local.opensearch import OPENSEARCH
 from whorl.engine.opensearch import doctor
@@ -31,7 +31,7 @@ MIN_HASH: dict[str, Any] = {
 }
 
 
-def levels(client: IndexClient) -> dict[str, Level]:
+def levels(client: IndexClient) -> dict[str, Severity]:
     return {finding.code: finding.level for finding in check(client, SourceNames())}
 
 
@@ -40,10 +40,10 @@ def test_an_index_of_ours(url: str) -> None:
     Check reports no problems of whorl's own index, empty or filled.
     """
     client = IndexClient(url)
-    assert levels(client) == {"fields": Level.OK, "version": Level.NOTE}
+    assert levels(client) == {"fields": Severity.OK, "version": Severity.NOTE}
     with open_store(url) as store:
         store.index([Document("a", TEXT)])
-    assert levels(client) == {"fields": Level.OK, "documents": Level.OK, "version": Level.NOTE}
+    assert levels(client) == {"fields": Severity.OK, "documents": Severity.OK, "version": Severity.NOTE}
     client.close()
 
 
@@ -52,7 +52,7 @@ def test_no_index_and_several(other_url: str) -> None:
     A missing index and an alias of several are reported with a remedy.
     """
     client = IndexClient(other_url)
-    (error,) = [finding for finding in check(client, SourceNames()) if finding.level is Level.ERROR]
+    (error,) = [finding for finding in check(client, SourceNames()) if finding.level is Severity.ERROR]
     assert (error.code, "'whorl opensearch init" in error.remedy) == ("no-index", True)
     client.create({})
     name = f"{client.index}-other"
@@ -61,7 +61,7 @@ def test_no_index_and_several(other_url: str) -> None:
         for each in (client.index, name):
             client.raw.indices.put_alias(index=each, name=f"{name}-both")
         both = IndexClient(f"{other_url}-other-both")
-        assert levels(both)["several-indexes"] is Level.ERROR
+        assert levels(both)["several-indexes"] is Severity.ERROR
         both.close()
     finally:
         client.raw.indices.delete(index=name)
@@ -77,10 +77,10 @@ def test_an_index_of_others(other_url: str) -> None:
     client.create({"settings": {"index.translog.durability": "async", "index.max_result_window": 500}})
     client.raw.index(index=client.index, id="a", body={"content": TEXT}, params={"refresh": "true"})
     found = levels(client)
-    assert found.pop("version") is Level.NOTE
+    assert found.pop("version") is Severity.NOTE
     assert found == {
-        "missing-fields": Level.ERROR, "kept-twice": Level.NOTE, "durability": Level.WARNING,
-        "result-window": Level.WARNING,
+        "missing-fields": Severity.ERROR, "kept-twice": Severity.NOTE, "durability": Severity.WARNING,
+        "result-window": Severity.WARNING,
     }  # fmt: skip
     list(initialise(client, SourceNames()))
     client.raw.index(index=client.index, id="b", body={"whorl_scheme": "minhash0 sketch0"}, params={"refresh": "true"})
@@ -101,7 +101,11 @@ def test_mappings_that_cannot_work(other_url: str) -> None:
     body["mappings"]["properties"] = {**body["mappings"]["properties"], "whorl_size": {"type": "text"}}
     client.create(body)
     found = levels(client)
-    assert {code for code, level in found.items() if level is Level.ERROR} == {"no-source", "routing", "other-fields"}
+    assert {code for code, level in found.items() if level is Severity.ERROR} == {
+        "no-source",
+        "routing",
+        "other-fields",
+    }
     client.close()
 
 
@@ -196,8 +200,8 @@ def test_a_cluster_without_scripts(url: str, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(IndexClient, "search", refused)
     found = {finding.code: finding for finding in check(client, SourceNames())}
-    assert {code: each.level for code, each in found.items() if each.level is not Level.OK} == {
-        "no-scripts": Level.WARNING, "version": Level.NOTE,
+    assert {code: each.level for code, each in found.items() if each.level is not Severity.OK} == {
+        "no-scripts": Severity.WARNING, "version": Severity.NOTE,
     }  # fmt: skip
     assert found["no-scripts"].message.endswith(reason)
     assert "script.allowed_types" in found["no-scripts"].remedy

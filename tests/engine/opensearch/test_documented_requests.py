@@ -13,7 +13,7 @@ import pytest
 
 from whorl import Document, Store
 from whorl.engine.opensearch.backfill import backfill
-from whorl.engine.opensearch.client import Access, IndexClient
+from whorl.engine.opensearch.client import ClusterAccess, IndexClient
 from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.documents import MAPPING, OF_PASSAGES, SourceNames, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
@@ -89,7 +89,7 @@ class Server:
 
 
 def asking(mapping: dict[str, Any], settings: dict[str, Any]) -> tuple[Server, IndexClient]:
-    client = IndexClient("elasticsearch+http://127.0.0.1:1/docs", Access(retries=0))
+    client = IndexClient("elasticsearch+http://127.0.0.1:1/docs", ClusterAccess(retries=0))
     server = Server(mapping, settings)
     client.raw.transport = server  # type: ignore[assignment]
     return server, client

@@ -15,7 +15,7 @@ from whorl.engine.opensearch import engine
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.documents import DIGEST, SKETCH, SourceNames, index_body
-from whorl.engine.protocol import Scanned
+from whorl.engine.protocol import ScanBatch
 from whorl.errors import FieldError
 from whorl.model import Order
 from whorl.settings.settings import Settings
@@ -59,7 +59,7 @@ def test_a_damaged_sketch_is_none(store: Store, client: IndexClient) -> None:
 
 
 def scanned(store: Store) -> list[tuple[str, str, object]]:
-    return [each for portion in store.engine.scan() for each in portion.documents if isinstance(portion, Scanned)]
+    return [each for portion in store.engine.scan() for each in portion.documents if isinstance(portion, ScanBatch)]
 
 
 def test_changed_in_part_by_others(store: Store, client: IndexClient) -> None:

@@ -11,14 +11,14 @@ from whorl.engine.lucene import value_term
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.facets import facet_aggregations, read_facets
-from whorl.engine.protocol import Facet, Matching, Numbers, Statistics, ValueCount, Values
+from whorl.engine.protocol import Facet, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.errors import EngineResponseError, ParameterError
 from whorl.query.plan.nodes import BoundPlan, Kind, MatchAll
 
 ASKED: list[Facet] = [
-    Values(Kind.INTEGER, "n", 3, within=(Matching(MatchAll()),)),
-    Matching(MatchAll()),
-    Numbers(Kind.FLOAT, "price"),
+    ValueFacet(Kind.INTEGER, "n", 3, within=(MatchCount(MatchAll()),)),
+    MatchCount(MatchAll()),
+    StatisticsFacet(Kind.FLOAT, "price"),
 ]
 
 
@@ -26,7 +26,7 @@ def test_no_text_is_read_as_syntax() -> None:
     """
     In the expression for terms, all characters of names and prefixes except letters and digits are escaped.
     """
-    made = facet_aggregations([Values(Kind.KEYWORD, "a.b", 3, beginning="x|y")], lambda _: {})
+    made = facet_aggregations([ValueFacet(Kind.KEYWORD, "a.b", 3, beginning="x|y")], lambda _: {})
     assert made["facet0"]["terms"]["include"] == "a\\.b\\\x1ftx\\|y(.|\n)*"
 
 
@@ -35,9 +35,12 @@ def test_a_beginning_that_no_cluster_takes() -> None:
     A prefix or field name that is too long is refused with the limit; one at the limit is sent.
     """
     for place, beginning in (("a", "x" * 986), ("id", "é" * 495)):
-        made = facet_aggregations([Values(Kind.KEYWORD, place, 3, beginning=beginning)], lambda _: {})
+        made = facet_aggregations([ValueFacet(Kind.KEYWORD, place, 3, beginning=beginning)], lambda _: {})
         assert len(made["facet0"]["terms"]["include"]) <= 1000
-        for facet in (Values(Kind.KEYWORD, place, 3, beginning=f"{beginning}x"), Values(Kind.KEYWORD, "n" * 990, 3)):
+        for facet in (
+            ValueFacet(Kind.KEYWORD, place, 3, beginning=f"{beginning}x"),
+            ValueFacet(Kind.KEYWORD, "n" * 990, 3),
+        ):
             with pytest.raises(ParameterError, match="prefix of 990 characters"):
                 facet_aggregations([facet], lambda _: {})
 

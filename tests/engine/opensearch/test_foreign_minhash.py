@@ -13,14 +13,14 @@ from tests.engine.opensearch.foreign import ANALYSIS, FINGERPRINT, TEXTS, WORDS,
 from tests.engine.opensearch.test_client import between
 from whorl import Document, Store, open_store
 from whorl.duplicates import ask_pairs, duplicates_in
-from whorl.engine.findings import Level
+from whorl.engine.findings import Severity
 from whorl.engine.opensearch import foreign_minhash as min_hash
 from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.documents import SourceNames
 from whorl.engine.opensearch.engine import OpenSearchEngine
-from whorl.engine.opensearch.foreign_minhash import chosen, described_fields, foreign_tokens, shown
+from whorl.engine.opensearch.foreign_minhash import choose_field, foreign_tokens, minhash_fields, probe_field
 from whorl.engine.opensearch.setup import initialise
 from whorl.errors import NoSketchesError, SchemaError
 from whorl.fingerprint.minhash.codec import Spelling
@@ -38,26 +38,26 @@ def test_what_the_tokens_are(foreign: IndexClient) -> None:
     """
     settings = foreign.settings()
     there = {"properties": {name: {"type": "text", "analyzer": name} for name in ANALYSIS["analyzer"]}}
-    (fingerprint, unrotated, plain) = described_fields(there, settings)
+    (fingerprint, unrotated, plain) = minhash_fields(there, settings)
     assert (fingerprint.scheme, plain.scheme) == (Scheme(), Scheme(shingle_size=1))
     assert not unrotated.rotation
     assert unrotated.scheme == Scheme(bucket_count=64)
-    (field,) = described_fields(foreign.mapping() or {}, settings)
-    found = shown(foreign, field)
+    (field,) = minhash_fields(foreign.mapping() or {}, settings)
+    found = probe_field(foreign, field)
     assert (field.name, field.place) == ("content.fingerprint", "content")
     assert (found.scheme, found.spelling, found.is_ours) == (Scheme(), Spelling.UNITS_8, True)
-    assert shown(foreign, replace(field, bucket_count=100)).scheme == Scheme()
+    assert probe_field(foreign, replace(field, bucket_count=100)).scheme == Scheme()
     with pytest.raises(SchemaError, match="makes 511 tokens of 8 units of a long text, where its filter says 1,534"):
-        shown(foreign, replace(field, hash_count=3))
+        probe_field(foreign, replace(field, hash_count=3))
     with pytest.raises(SchemaError, match="of a kind that whorl does not read: bucket count is 1 to 65536, got 0"):
-        shown(foreign, replace(field, bucket_count=0))
+        probe_field(foreign, replace(field, bucket_count=0))
 
 
 def test_tokens_without_a_source(other_url: str) -> None:
     """
     With term vectors, no source is needed, and check reports that fingerprints can be searched.
     """
-    for vectors, level in (("yes", Level.NOTE), ("no", Level.ERROR)):
+    for vectors, level in (("yes", Severity.NOTE), ("no", Severity.ERROR)):
         with filled(
             other_url, {"content": {**FINGERPRINT, "term_vector": vectors}}, _source={"enabled": False}
         ) as client:
@@ -75,11 +75,11 @@ def test_one_of_several_fields(foreign: IndexClient) -> None:
         pytest.raises(SchemaError, match=r"'content\.fingerprint' and 'second' .*"),
     ):
         store.search("FINGERPRINT:d0")
-    found = described_fields(foreign.mapping() or {}, foreign.settings())
-    assert (chosen(found, "second") or found[0]).name == "second"
+    found = minhash_fields(foreign.mapping() or {}, foreign.settings())
+    assert (choose_field(found, "second") or found[0]).name == "second"
     with Store(OpenSearchEngine(foreign, SourceNames(minhash="content.fingerprint"))) as store:
         assert store.search("FINGERPRINT:d0").hits[0].id == "d0"
-        assert {each.code: each.level for each in check(foreign, SourceNames())}["own-tokens"] is Level.ERROR
+        assert {each.code: each.level for each in check(foreign, SourceNames())}["own-tokens"] is Severity.ERROR
 
 
 def test_what_check_says(foreign: IndexClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,8 +89,9 @@ def test_what_check_says(foreign: IndexClient, monkeypatch: pytest.MonkeyPatch) 
     found = {finding.code: finding for finding in check(foreign, SourceNames())}
     assert "minhash1-icu74-w5-b512" in found["own-tokens"].message
     assert {code: each.level for code, each in found.items()} == {
-        "own-tokens": Level.OK, "other-words": Level.WARNING, "match-any": Level.WARNING, "missing-fields": Level.NOTE,
-        "kept-twice": Level.NOTE, "version": Level.NOTE,
+        "own-tokens": Severity.OK, "other-words": Severity.WARNING, "match-any": Severity.WARNING,
+        "missing-fields": Severity.NOTE,
+        "kept-twice": Severity.NOTE, "version": Severity.NOTE,
     }  # fmt: skip
     monkeypatch.setattr(min_hash, "PROBE", " ".join(WORDS[:40]))
     assert "other-words" not in {finding.code for finding in check(foreign, SourceNames())}

@@ -82,4 +82,4 @@ def test_an_index_of_before_gets_the_fields(opensearch_url: str, url: str, clien
         assert collapsed(client) == {"a": ["a"], "d": ["d"], "e": ["e"]}
         (told,) = client.documents(["a"], True).values()
         assert told["_source"]["kept"] == {"as": "it is"}
-        assert list(store.engine.marks.everything()) == []
+        assert list(store.engine.labels.everything()) == []

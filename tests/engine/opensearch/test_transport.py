@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from whorl.engine.opensearch.client import Access, IndexClient
-from whorl.engine.opensearch.transport import reads_answers, reads_answers_of
+from whorl.engine.opensearch.client import ClusterAccess, IndexClient
+from whorl.engine.opensearch.transport import guard_response, guard_responses
 from whorl.errors import EngineError, EngineResponseError, ParameterError
 
 ANSWER = b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 8\r\n\r\n{"a": 1}'
@@ -51,7 +51,7 @@ def asked(node: Node) -> Iterator[IndexClient]:
     thread = threading.Thread(target=node.run)
     thread.start()
     try:
-        with contextlib.closing(IndexClient(node.url, Access(retries=0, timeout_seconds=10))) as client:
+        with contextlib.closing(IndexClient(node.url, ClusterAccess(retries=0, timeout_seconds=10))) as client:
             yield client
     finally:
         node.stop()
@@ -85,7 +85,7 @@ def test_a_part_of_an_answer(answer: bytes) -> None:
     assert node.connections == 2
 
 
-@reads_answers
+@guard_responses
 class Reader:
     """Class whose methods raise the errors they get."""
 
@@ -103,7 +103,7 @@ class Reader:
         raise error
 
 
-@reads_answers_of
+@guard_response
 def ask(client: Reader, error: Exception) -> None:
     raise error
 

@@ -18,7 +18,7 @@ from whorl.engine.local.opensearch import OPENSEARCH
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.documents import SourceNames
-from whorl.engine.protocol import ValueCount, Values
+from whorl.engine.protocol import ValueCount, ValueFacet
 from whorl.errors import EngineResponseError
 from whorl.model import Order
 from whorl.query.plan.nodes import BoundPlan, Kind, MatchAll
@@ -78,7 +78,7 @@ def test_from_index_to_delete(server: Server, url: str) -> None:
         assert _ids(store, "pages:[1 TO 2] AND EXISTS:kind") == ["copy", "half"]
         places = store.engine.fields().named("kind", {})
         assert places is not None
-        kinds = Values(Kind.KEYWORD, places[Kind.KEYWORD], 10)
+        kinds = ValueFacet(Kind.KEYWORD, places[Kind.KEYWORD], 10)
         assert store.engine.facets(BoundPlan(MatchAll()), [kinds]) == (
             (ValueCount("lease", 3), ValueCount("other", 1)),
         )

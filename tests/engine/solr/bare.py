@@ -7,7 +7,7 @@ from pathlib import Path
 
 import requests
 
-from whorl.engine.findings import Level
+from whorl.engine.findings import Severity
 from whorl.engine.local.solr import create_collection
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
@@ -59,7 +59,7 @@ class Collections:
         return f"{self.base_url}/{name}"
 
 
-def codes(url: str) -> dict[str, Level]:
+def codes(url: str) -> dict[str, Severity]:
     return {finding.code: finding.level for finding in check(SolrClient(url), FieldNames())}
 
 

@@ -19,11 +19,11 @@ from hostile import TEXTS
 from tests import solr_runtime
 from tests.plain import plain_filter
 from whorl import Store
-from whorl.engine.findings import Level
+from whorl.engine.findings import Severity
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.response import Answer
+from whorl.engine.solr.response import SolrResponse
 from whorl.engine.solr.sample import compare_sample
 from whorl.engine.solr.schema import FieldNames, inspect, profile_of, seen_profile
 from whorl.fingerprint.minhash.codec import Spelling
@@ -204,7 +204,7 @@ def test_other_words_are_told(client: SolrClient, field: str) -> None:
     assert not collection.profile_is_seen
     assert collection.scheme.profile in PROFILES
     found = {finding.code: finding.level for finding in check(client, FieldNames(minhash=field))}
-    assert found["other-words"] is Level.WARNING
+    assert found["other-words"] is Severity.WARNING
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_an_answer_of_another_shape(client: SolrClient, monkeypatch: pytest.Monk
     A malformed response of the analysis handler counts as no response.
     """
     for told in ({"analysis": stages}, {"analysis": {"0": {"cut": {"index": {"one:two": stages}}}}}):
-        monkeypatch.setattr(client, "post_xml", lambda *_, told=told: Answer(client.url, told))
+        monkeypatch.setattr(client, "post_xml", lambda *_, told=told: SolrResponse(client.url, told))
         assert seen_profile(client, "id", "cut", 5, "icu74") is None
 
 

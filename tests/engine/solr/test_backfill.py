@@ -21,13 +21,13 @@ from tests.engine.solr.indexed import (
 )
 from whorl import Store
 from whorl.cli.main import main
-from whorl.engine.findings import Backfilled, Level
+from whorl.engine.findings import BackfillReport, Severity
 from whorl.engine.solr.backfill import backfill, prepare
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import NEEDED, SCHEME, SKETCH
-from whorl.engine.solr.response import Answer
+from whorl.engine.solr.response import SolrResponse
 from whorl.engine.solr.schema import FieldNames
 from whorl.engine.solr.setup import initialise
 from whorl.errors import SchemaError
@@ -50,12 +50,12 @@ def test_backfill_gives_what_indexing_gives(client: SolrClient, store: Store, sk
         assert bare.engine.sketch_scheme is None
         assert bare.engine.sketches(["big"]) == {}
     assert prepare(client, FieldNames())[1] == WITH_TEXT < len(DOCUMENTS)
-    assert backfill(client, FieldNames(), batch=7) == Backfilled(total=WITH_TEXT, sent=WITH_TEXT)
+    assert backfill(client, FieldNames(), batch=7) == BackfillReport(total=WITH_TEXT, sent=WITH_TEXT)
     assert stored(client) == only_of_texts(before)
     assert answers(store) == found
     assert all(indexed_tokens(client, name) == set(lookup_tokens(sketches[name])) for name in ("big", "d40", "a,b"))
     once = versions(client)
-    assert backfill(client, FieldNames()) == Backfilled(total=0)
+    assert backfill(client, FieldNames()) == BackfillReport(total=0)
     assert versions(client) == once
 
 
@@ -66,7 +66,7 @@ def test_backfill_goes_on_where_it_was_stopped(client: SolrClient, store: Store)
     before = stored(client)
     without_sketches(client)
 
-    def stop(done: Backfilled) -> None:
+    def stop(done: BackfillReport) -> None:
         if done.sent == 20:
             raise KeyboardInterrupt
 
@@ -82,7 +82,7 @@ def test_backfill_goes_on_where_it_was_stopped(client: SolrClient, store: Store)
     assert "whorl solr backfill" in warning
     assert warning.startswith(f"{WITH_TEXT - 20} of {len(DOCUMENTS)} documents")
     done = backfill(client, FieldNames(), batch=10)
-    assert done == Backfilled(total=WITH_TEXT - 20, sent=WITH_TEXT - 20)
+    assert done == BackfillReport(total=WITH_TEXT - 20, sent=WITH_TEXT - 20)
     assert {name: version for name, version in versions(client).items() if name in there} == {
         name: version for name, version in once.items() if name in there
     }
@@ -94,7 +94,7 @@ class Counting(SolrClient):
 
     passes = 0
 
-    def post(self, path: str, body: object, **params: str | int) -> Answer:
+    def post(self, path: str, body: object, **params: str | int) -> SolrResponse:
         if path == "select" and isinstance(body, dict) and "cursorMark" in body.get("params", {}):
             self.passes += 1
         return super().post(path, body, **params)
@@ -118,7 +118,7 @@ class Meddling(SolrClient):
         super().__init__(url)
         self.is_done = False
 
-    def post(self, path: str, body: object, **params: str | int) -> Answer:
+    def post(self, path: str, body: object, **params: str | int) -> SolrResponse:
         if path == "update" and isinstance(body, list) and not self.is_done:
             self.is_done = True
             super().post("update", [{"id": "d40", "content": "changed in the meantime by somebody else"}])
@@ -139,7 +139,7 @@ def test_backfill_leaves_what_is_changed_meanwhile(url: str, client: SolrClient,
         assert changed["content"] == "changed in the meantime by somebody else"
         assert SKETCH not in changed
         assert all(document["id"] != "d41" for document in stored(client))
-        assert backfill(client, FieldNames()) == Backfilled(total=1, sent=1)
+        assert backfill(client, FieldNames()) == BackfillReport(total=1, sent=1)
     finally:
         store.index(DOCUMENTS, again=True)
 
@@ -161,7 +161,7 @@ def test_backfill_repairs_what_others_lost(client: SolrClient) -> None:
     assert indexed_tokens(client, "big")
     assert stored(client) == before
     codes = {finding.code: finding.level for finding in check(client, FieldNames())}
-    assert codes["sketches"] is Level.OK
+    assert codes["sketches"] is Severity.OK
     assert not {"lost-sketches", "other-sketch-scheme", "without-sketch", "no-sketches"} & codes.keys()
 
 
@@ -186,9 +186,9 @@ def test_an_earlier_scheme_is_converted(client: SolrClient, store: Store) -> Non
         assert "whorl solr check" in told.warnings[0]
         assert answers(earlier) == found
 
-    so_far = Backfilled(0)
+    so_far = BackfillReport(0)
 
-    def stop(done: Backfilled) -> None:
+    def stop(done: BackfillReport) -> None:
         nonlocal so_far
         so_far = done
         if done.sent >= 20:
@@ -240,6 +240,6 @@ def test_backfill_without_stored_text(others: Any) -> None:
     definition = {"name": "content", "type": "plain", "indexed": True, "stored": True}
     client.post("schema", {"replace-field": definition})
     client.post("update", [{"id": "c", "content": TEXT}], commit="true")
-    assert backfill(client, FieldNames()) == Backfilled(total=2, sent=1, textless=1)
+    assert backfill(client, FieldNames()) == BackfillReport(total=2, sent=1, textless=1)
     seven = {"query": {"field": {"f": "content", "query": "seven"}}, "limit": 9, "sort": "id asc"}
     assert [each["id"] for each in client.post("select", seven)["response"]["docs"]] == ["a", "c"]

@@ -34,7 +34,7 @@ from tests import solr_runtime
 from tests.engine.solr.test_transport import Door
 from whorl import Document, open_store
 from whorl.cli.main import main
-from whorl.engine.http import Told
+from whorl.engine.http import HttpResponse
 from whorl.engine.local.server import RunningServer
 from whorl.engine.local.solr import start_standalone
 from whorl.engine.solr.client import SolrClient
@@ -216,7 +216,7 @@ def hurry(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
     """Use a short timeout for requests with the fault only; Solr's own responses keep the long one."""
     ask = Transport.ask
 
-    def asked(self: Transport, method: str, target: str, *rest: Any) -> Told:
+    def asked(self: Transport, method: str, target: str, *rest: Any) -> HttpResponse:
         self._silence_seconds = SOON if faulty.meets(target) else _DEADLINE_SECONDS
         return ask(self, method, target, *rest)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.engine.solr.bare import TRAPS, Collections, codes
 from whorl import Document, Store, open_store
-from whorl.engine.findings import Finding, Level
+from whorl.engine.findings import Finding, Severity
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
@@ -16,7 +16,7 @@ def test_doctor_finds_whorls_own_collection_well(solr_standalone_url: str) -> No
     Check on whorl's own collection gives no warnings and names the token source.
     """
     findings = check(SolrClient(solr_standalone_url), FieldNames())
-    assert {finding.level for finding in findings} <= {Level.OK, Level.NOTE}
+    assert {finding.level for finding in findings} <= {Severity.OK, Severity.NOTE}
     assert any(finding.code == "token-source" and "stored text" in finding.message for finding in findings)
 
 
@@ -30,11 +30,11 @@ def test_doctor_sees_every_trap(collections: Collections) -> None:
         "norms", "positions", "rotation", "no-truncation", "stored-text", "no-vector-handler", "other-copy-field",
         "tokenizer", "no-folding", "query-analyzer", "other-words",
     }  # fmt: skip
-    assert {code for code, level in found.items() if level is Level.WARNING} == expected
-    assert found["text-only"] is Level.NOTE
-    assert found["buckets"] is Level.NOTE
-    assert found["no-dbid"] is Level.NOTE
-    assert found["no-noderef"] is Level.NOTE
+    assert {code for code, level in found.items() if level is Severity.WARNING} == expected
+    assert found["text-only"] is Severity.NOTE
+    assert found["buckets"] is Severity.NOTE
+    assert found["no-dbid"] is Severity.NOTE
+    assert found["no-noderef"] is Severity.NOTE
 
 
 def test_doctor_on_a_scheme_that_whorl_lacks(collections: Collections) -> None:
@@ -43,7 +43,7 @@ def test_doctor_on_a_scheme_that_whorl_lacks(collections: Collections) -> None:
     """
     url = collections.make(TRAPS.replace('bucketCount="256"', 'bucketCount="70000"'))
     (finding,) = check(SolrClient(url), FieldNames())
-    assert finding.level is Level.ERROR
+    assert finding.level is Severity.ERROR
     assert "bucket count is 1 to 65536, got 70000" in finding.message
 
 
@@ -55,8 +55,8 @@ def test_doctor_without_any_source(collections: Collections) -> None:
     found = {
         finding.code: finding for finding in check(SolrClient(collections.make(plain, stored="false")), FieldNames())
     }
-    assert found["no-token-source"].level is Level.ERROR
-    assert found["wrong-analyzer"].level is Level.ERROR
+    assert found["no-token-source"].level is Severity.ERROR
+    assert found["wrong-analyzer"].level is Severity.ERROR
     assert "termVectors" in found["no-token-source"].remedy
 
 
@@ -98,7 +98,7 @@ def test_findings_as_json() -> None:
     """
     A finding in JSON has its parts by name.
     """
-    finding = Finding(Level.WARNING, "norms", "it keeps norms", "omit them")
+    finding = Finding(Severity.WARNING, "norms", "it keeps norms", "omit them")
     assert finding.as_json() == {
         "level": "warning",
         "code": "norms",

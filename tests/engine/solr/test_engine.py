@@ -11,7 +11,7 @@ from tests.engine.solr.indexed import DOCUMENTS as INDEXED
 from whorl import Document, Store, open_store
 from whorl.context import new_request
 from whorl.engine.solr.client import json_bytes
-from whorl.engine.solr.request import Names, search_request
+from whorl.engine.solr.request import SolrFields, search_request
 from whorl.errors import DocumentError
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.minhash.codec import Spelling
@@ -143,4 +143,4 @@ def test_a_token_takes_few_bytes() -> None:
     """
     signature = sign(" ".join(f"w{number}" for number in range(5_000)), Scheme(), Spelling.UNITS_4)
     plan = BoundPlan(SharedTokens("source", signature.integers, 256))
-    assert len(json_bytes(search_request(plan, Names(), start=0, rows=10))) < 13 * 512 + 300
+    assert len(json_bytes(search_request(plan, SolrFields(), start=0, rows=10))) < 13 * 512 + 300

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from whorl.engine.protocol import Facet, Matching, Numbers, Statistics, ValueCount, Values
+from whorl.engine.protocol import Facet, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.engine.solr.facets import facets_request, read_facets
-from whorl.engine.solr.request import Names
-from whorl.engine.solr.response import Answer
+from whorl.engine.solr.request import SolrFields
+from whorl.engine.solr.response import SolrResponse
 from whorl.errors import EngineResponseError, ParameterError
 from whorl.query.plan.nodes import BoundPlan, Equal, Kind, MatchAll
 
 ALL = BoundPlan(MatchAll())
-ASKED: list[Facet] = [Values(Kind.INTEGER, "n", 3, within=(Matching(MatchAll()),)), Matching(MatchAll()),
-                      Numbers(Kind.FLOAT, "price")]  # fmt: skip
+ASKED: list[Facet] = [ValueFacet(Kind.INTEGER, "n", 3, within=(MatchCount(MatchAll()),)), MatchCount(MatchAll()),
+                      StatisticsFacet(Kind.FLOAT, "price")]  # fmt: skip
 
 
 def test_no_text_is_read_as_syntax() -> None:
@@ -24,14 +24,14 @@ def test_no_text_is_read_as_syntax() -> None:
     is refused.
     """
     odd = '"}, {!lucene} $x'
-    asked: list[Facet] = [Values(Kind.KEYWORD, odd, 3, beginning=odd), Matching(Equal("f", Kind.KEYWORD, odd))]
-    body = facets_request(ALL, asked, Names(), lambda plan: plan)
+    asked: list[Facet] = [ValueFacet(Kind.KEYWORD, odd, 3, beginning=odd), MatchCount(Equal("f", Kind.KEYWORD, odd))]
+    body = facets_request(ALL, asked, SolrFields(), lambda plan: plan)
     assert (body["facet"]["facet0"]["field"], body["facet"]["facet0"]["prefix"]) == (odd, odd)
     assert body["facet"]["facet1"] == {"type": "query", "q": "{!query v=$matching0}"}
     assert odd not in str(body["facet"]["facet1"])
     assert body["limit"] == 0
     with pytest.raises(ParameterError, match="no field called"):
-        facets_request(ALL, [Numbers(Kind.INTEGER, "a)b")], Names(), lambda plan: plan)
+        facets_request(ALL, [StatisticsFacet(Kind.INTEGER, "a)b")], SolrFields(), lambda plan: plan)
 
 
 def test_answers() -> None:
@@ -48,9 +48,9 @@ def test_answers() -> None:
         "facet2_total": 4,
         "facet2_squares": 10,
     }
-    found = read_facets(ASKED, Answer("http://solr", {"facets": told}))
+    found = read_facets(ASKED, SolrResponse("http://solr", {"facets": told}))
     assert found == ((ValueCount(7, 2, (1,)),), 4, Statistics(2, 1.0, 3.0, 4.0, 10.0))
-    assert read_facets(ASKED, Answer("http://solr", {})) == ((), 0, Statistics())
+    assert read_facets(ASKED, SolrResponse("http://solr", {})) == ((), 0, Statistics())
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_an_answer_of_another_shape(facets: Any) -> None:
     A malformed response raises an error with the URL.
     """
     with pytest.raises(EngineResponseError, match="http://solr"):
-        read_facets(ASKED, Answer("http://solr", {"facets": facets}))
+        read_facets(ASKED, SolrResponse("http://solr", {"facets": facets}))

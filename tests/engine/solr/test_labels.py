@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tests import solr_runtime
 from whorl import Document, open_store
 from whorl.cli.main import main
-from whorl.engine.protocol import Mark
+from whorl.engine.protocol import ClusterLabel
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import CLUSTER_FIELDS
 from whorl.engine.solr.schema import FieldNames
@@ -70,11 +70,13 @@ def test_fields_that_are_missing_are_told(url: str) -> None:
         client.change("schema", {"delete-field": {"name": field["name"]}})
     with open_store(url) as store:
         with pytest.raises(SchemaError, match="has no field 'whorl_cluster' for clusters; 'whorl solr init"):
-            store.engine.marks.prepare()
-        assert list(store.engine.marks.everything()) == []
+            store.engine.labels.prepare()
+        assert list(store.engine.labels.everything()) == []
     initialise(client, FieldNames())
     with open_store(url) as store:
-        store.engine.marks.prepare()
-        store.engine.marks.write({"a": Mark("a", is_principal=True), "gone": Mark("a", is_principal=False)})
+        store.engine.labels.prepare()
+        store.engine.labels.write(
+            {"a": ClusterLabel("a", is_principal=True), "gone": ClusterLabel("a", is_principal=False)}
+        )
         store.engine.refresh()
-        assert store.engine.marks.of(["a", "b", "gone"]) == {"a": Mark("a", is_principal=True)}
+        assert store.engine.labels.labels_of(["a", "b", "gone"]) == {"a": ClusterLabel("a", is_principal=True)}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.engine.solr.request import Names, band_parameters, clause, joined, overlap_similarity, search_request
+from whorl.engine.solr.request import SolrFields, band_parameters, clause, joined, overlap_similarity, search_request
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.codec import integers, read
 from whorl.query.ast import Joker, Pattern
@@ -68,7 +68,7 @@ def test_solr_asks_for_the_minimum_that_is_meant() -> None:
 
 def body(*nodes: object) -> dict[str, object]:
     plan = BoundPlan(nodes[0] if len(nodes) == 1 else Bool(should=nodes, min_should_match=1))  # type: ignore[arg-type]
-    return search_request(plan, Names(), start=0, rows=10)
+    return search_request(plan, SolrFields(), start=0, rows=10)
 
 
 def test_user_text_is_escaped() -> None:
@@ -208,7 +208,7 @@ def test_clauses(test: Test, query: dict[str, Any]) -> None:
     """
     Each clause becomes the expected query inside a constant score.
     """
-    body = search_request(BoundPlan(test), Names(), start=0, rows=10)
+    body = search_request(BoundPlan(test), SolrFields(), start=0, rows=10)
     assert body["query"] == {"bool": {"must": ["*:*^=1.0"], "filter": [query]}}
 
 

@@ -18,8 +18,8 @@ from whorl.cli.main import main
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import NEEDED
-from whorl.engine.solr.response import Answer
-from whorl.engine.solr.schema import Version
+from whorl.engine.solr.response import SolrResponse
+from whorl.engine.solr.schema import SolrVersion
 from whorl.errors import EngineResponseError, SchemaError
 
 TEXT = " ".join(f"word{number}" for number in range(60))
@@ -99,7 +99,7 @@ def test_numbers_that_no_solr_writes(number: object) -> None:
     """
     A number with hundreds of digits is refused.
     """
-    answer = Answer("http://host/solr/x", {"part": number})
+    answer = SolrResponse("http://host/solr/x", {"part": number})
     for read in (answer.count, answer.number):
         with pytest.raises(EngineResponseError, match="'part' is no"):
             read("part")
@@ -156,12 +156,12 @@ def test_versions_that_are_tried() -> None:
     Tested versions are recognised; a version in an unknown format is accepted and named.
     """
     tried = ["8.11.0", "8.11.4", "9.0.0", "9.9.0", "9.10.1"]
-    assert all(Version(each, "").is_tried for each in tried)
-    assert not any(Version(each, "").is_tried for each in ["8.10.1", "8.1.0", "10.0.0", "11.0.0", "nightly", ""])
+    assert all(SolrVersion(each, "").is_tried for each in tried)
+    assert not any(SolrVersion(each, "").is_tried for each in ["8.10.1", "8.1.0", "10.0.0", "11.0.0", "nightly", ""])
     for each in [*tried, "8.0.0", "10.0.0", "nightly"]:
-        Version(each, "").require()
+        SolrVersion(each, "").require()
     with pytest.raises(SchemaError, match=r"Solr 7\.7\.3"):
-        Version("7.7.3", "").require()
+        SolrVersion("7.7.3", "").require()
 
 
 def test_what_changes_in_a_collection_is_seen(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.engine.solr.indexed import DOCUMENTS
-from whorl.engine.findings import Level
+from whorl.engine.findings import Severity
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.sample import compare_sample
 from whorl.engine.solr.schema import FieldNames, TokenSource, inspect
@@ -20,7 +20,7 @@ def test_tokens_that_cannot_be_read_are_asked_for(client: SolrClient) -> None:
     assert (finding.code, finding.message.split()[0]) == ("sample-agrees", str(COUNT))
     client.change("schema", {"add-field": {"name": "unfilled", "type": "text_min_hash", "stored": False}})
     finding = compare_sample(client, FieldNames(minhash="unfilled"), COUNT)
-    assert (finding.level, finding.code) == (Level.WARNING, "sample-differs")
+    assert (finding.level, finding.code) == (Severity.WARNING, "sample-differs")
     assert "tokens made here, 0 the same" in finding.message
     client.change("schema", {"delete-field": {"name": "unfilled"}})
 

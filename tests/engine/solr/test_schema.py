@@ -10,7 +10,7 @@ import requests
 from tests import solr_runtime
 from tests.plain import full_minima, plain_minima
 from whorl import Store
-from whorl.engine.findings import Level
+from whorl.engine.findings import Severity
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.sample import compare_sample
@@ -190,7 +190,7 @@ def test_a_sketch_that_differs(collection_url: str) -> None:
     changed = {"id": "0-changed", "content": "one two three four five six", "short_stored": ["abcd", "efgh"]}
     requests.post(f"{collection_url}/update?commit=true", json=[changed], timeout=240).raise_for_status()
     finding = compare_sample(SolrClient(collection_url), FieldNames(minhash="alfresco"), 200)
-    assert (finding.level, finding.code) == (Level.WARNING, "sample-differs")
+    assert (finding.level, finding.code) == (Severity.WARNING, "sample-differs")
     assert "'0-changed'" in finding.message
     requests.post(
         f"{collection_url}/update?commit=true", json={"delete": ["0-changed"]}, timeout=240

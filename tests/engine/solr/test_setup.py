@@ -15,7 +15,7 @@ from tests.engine.solr.bare import Collections, codes, schema_of
 from tests.plain import plain_minima, plain_tokens
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
-from whorl.engine.findings import Level
+from whorl.engine.findings import Severity
 from whorl.engine.local.solr import create_collection, delete_collection
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
@@ -334,7 +334,7 @@ def test_init_makes_a_bare_collection_searchable(collections: Collections) -> No
     After init, a collection responds like one made from the configset; a second init adds nothing.
     """
     url = collections.make()
-    assert codes(url) == {"no-fingerprints": Level.ERROR}
+    assert codes(url) == {"no-fingerprints": Severity.ERROR}
     planned = list(initialise(SolrClient(url), FieldNames(), dry_run=True))
     assert any("MINHASH" in line for line in planned)
     before = schema_of(url)
@@ -344,7 +344,7 @@ def test_init_makes_a_bare_collection_searchable(collections: Collections) -> No
     assert any("added MINHASH" in line for line in initialise(SolrClient(url), FieldNames(), dry_run=False))
     assert next(each for each in before["fields"] if each["name"] == "content") in schema_of(url)["fields"]  # type: ignore[attr-defined,operator]
     assert any(line.startswith("nothing to add") for line in initialise(SolrClient(url), FieldNames(), dry_run=False))
-    assert Level.ERROR not in codes(url).values()
+    assert Severity.ERROR not in codes(url).values()
 
     text = " ".join(f"word{number}" for number in range(300))
     with open_store(url) as store:
@@ -364,7 +364,7 @@ def test_init_uses_the_users_names(collections: Collections) -> None:
     names = FieldNames(minhash="tokens", content="body", name="title", dbid="nr", noderef="ref")
     initialise(SolrClient(url), names, dry_run=False)
     assert initialise(SolrClient(url), names, dry_run=False) == ["nothing to add: all is there"]
-    assert Level.ERROR not in {finding.level for finding in check(SolrClient(url), names)}
+    assert Severity.ERROR not in {finding.level for finding in check(SolrClient(url), names)}
     with Store(SolrEngine(SolrClient(url), names)) as store:
         text = "one two three four five six seven"
         store.index([Document("a", text, properties={"nr": 12}), Document("b", f"{text} eight")])

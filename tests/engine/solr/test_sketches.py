@@ -23,7 +23,7 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import SAMPLE, SCHEME, SKETCH
-from whorl.engine.solr.request import Names, search_request
+from whorl.engine.solr.request import SolrFields, search_request
 from whorl.engine.solr.schema import FieldNames
 from whorl.engine.solr.setup import initialise
 from whorl.engine.solr.sketches import read_sketches, sketch_fields
@@ -212,7 +212,7 @@ def test_the_request_stays_within_the_limit() -> None:
 
     def parts(count: int) -> list[int]:
         plan = BoundPlan(SketchTokens("a", SCHEME_NOW, tuple(range(count)), 2, 1, None))
-        named = search_request(plan, Names(), start=0, rows=1).get("queries", {})
+        named = search_request(plan, SolrFields(), start=0, rows=1).get("queries", {})
         return [len(each["min_hash"]["query"].split(each["min_hash"]["sep"])) for each in named.values()]
 
     assert parts(MAX_CLAUSES - 3) == []

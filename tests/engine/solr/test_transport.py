@@ -21,7 +21,7 @@ from whorl import Document, Store, open_store
 from whorl.context import Trace, deadline, new_request, seconds_left, trace
 from whorl.engine import http as connections
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.transport import CONNECTIONS, PORTION, Link, side_by_side
+from whorl.engine.solr.transport import BATCH_SIZE, CONNECTIONS, Link, send_parallel
 from whorl.errors import EngineResponseError, EngineUnavailableError
 from whorl.settings.settings import Settings
 
@@ -409,7 +409,7 @@ def test_two_are_on_their_way_at_once() -> None:
         together.wait(PATIENCE_SECONDS)
         return -number
 
-    assert side_by_side(range(6), send) == [0, -1, -2, -3, -4, -5]
+    assert send_parallel(range(6), send) == [0, -1, -2, -3, -4, -5]
 
 
 def test_no_more_are_made_ready_than_are_on_their_way_and_one() -> None:
@@ -424,7 +424,7 @@ def test_no_more_are_made_ready_than_are_on_their_way_and_one() -> None:
             assert len(made) - len(sent) <= CONNECTIONS + 2
             yield number
 
-    side_by_side(ready(), sent.append)
+    send_parallel(ready(), sent.append)
     assert sorted(sent) == made
 
 
@@ -432,8 +432,8 @@ def test_one_is_sent_by_who_sends_it() -> None:
     """
     A single request, such as an uploaded document, is sent without a thread.
     """
-    assert side_by_side([1], lambda _: threading.current_thread()) == [threading.current_thread()]
-    assert side_by_side([], lambda _: threading.current_thread()) == []
+    assert send_parallel([1], lambda _: threading.current_thread()) == [threading.current_thread()]
+    assert send_parallel([], lambda _: threading.current_thread()) == []
 
 
 def test_the_first_error_ends_it() -> None:
@@ -454,7 +454,7 @@ def test_the_first_error_ends_it() -> None:
             raise EngineUnavailableError(f"gone at {number}")
 
     with pytest.raises(EngineUnavailableError, match="gone at 3"):
-        side_by_side(ready(), send)
+        send_parallel(ready(), send)
     last = 3 + CONNECTIONS
     assert (ended, taken[-1]) == (set(range(last + 1)), last + 1)
 
@@ -464,7 +464,7 @@ def test_threads_know_the_request() -> None:
     Sending threads share the caller's trace and deadline.
     """
     with new_request("mine"):
-        assert side_by_side(range(3), lambda _: trace().request_id) == ["mine"] * 3
+        assert send_parallel(range(3), lambda _: trace().request_id) == ["mine"] * 3
 
 
 def test_documents_of_several_requests(store: Store) -> None:
@@ -472,7 +472,7 @@ def test_documents_of_several_requests(store: Store) -> None:
     All documents of several requests are stored; the last document with an id wins, even if the first is in another
     request.
     """
-    documents = [Document(f"portion-{number}", f"one two three four five {number}") for number in range(2 * PORTION)]
+    documents = [Document(f"portion-{number}", f"one two three four five {number}") for number in range(2 * BATCH_SIZE)]
     twice = Document("portion-0", "six seven eight nine ten")
     try:
         # Read the collection's description beforehand.

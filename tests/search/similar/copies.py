@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from tests.families import shingles
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.protocol import Candidates
+from whorl.engine.protocol import CandidatePage
 from whorl.query.plan.nodes import BoundPlan
 
 WORDS = 6_000
@@ -38,11 +38,11 @@ class Watched(EmbeddedEngine):
         self.asked += [f"text of {each}" for each in ids]
         return dict(super().texts(ids))
 
-    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         self.asked.append("candidates")
         # The shift imitates a new document that was stored between two pages and sorts first.
         found = super().candidates(plan, start=max(0, start - self.shifted), rows=rows, in_order=in_order)
-        return Candidates(found.total, found.found, ("somebody writes",))
+        return CandidatePage(found.total, found.found, ("somebody writes",))
 
 
 def jaccard(one: str, other: str) -> float:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.families import family_documents, shingles
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.protocol import Candidates, Costs
+from whorl.engine.protocol import CandidatePage, Costs
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Document
 from whorl.query.plan.nodes import Bool, BoundPlan, SketchTokens
@@ -115,7 +115,7 @@ def test_candidates_that_lost_their_sketch_are_passed_over(
     without = replace(
         candidates, found=tuple((hit, None if hit.id == lost else sketch) for hit, sketch in candidates.found)
     )
-    monkeypatch.setattr(EmbeddedEngine, "candidates", lambda *_, **__: Candidates(without.total, without.found))
+    monkeypatch.setattr(EmbeddedEngine, "candidates", lambda *_, **__: CandidatePage(without.total, without.found))
     batch = made.batch(BoundPlan(root), 0, {known})
     assert batch is not None
     assert batch.ids == whole.ids
@@ -131,7 +131,7 @@ class Dear(EmbeddedEngine):
     def costs(self) -> Costs:  # type: ignore[override]
         return Costs(200.0, 150.0)
 
-    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         self.rows.append(rows)
         return super().candidates(plan, start=start, rows=rows, in_order=in_order)
 

@@ -25,17 +25,17 @@ from whorl.engine.embedded.postings import TokenSnapshot
 from whorl.engine.embedded.records import Records
 from whorl.engine.lucene import (
     OWN_FIELDS,
-    between,
-    compiled,
-    doublings,
-    expression,
-    of_words,
-    place,
-    presence,
-    sortable,
-    term,
+    compile_pattern,
+    encode_pattern,
+    encode_sortable,
+    pattern_expression,
+    presence_term,
+    range_expression,
+    state_doublings,
+    value_prefix,
     value_term,
-    values_begin,
+    word_term,
+    words_field,
 )
 from whorl.errors import Span, StoppedError, UnsupportedQueryError
 from whorl.fingerprint.shingling import well_formed
@@ -112,7 +112,7 @@ class ClauseQueries:
                 is_match = (
                     None
                     if len(patterns) == 1
-                    else lambda values: is_ordered_span(values, list(map(compiled, patterns)), slop)
+                    else lambda values: is_ordered_span(values, list(map(compile_pattern, patterns)), slop)
                 )
                 return self._consecutive_words(patterns, slop, _searched_fields(test.field), is_match)
             case Near():
@@ -122,12 +122,12 @@ class ClauseQueries:
             case Like(field=field, pattern=pattern):
                 return self._wildcard(_term_place(field, Kind.KEYWORD), pattern)
             case Between(field=field, kind=kind, low=low, high=high):
-                ends = [None if end is None else sortable(kind, end) for end in (low, high)]
+                ends = [None if end is None else encode_sortable(kind, end) for end in (low, high)]
                 return self._range(_term_place(field, kind), ends[0], ends[1], test)
             case Present(field="id"):
                 return Query.exists_query("id")
             case Present(field=field, kind=kind):
-                return Query.term_query(SCHEMA, "values", presence(field, kind), "basic")
+                return Query.term_query(SCHEMA, "values", presence_term(field, kind), "basic")
 
     def description(self, test: Test) -> Mapping[str, object]:
         """Return a clause as JSON values."""
@@ -180,7 +180,7 @@ class ClauseQueries:
             if _is_word(pattern):
                 parts.append(_phrase_query(field, [str(pattern[0])]))
             else:
-                parts.append(self._wildcard(place(field), of_words(pattern)))
+                parts.append(self._wildcard(words_field(field), encode_pattern(pattern)))
         return Query.boolean_query([(Occur.Must, part) for part in parts])
 
     def _fuzzy(self, test: Near) -> Query:
@@ -188,7 +188,9 @@ class ClauseQueries:
 
         def fuzzy_query(field: str) -> Query:
             def build(_: IndexReader) -> Query:
-                return Query.fuzzy_term_query(SCHEMA, place(field)[0], term(field, test.word), distance=test.edits)
+                return Query.fuzzy_term_query(
+                    SCHEMA, words_field(field)[0], word_term(field, test.word), distance=test.edits
+                )
 
             return self._look_up(build, describe_test(test), 4 * len(test.word))
 
@@ -207,11 +209,11 @@ class ClauseQueries:
         return self._filtered(query, fields, is_match)
 
     def _wildcard(self, place: tuple[str, str], pattern: Pattern) -> Query:
-        regex = expression(pattern)
+        regex = pattern_expression(pattern)
         literal = pattern[0] if pattern and isinstance(pattern[0], str) else ""
-        size = len(regex) << min(doublings(pattern), _MOST_DOUBLINGS)
+        size = len(regex) << min(state_doublings(pattern), _MOST_DOUBLINGS)
         return self._matching_terms(
-            place, regex, literal, lambda text: bool(compiled(pattern).fullmatch(text)), as_typed(pattern), size
+            place, regex, literal, lambda text: bool(compile_pattern(pattern).fullmatch(text)), as_typed(pattern), size
         )
 
     def _range(self, place: tuple[str, str], low: str | None, high: str | None, test: Between) -> Query:
@@ -222,7 +224,7 @@ class ClauseQueries:
         size = 4 * (len(low or "") + len(high or ""))
         regex: str | None = ""
         if size <= _LONGEST_EXPRESSION:
-            regex = between(low, high, includes_low=test.includes_low, includes_high=test.includes_high)
+            regex = range_expression(low, high, includes_low=test.includes_low, includes_high=test.includes_high)
         if regex is None:
             return Query.empty_query()
         return self._matching_terms(place, regex, "", fits, describe_test(test), size)
@@ -246,7 +248,7 @@ class ClauseQueries:
             if regex and len(regex) <= _LONGEST_EXPRESSION:
                 # tantivy rejects expressions of over 1,000 states; then the terms are compared here.
                 with suppress(ValueError):
-                    return Query.regex_query(SCHEMA, field, expression((prefix,)) + regex)
+                    return Query.regex_query(SCHEMA, field, pattern_expression((prefix,)) + regex)
             return self._listed_terms(reader, field, prefix, literal, fits, clause)
 
         return self._look_up(build, clause, size)
@@ -297,7 +299,7 @@ def _searched_fields(name: str | None) -> tuple[str, ...]:
 
 def _term_place(field: str, kind: Kind) -> tuple[str, str]:
     """Return tantivy's field of whole values and the prefix of their terms."""
-    return ("id", "") if field == "id" else ("values", values_begin(field, kind))
+    return ("id", "") if field == "id" else ("values", value_prefix(field, kind))
 
 
 def _value_query(field: str, kind: Kind, value: str | int | float | bool) -> Query:
@@ -309,8 +311,8 @@ def _value_query(field: str, kind: Kind, value: str | int | float | bool) -> Que
 def _phrase_query(field: str, words: Sequence[str], slop: int = 0) -> Query:
     if len(words) == 1:
         # tantivy rejects phrases of fewer than two words.
-        return Query.term_query(SCHEMA, place(field)[0], term(field, words[0]), "basic")
-    return Query.phrase_query(SCHEMA, place(field)[0], [term(field, word) for word in words], slop)
+        return Query.term_query(SCHEMA, words_field(field)[0], word_term(field, words[0]), "basic")
+    return Query.phrase_query(SCHEMA, words_field(field)[0], [word_term(field, word) for word in words], slop)
 
 
 def _any_of(queries: Iterable[Query]) -> Query:

@@ -12,7 +12,15 @@ import tantivy
 from whorl.arrays import chunks, sorted_distinct
 from whorl.engine.embedded.postings import DocumentTokens
 from whorl.engine.embedded.records import NumberedDocument, Record
-from whorl.engine.lucene import OTHER_FIELDS, OWN_FIELDS, joined, joined_text, place, presence, value_term
+from whorl.engine.lucene import (
+    OTHER_FIELDS,
+    OWN_FIELDS,
+    joined_terms,
+    presence_term,
+    text_terms,
+    value_term,
+    words_field,
+)
 from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.batch import BATCH_CHARACTERS, BATCH_TEXTS, Hashed, Parts, hashed
 from whorl.fingerprint.scheme import Scheme
@@ -75,12 +83,12 @@ class DocumentPreparation:
         return hashed((document.text for document in documents), self.scheme, parts, workers=1)
 
     def _entry(self, document: Document, found: Hashed, sketch: Sketch) -> IndexEntry:
-        values = [("content", joined("content", found.words))] if document.text else []
+        values = [("content", joined_terms("content", found.words))] if document.text else []
         texts = [(name, text) for name, some in document.values().items() for text in some]
         for name, text in (("name", document.name), *texts):
             if text:
                 split = split_name(text) if name == "name" else text
-                values.append((name, joined_text(name, split, self.scheme.profile)))
+                values.append((name, text_terms(name, split, self.scheme.profile)))
         # Without MinHash tokens the minima are empty.
         kinds = [sorted_distinct([found.minima[:, 0]]), lookup_numbers(sketch)]
         if self.passage_scheme:
@@ -174,9 +182,9 @@ def fill(document: tantivy.Document, document_id: str, number: int, entry: Index
     for name, words in entry.values:
         if words:
             # tantivy leaves a gap between values, so that no phrase matches across them.
-            document.add_text(place(name)[0], words)
+            document.add_text(words_field(name)[0], words)
     present = {(name, kind) for name, kind, _ in entry.wholes} | {(name, Kind.TEXT) for name, words in entry.values}
     for name, kind in present:
-        document.add_text("values", presence(name, kind))
+        document.add_text("values", presence_term(name, kind))
     for name, kind, value in entry.wholes:
         document.add_text("values", value_term(name, kind, value))

@@ -42,7 +42,7 @@ from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.embedded.queries import translate
 from whorl.engine.embedded.records import Records, StoreOption
 from whorl.engine.embedded.search import PlanRunner
-from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Counted, Facet, PassageHolders, Scanned
+from whorl.engine.protocol import SCAN_BATCH_SIZE, CandidatePage, Facet, FacetResult, PassageHolders, ScanBatch
 from whorl.errors import DocumentError, SchemaError, StoreError
 from whorl.fingerprint.few import signature, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature
@@ -502,14 +502,14 @@ class EmbeddedEngine:
         self._require_usable()
         return dict(self._runner.resolve(references, self._records.sketches))
 
-    def scan(self, mark: str = "") -> Iterator[Scanned]:
+    def scan(self, mark: str = "") -> Iterator[ScanBatch]:
         """Yield all documents with their sketches, in the order of their ids; the mark is the last id."""
         self._require_usable()
-        while found := self._records.scan(mark, SCANNED_AT_ONCE):
+        while found := self._records.scan(mark, SCAN_BATCH_SIZE):
             mark = found[-1][0]
-            yield Scanned(tuple(found), mark)
+            yield ScanBatch(tuple(found), mark)
 
-    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         """Run a bound plan, and return its hits with their sketches; they are always in order."""
         return self._mended(lambda: self._runner.candidates(self._askable(plan), start, rows))
 
@@ -549,7 +549,7 @@ class EmbeddedEngine:
             )
         return plan
 
-    def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[Counted, ...]:
+    def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[FacetResult, ...]:
         """Return what is counted among the documents that a plan matches."""
         return self._mended(lambda: count_facets(self._runner, self._records, plan, asked))
 
@@ -582,7 +582,7 @@ class EmbeddedEngine:
         }
 
     @property
-    def marks(self) -> EmbeddedLabels:
+    def labels(self) -> EmbeddedLabels:
         ids = lambda plan: self._mended(lambda: self._runner.ids(self._askable(plan)))  # noqa: E731
         return EmbeddedLabels(self._records, ids, partial(self._store, is_again=True), self._require_writable)
 

@@ -13,18 +13,18 @@ from whorl.arrays import batches, chunks
 from whorl.context import require_time
 from whorl.engine.embedded.records import Records
 from whorl.engine.embedded.search import PlanRunner
-from whorl.engine.lucene import sortable
+from whorl.engine.lucene import encode_sortable
 from whorl.engine.protocol import (
-    Counted,
+    ClusterLabel,
     Facet,
-    Mark,
-    Matching,
-    Numbers,
+    FacetResult,
+    MatchCount,
     Statistics,
+    StatisticsFacet,
     ValueCount,
-    Values,
-    marked,
-    marks_in,
+    ValueFacet,
+    cluster_labels,
+    with_cluster_label,
 )
 from whorl.model import IS_PRINCIPAL, Document
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Equal, Kind, Present, Value
@@ -36,17 +36,19 @@ _READ_AT_ONCE = 1000
 _Known = Mapping[str, Mapping[tuple[Kind, str], list[Value]]]
 
 
-def count_facets(search: PlanRunner, records: Records, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[Counted, ...]:
+def count_facets(
+    search: PlanRunner, records: Records, plan: BoundPlan, asked: Sequence[Facet]
+) -> tuple[FacetResult, ...]:
     """Return the counts of facets among the documents that match a plan."""
     places = set(_places(asked))
     if not places:
-        return tuple(_matching(search, plan.root, facet) for facet in asked if isinstance(facet, Matching))
+        return tuple(_matching(search, plan.root, facet) for facet in asked if isinstance(facet, MatchCount))
     return _counted(search, asked, _known(search.ids(plan), records, places), plan.root)
 
 
 def _places(asked: Sequence[Facet]) -> list[tuple[Kind, str]]:
-    found = [(facet.kind, facet.place) for facet in asked if isinstance(facet, Values | Numbers)]
-    return found + [place for facet in asked if isinstance(facet, Values) for place in _places(facet.within)]
+    found = [(facet.kind, facet.place) for facet in asked if isinstance(facet, ValueFacet | StatisticsFacet)]
+    return found + [place for facet in asked if isinstance(facet, ValueFacet) for place in _places(facet.within)]
 
 
 def _known(ids: Sequence[str], records: Records, places: set[tuple[Kind, str]]) -> _Known:
@@ -61,30 +63,30 @@ def _known(ids: Sequence[str], records: Records, places: set[tuple[Kind, str]]) 
     return known
 
 
-def _counted(search: PlanRunner, asked: Sequence[Facet], known: _Known, among: BoundNode) -> tuple[Counted, ...]:
-    counted: list[Counted] = []
+def _counted(search: PlanRunner, asked: Sequence[Facet], known: _Known, among: BoundNode) -> tuple[FacetResult, ...]:
+    counted: list[FacetResult] = []
     for facet in asked:
         match facet:
-            case Matching():
+            case MatchCount():
                 counted.append(_matching(search, among, facet))
-            case Values():
+            case ValueFacet():
                 counted.append(_values(search, facet, known, among))
-            case Numbers(kind=kind, place=place):
+            case StatisticsFacet(kind=kind, place=place):
                 counted.append(
                     _statistics([float(each) for own in known.values() for each in own.get((kind, place), ())])
                 )
     return tuple(counted)
 
 
-def _matching(search: PlanRunner, among: BoundNode, facet: Matching) -> int:
+def _matching(search: PlanRunner, among: BoundNode, facet: MatchCount) -> int:
     return search.page(BoundPlan(Bool(must=(among, facet.node))), 0, 0, ()).total
 
 
-def _values(search: PlanRunner, facet: Values, known: _Known, among: BoundNode) -> tuple[ValueCount, ...]:
+def _values(search: PlanRunner, facet: ValueFacet, known: _Known, among: BoundNode) -> tuple[ValueCount, ...]:
     kind, place = facet.kind, facet.place
     counts = Counter(each for own in known.values() for each in dict.fromkeys(own.get((kind, place), ())))
     found = [
-        (count, sortable(kind, value).encode(), value)
+        (count, encode_sortable(kind, value).encode(), value)
         for value, count in counts.items()
         if count >= facet.least and (not facet.beginning or str(value).startswith(facet.beginning))
     ]
@@ -94,7 +96,9 @@ def _values(search: PlanRunner, facet: Values, known: _Known, among: BoundNode) 
     )
 
 
-def _within(search: PlanRunner, facet: Values, value: Value, known: _Known, among: BoundNode) -> tuple[Counted, ...]:
+def _within(
+    search: PlanRunner, facet: ValueFacet, value: Value, known: _Known, among: BoundNode
+) -> tuple[FacetResult, ...]:
     if not facet.within:
         return ()
     place = (facet.kind, facet.place)
@@ -138,23 +142,23 @@ class EmbeddedLabels:
         """Raise StoreError if the store is read-only; an embedded store needs no further preparation."""
         self._require_writable()
 
-    def everything(self) -> Iterator[Mapping[str, Mark]]:
+    def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
         """Yield all labels by document id, in batches."""
         ids = self._ids(BoundPlan(_MARKED))
         for at in range(0, len(ids), _READ_AT_ONCE):
-            yield self.of(ids[at : at + _READ_AT_ONCE])
+            yield self.labels_of(ids[at : at + _READ_AT_ONCE])
 
-    def of(self, ids: Collection[str]) -> Mapping[str, Mark]:
+    def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
         """Return the labels of the labelled ones among some documents, by id."""
-        return marks_in(self._records.properties(ids))
+        return cluster_labels(self._records.properties(ids))
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
         """Return the number of matching documents by cluster; clusters without a match are left out."""
         both = BoundPlan(Bool(must=(plan.root, _MARKED)))
-        return Counter(mark.cluster for mark in self.of(self._ids(both)).values())
+        return Counter(mark.cluster for mark in self.labels_of(self._ids(both)).values())
 
-    def write(self, changes: Mapping[str, Mark | None]) -> None:
+    def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
         """Set the labels of documents, or remove them (None)."""
         documents = (each.document for each in self._records.documents(changes))
         for some in chunks(documents, lambda each: len(each.text), _CHARACTERS_AT_ONCE, _AT_ONCE):
-            self._store_again([marked(each, changes[each.id]) for each in some])
+            self._store_again([with_cluster_label(each, changes[each.id]) for each in some])

@@ -17,7 +17,7 @@ from whorl.engine.embedded.index import InvertedIndex
 from whorl.engine.embedded.queries import translate
 from whorl.engine.embedded.records import Records
 from whorl.engine.embedded.text_index import ScoredId
-from whorl.engine.protocol import Candidates, PassageHolders, Role, reference_meanings
+from whorl.engine.protocol import CandidatePage, PassageHolders, Role, reference_meanings
 from whorl.fingerprint.shingling import well_formed
 from whorl.model import Document, Hit, Order, Page
 from whorl.query.plan.nodes import BoundPlan
@@ -73,20 +73,20 @@ class PlanRunner:
         )
         return Page(total - len(scored) + len(hits), hits, warnings)
 
-    def candidates(self, plan: BoundPlan, start: int, rows: int) -> Candidates:
+    def candidates(self, plan: BoundPlan, start: int, rows: int) -> CandidatePage:
         """Return a page of hits with their sketches."""
         if is_countable(plan.root):
             total, counted = self._count_page(
                 plan, start, rows, lambda numbers: self._records.sketched_documents("number", numbers)
             )
             hits = tuple((Hit(row.id, row.name, score), row.sketch) for row, score in counted)
-            return Candidates(total, hits, plan.warnings)
+            return CandidatePage(total, hits, plan.warnings)
         total, scored, warnings = self._match_page(plan, start, rows)
         known = {row.id: row for row in self._records.sketched_documents("id", _ids(scored))}
         self.require_deleted([document_id for document_id, _ in scored if document_id not in known])
         present = [(known[document_id], score) for document_id, score in scored if document_id in known]
         hits = tuple((Hit(row.id, row.name, score), row.sketch) for row, score in present)
-        return Candidates(total - len(scored) + len(hits), hits, warnings)
+        return CandidatePage(total - len(scored) + len(hits), hits, warnings)
 
     def holders(
         self, counts: Mapping[int, int], most: int, among: Collection[str], left_out: BoundPlan | None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from whorl.engine.findings import Backfilled
+from whorl.engine.findings import BackfillReport
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import (
     OWN,
@@ -25,7 +25,7 @@ from whorl.engine.opensearch.documents import (
     text_in,
 )
 from whorl.engine.opensearch.setup import Further, require_fields
-from whorl.engine.opensearch.transport import reads_answers_of
+from whorl.engine.opensearch.transport import guard_response
 from whorl.errors import DocumentError, ParameterError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.scheme import Scheme
@@ -38,7 +38,7 @@ DEFAULT_BATCH = 100
 _CONFLICT = 409
 
 
-@reads_answers_of
+@guard_response
 def prepare(client: IndexClient, names: SourceNames, *, again: bool = False) -> int:
     """Return the number of documents to process; nothing is changed.
 
@@ -85,15 +85,15 @@ def wanted(*, again: bool = False, passages: bool = False) -> Json:
     return {"match_all": {}} if again else {"bool": {"must_not": [{"bool": {"filter": has}}]}}
 
 
-@reads_answers_of
+@guard_response
 def backfill(
     client: IndexClient,
     names: SourceNames,
     *,
     batch: int = DEFAULT_BATCH,
     again: bool = False,
-    progress: Callable[[Backfilled], None] = lambda _: None,
-) -> Backfilled:
+    progress: Callable[[BackfillReport], None] = lambda _: None,
+) -> BackfillReport:
     """Add whorl's fields to all documents that have a text and lack them; documents with these fields stay unchanged.
 
     If a run stops early, for any reason, another run completes it.
@@ -111,7 +111,7 @@ def backfill(
     """
     if batch < 1:
         raise ParameterError(f"batch must be at least 1, got {batch}")
-    done = Backfilled(prepare(client, names, again=again))
+    done = BackfillReport(prepare(client, names, again=again))
     further = require_fields(client, names)
     progress(done)
     body: Json = {
@@ -128,8 +128,8 @@ def backfill(
 
 
 def _filled(
-    client: IndexClient, names: SourceNames, hits: list[Json], done: Backfilled, further: Further
-) -> Backfilled:
+    client: IndexClient, names: SourceNames, hits: list[Json], done: BackfillReport, further: Further
+) -> BackfillReport:
     documents, refused = list[tuple[Json, Document]](), list[tuple[str, str]]()
     for hit in hits:
         told = hit.get("_source", {})

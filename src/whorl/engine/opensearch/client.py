@@ -21,9 +21,9 @@ from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, SSLE
 
 from whorl.arrays import batches
 from whorl.context import seconds_left
-from whorl.engine.http import repeated
+from whorl.engine.http import with_retries
 from whorl.engine.opensearch.documents import Json
-from whorl.engine.opensearch.transport import Connection, reads_answers
+from whorl.engine.opensearch.transport import ClusterConnection, guard_responses
 from whorl.errors import (
     EngineError,
     EngineResponseError,
@@ -48,11 +48,11 @@ _NO_INDEX = "index_not_found_exception"
 _READ_AT_ONCE = 500
 #: Parts of term vectors to leave out.
 _TERMS_ALONE = dict.fromkeys(("positions", "offsets", "payloads", "field_statistics", "term_statistics"), False)
-_Answered = TypeVar("_Answered")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ClusterAccess:
     """Connection options for a cluster.
 
     Args:
@@ -76,7 +76,7 @@ class Access:
     connections: int = 16
 
 
-@reads_answers
+@guard_responses
 class IndexClient:
     """Client of an index by its URL, `opensearch+http://host:9200/index`.
 
@@ -88,7 +88,7 @@ class IndexClient:
         ParameterError: The URL is not the URL of an index.
     """
 
-    def __init__(self, url: str, access: Access = Access()) -> None:
+    def __init__(self, url: str, access: ClusterAccess = ClusterAccess()) -> None:
         shown = without_login(url)
         try:
             parts = urlsplit(url)
@@ -117,7 +117,7 @@ class IndexClient:
             # whorl retries itself, because it knows the request's deadline.
             max_retries=0,
             trust_env=False,
-            connection_class=Connection,
+            connection_class=ClusterConnection,
         )
 
     def search(self, body: Json) -> Json:
@@ -360,12 +360,12 @@ class IndexClient:
             raise EngineResponseError(f"{self.url} answers with no JSON object: {str(found)[:200]!r}")
         return found
 
-    def _repeated(self, send: Callable[[], _Answered], doing: str) -> _Answered:
-        def once() -> _Answered:
+    def _repeated(self, send: Callable[[], _Result], doing: str) -> _Result:
+        def once() -> _Result:
             with self._translated(doing):
                 return send()
 
-        return repeated(once, self._access.retries)
+        return with_retries(once, self._access.retries)
 
     @contextmanager
     def _translated(self, doing: str) -> Iterator[None]:

@@ -8,15 +8,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from whorl.engine.findings import Finding, Level, worst_first
+from whorl.engine.findings import Finding, Severity, worst_first
 from whorl.engine.lucene import MAX_CLAUSES
 from whorl.engine.opensearch.backfill import source_trap, wanted
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.documents import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, SourceNames
-from whorl.engine.opensearch.foreign_minhash import LONG_PROBE, Described, chosen, described_fields, shown, token_count
+from whorl.engine.opensearch.foreign_minhash import (
+    LONG_PROBE,
+    MinHashField,
+    choose_field,
+    minhash_fields,
+    probe_field,
+    token_count,
+)
 from whorl.engine.opensearch.request import sorted_by
 from whorl.engine.opensearch.setup import described, differences, keeps_own, splits_names
-from whorl.engine.opensearch.transport import reads_answers_of
+from whorl.engine.opensearch.transport import guard_response
 from whorl.errors import EngineError, EngineResponseError, SchemaError
 from whorl.model import Order
 from whorl.query.plan.nodes import Kind
@@ -26,19 +33,21 @@ _NAMES = {"opensearch": "OpenSearch", "elasticsearch": "Elasticsearch"}
 TRIED = {"opensearch": ("2.11", "3.8"), "elasticsearch": ("8.19", "9.5")}
 
 
-@reads_answers_of
+@guard_response
 def check(client: IndexClient, names: SourceNames) -> list[Finding]:
     """Return all findings about an index, errors first."""
     findings = list(_version(client.about()))
     try:
         there = client.mapping()
     except SchemaError as error:
-        return worst_first([*findings, Finding(Level.ERROR, "several-indexes", str(error), "name the one to search")])
+        return worst_first(
+            [*findings, Finding(Severity.ERROR, "several-indexes", str(error), "name the one to search")]
+        )
     if there is None:
         makes = f"'whorl opensearch init {client.shown}' makes it, and so does the first 'whorl index'"
-        return worst_first([*findings, Finding(Level.ERROR, "no-index", f"{client.url} is no index", makes)])
+        return worst_first([*findings, Finding(Severity.ERROR, "no-index", f"{client.url} is no index", makes)])
     settings = client.settings()
-    own = described_fields(there, settings)
+    own = minhash_fields(there, settings)
     # Without whorl's fields, FINGERPRINT uses the cluster's own tokens.
     is_foreign = bool(own) and not described(there, ID)
     keeps_tokens = is_foreign and any(each.has_vectors for each in own)
@@ -48,7 +57,7 @@ def check(client: IndexClient, names: SourceNames) -> list[Finding]:
         *_limits(client, settings),
     ]
     findings += _min_hash(client, own, names, asked=is_foreign)
-    if not is_foreign and not any(finding.level is Level.ERROR for finding in findings):
+    if not is_foreign and not any(finding.level is Severity.ERROR for finding in findings):
         findings += [*_documents(client, there), *_scripts(client)]
     return worst_first(findings)
 
@@ -57,11 +66,11 @@ def _version(about: Json) -> Iterator[Finding]:
     version = about.get("version", {})
     distribution, number = version.get("distribution", "elasticsearch"), str(version.get("number", "?"))
     name = _NAMES.get(distribution, distribution)
-    yield Finding(Level.NOTE, "version", f"this is {name} {number}, Lucene {version.get('lucene_version', '?')}")
+    yield Finding(Severity.NOTE, "version", f"this is {name} {number}, Lucene {version.get('lucene_version', '?')}")
     if not _is_tried(distribution, number):
         tried = " and ".join(f"{_NAMES[server]} {', '.join(numbers)}" for server, numbers in TRIED.items())
         yield Finding(
-            Level.WARNING, "untried-version", f"whorl is tested with {tried}, not with {name} {number}",
+            Severity.WARNING, "untried-version", f"whorl is tested with {tried}, not with {name} {number}",
             "try it on a copy of some documents first",
         )  # fmt: skip
 
@@ -81,7 +90,7 @@ def _health(client: IndexClient) -> Iterator[Finding]:
     health = client.health()
     if health["status"] == "red":
         yield Finding(
-            Level.ERROR, "red", f"{health['unassigned_shards']} shards of the index are on no node: searches fail",
+            Severity.ERROR, "red", f"{health['unassigned_shards']} shards of the index are on no node: searches fail",
             "GET _cluster/allocation/explain says why",
         )  # fmt: skip
 
@@ -90,19 +99,19 @@ def _fields(client: IndexClient, there: Json, *, is_needed: bool) -> Iterator[Fi
     missing = sorted(name for name in MAPPING if not described(there, name))
     if missing:
         yield Finding(
-            Level.ERROR if is_needed else Level.NOTE, "missing-fields", f"the mapping lacks {', '.join(missing)}",
+            Severity.ERROR if is_needed else Severity.NOTE, "missing-fields", f"the mapping lacks {', '.join(missing)}",
             f"whorl opensearch init {client.shown}",
         )  # fmt: skip
     if differing := list(differences(there)):
         yield Finding(
-            Level.ERROR, "other-fields", f"fields of whorl's names are others: {'; '.join(differing)}",
+            Severity.ERROR, "other-fields", f"fields of whorl's names are others: {'; '.join(differing)}",
             "index the documents into a new index, made by 'whorl opensearch init'",
         )  # fmt: skip
     if not missing and not differing:
-        yield Finding(Level.OK, "fields", "the index has all fields that are searched")
+        yield Finding(Severity.OK, "fields", "the index has all fields that are searched")
         if not splits_names(there):
             yield Finding(
-                Level.NOTE,
+                Severity.NOTE,
                 "whole-names",
                 "the words of names do not end at _ and .: lease_2024.txt is one word, which name:2024 does not find",
                 "index the documents into a new index",
@@ -112,17 +121,17 @@ def _fields(client: IndexClient, there: Json, *, is_needed: bool) -> Iterator[Fi
 def _source(there: Json, names: SourceNames, *, is_needed: bool) -> Iterator[Finding]:
     if reason := source_trap(there, names):
         yield Finding(
-            Level.ERROR if is_needed else Level.NOTE, "no-source", f"texts cannot be read again: {reason}",
+            Severity.ERROR if is_needed else Severity.NOTE, "no-source", f"texts cannot be read again: {reason}",
             "index the documents into a new index that keeps them",
         )  # fmt: skip
     if keeps_own(there):
         yield Finding(
-            Level.NOTE, "kept-twice", f"the source of a document keeps {OWN} a second time, at about twice the disk",
+            Severity.NOTE, "kept-twice", f"the source of a document keeps {OWN} a second time, at about twice the disk",
             "only a new index can be told not to: let 'whorl opensearch init' make it, and reindex",
         )  # fmt: skip
     if there.get("_routing", {}).get("required"):
         yield Finding(
-            Level.ERROR, "routing", "documents are found only by their own routing, which whorl does not know",
+            Severity.ERROR, "routing", "documents are found only by their own routing, which whorl does not know",
             "index the documents into an index without it",
         )  # fmt: skip
 
@@ -131,19 +140,19 @@ def _limits(client: IndexClient, settings: Json) -> Iterator[Finding]:
     limit = client.cluster_setting("indices.query.bool.max_clause_count")
     if limit is not None and int(limit) < MAX_CLAUSES:
         yield Finding(
-            Level.WARNING, "clause-limit",
+            Severity.WARNING, "clause-limit",
             f"the cluster takes {limit} clauses in a query, and queries are made for {MAX_CLAUSES:,}",
             "raise indices.query.bool.max_clause_count",
         )  # fmt: skip
     window = settings.get("index.max_result_window")
     if window is not None and int(window) < RESULT_WINDOW:
         yield Finding(
-            Level.WARNING, "result-window", f"pages end at {window} hits: index.max_result_window",
+            Severity.WARNING, "result-window", f"pages end at {window} hits: index.max_result_window",
             f"set it to {RESULT_WINDOW:,}",
         )  # fmt: skip
     if settings.get("index.translog.durability", "").lower() == "async":
         yield Finding(
-            Level.WARNING, "durability", "a crash may lose documents that were acknowledged some seconds before",
+            Severity.WARNING, "durability", "a crash may lose documents that were acknowledged some seconds before",
             "set index.translog.durability to request",
         )  # fmt: skip
 
@@ -154,22 +163,22 @@ def _documents(client: IndexClient, there: Json) -> Iterator[Finding]:
     unread = client.count(wanted(passages=True)) - without if described(there, PASSAGES) else 0
     if total:
         found = f"{total - without:,} of {total:,} documents can be found by fingerprint"
-        yield Finding(Level.OK if total > without else Level.WARNING, "documents", found)
+        yield Finding(Severity.OK if total > without else Severity.WARNING, "documents", found)
     if without:
         yield Finding(
-            Level.WARNING, "without-fields",
+            Severity.WARNING, "without-fields",
             f"{without:,} documents lack our fields and are not found: indexed by others, or changed in part by others",
             f"whorl opensearch backfill {client.shown}",
         )  # fmt: skip
     if unread:
         yield Finding(
-            Level.WARNING, "without-passages",
+            Severity.WARNING, "without-passages",
             f"{unread:,} documents have no passages, so 'whorl sources' finds none with certainty",
             f"whorl opensearch backfill {client.shown}",
         )  # fmt: skip
     if others:
         yield Finding(
-            Level.WARNING, "other-scheme", f"{others:,} of them have fingerprints of another version of whorl",
+            Severity.WARNING, "other-scheme", f"{others:,} of them have fingerprints of another version of whorl",
             f"whorl opensearch backfill {client.shown}",
         )  # fmt: skip
 
@@ -180,16 +189,18 @@ def _scripts(client: IndexClient) -> Iterator[Finding]:
         client.hits({"query": {"exists": {"field": ID}}, "size": 1, "_source": False, "sort": by_name})
     except EngineResponseError as error:
         yield Finding(
-            Level.WARNING, "no-scripts", f"hits cannot be sorted by a field: {error.detail}",
+            Severity.WARNING, "no-scripts", f"hits cannot be sorted by a field: {error.detail}",
             "allow inline scripts (script.allowed_types), or order by score or id alone",
         )  # fmt: skip
 
 
-def _min_hash(client: IndexClient, found: Sequence[Described], names: SourceNames, *, asked: bool) -> Iterator[Finding]:
+def _min_hash(
+    client: IndexClient, found: Sequence[MinHashField], names: SourceNames, *, asked: bool
+) -> Iterator[Finding]:
     """Report how a cluster's own MinHash fields behave, which is not as users expect."""
     for field in found:
         yield Finding(
-            Level.WARNING, "match-any",
+            Severity.WARNING, "match-any",
             f"a `match` with a text on {field.name!r} finds whatever shares one token: all tokens stand at one place, "
             "where they are synonyms, and minimum_should_match is not looked at",
             "ask whorl (FINGERPRINT, whorl similar), or send each token as a term of its own",
@@ -198,37 +209,39 @@ def _min_hash(client: IndexClient, found: Sequence[Described], names: SourceName
     if not asked:
         return
     try:
-        one = chosen(found, names.minhash)
-        tokens = shown(client, one) if one else None
+        one = choose_field(found, names.minhash)
+        tokens = probe_field(client, one) if one else None
     except SchemaError as error:
-        yield Finding(Level.ERROR, "own-tokens", str(error), "name another field, or add whorl's own (init, backfill)")
+        yield Finding(
+            Severity.ERROR, "own-tokens", str(error), "name another field, or add whorl's own (init, backfill)"
+        )
         return
     if tokens is None:
         return
     yield Finding(
-        Level.OK, "own-tokens",
+        Severity.OK, "own-tokens",
         f"FINGERPRINT asks {tokens.name!r}, whose tokens are the cluster's own ({tokens.scheme.name})",
     )  # fmt: skip
     if not tokens.is_sorted:
         yield Finding(
-            Level.WARNING, "no-id-order",
+            Severity.WARNING, "no-id-order",
             "the cluster sorts nothing by _id: hits of one score are in the order of their ids within a page alone, "
             f"and pages end at {RESULT_WINDOW:,} hits",
             "set indices.id_field_data.enabled, or add whorl's own fields (init, backfill)",
         )  # fmt: skip
     if not tokens.is_ours:
         yield Finding(
-            Level.WARNING, "other-words",
+            Severity.WARNING, "other-words",
             f"{tokens.name!r} has its words from another analysis than ICU's with nfkc_cf: the cluster is asked for "
             "the tokens of texts that are given to whorl, and languages without blanks have others than elsewhere",
             "add whorl's own fields (init, backfill), which need no plug-in",
         )  # fmt: skip
 
 
-def _options(client: IndexClient, field: Described) -> Iterator[Finding]:
+def _options(client: IndexClient, field: MinHashField) -> Iterator[Finding]:
     if not field.rotation:
         yield Finding(
-            Level.NOTE, "no-rotation",
+            Severity.NOTE, "no-rotation",
             f"{field.name!r} does not rotate: how often a short text's tokens repeat is worked out from the buckets, "
             "and queries of others count each once",
         )  # fmt: skip
@@ -238,7 +251,7 @@ def _options(client: IndexClient, field: Described) -> Iterator[Finding]:
         return
     if made != meant:
         yield Finding(
-            Level.WARNING, "ignored-options",
+            Severity.WARNING, "ignored-options",
             f"{field.name!r} makes {made:,} tokens of a long text where its filter says {meant:,}: OpenSearch before "
             "pull request 15293 and Elasticsearch before 84753 look at no bucket_count and no hash_set_size",
             "the fingerprints change with an upgrade: index again then",

@@ -29,8 +29,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.engine.lucene import passage_tokens, value_term
-from whorl.engine.protocol import mark_in
+from whorl.engine.lucene import passage_terms, value_term
+from whorl.engine.protocol import cluster_label
 from whorl.fingerprint.batch import Hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import encode
@@ -100,13 +100,13 @@ def own_fields(
         SIZE: sketch.size,
         SCHEME: stored_name(scheme, sketch_scheme),
         DIGEST: document.digest,
-        **({PASSAGES: passage_tokens(found.words, passages)} if passages else {}),
+        **({PASSAGES: passage_terms(found.words, passages)} if passages else {}),
         **(_cluster_fields(document) if clusters else {}),
     }
 
 
 def _cluster_fields(document: Document) -> Json:
-    mark = mark_in(document.properties)
+    mark = cluster_label(document.properties)
     # None removes the value that a partial update finds.
     return {CLUSTER: mark.cluster if mark else document.id, IS_PRINCIPAL: mark.is_principal if mark else None}
 

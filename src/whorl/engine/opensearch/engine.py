@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from whorl.arrays import batches
-from whorl.engine.caching import Remembered, SharedCommit
-from whorl.engine.lucene import holders_plan, look_up_holders, refusals_explained, spelled_numbers
+from whorl.engine.caching import SharedCommit, TtlCache
+from whorl.engine.lucene import explain_refusals, holders_plan, look_up_holders, passage_hash_terms
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.documents import (
     DIGEST,
@@ -36,18 +36,18 @@ from whorl.engine.opensearch.documents import (
 )
 from whorl.engine.opensearch.facets import facet_aggregations, read_facets
 from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens
-from whorl.engine.opensearch.labels import OpenSearchMarks
+from whorl.engine.opensearch.labels import OpenSearchLabels
 from whorl.engine.opensearch.request import Translation, everything, id_field, sorted_by, translate
 from whorl.engine.opensearch.setup import described, require_fields, splits_names
-from whorl.engine.opensearch.transport import reads_answers
+from whorl.engine.opensearch.transport import guard_responses
 from whorl.engine.protocol import (
-    SCANNED_AT_ONCE,
-    Candidates,
+    SCAN_BATCH_SIZE,
+    CandidatePage,
     Costs,
-    Counted,
     Facet,
+    FacetResult,
     PassageHolders,
-    Scanned,
+    ScanBatch,
     reference_meanings,
 )
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
@@ -77,7 +77,7 @@ _COUNTED_AT_ONCE = 500
 _PASSAGE_SCHEME = PassageScheme()
 
 
-@reads_answers
+@guard_responses
 class OpenSearchEngine:
     """Engine for an index.
 
@@ -95,10 +95,10 @@ class OpenSearchEngine:
     ) -> None:
         self._client, self._names, self._scheme, self._sketch_scheme = client, names, scheme, SketchScheme()
         self._commit = SharedCommit(client.refresh)
-        self._fields = Remembered(lambda _: self._read_fields(), _FIELDS_SECONDS)
-        self._largest = Remembered(lambda _: self._largest_now(), _LARGEST_SECONDS)
-        self._passages = Remembered(lambda _: self._passages_now(), _FIELDS_SECONDS)
-        self._remembered_tokens = Remembered(lambda _: foreign_tokens(client, names), _TOKENS_SECONDS)
+        self._fields = TtlCache(lambda _: self._read_fields(), _FIELDS_SECONDS)
+        self._largest = TtlCache(lambda _: self._largest_now(), _LARGEST_SECONDS)
+        self._passages = TtlCache(lambda _: self._passages_now(), _FIELDS_SECONDS)
+        self._remembered_tokens = TtlCache(lambda _: foreign_tokens(client, names), _TOKENS_SECONDS)
 
     @property
     def _foreign(self) -> ForeignTokens | None:
@@ -262,7 +262,7 @@ class OpenSearchEngine:
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
         """Return the number of documents for each passage hash."""
         counts: list[int] = []
-        terms = spelled_numbers(tuple(numbers), _PASSAGE_SCHEME)
+        terms = passage_hash_terms(tuple(numbers), _PASSAGE_SCHEME)
         for at in range(0, len(terms), _COUNTED_AT_ONCE):
             asked = {
                 f"n{place}": {"term": {PASSAGES: term}} for place, term in enumerate(terms[at:][:_COUNTED_AT_ONCE])
@@ -282,7 +282,7 @@ class OpenSearchEngine:
             # Each clause has a name, and each hit lists the clauses that it matches.
             named = [
                 {"term": {PASSAGES: {"value": term, "_name": str(place)}}}
-                for place, term in enumerate(spelled_numbers(tuple(numbers), _PASSAGE_SCHEME))
+                for place, term in enumerate(passage_hash_terms(tuple(numbers), _PASSAGE_SCHEME))
             ]
             body = {"query": {"bool": {"filter": [found], "should": named}}, "size": rows, "_source": False}
             for hit in self._client.hits(body):
@@ -314,24 +314,24 @@ class OpenSearchEngine:
             found |= {each["_id"]: int(size) for each in self._client.hits(body) for size in _stored(each, SIZE)}
         return found
 
-    def scan(self, mark: str = "") -> Iterator[Scanned]:
+    def scan(self, mark: str = "") -> Iterator[ScanBatch]:
         tokens = self._token_field
         by_id = {"query": everything(tokens), "sort": [{id_field(tokens): "asc"}]}
-        wanted = {**by_id, "size": SCANNED_AT_ONCE, **self._with_sketches()}
+        wanted = {**by_id, "size": SCAN_BATCH_SIZE, **self._with_sketches()}
         while hits := self._client.hits({**wanted, **({"search_after": [mark]} if mark else {})}):
             mark = hits[-1]["_id"]
             told = ((each["_id"], name_in(each["_source"], self._names)) for each in hits)
-            yield Scanned(tuple((*each, own) for each, own in zip(told, self._sketches(hits), strict=True)), mark)
+            yield ScanBatch(tuple((*each, own) for each, own in zip(told, self._sketches(hits), strict=True)), mark)
 
-    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         translation = self._translated(plan)
         body = {**self._hits_of(translation), **self._with_sketches()}
         if not in_order:
             body["sort"] = [{"_score": "desc"}]
-        with refusals_explained(plan):
+        with explain_refusals(plan):
             total, hits = self._client.page(body, start, rows)
         found = zip(map(self._hit, hits), self._sketches(hits), strict=True)
-        return Candidates(total, tuple(found), translation.warnings)
+        return CandidatePage(total, tuple(found), translation.warnings)
 
     def _with_sketches(self) -> Json:
         return {"_source": [self._names.name], "stored_fields": [SCHEME, SKETCH]}
@@ -340,7 +340,7 @@ class OpenSearchEngine:
         return self._foreign.sign(text) if self._foreign else signature(text, self._scheme)
 
     def fields(self, *, latest: bool = False) -> Fields:
-        return self._fields.renewed(_LATEST_SECONDS) if latest else self._fields()
+        return self._fields.not_older_than(_LATEST_SECONDS) if latest else self._fields()
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         found = {
@@ -361,17 +361,17 @@ class OpenSearchEngine:
                 f"{self._client.url} sorts no hits by _id, so that pages end at {RESULT_WINDOW:,} hits; "
                 "'whorl opensearch check' says more"
             )
-        with refusals_explained(plan):
+        with explain_refusals(plan):
             total, hits = self._client.page(body, start, rows)
         found = [self._hit(hit) for hit in hits]
         if is_unsorted:
             found.sort(key=lambda hit: (-hit.score, hit.id))
         return Page(total, tuple(found), translation.warnings)
 
-    def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[Counted, ...]:
+    def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[FacetResult, ...]:
         query = self._translated(plan).query
         aggregations = facet_aggregations(asked, lambda node: self._translated(BoundPlan(node)).query)
-        with refusals_explained(plan):
+        with explain_refusals(plan):
             found = self._client.search({"size": 0, "query": query, "aggs": aggregations})
         return read_facets(asked, found)
 
@@ -392,8 +392,8 @@ class OpenSearchEngine:
         return {"query": translation.query, "sort": sorted_by(order, self._token_field), **shown}
 
     @property
-    def marks(self) -> OpenSearchMarks:
-        return OpenSearchMarks(self._client, self._names, lambda plan: self._translated(plan).query)
+    def labels(self) -> OpenSearchLabels:
+        return OpenSearchLabels(self._client, self._names, lambda plan: self._translated(plan).query)
 
     def count(self) -> int:
         return self._client.count(everything(self._token_field))

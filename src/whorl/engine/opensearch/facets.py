@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from whorl.engine.lucene import read_sortable, values_begin
+from whorl.engine.lucene import decode_sortable, value_prefix
 from whorl.engine.opensearch.documents import ID, VALUES, Json
-from whorl.engine.protocol import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
+from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.errors import ParameterError
 from whorl.query.plan.nodes import BoundNode, Kind
 
@@ -46,9 +46,9 @@ def facet_aggregations(asked: Sequence[Facet], query: Callable[[BoundNode], Json
     made: Json = {}
     for number, facet in enumerate(asked):
         match facet:
-            case Matching(node=node):
+            case MatchCount(node=node):
                 about: Json = {"filter": query(node)}
-            case Values():
+            case ValueFacet():
                 by_count = [{"_count": "desc"}, {"_key": "asc"}]
                 about = {
                     "terms": {
@@ -61,24 +61,24 @@ def facet_aggregations(asked: Sequence[Facet], query: Callable[[BoundNode], Json
                 }
                 if facet.within:
                     about["aggs"] = facet_aggregations(facet.within, query)
-            case Numbers(kind=kind, place=place):
-                parameters = {"beginning": values_begin(place, kind), "whole": kind is Kind.INTEGER}
+            case StatisticsFacet(kind=kind, place=place):
+                parameters = {"beginning": value_prefix(place, kind), "whole": kind is Kind.INTEGER}
                 script = {"lang": "painless", "source": _NUMBERS, "params": parameters}
                 about = {"extended_stats": {"script": script}}
         made[f"facet{number}"] = about
     return made
 
 
-def read_facets(asked: Sequence[Facet], answer: Json) -> tuple[Counted, ...]:
+def read_facets(asked: Sequence[Facet], answer: Json) -> tuple[FacetResult, ...]:
     """Return the facets of a response; malformed responses raise errors that `answers` converts."""
     return _read(asked, answer["aggregations"] if asked else {})
 
 
-def _field(facet: Values) -> Json:
+def _field(facet: ValueFacet) -> Json:
     is_id = facet.place == "id"
     if is_id and not facet.beginning:
         return {"field": ID}
-    beginning = _literal(("" if is_id else values_begin(facet.place, facet.kind)) + facet.beginning)
+    beginning = _literal(("" if is_id else value_prefix(facet.place, facet.kind)) + facet.beginning)
     if len(beginning) > _LONGEST_BEGINNING:
         raise ParameterError(
             f"a cluster counts values by a field's name and a prefix of {_LONGEST_BEGINNING} characters together, got "
@@ -91,22 +91,22 @@ def _literal(text: str) -> str:
     return _SYNTAX.sub(r"\\\g<0>", text)
 
 
-def _read(asked: Sequence[Facet], told: Any) -> tuple[Counted, ...]:
-    read: list[Counted] = []
+def _read(asked: Sequence[Facet], told: Any) -> tuple[FacetResult, ...]:
+    read: list[FacetResult] = []
     for number, facet in enumerate(asked):
         about = told[f"facet{number}"]
         match facet:
-            case Matching():
+            case MatchCount():
                 read.append(int(about["doc_count"]))
-            case Values(kind=kind, place=place, within=within):
-                length = 0 if place == "id" else len(values_begin(place, kind))
+            case ValueFacet(kind=kind, place=place, within=within):
+                length = 0 if place == "id" else len(value_prefix(place, kind))
                 counts = (
                     ValueCount(
-                        read_sortable(kind, str(each["key"])[length:]), int(each["doc_count"]), _read(within, each)
+                        decode_sortable(kind, str(each["key"])[length:]), int(each["doc_count"]), _read(within, each)
                     )
                     for each in about["buckets"]
                 )
                 read.append(tuple(counts))
-            case Numbers():
+            case StatisticsFacet():
                 read.append(Statistics.read(*(about[part] for part in _PARTS)))
     return tuple(read)

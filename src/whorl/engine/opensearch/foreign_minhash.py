@@ -38,7 +38,7 @@ _PROBE_WORDS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class MinHashField:
     """Field of MinHash tokens as described by mapping and settings.
 
     Args:
@@ -100,7 +100,7 @@ class TokenField:
     is_sorted: bool
 
 
-def described_fields(there: Json, settings: Mapping[str, Any]) -> list[Described]:
+def minhash_fields(there: Json, settings: Mapping[str, Any]) -> list[MinHashField]:
     """Return the fields of an index that hold MinHash tokens.
 
     Args:
@@ -117,7 +117,7 @@ def described_fields(there: Json, settings: Mapping[str, Any]) -> list[Described
     ]
 
 
-def chosen(found: Iterable[Described], wanted: str) -> Described | None:
+def choose_field(found: Iterable[MinHashField], wanted: str) -> MinHashField | None:
     """Return the field that FINGERPRINT uses: the one with the given name, or the only one.
 
     Raises:
@@ -132,7 +132,7 @@ def chosen(found: Iterable[Described], wanted: str) -> Described | None:
     )
 
 
-def shown(client: IndexClient, field: Described) -> TokenField:
+def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
     """Return the description of a field's actual tokens, found by probing the cluster with some texts.
 
     Raises:
@@ -140,7 +140,7 @@ def shown(client: IndexClient, field: Described) -> TokenField:
     """
     tokens = client.terms_of(LONG_PROBE, field.place, field.name)
     units = max((len(token.encode("utf-16-be")) // 2 for token in tokens), default=0)
-    spelling, scheme = _SPELLINGS.get(units), scheme_seen(field, len(tokens))
+    spelling, scheme = _SPELLINGS.get(units), probed_scheme(field, len(tokens))
     if spelling is None or scheme is None:
         raise SchemaError(
             f"{field.name!r} makes {len(tokens):,} tokens of {units} units of a long text, where its filter says "
@@ -168,7 +168,7 @@ def token_count(scheme: Scheme) -> int:
     return len(set(sign(LONG_PROBE, scheme).integers))
 
 
-def scheme_seen(field: Described, count: int) -> Scheme | None:
+def probed_scheme(field: MinHashField, count: int) -> Scheme | None:
     """Return the scheme under which the long probe has `count` distinct tokens, or None.
 
     It is either the described scheme, or that of releases that ignore bucket_count and hash_set_size.
@@ -182,7 +182,7 @@ def _short_probes() -> list[str]:
     return [" ".join(words[at : at + _PROBE_WORDS]) for at in range(0, len(words), _PROBE_WORDS)]
 
 
-def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, Described]]:
+def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, MinHashField]]:
     """Yield the analysers that make MinHash tokens, each with the description of a field that uses it."""
     for key, value in settings.items():
         if not (key.startswith(_ANALYZER) and key.endswith(".filter")):
@@ -199,7 +199,7 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, Described]]:
         size = int(shingles.get("max_shingle_size", 2)) if shingles else 1
         yield (
             key.removeprefix(_ANALYZER).removesuffix(".filter"),
-            Described("", "", functions, buckets, kept, size, rotates),
+            MinHashField("", "", functions, buckets, kept, size, rotates),
         )
 
 
@@ -210,7 +210,7 @@ def _filter(settings: Mapping[str, Any], name: str) -> Json:
     return own or {"type": name}
 
 
-def fields_of(there: Json) -> list[str]:
+def field_names(there: Json) -> list[str]:
     """Return the names of all fields of a mapping."""
     return [name for name, _ in _flat(there)]
 
@@ -245,8 +245,8 @@ def foreign_tokens(client: IndexClient, names: SourceNames) -> ForeignTokens | N
         if isinstance(error, SchemaError) or error.status == 403:
             return None
         raise
-    field = chosen(described_fields(there, settings), names.minhash)
-    return ForeignTokens(client, names, shown(client, field), fields_of(there)) if field else None
+    field = choose_field(minhash_fields(there, settings), names.minhash)
+    return ForeignTokens(client, names, probe_field(client, field), field_names(there)) if field else None
 
 
 class ForeignTokens:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 
 from whorl.arrays import batches
-from whorl.engine.lucene import refusals_explained
+from whorl.engine.lucene import explain_refusals
 from whorl.engine.opensearch.backfill import updates
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import (
@@ -24,8 +24,8 @@ from whorl.engine.opensearch.documents import (
     text_in,
 )
 from whorl.engine.opensearch.setup import keeps_own, require_fields
-from whorl.engine.opensearch.transport import reads_answers
-from whorl.engine.protocol import Mark, mark_in, marked, marks_in
+from whorl.engine.opensearch.transport import guard_responses
+from whorl.engine.protocol import ClusterLabel, cluster_label, cluster_labels, with_cluster_label
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document
 from whorl.query.plan.nodes import BoundPlan
@@ -37,8 +37,8 @@ _COUNTED_AT_ONCE = 10_000
 _CONFLICT, _MISSING = 409, 404
 
 
-@reads_answers
-class OpenSearchMarks:
+@guard_responses
+class OpenSearchLabels:
     """Cluster labels of the documents of an index.
 
     Args:
@@ -62,18 +62,20 @@ class OpenSearchMarks:
         for hits in self._client.scroll(body):
             self._change(hits, {})
 
-    def everything(self) -> Iterator[Mapping[str, Mark]]:
+    def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
         """Yield all cluster labels by document id, a batch at a time."""
-        body = {"query": {"exists": {"field": IS_PRINCIPAL}}, "size": _READ_AT_ONCE, **_MARKS}
+        body = {"query": {"exists": {"field": IS_PRINCIPAL}}, "size": _READ_AT_ONCE, **_LABEL_FIELDS}
         self._client.refresh()
         for hits in self._client.scroll(body):
-            yield _marks(hits)
+            yield _read_labels(hits)
 
-    def of(self, ids: Collection[str]) -> Mapping[str, Mark]:
+    def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
         """Return the cluster labels of documents by id; documents without one are left out."""
-        found = dict[str, Mark]()
+        found = dict[str, ClusterLabel]()
         for some in batches(ids, _READ_AT_ONCE):
-            found |= _marks(self._client.hits({"query": {"ids": {"values": some}}, "size": len(some), **_MARKS}))
+            found |= _read_labels(
+                self._client.hits({"query": {"ids": {"values": some}}, "size": len(some), **_LABEL_FIELDS})
+            )
         return found
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
@@ -82,7 +84,7 @@ class OpenSearchMarks:
         query = {"bool": {"filter": [self._query(plan), {"exists": {"field": IS_PRINCIPAL}}]}}
         counts = dict[str, int]()
         while True:
-            with refusals_explained(plan):
+            with explain_refusals(plan):
                 found = self._client.search({"size": 0, "query": query, "aggs": {"clusters": {"composite": clusters}}})
             told = found["aggregations"]["clusters"]
             counts |= {each["key"]["id"]: int(each["doc_count"]) for each in told["buckets"]}
@@ -90,13 +92,13 @@ class OpenSearchMarks:
                 return counts
             clusters = {**clusters, "after": told["after_key"]}
 
-    def write(self, changes: Mapping[str, Mark | None]) -> None:
+    def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
         """Set or remove (None) the cluster labels of documents; the next refresh makes the change searchable."""
         for some in batches(changes, _CHANGED_AT_ONCE):
             hits = self._client.documents(some, {"excludes": [OWN]})
             self._change(list(hits.values()), {each: changes[each] for each in some})
 
-    def _change(self, hits: list[Json], changes: Mapping[str, Mark | None]) -> None:
+    def _change(self, hits: list[Json], changes: Mapping[str, ClusterLabel | None]) -> None:
         further = require_fields(self._client, self._names)
         is_kept_in_source = keeps_own(self._client.mapping(OWN) or {})
         documents = []
@@ -106,21 +108,21 @@ class OpenSearchMarks:
             with suppress(DocumentError):
                 text, name = text_in(told, self._names), name_in(told, self._names)
                 document = Document(hit["_id"], text, name, properties_in(told, self._names))
-                documents.append((hit, marked(document, changes.get(document.id))))
+                documents.append((hit, with_cluster_label(document, changes.get(document.id))))
         sent = updates(documents, self._names, further)
         if not is_kept_in_source:
             for (_, body), (_, document) in zip(sent, documents, strict=True):
-                mark = mark_in(document.properties)
-                own = {CLUSTER: [mark.cluster], IS_PRINCIPAL: [mark.is_principal]} if mark else _NO_MARK
+                mark = cluster_label(document.properties)
+                own = {CLUSTER: [mark.cluster], IS_PRINCIPAL: [mark.is_principal]} if mark else _NO_LABEL
                 (body or {})["doc"][PROPERTIES] = own
         for document_id, status, reason in self._client.bulk(sent):
             if status not in (_CONFLICT, _MISSING):
                 raise EngineResponseError(f"{self._client.url} refuses the cluster of {document_id!r}: {reason}")
 
 
-_MARKS: Json = {"_source": False, "docvalue_fields": list(OF_CLUSTERS)}
-_NO_MARK: Json = {CLUSTER: [], IS_PRINCIPAL: []}
+_LABEL_FIELDS: Json = {"_source": False, "docvalue_fields": list(OF_CLUSTERS)}
+_NO_LABEL: Json = {CLUSTER: [], IS_PRINCIPAL: []}
 
 
-def _marks(hits: list[Json]) -> dict[str, Mark]:
-    return marks_in({hit["_id"]: hit.get("fields", {}) for hit in hits})
+def _read_labels(hits: list[Json]) -> dict[str, ClusterLabel]:
+    return cluster_labels({hit["_id"]: hit.get("fields", {}) for hit in hits})

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whorl.engine.lucene import evaluated_apart, sortable, spelled_numbers, value_term, values_begin
+from whorl.engine.lucene import encode_sortable, fingerprints_to_move, passage_hash_terms, value_prefix, value_term
 from whorl.engine.opensearch.documents import (
     BETWEEN_WORDS,
     FIELDS,
@@ -99,7 +99,9 @@ def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None)
         ParameterError: It has too many clauses.
         SchemaError: It needs data that only whorl's fields have.
     """
-    apart = evaluated_apart(plan.root, _leaves, movable=_FINGERPRINTS, count_apart=_LEAVES_APART, server="a cluster")
+    apart = fingerprints_to_move(
+        plan.root, _leaves, movable=_FINGERPRINTS, count_apart=_LEAVES_APART, server="a cluster"
+    )
     translator = _Translator(scheme, apart, tokens)
     query = translator.query(plan.root)
     return Translation(query, tuple(dict.fromkeys((*plan.warnings, *translator.warnings))))
@@ -195,7 +197,7 @@ class _Translator:
             case SketchTokens():
                 return self._sketched(node)
             case PassageNumbers(numbers=numbers, scheme=scheme):
-                return self._counted(PASSAGES, spelled_numbers(numbers, scheme), 1, 1.0)
+                return self._counted(PASSAGES, passage_hash_terms(numbers, scheme), 1, 1.0)
             case Chosen(groups=groups):
                 return _at_least(
                     [_constant(_one_of(id_field(self._tokens), ids), score) for score, ids in groups if ids], 1
@@ -302,7 +304,7 @@ def _sorted_by(key: Order) -> Json:
     kinds = {kind for kind, _ in key.places}
     is_number = len(kinds) > 1 and kinds <= _NUMBERS
     parameters: Json = {
-        "beginnings": [values_begin(place, kind) for kind, place in key.places],
+        "beginnings": [value_prefix(place, kind) for kind, place in key.places],
         "ascending": key.is_ascending,
         "whole": [kind is Kind.INTEGER for kind, _ in key.places],
     }
@@ -349,7 +351,7 @@ def clause(test: Test, profile: str) -> Json | str:
         case Like(field="id", pattern=pattern):
             return _wild(ID, "", pattern)
         case Like(field=field, pattern=pattern):
-            return _wild(VALUES, values_begin(field, Kind.KEYWORD), pattern)
+            return _wild(VALUES, value_prefix(field, Kind.KEYWORD), pattern)
         case Between():
             return _between(test)
         case Present(field="id"):
@@ -412,14 +414,14 @@ def _near(field: str, word: str, edits: int) -> Json:
 
 
 def _between(test: Between) -> Json:
-    place, beginning = (ID, "") if test.field == "id" else (VALUES, values_begin(test.field, test.kind))
+    place, beginning = (ID, "") if test.field == "id" else (VALUES, value_prefix(test.field, test.kind))
     ends: Json = {}
     if test.low is not None:
-        ends["gte" if test.includes_low else "gt"] = beginning + sortable(test.kind, test.low)
+        ends["gte" if test.includes_low else "gt"] = beginning + encode_sortable(test.kind, test.low)
     elif beginning:
         ends["gte"] = beginning
     if test.high is not None:
-        ends["lte" if test.includes_high else "lt"] = beginning + sortable(test.kind, test.high)
+        ends["lte" if test.includes_high else "lt"] = beginning + encode_sortable(test.kind, test.high)
     elif beginning:
         # The upper limit is the prefix of the next type.
         ends["lt"] = beginning[:-1] + chr(ord(beginning[-1]) + 1)

@@ -20,14 +20,14 @@ from whorl.engine.opensearch.documents import (
     index_body,
     mapping,
 )
-from whorl.engine.opensearch.transport import reads_answers_of
+from whorl.engine.opensearch.transport import guard_response
 from whorl.errors import EngineResponseError, SchemaError
 
 #: Defaults of properties that a mapping omits; other omitted properties are not compared.
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
 
 
-@reads_answers_of
+@guard_response
 def initialise(
     client: IndexClient, names: SourceNames, *, dry_run: bool = False, passages: bool = False
 ) -> Iterator[str]:
@@ -100,7 +100,7 @@ class Further:
     split_names: bool
 
 
-@reads_answers_of
+@guard_response
 def require_fields(client: IndexClient, names: SourceNames, *, passages: bool = False) -> Further:
     """Make sure that an index has whorl's fields, creating a missing index; return its optional features.
 

@@ -18,11 +18,11 @@ import urllib3
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import ConnectionTimeout, SSLError
 
-from whorl.engine.http import Connections, UnconnectedError
+from whorl.engine.http import ConnectError, ConnectionPool
 from whorl.errors import EngineResponseError, WhorlError
 
 
-class Connection(opensearchpy.Connection):
+class ClusterConnection(opensearchpy.Connection):
     """Connection to one node, shared by threads.
 
     Args:
@@ -46,7 +46,7 @@ class Connection(opensearchpy.Connection):
         if http_auth:
             self.headers |= urllib3.make_headers(basic_auth=":".join(http_auth))
         trust = (ca_certs or self.default_ca_certs() or True) if verify_certs else False
-        self._connections = Connections(self.hostname, self.port, trust if self.use_ssl else None, pool_maxsize)
+        self._connections = ConnectionPool(self.hostname, self.port, trust if self.use_ssl else None, pool_maxsize)
 
     def perform_request(
         self,
@@ -81,7 +81,7 @@ class Connection(opensearchpy.Connection):
         try:
             found = self._connections.ask(method, target, body, told, connect_seconds=connect, silence_seconds=silence)
             content = found.content.decode("utf-8", "surrogatepass")
-        except UnconnectedError as error:
+        except ConnectError as error:
             kind = SSLError if isinstance(error.__cause__, ssl.SSLError) else NoConnectionError
             raise kind("N/A", str(error), error.__cause__) from error
         except TimeoutError as error:
@@ -104,7 +104,7 @@ _Class = TypeVar("_Class", bound=type)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def reads_answers(cls: _Class) -> _Class:
+def guard_responses(cls: _Class) -> _Class:
     """Make the public methods and properties of a class turn malformed responses into EngineResponseError.
 
     Args:
@@ -120,8 +120,8 @@ def reads_answers(cls: _Class) -> _Class:
     return cls
 
 
-def reads_answers_of(function: _Function) -> _Function:
-    """Apply the conversion of `reads_answers` to a function whose first argument is a client."""
+def guard_response(function: _Function) -> _Function:
+    """Apply the conversion of `guard_responses` to a function whose first argument is a client."""
     return _guarded(function)
 
 

@@ -19,12 +19,12 @@ from functools import cached_property
 from typing import Any
 
 from whorl.arrays import batches
-from whorl.engine.findings import Backfilled
-from whorl.engine.lucene import passage_tokens
+from whorl.engine.findings import BackfillReport
+from whorl.engine.lucene import passage_terms
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import NEEDED, PASSAGES, SAMPLE, SCHEME, SIZE, stored_name
 from whorl.engine.solr.request import EVERYTHING, empty_sketches, exists, listed, lost_sketches, one_of, without_sketch
-from whorl.engine.solr.response import Answer, Json, first_text, whole_text
+from whorl.engine.solr.response import Json, SolrResponse, first_text, whole_text
 from whorl.engine.solr.schema import Collection, FieldNames, inspect, names_in_use
 from whorl.engine.solr.sketches import listing, sketch_fields, stored_texts, without_passages
 from whorl.errors import EngineError, EngineResponseError, ParameterError, SchemaError
@@ -90,8 +90,8 @@ def backfill(
     *,
     batch: int = DEFAULT_BATCH,
     repair: bool = False,
-    progress: Callable[[Backfilled], None] | None = None,
-) -> Backfilled:
+    progress: Callable[[BackfillReport], None] | None = None,
+) -> BackfillReport:
     """Add sketches to all documents that have a text and no sketch; documents with a sketch stay unchanged.
 
     If a run stops early, for any reason, another run completes it.
@@ -111,7 +111,7 @@ def backfill(
     if batch < 1:
         raise ParameterError(f"batch must be at least 1, got {batch}")
     collection, total = prepare(client, wanted, repair=repair)
-    done, committed = Backfilled(total), 0
+    done, committed = BackfillReport(total), 0
     # Solr would return uncommitted documents in their old version, and then refuse the updates.
     client.commit()
     tell = progress or _ignore
@@ -132,7 +132,9 @@ def backfill(
     return replace(done, left=max(0, still - done.textless - len(done.refused)))
 
 
-def _filled(client: SolrClient, collection: Collection, documents: list[Answer], done: Backfilled) -> Backfilled:
+def _filled(
+    client: SolrClient, collection: Collection, documents: list[SolrResponse], done: BackfillReport
+) -> BackfillReport:
     unread = _unread(client, collection, documents)
     name = stored_name(collection.scheme, SketchScheme())
     made, removed, kept = [], [], 0
@@ -150,7 +152,7 @@ def _filled(client: SolrClient, collection: Collection, documents: list[Answer],
             else:
                 fields = sketch_fields(sketch, collection.scheme)
                 if passages:
-                    fields[PASSAGES] = passage_tokens(found.words, passages)
+                    fields[PASSAGES] = passage_terms(found.words, passages)
                 made.append(update(collection, document, fields))
         elif is_empty and str(document[collection.names.key]) not in unread:
             removed.append(update(collection, document, dict.fromkeys([*NEEDED, *([PASSAGES] if passages else [])])))
@@ -165,7 +167,7 @@ def _filled(client: SolrClient, collection: Collection, documents: list[Answer],
     )
 
 
-def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bool) -> Iterator[list[Answer]]:
+def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bool) -> Iterator[list[SolrResponse]]:
     """Yield the documents to process with their texts, sizes and versions, roughly in the order of their ids."""
     key = collection.names.key
     fields = listed([key, *([collection.content] if collection.content else []), SIZE, SCHEME, "_version_"])
@@ -190,7 +192,7 @@ def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
     return [bare, lost_sketches(name), *unread, *([empty_sketches(name)] if repair else [])]
 
 
-def _unread(client: SolrClient, collection: Collection, documents: Sequence[Answer]) -> set[str]:
+def _unread(client: SolrClient, collection: Collection, documents: Sequence[SolrResponse]) -> set[str]:
     """Return the ids of documents that came without a text but may have one; they are left alone."""
     key, content = collection.names.key, collection.content
     bare = [str(each[key]) for each in documents if not whole_text(each.get(content or ""))]
@@ -203,7 +205,7 @@ def _unread(client: SolrClient, collection: Collection, documents: Sequence[Answ
     return {str(each[key]) for each in found}
 
 
-def update(collection: Collection, document: Answer, fields: Json) -> Json:
+def update(collection: Collection, document: SolrResponse, fields: Json) -> Json:
     """Return the atomic update that sets fields of a document if its version is unchanged; None removes a field."""
     key = collection.names.key
     # Solr needs null, not an empty list, to remove a field.
@@ -234,7 +236,7 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
     return []
 
 
-def _ignore(done: Backfilled) -> None:
+def _ignore(done: BackfillReport) -> None:
     """Ignore progress."""
 
 

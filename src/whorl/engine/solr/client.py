@@ -19,9 +19,9 @@ import pysolr
 import requests
 
 from whorl.context import seconds_left
-from whorl.engine.http import Told, UnconnectedError, UntakenError, repeated
-from whorl.engine.solr.response import Answer, Selected, reading, strange
-from whorl.engine.solr.transport import Link, Transport, distrust, session
+from whorl.engine.http import ConnectError, HttpResponse, SendTimeoutError, with_retries
+from whorl.engine.solr.response import SearchResponse, SolrResponse, guard_response, malformed
+from whorl.engine.solr.transport import Link, Transport, session, trust_failure
 from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError, ParameterError, without_login
 
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
@@ -70,17 +70,17 @@ class SolrClient:
         self._pysolr = pysolr.Solr(self.url, session=self._session)
         self._prepared = lru_cache(_MOST_PREPARED)(self._prepare)
 
-    def get(self, path: str, **params: str | int) -> Answer:
+    def get(self, path: str, **params: str | int) -> SolrResponse:
         """Fetch `path` under the collection's URL."""
         return self._send("GET", path, params)
 
-    def post(self, path: str, body: object, **params: str | int) -> Answer:
+    def post(self, path: str, body: object, **params: str | int) -> SolrResponse:
         """Send `body` as JSON to `path` under the collection's URL: a query, documents or ids."""
         return self._send("POST", path, params, json_bytes(body))
 
-    def select(self, body: object, handler: str = "select", **params: str) -> Selected:
+    def select(self, body: object, handler: str = "select", **params: str) -> SearchResponse:
         """Send a request to a search handler."""
-        return Selected.read(self.post(handler, body, **params))
+        return SearchResponse.read(self.post(handler, body, **params))
 
     def count(self, query: Mapping[str, Any]) -> int:
         """Return the number of documents that match a query."""
@@ -88,7 +88,7 @@ class SolrClient:
 
     def pages(
         self, query: Mapping[str, Any], key: str, fields: Sequence[str], rows: int, mark: str = BEGINNING
-    ) -> Iterator[tuple[list[Answer], str]]:
+    ) -> Iterator[tuple[list[SolrResponse], str]]:
         """Yield pages of all matching documents in the order of their ids, by Solr's cursor.
 
         Args:
@@ -110,11 +110,11 @@ class SolrClient:
             if found.documents:
                 yield found.documents, following
 
-    def change(self, path: str, command: object) -> Answer:
+    def change(self, path: str, command: object) -> SolrResponse:
         """Send a command to the schema or the configuration, without retries: a repeated one would be refused."""
         return self._object(self._once("POST", path, {}, json_bytes(command)))
 
-    def post_xml(self, path: str, text: str) -> Answer:
+    def post_xml(self, path: str, text: str) -> SolrResponse:
         """Send XML to `path` under the collection's URL; the handler for document analysis accepts nothing else."""
         return self._send("POST", path, {}, text.encode(), "text/xml; charset=utf-8")
 
@@ -125,7 +125,7 @@ class SolrClient:
             with self._translated("indexing"):
                 return str(self._pysolr.add(documents, commit=False))
 
-        self._object(repeated(once, self._link.retries))
+        self._object(with_retries(once, self._link.retries))
 
     def commit(self) -> None:
         """Make all documents sent so far searchable."""
@@ -149,7 +149,7 @@ class SolrClient:
                 # This is not SolrCloud: the name is a core's.
                 yield self
                 return
-        with reading(self.url):
+        with guard_response(self.url):
             shards = [
                 sorted(shard["replicas"].values(), key=lambda each: each.get("leader") != "true")
                 for collection in found["cluster"]["collections"].values()
@@ -174,8 +174,8 @@ class SolrClient:
 
     def _send(
         self, method: str, path: str, params: Mapping[str, str | int], body: bytes | None = None, kind: str = _JSON
-    ) -> Answer:
-        return self._object(repeated(lambda: self._once(method, path, params, body, kind), self._link.retries))
+    ) -> SolrResponse:
+        return self._object(with_retries(lambda: self._once(method, path, params, body, kind), self._link.retries))
 
     def _once(
         self, method: str, path: str, params: Mapping[str, str | int], body: bytes | None = None, kind: str = _JSON
@@ -200,7 +200,7 @@ class SolrClient:
             raise _response_error(self.url, told)
         return told.content
 
-    def _object(self, body: str | bytes) -> Answer:
+    def _object(self, body: str | bytes) -> SolrResponse:
         """Return the JSON object in a body."""
         try:
             parts = orjson.loads(body)
@@ -208,8 +208,8 @@ class SolrClient:
             parts = _leniently(body)
         if not isinstance(parts, dict):
             text = body if isinstance(body, str) else body.decode(errors="replace")
-            raise strange(self.url, f"no JSON object: {_words(text) or 'nothing'}")
-        return Answer(self.url, parts)
+            raise malformed(self.url, f"no JSON object: {_words(text) or 'nothing'}")
+        return SolrResponse(self.url, parts)
 
     @contextmanager
     def _translated(self, doing: str) -> Iterator[None]:
@@ -221,7 +221,7 @@ class SolrClient:
             raise self._unavailable(error, doing) from error
 
     def _unavailable(self, error: BaseException, doing: str) -> EngineUnavailableError:
-        is_connected = not isinstance(error, UnconnectedError)
+        is_connected = not isinstance(error, ConnectError)
         cause = error if is_connected else error.__cause__
         if isinstance(cause, TimeoutError):
             left = seconds_left()
@@ -235,12 +235,12 @@ class SolrClient:
                     f"no connection to Solr at {self.url} within {self._link.connect_seconds:g} s ({doing}); is the "
                     "address right? Else allow it more time with WHORL_CONNECT_TIMEOUT"
                 )
-            silent = "took no more of what it was sent" if isinstance(error, UntakenError) else "did not answer"
+            silent = "took no more of what it was sent" if isinstance(error, SendTimeoutError) else "did not answer"
             return EngineUnavailableError(
                 f"Solr at {self.url} {silent} within {self._timeout_seconds:g} s ({doing}); "
                 "try again, or allow it more time with WHORL_TIMEOUT"
             )
-        reason = distrust(cause)
+        reason = trust_failure(cause)
         if reason is not None:
             return EngineUnavailableError(
                 f"{self.url} cannot be trusted ({reason}); does it speak TLS, and does WHORL_SOLR_CA name "
@@ -285,7 +285,7 @@ def _address(url: str) -> SplitResult:
     return parts
 
 
-def _response_error(url: str, told: Told) -> EngineError:
+def _response_error(url: str, told: HttpResponse) -> EngineError:
     status, detail = told.status, _detail(told.content)
     if 300 <= status < 400 and "location" in told.headers:
         to = without_login(told.headers["location"])

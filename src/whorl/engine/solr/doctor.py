@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whorl.engine.findings import Finding, Level, worst_first
+from whorl.engine.findings import Finding, Severity, worst_first
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import NEEDED, stored_name
 from whorl.engine.solr.request import EVERYTHING, empty_sketches, lost_sketches
-from whorl.engine.solr.response import Json, reading
+from whorl.engine.solr.response import Json, guard_response
 from whorl.engine.solr.schema import (
     Collection,
     FieldNames,
     Schema,
+    SolrVersion,
     TokenSource,
-    Version,
     analyzer,
     find_filter,
     inspect,
@@ -42,15 +42,15 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
     try:
         version.require()
     except SchemaError as error:
-        return [Finding(Level.ERROR, "old-version", str(error), "use Solr 9")]
+        return [Finding(Severity.ERROR, "old-version", str(error), "use Solr 9")]
     schema = read_schema(client)
-    with reading(client.url):
+    with guard_response(client.url):
         texts = stored_texts(client, schema, wanted)
         findings = [*_version(version), *_texts(client, schema, wanted, texts), *_names(schema, wanted)]
         try:
             collection = inspect(client, wanted)
         except SchemaError as error:
-            findings.append(Finding(Level.ERROR, "no-fingerprints", str(error), f"whorl solr init {client.url}"))
+            findings.append(Finding(Severity.ERROR, "no-fingerprints", str(error), f"whorl solr init {client.url}"))
         else:
             findings += [
                 *(_minhash(client, collection, wanted) if collection.has_minhash else _no_minhash(client, collection)),
@@ -62,10 +62,10 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
     return worst_first(findings)
 
 
-def _version(version: Version) -> Iterator[Finding]:
+def _version(version: SolrVersion) -> Iterator[Finding]:
     if not version.is_tried:
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "untried-version",
             f"whorl has never been tried with Solr {version.solr}, only with 8.11 and 9",
             "see 'whorl solr check --sample 200' for whether both make the same fingerprints",
@@ -75,7 +75,7 @@ def _version(version: Version) -> Iterator[Finding]:
 def _names(schema: Schema, wanted: FieldNames) -> Iterator[Finding]:
     if (schema.describe(wanted.name) or {}).get("type") == "text_whorl":
         yield Finding(
-            Level.NOTE,
+            Severity.NOTE,
             "whole-names",
             f"the words of {wanted.name!r} do not end at _ and .: lease_2024.txt is one word, which name:2024 does not "
             "find",
@@ -87,13 +87,13 @@ def _texts(client: SolrClient, schema: Schema, wanted: FieldNames, texts: list[T
     """Report the fields with stored texts, and obstacles to fingerprinting them."""
     name = wanted.content
     if texts:
-        yield Finding(Level.NOTE, "text-fields", f"stored texts are in {listing(texts)}")
+        yield Finding(Severity.NOTE, "text-fields", f"stored texts are in {listing(texts)}")
     field = schema.describe(name) or {}
     is_seen = field.get("indexed", True) or not schema.is_stored(name)
     if is_seen and all(each.name != name for each in texts) and client.count(EVERYTHING):
         elsewhere = [each for each in texts if each.name != wanted.name]
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "no-text",
             f"no document has a stored text in {name!r}, where whorl looks for it: none can be given a sketch or be "
             "compared whole",
@@ -108,7 +108,7 @@ def _texts(client: SolrClient, schema: Schema, wanted: FieldNames, texts: list[T
         minhash = schema.fields.get(wanted.minhash)
         if minhash is not None and name in schema.sources(wanted.minhash) and not minhash.get("multiValued"):
             yield Finding(
-                Level.WARNING,
+                Severity.WARNING,
                 "one-value",
                 f"{name!r} can have several values and {wanted.minhash!r} takes one: Solr refuses documents that have "
                 "several",
@@ -116,7 +116,7 @@ def _texts(client: SolrClient, schema: Schema, wanted: FieldNames, texts: list[T
             )
         else:
             yield Finding(
-                Level.NOTE,
+                Severity.NOTE,
                 "several-values",
                 f"{name!r} can have several values: whorl reads them as one text with one fingerprint, while Solr "
                 "indexes the tokens of each, so a document is also found by what it shares in one of them",
@@ -127,7 +127,7 @@ def _no_minhash(client: SolrClient, collection: Collection) -> Iterator[Finding]
     # Tokens are optional, but a field that the user has configured should exist.
     is_named = collection.names.minhash != FieldNames().minhash
     yield Finding(
-        Level.ERROR if is_named else Level.NOTE,
+        Severity.ERROR if is_named else Severity.NOTE,
         "no-minhash",
         f"there is no field {collection.names.minhash!r}: FINGERPRINT queries by tokens cannot be asked, only 'whorl "
         f"similar' and what else goes by sketches (Solr {collection.version.solr}, words broken as "
@@ -149,7 +149,7 @@ def _token_source(client: SolrClient, collection: Collection) -> Iterator[Findin
     name = collection.names.minhash
     known = "as its analysis of a text shows" if collection.profile_is_seen else "by its version"
     yield Finding(
-        Level.OK,
+        Severity.OK,
         "version",
         f"Solr {collection.version.solr}, Lucene {collection.version.lucene}, words broken as "
         f"{collection.scheme.profile} ({known}); "
@@ -157,7 +157,7 @@ def _token_source(client: SolrClient, collection: Collection) -> Iterator[Findin
     )
     if collection.schema.is_text(name) and not collection.profile_is_seen:
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "other-words",
             f"the analysis of {name!r} makes other tokens of a text than whorl does under any word-break profile, or "
             "/analysis/field cannot be asked: texts given to whorl (--source) may not find what they should",
@@ -166,10 +166,12 @@ def _token_source(client: SolrClient, collection: Collection) -> Iterator[Findin
     if collection.sources:
         others = ", then ".join(source.value for source in collection.sources[1:])
         also = f" (also there: {others})" if others else ""
-        yield Finding(Level.OK, "token-source", f"a source's tokens are read from {collection.sources[0].value}{also}")
+        yield Finding(
+            Severity.OK, "token-source", f"a source's tokens are read from {collection.sources[0].value}{also}"
+        )
     else:
         yield Finding(
-            Level.ERROR,
+            Severity.ERROR,
             "no-token-source",
             f"no source of tokens: {name!r} has no term vectors with a handler to read them, is no stored string "
             "field, and the text is not stored",
@@ -178,14 +180,14 @@ def _token_source(client: SolrClient, collection: Collection) -> Iterator[Findin
         )
     if collection.sources == (TokenSource.TEXT,):
         yield Finding(
-            Level.NOTE,
+            Severity.NOTE,
             "text-only",
             f"a source's whole text is fetched and fingerprinted for every query; term vectors of {name!r} would save "
             "that for long texts, and take as much of the index as the tokens themselves",
         )
     if collection.schema.fields[name].get("termVectors") and collection.vector_handler is None:
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "no-vector-handler",
             f"{name!r} has term vectors, but no request handler answers with them",
             f"whorl solr init {client.url}",
@@ -198,28 +200,28 @@ def _field(collection: Collection) -> Iterator[Finding]:
     is_text = collection.schema.is_text(name)
     if not described.get("indexed"):
         yield Finding(
-            Level.ERROR,
+            Severity.ERROR,
             "not-indexed",
             f"{name!r} is not indexed, so nothing can match",
             "set indexed=true, index again (whorl index --all)",
         )
     if is_text and not described.get("omitNorms"):
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "norms",
             f"{name!r} keeps norms, which no fingerprint query reads",
             "set omitNorms=true",
         )
     if is_text and not described.get("omitTermFreqAndPositions"):
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "positions",
             f"{name!r} keeps frequencies and positions: about a tenth more index for nothing",
             "set omitTermFreqAndPositions=true",
         )
     if is_text and described.get("stored"):
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "stored-text",
             f"{name!r} is a stored text field: what is stored is the text once more, not its tokens",
             "set stored=false",
@@ -231,7 +233,7 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
     field_type = collection.schema.types[collection.schema.fields[name]["type"]]
     if not collection.schema.is_text(name):
         yield Finding(
-            Level.NOTE,
+            Severity.NOTE,
             "filled-outside",
             f"{name!r} is a string field: something else, as Alfresco, fills in its tokens",
         )
@@ -240,7 +242,7 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
     minhash = minhash_filter(chain)
     if minhash is None:
         yield Finding(
-            Level.ERROR,
+            Severity.ERROR,
             "wrong-analyzer",
             f"the index analysis of {name!r} (type {field_type['name']!r}) makes no MinHash tokens",
             _OUR_TYPE,
@@ -248,7 +250,7 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
         return
     if minhash_filter(analyzer(field_type, "query").get("filters", [])) is not None:
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "query-analyzer",
             f"{name!r} makes MinHash tokens at query time as well; whorl sends tokens that are not analysed, other "
             "clients' term queries will not match",
@@ -257,7 +259,7 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
     tokenizer = analyzer(field_type, "index").get("tokenizer", {})
     if "icu" not in str(tokenizer.get("name", tokenizer.get("class"))).lower():
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "tokenizer",
             f"the words come from {tokenizer.get('name', tokenizer.get('class'))}, not from ICU: fingerprints made by "
             "whorl from a text do not match this index",
@@ -266,7 +268,7 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
     yield from _filters(collection, chain, minhash)
     if truncate_filter(chain) is None:
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "no-truncation",
             f"{name!r} keeps tokens of 128 bits; 64 find the same documents in half the index",
             "add TruncateTokenFilterFactory prefixLength=4 after MinHashFilterFactory, then whorl index --all",
@@ -284,7 +286,7 @@ def _filters(collection: Collection, chain: list[Json], minhash: Json) -> Iterat
     )
     if not form:
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "no-folding",
             f"{name!r} does not fold with nfkc_cf: capitals and ligatures make different fingerprints",
             'add ICUNormalizer2FilterFactory form="nfkc_cf" mode="compose" before the shingles, then whorl index --all',
@@ -293,7 +295,7 @@ def _filters(collection: Collection, chain: list[Json], minhash: Json) -> Iterat
     buckets = int(minhash.get("bucketCount", 512))
     if rotates and not collection.schema.fields[name].get("omitTermFreqAndPositions"):
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "rotation",
             f"{name!r} fills empty buckets by rotation and keeps frequencies: a short text's repeated tokens are "
             "written down each time",
@@ -301,26 +303,26 @@ def _filters(collection: Collection, chain: list[Json], minhash: Json) -> Iterat
         )
     elif rotates:
         yield Finding(
-            Level.NOTE,
+            Severity.NOTE,
             "rotation",
             f"{name!r} fills empty buckets by rotation, as Alfresco does: a short text's tokens count several times. "
             "With omitTermFreqAndPositions that costs no index",
         )
     else:
         yield Finding(
-            Level.NOTE,
+            Severity.NOTE,
             "no-rotation",
             f"{name!r} does not rotate: how often a short text's tokens repeat is worked out from the buckets, and "
             "Solr's own parser counts each once",
         )
     if collection.scheme.shingle_size != 5:
         yield Finding(
-            Level.NOTE,
+            Severity.NOTE,
             "shingles",
             f"{name!r} has shingles of {collection.scheme.shingle_size} words; 5 is what Alfresco and whorl use",
         )
     if buckets != 512:
-        yield Finding(Level.NOTE, "buckets", f"{name!r} has {buckets} buckets; 512 is what Alfresco and whorl use")
+        yield Finding(Severity.NOTE, "buckets", f"{name!r} has {buckets} buckets; 512 is what Alfresco and whorl use")
 
 
 def _content(client: SolrClient, collection: Collection, wanted: FieldNames) -> Iterator[Finding]:
@@ -330,21 +332,21 @@ def _content(client: SolrClient, collection: Collection, wanted: FieldNames) -> 
     sources = collection.schema.sources(name)
     if not sources:
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "no-copy-field",
             f"nothing is copied into {name!r}: only documents that bring the text twice have a fingerprint",
             f"whorl solr init {client.url}",
         )
     elif wanted.content not in sources:
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "other-copy-field",
             f"{name!r} is filled from {', '.join(map(repr, sources))}, not from {wanted.content!r}, where whorl writes",
             f'say content = "{sources[0]}" under [fields] in whorl.toml',
         )
     if collection.content is None:
         yield Finding(
-            Level.NOTE,
+            Severity.NOTE,
             "text-not-stored",
             f"the text is not stored under {wanted.content!r}: the order of some tokens cannot be told, so banded "
             "queries cut a few bands otherwise than Solr's own parser",
@@ -354,19 +356,19 @@ def _content(client: SolrClient, collection: Collection, wanted: FieldNames) -> 
 def _identifiers(collection: Collection, wanted: FieldNames) -> Iterator[Finding]:
     if collection.dbid is None:
         yield Finding(
-            Level.NOTE,
+            Severity.NOTE,
             "no-dbid",
             f"there is no field {wanted.dbid!r}: FINGERPRINT:1234 is looked up as the unique key "
             f"{collection.names.key!r} instead",
         )
     if collection.noderef is None:
         yield Finding(
-            Level.NOTE,
+            Severity.NOTE,
             "no-noderef",
             f"there is no field {wanted.noderef!r}: node references and UUIDs are looked up as unique keys",
         )
     if collection.names.name is None:
-        yield Finding(Level.NOTE, "no-name", f"there is no stored field {wanted.name!r} to show beside an id")
+        yield Finding(Severity.NOTE, "no-name", f"there is no stored field {wanted.name!r} to show beside an id")
 
 
 def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator[Finding]:
@@ -375,7 +377,7 @@ def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator
     without = client.count(bare)
     if without:
         yield Finding(
-            Level.NOTE,
+            Severity.NOTE,
             "without-fingerprint",
             f"{without:,} documents have no fingerprint: their text has fewer than {collection.scheme.shingle_size} "
             f"words, or they were indexed before {collection.names.minhash!r} was filled",
@@ -388,7 +390,7 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
     can_be_made = has_text or not client.count(EVERYTHING)
     if missing:
         yield Finding(
-            Level.NOTE,
+            Severity.NOTE,
             "no-sketches",
             f"there is no field {missing}: documents cannot carry the sketch that searches with a promised recall need"
             + (
@@ -407,7 +409,7 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
             if not collection.schema.fields[name].get(part)
         ]
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "sketch-fields",
             f"{', '.join(wrong)}, so no sketches are kept or searched",
             "define the field as solr/configset does and index again (whorl index --all)",
@@ -416,13 +418,13 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
     name = stored_name(collection.scheme, SketchScheme())
     covered = coverage(client, name, collection.content if collection.has_searchable_text else None)
     yield Finding(
-        Level.OK, "sketches", f"{covered.by_scheme.get(name, 0):,} of {covered.documents:,} documents have a sketch"
+        Severity.OK, "sketches", f"{covered.by_scheme.get(name, 0):,} of {covered.documents:,} documents have a sketch"
     )
     remedy = f"whorl solr backfill {client.url}" if can_be_made and collection.content else "index them again"
     bare = covered.without - sum(count for other, count in covered.by_scheme.items() if other != name)
     if bare > 0:
         yield Finding(
-            Level.NOTE,
+            Severity.NOTE,
             "without-sketch",
             f"{bare:,} documents have no sketch, so searches with a promised recall do not find them",
             remedy,
@@ -432,7 +434,7 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
     for other, count in covered.by_scheme.items():
         if other != name:
             yield Finding(
-                Level.WARNING,
+                Severity.WARNING,
                 "other-sketch-scheme",
                 f"{count:,} documents have a sketch under {other}, which is not compared with those under {name}",
                 remedy,
@@ -440,7 +442,7 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
     lost = client.count(lost_sketches(name))
     if lost:
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "lost-sketches",
             f"{lost:,} documents have lost the tokens of their sketch, as an atomic update by somebody else leaves "
             "them: no search finds them",
@@ -454,11 +456,11 @@ def _passages(client: SolrClient, collection: Collection) -> Iterator[Finding]:
     scheme = PassageScheme()
     unread = client.count(without_passages(scheme, collection.content if collection.has_searchable_text else None))
     if not unread:
-        yield Finding(Level.OK, "passages", f"passages of {scheme.run_words} words are found with certainty")
+        yield Finding(Severity.OK, "passages", f"passages of {scheme.run_words} words are found with certainty")
         return
     remedy = f"whorl solr backfill {client.url}" if collection.content else "index them again (whorl index --all)"
     yield Finding(
-        Level.WARNING,
+        Severity.WARNING,
         "without-passages",
         f"{unread:,} documents have no passages, so 'whorl sources' finds none with certainty",
         remedy,
@@ -470,7 +472,7 @@ def _empty_sketches(client: SolrClient, collection: Collection, scheme: str) -> 
     wrong = client.count(empty_sketches(scheme, collection.names.minhash)) if collection.has_minhash else 0
     if wrong:
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "empty-sketches",
             f"{wrong:,} documents have tokens, and a sketch of no text: it was made while the text was not known",
             remedy,
@@ -479,7 +481,7 @@ def _empty_sketches(client: SolrClient, collection: Collection, scheme: str) -> 
         unsure = client.count(empty_sketches(scheme, collection.content)) - wrong
         if unsure > 0:
             yield Finding(
-                Level.NOTE,
+                Severity.NOTE,
                 "short-texts",
                 f"{unsure:,} documents with a text have an empty sketch: their text has fewer than "
                 f"{collection.scheme.shingle_size} words, or was not known when the sketch was made",
@@ -498,7 +500,7 @@ def _uncommitted(client: SolrClient) -> Iterator[Finding]:
     pending = int(stats.get("UPDATE.updateHandler.docsPending", 0) or 0)
     if pending:
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "uncommitted",
             f"{pending:,} documents are not committed on the node that answered, so no search finds them yet",
             "commit, or set autoSoftCommit",

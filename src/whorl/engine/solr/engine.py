@@ -13,13 +13,21 @@ from operator import itemgetter
 from typing import Any
 
 from whorl.arrays import batches, chunks
-from whorl.engine.caching import Remembered, SharedCommit
-from whorl.engine.lucene import passage_tokens, refusals_explained
-from whorl.engine.protocol import Candidates, Costs, Counted, Facet, PassageHolders, Scanned, reference_meanings
+from whorl.engine.caching import SharedCommit, TtlCache
+from whorl.engine.lucene import explain_refusals, passage_terms
+from whorl.engine.protocol import (
+    CandidatePage,
+    Costs,
+    Facet,
+    FacetResult,
+    PassageHolders,
+    ScanBatch,
+    reference_meanings,
+)
 from whorl.engine.solr.client import BEGINNING, SolrClient
 from whorl.engine.solr.facets import facets_request, read_facets
 from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, stored_name
-from whorl.engine.solr.labels import SolrMarks
+from whorl.engine.solr.labels import SolrLabels
 from whorl.engine.solr.request import (
     EVERYTHING,
     contents_request,
@@ -30,7 +38,7 @@ from whorl.engine.solr.request import (
     stored_request,
     vector_parameters,
 )
-from whorl.engine.solr.response import Answer, Json, first_text, vectors, whole_text
+from whorl.engine.solr.response import Json, SolrResponse, first_text, term_vectors, whole_text
 from whorl.engine.solr.schema import Collection, FieldNames, TokenSource, inspect
 from whorl.engine.solr.sketches import (
     Coverage,
@@ -41,7 +49,7 @@ from whorl.engine.solr.sketches import (
     sketch_fields,
     without_passages,
 )
-from whorl.engine.solr.transport import PORTION, PORTION_CHARACTERS, side_by_side
+from whorl.engine.solr.transport import BATCH_CHARACTERS, BATCH_SIZE, send_parallel
 from whorl.engine.solr.values import as_put_in, as_typed, fields_of, used_names, whole_values
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
@@ -101,12 +109,12 @@ class SolrEngine:
         self._client = client
         self._commit = SharedCommit(client.commit)
         self._wanted_fields = fields
-        self._collection = Remembered(lambda known: inspect(client, fields, known), _COLLECTION_SECONDS)
-        self._coverage = Remembered(lambda _: self._counted(), _COVERAGE_SECONDS)
-        self._without_passages = Remembered(lambda _: self._unread_now(), _COVERAGE_SECONDS)
-        self._fields = Remembered(lambda _: self._read_fields(), _FIELDS_SECONDS)
-        self._largest = Remembered(lambda _: self._largest_now(), _LARGEST_SECONDS)
-        self._costs = Remembered(lambda _: Costs(_LOOK_UP * self._segments_now(), _CANDIDATE), _COSTS_SECONDS)
+        self._collection = TtlCache(lambda known: inspect(client, fields, known), _COLLECTION_SECONDS)
+        self._coverage = TtlCache(lambda _: self._counted(), _COVERAGE_SECONDS)
+        self._without_passages = TtlCache(lambda _: self._unread_now(), _COVERAGE_SECONDS)
+        self._fields = TtlCache(lambda _: self._read_fields(), _FIELDS_SECONDS)
+        self._largest = TtlCache(lambda _: self._largest_now(), _LARGEST_SECONDS)
+        self._costs = TtlCache(lambda _: Costs(_LOOK_UP * self._segments_now(), _CANDIDATE), _COSTS_SECONDS)
 
     @property
     def collection(self) -> Collection:
@@ -126,9 +134,9 @@ class SolrEngine:
             return
         made = self._fingerprint_fields([text for text, _ in prepared])
         ready = ((len(text), fields | own) for (text, fields), own in zip(prepared, made, strict=True))
-        portions = chunks(ready, itemgetter(0), PORTION_CHARACTERS, PORTION)
+        portions = chunks(ready, itemgetter(0), BATCH_CHARACTERS, BATCH_SIZE)
         try:
-            side_by_side(portions, lambda portion: self._client.add([fields for _, fields in portion]))
+            send_parallel(portions, lambda portion: self._client.add([fields for _, fields in portion]))
         except EngineResponseError as error:
             if error.status == 400:
                 raise DocumentError(f"Solr refuses it: {error.detail}") from error
@@ -159,11 +167,11 @@ class SolrEngine:
         return {str(each[key]): each[DIGEST] for each in found if DIGEST in each}
 
     @property
-    def marks(self) -> SolrMarks:
+    def labels(self) -> SolrLabels:
         def request(plan: BoundPlan) -> Json:
             return search_request(self._prepared(plan), self.collection.names, start=0, rows=0)
 
-        return SolrMarks(self._client, self._collection, request)
+        return SolrLabels(self._client, self._collection, request)
 
     def count(self) -> int:
         return self._client.count(EVERYTHING)
@@ -178,12 +186,12 @@ class SolrEngine:
         self._client.close()
 
     def fields(self, *, latest: bool = False) -> Fields:
-        return self._fields.renewed(_LATEST_SECONDS) if latest else self._fields()
+        return self._fields.not_older_than(_LATEST_SECONDS) if latest else self._fields()
 
     def documents(self, ids: Sized[str]) -> Mapping[str, Stored]:
         names, fields = self.collection.names, self.fields().known
         wanted = sorted(fields.keys() - {names.key, names.name, *names.text, self._wanted_fields.content})
-        wanted_ids, found = list(ids), list[Answer]()
+        wanted_ids, found = list(ids), list[SolrResponse]()
         for at in range(0, len(wanted_ids), _REFERENCES_AT_ONCE):
             some = wanted_ids[at : at + _REFERENCES_AT_ONCE]
             body = contents_request(names.key, some, [*([names.name] if names.name else []), *wanted])
@@ -203,7 +211,7 @@ class SolrEngine:
         prepared = self._prepared(plan)
         names = self.collection.names
         request = search_request(prepared, names, start=start, rows=rows, order=order)
-        with refusals_explained(plan):
+        with explain_refusals(plan):
             found = self._client.select(request)
         return Page(found.total, tuple(self._hits(found.documents)), prepared.warnings)
 
@@ -233,7 +241,7 @@ class SolrEngine:
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature]]:
         key, repeats, with_text = self.collection.names.key, dict[str, dict[str, int]](), any(wanted.values())
 
-        def ask(values: Mapping[str, list[str]], fields: list[str]) -> list[Answer]:
+        def ask(values: Mapping[str, list[str]], fields: list[str]) -> list[SolrResponse]:
             documents, more = self._sources(values, fields, with_text=with_text)
             repeats.update(more)
             return documents
@@ -246,12 +254,12 @@ class SolrEngine:
         signatures = dict(self._read(dict(named.values()), repeats, order_matters))
         return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 
-    def _fetched(self, values: Mapping[str, list[str]], fields: list[str]) -> list[Answer]:
+    def _fetched(self, values: Mapping[str, list[str]], fields: list[str]) -> list[SolrResponse]:
         return self._client.select(documents_request(values, fields)).documents
 
     def _named(
-        self, references: Sized[str], ask: Callable[[Mapping[str, list[str]], list[str]], list[Answer]]
-    ) -> Iterator[tuple[str, Answer]]:
+        self, references: Sized[str], ask: Callable[[Mapping[str, list[str]], list[str]], list[SolrResponse]]
+    ) -> Iterator[tuple[str, SolrResponse]]:
         """Yield each reference that names a document, with the document.
 
         Args:
@@ -320,12 +328,12 @@ class SolrEngine:
         found = self._documents({key: [*ids]}, [key, SIZE, SCHEME])
         return {str(each[key]): each.count(SIZE) for each in found if first_text(each.get(SCHEME)) == self._sketch_name}
 
-    def scan(self, mark: str = "") -> Iterator[Scanned]:
+    def scan(self, mark: str = "") -> Iterator[ScanBatch]:
         names = self.collection.names
         fields = [name for name in (names.key, names.name, SKETCH, SCHEME) if name]
         found = self._client.pages(EVERYTHING, names.key, listed(fields), SCANNED_AT_ONCE, mark or BEGINNING)
         for documents, following in found:
-            yield Scanned(
+            yield ScanBatch(
                 tuple(
                     (str(each[names.key]), first_text(each.get(names.name or "")), sketch)
                     for each, sketch in zip(documents, self._sketches(documents), strict=True)
@@ -333,7 +341,7 @@ class SolrEngine:
                 following,
             )
 
-    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         prepared, names, covered = self._prepared(plan), self.collection.names, self._coverage()
         request = search_request(
             prepared,
@@ -344,15 +352,15 @@ class SolrEngine:
             with_sketches=True,
             only_scheme=covered.only_scheme,
         )
-        with refusals_explained(plan):
+        with explain_refusals(plan):
             selected = self._client.select(request)
         found = zip(self._hits(selected.documents), self._sketches(selected.documents), strict=True)
         warnings = covered.warnings(self._client.url, can_be_filled=bool(self.collection.content))
-        return Candidates(selected.total, tuple(found), (*prepared.warnings, *warnings))
+        return CandidatePage(selected.total, tuple(found), (*prepared.warnings, *warnings))
 
-    def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[Counted, ...]:
+    def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[FacetResult, ...]:
         request = facets_request(self._prepared(plan), asked, self.collection.names, self._prepared)
-        with refusals_explained(plan):
+        with explain_refusals(plan):
             return read_facets(asked, self._client.select(request).answer)
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
@@ -405,7 +413,7 @@ class SolrEngine:
     def sign(self, text: str) -> Signature:
         return signature(text, self.collection.scheme, self.collection.spelling)
 
-    def _hits(self, documents: Sequence[Answer]) -> list[Hit]:
+    def _hits(self, documents: Sequence[SolrResponse]) -> list[Hit]:
         key, name = self.collection.names.key, self.collection.names.name or ""
         return [Hit(str(each[key]), first_text(each.get(name)), each.number("score")) for each in documents]
 
@@ -443,7 +451,7 @@ class SolrEngine:
 
     def _sources(
         self, values: Mapping[str, list[str]], fields: list[str], *, with_text: bool
-    ) -> tuple[list[Answer], dict[str, dict[str, int]]]:
+    ) -> tuple[list[SolrResponse], dict[str, dict[str, int]]]:
         """Fetch documents in one request, with their term vectors if these are the token source."""
         collection, source = self.collection, self._token_source
         minhash, more = collection.names.minhash, list[str]()
@@ -455,7 +463,7 @@ class SolrEngine:
             return self._fetched(values, [*fields, *more]), {}
         body = documents_request(values, [*fields, *more])
         found = self._client.select(body, str(collection.vector_handler), **vector_parameters(minhash))
-        return found.documents, vectors(found.answer, minhash)
+        return found.documents, term_vectors(found.answer, minhash)
 
     @property
     def _token_source(self) -> TokenSource:
@@ -508,8 +516,8 @@ class SolrEngine:
         fields = [(by_role[role], value) for role, value in reference_meanings(reference)]
         return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]
 
-    def _documents(self, values: Mapping[str, list[str]], fields: list[str]) -> list[Answer]:
-        found: list[Answer] = []
+    def _documents(self, values: Mapping[str, list[str]], fields: list[str]) -> list[SolrResponse]:
+        found: list[SolrResponse] = []
         for field, wanted in values.items():
             for at in range(0, len(wanted), _REFERENCES_AT_ONCE):
                 body = documents_request({field: wanted[at : at + _REFERENCES_AT_ONCE]}, fields)
@@ -537,7 +545,7 @@ class SolrEngine:
             if collection.has_sketches:
                 fields |= sketch_fields(found.sketch(_SAMPLE_SCHEME), collection.scheme)
             if collection.has_passages:
-                fields[PASSAGES] = passage_tokens(found.words, _PASSAGE_SCHEME)
+                fields[PASSAGES] = passage_terms(found.words, _PASSAGE_SCHEME)
             yield fields
 
     def _solr_document(self, document: Document) -> dict[str, Any]:
@@ -594,7 +602,7 @@ class SolrEngine:
         return Nothing(reason)
 
 
-def _resolved(looked_up: list[tuple[str, str]], documents: list[Answer]) -> Answer | None:
+def _resolved(looked_up: list[tuple[str, str]], documents: list[SolrResponse]) -> SolrResponse | None:
     """Return the document of the first field and value that any document has, or None."""
     for field, value in looked_up:
         for document in documents:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from whorl.engine.protocol import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
-from whorl.engine.solr.request import Names, search_request
-from whorl.engine.solr.response import Answer, Json, reading
+from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
+from whorl.engine.solr.request import SolrFields, search_request
+from whorl.engine.solr.response import Json, SolrResponse, guard_response
 from whorl.errors import ParameterError
 from whorl.query.plan.nodes import BoundPlan, Kind, Value
 from whorl.query.plan.values import date_of
@@ -22,7 +22,7 @@ _FUNCTIONS = {"count": "countvals", "smallest": "min", "largest": "max", "total"
 
 
 def facets_request(
-    plan: BoundPlan, asked: Sequence[Facet], names: Names, prepared: Callable[[BoundPlan], BoundPlan]
+    plan: BoundPlan, asked: Sequence[Facet], names: SolrFields, prepared: Callable[[BoundPlan], BoundPlan]
 ) -> Json:
     """Return the JSON body that requests facets of a plan's hits, and no hits.
 
@@ -41,7 +41,7 @@ def facets_request(
     return {**search_request(plan, names, start=0, rows=0, counted=counted), "facet": facets}
 
 
-def read_facets(asked: Sequence[Facet], answer: Answer) -> tuple[Counted, ...]:
+def read_facets(asked: Sequence[Facet], answer: SolrResponse) -> tuple[FacetResult, ...]:
     """Return the facets of a response.
 
     Args:
@@ -52,15 +52,15 @@ def read_facets(asked: Sequence[Facet], answer: Answer) -> tuple[Counted, ...]:
         EngineResponseError: The response has another shape.
     """
     # Solr returns no facets for an empty collection or an empty set of documents.
-    with reading(answer.url):
+    with guard_response(answer.url):
         return _read(asked, answer.get("facets", {}))
 
 
-def _all_matching(asked: Sequence[Facet]) -> Iterator[Matching]:
+def _all_matching(asked: Sequence[Facet]) -> Iterator[MatchCount]:
     for facet in asked:
-        if isinstance(facet, Matching):
+        if isinstance(facet, MatchCount):
             yield facet
-        elif isinstance(facet, Values):
+        elif isinstance(facet, ValueFacet):
             yield from _all_matching(facet.within)
 
 
@@ -70,9 +70,9 @@ def _facets(asked: Sequence[Facet], names: Iterator[str]) -> Json:
     for number, facet in enumerate(asked):
         name = f"facet{number}"
         match facet:
-            case Matching():
+            case MatchCount():
                 made[name] = {"type": "query", "q": f"{{!query v=${next(names)}}}"}
-            case Values():
+            case ValueFacet():
                 made[name] = {
                     "type": "terms",
                     "field": facet.place,
@@ -86,7 +86,7 @@ def _facets(asked: Sequence[Facet], names: Iterator[str]) -> Json:
                     **({"prefix": facet.beginning} if facet.beginning else {}),
                     **({"facet": _facets(facet.within, names)} if facet.within else {}),
                 }
-            case Numbers(place=place):
+            case StatisticsFacet(place=place):
                 if not _NAMEABLE.fullmatch(place):
                     raise ParameterError(
                         f"Solr counts the numbers of no field called {place!r:.80}: only of letters, digits, _ . and :"
@@ -95,20 +95,20 @@ def _facets(asked: Sequence[Facet], names: Iterator[str]) -> Json:
     return made
 
 
-def _read(asked: Sequence[Facet], facets: Any) -> tuple[Counted, ...]:
-    read: list[Counted] = []
+def _read(asked: Sequence[Facet], facets: Any) -> tuple[FacetResult, ...]:
+    read: list[FacetResult] = []
     for number, facet in enumerate(asked):
         name = f"facet{number}"
         match facet:
-            case Matching():
+            case MatchCount():
                 read.append(int(facets.get(name, {}).get("count", 0)))
-            case Values(kind=kind, within=within):
+            case ValueFacet(kind=kind, within=within):
                 buckets = facets.get(name, {}).get("buckets", [])
                 counts = (
                     ValueCount(_value(kind, each["val"]), int(each["count"]), _read(within, each)) for each in buckets
                 )
                 read.append(tuple(counts))
-            case Numbers():
+            case StatisticsFacet():
                 read.append(Statistics.read(*(facets.get(f"{name}_{part}") for part in _FUNCTIONS)))
     return tuple(read)
 

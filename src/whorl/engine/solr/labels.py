@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from whorl.arrays import batches
-from whorl.engine.lucene import passage_tokens, refusals_explained
-from whorl.engine.protocol import Mark, marks_in
+from whorl.engine.lucene import explain_refusals, passage_terms
+from whorl.engine.protocol import ClusterLabel, cluster_labels
 from whorl.engine.solr.backfill import require_safe, send_updates, update
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import CLUSTER_FIELDS, PASSAGES, SCHEME, SKETCH
 from whorl.engine.solr.request import contents_request, exists, listed
-from whorl.engine.solr.response import Answer, Json, whole_text
+from whorl.engine.solr.response import Json, SolrResponse, whole_text
 from whorl.engine.solr.schema import Collection as SolrCollection
 from whorl.engine.solr.sketches import read_sketches, sketch_fields
 from whorl.errors import EngineResponseError, SchemaError
@@ -29,7 +29,7 @@ from whorl.query.plan.nodes import BoundPlan
 _CHANGED_AT_ONCE, _READ_AT_ONCE = 100, 1000
 
 
-class SolrMarks:
+class SolrLabels:
     """Cluster labels of the documents of a collection.
 
     Args:
@@ -59,7 +59,7 @@ class SolrMarks:
             )
         require_safe(self._client, collection)
 
-    def everything(self) -> Iterator[Mapping[str, Mark]]:
+    def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
         """Yield all cluster labels by document id, a batch at a time."""
         collection = self._collection()
         if CLUSTER not in collection.schema.fields:
@@ -67,14 +67,14 @@ class SolrMarks:
         key = collection.names.key
         fields = listed([key, CLUSTER, IS_PRINCIPAL])
         for documents, _ in self._client.pages(exists(CLUSTER), key, fields, _READ_AT_ONCE):
-            yield _marks(documents, key)
+            yield _read_labels(documents, key)
 
-    def of(self, ids: Collection[str]) -> Mapping[str, Mark]:
+    def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
         """Return the cluster labels of documents by id; documents without one are left out."""
-        key, found = self._collection().names.key, dict[str, Mark]()
+        key, found = self._collection().names.key, dict[str, ClusterLabel]()
         for some in batches(ids, _READ_AT_ONCE):
             asked = contents_request(key, some, [CLUSTER, IS_PRINCIPAL])
-            found |= _marks(self._client.select(asked).documents, key)
+            found |= _read_labels(self._client.select(asked).documents, key)
         return found
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
@@ -82,13 +82,13 @@ class SolrMarks:
         if CLUSTER not in self._collection().schema.fields:
             return {}
         facet = {"clusters": {"type": "terms", "field": CLUSTER, "limit": -1}}
-        with refusals_explained(plan):
+        with explain_refusals(plan):
             found = self._client.select({**self._request(plan), "facet": facet}).answer
         # An empty collection has no facets.
         told = found.object("facets", is_optional=True).object("clusters", is_optional=True)
         return {str(each["val"]): each.count("count") for each in told.objects("buckets", is_optional=True)}
 
-    def write(self, changes: Mapping[str, Mark | None]) -> None:
+    def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
         """Set or remove (None) the cluster labels of documents; the next commit makes the change searchable."""
         collection = self._collection()
         key = collection.names.key
@@ -98,28 +98,28 @@ class SolrMarks:
         for some in batches(changes, _CHANGED_AT_ONCE):
             documents = self._client.select(contents_request(key, some, kept)).documents
             sent = [
-                update(collection, document, {**_mark_fields(changes[str(document[key])]), **fields})
-                for document, fields in zip(documents, _lost(documents, collection), strict=True)
+                update(collection, document, {**_label_fields(changes[str(document[key])]), **fields})
+                for document, fields in zip(documents, _unreadable_fields(documents, collection), strict=True)
                 if str(document[key]) in changes
             ]
             for document_id, reason in send_updates(self._client, sent, key):
                 raise EngineResponseError(f"{self._client.url} refuses the cluster of {document_id!r}: {reason}")
 
 
-def _marks(documents: list[Answer], key: str) -> dict[str, Mark]:
-    return marks_in({str(each[key]): each for each in documents})
+def _read_labels(documents: list[SolrResponse], key: str) -> dict[str, ClusterLabel]:
+    return cluster_labels({str(each[key]): each for each in documents})
 
 
-def _mark_fields(mark: Mark | None) -> Json:
+def _label_fields(mark: ClusterLabel | None) -> Json:
     return {CLUSTER: mark and mark.cluster, IS_PRINCIPAL: mark and mark.is_principal}
 
 
-def _lost(documents: list[Answer], collection: SolrCollection) -> Iterator[Json]:
+def _unreadable_fields(documents: list[SolrResponse], collection: SolrCollection) -> Iterator[Json]:
     """Yield the fields of each document that whorl makes and Solr cannot read back."""
     if collection.has_passages:
         texts = (whole_text(each.get(str(collection.content))) for each in documents)
         words = (found.words for found in hashed(texts, collection.scheme, Parts.WORDS, workers=1))
-        passages = [passage_tokens(each, PassageScheme()) for each in words]
+        passages = [passage_terms(each, PassageScheme()) for each in words]
     for at, sketch in enumerate(read_sketches(documents, collection.scheme, SketchScheme())):
         fields = {} if sketch is None else sketch_fields(sketch, collection.scheme)
         yield {**fields, PASSAGES: passages[at]} if collection.has_passages else fields

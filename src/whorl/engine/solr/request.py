@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from whorl.engine.lucene import evaluated_apart, spelled_numbers
+from whorl.engine.lucene import fingerprints_to_move, passage_hash_terms
 from whorl.engine.solr.fields import BESIDE, PASSAGES, SAMPLE, SCHEME, SIZE, SKETCH, stored_name
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.banding import band_match_probability
@@ -79,7 +79,7 @@ _NO_DOCUMENT: dict[str, Any] = {"bool": {"must_not": ["*:*"]}}
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class SolrFields:
     """A collection's names for the fields that whorl needs.
 
     Args:
@@ -101,7 +101,7 @@ class Names:
 
 def search_request(
     plan: BoundPlan,
-    names: Names,
+    names: SolrFields,
     *,
     start: int,
     rows: int,
@@ -130,7 +130,7 @@ def search_request(
     roots = {"": plan.root, **(counted or {})}
     # Lucene counts the clauses of each query separately.
     apart = [
-        evaluated_apart(
+        fingerprints_to_move(
             root,
             lambda node: _leaves(node, names),
             movable=_FINGERPRINTS,
@@ -244,7 +244,7 @@ def vector_parameters(field: str) -> dict[str, str]:
     return {"tv": "true", "tv.fl": field, "tv.tf": "true", "json.nl": "map"}
 
 
-def _leaves(node: BoundLeaf, names: Names) -> int:
+def _leaves(node: BoundLeaf, names: SolrFields) -> int:
     """Return the maximum number of leaf clauses that a node without children becomes."""
     match node:
         case SharedTokens(tokens=tokens):
@@ -267,7 +267,7 @@ def _leaves(node: BoundLeaf, names: Names) -> int:
 class _Builder:
     """Builds JSON queries from plan nodes and collects the named queries that functions refer to."""
 
-    def __init__(self, names: Names, apart: frozenset[int], only_scheme: str | None = None) -> None:
+    def __init__(self, names: SolrFields, apart: frozenset[int], only_scheme: str | None = None) -> None:
         self._names, self._apart, self._only_scheme = names, apart, only_scheme
         self.named: dict[str, Any] = {}
 
@@ -307,7 +307,7 @@ class _Builder:
             case SketchTokens():
                 return self._sketched(node)
             case PassageNumbers(numbers=numbers, scheme=scheme):
-                wanted = spelled_numbers(numbers, scheme)
+                wanted = passage_hash_terms(numbers, scheme)
                 return _min_hash(PASSAGES, *joined(wanted), 1.0, 1.0) if wanted else _NO_DOCUMENT
             case Chosen(groups=groups):
                 return self._chosen(groups, is_apart=id(node) in self._apart)

@@ -13,7 +13,7 @@ from whorl.errors import EngineResponseError, WhorlError
 Json = dict[str, Any]
 
 
-class Answer(Json):
+class SolrResponse(Json):
     """JSON object of a response; a member that is missing or has the wrong type raises an error with the URL.
 
     Args:
@@ -26,18 +26,18 @@ class Answer(Json):
         self.url = url
 
     def __missing__(self, key: str) -> NoReturn:
-        raise strange(self.url, f"no {key!r} in {', '.join(map(repr, self)) or 'an empty object'}")
+        raise malformed(self.url, f"no {key!r} in {', '.join(map(repr, self)) or 'an empty object'}")
 
-    def object(self, key: str, *, is_optional: bool = False) -> Answer:
+    def object(self, key: str, *, is_optional: bool = False) -> SolrResponse:
         """Return a member that is an object; an empty object if an optional member is missing."""
-        return Answer(self.url, {} if is_optional and key not in self else self._typed(key, dict, "object"))
+        return SolrResponse(self.url, {} if is_optional and key not in self else self._typed(key, dict, "object"))
 
-    def objects(self, key: str, *, is_optional: bool = False) -> list[Answer]:
+    def objects(self, key: str, *, is_optional: bool = False) -> list[SolrResponse]:
         """Return a member that is a list of objects; an empty list if an optional member is missing."""
         parts = [] if is_optional and key not in self else self._typed(key, list, "list")
         if not all(isinstance(each, dict) for each in parts):
-            raise strange(self.url, f"{key!r} is no list of objects")
-        return [Answer(self.url, each) for each in parts]
+            raise malformed(self.url, f"{key!r} is no list of objects")
+        return [SolrResponse(self.url, each) for each in parts]
 
     def text(self, key: str) -> str:
         """Return a member that is a string."""
@@ -55,12 +55,12 @@ class Answer(Json):
         value = self[key]
         # Python parses integers of any length; Solr writes none of more than 64 bits.
         if not isinstance(value, kind) or (isinstance(value, int) and value.bit_length() > 63):
-            raise strange(self.url, f"{key!r} is no {called}: {value!r:.80}")
+            raise malformed(self.url, f"{key!r} is no {called}: {value!r:.80}")
         return value
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class SearchResponse:
     """Response of a search handler.
 
     Args:
@@ -70,24 +70,24 @@ class Selected:
     """
 
     total: int
-    documents: list[Answer]
-    answer: Answer
+    documents: list[SolrResponse]
+    answer: SolrResponse
 
     @classmethod
-    def read(cls, answer: Answer) -> Selected:
+    def read(cls, answer: SolrResponse) -> SearchResponse:
         """Read the response of a search handler."""
         response = answer.object("response")
         return cls(response.count("numFound"), response.objects("docs"), answer)
 
 
-def strange(url: str, what: str) -> EngineResponseError:
+def malformed(url: str, what: str) -> EngineResponseError:
     """Return the error for a response that cannot come from Solr."""
     message = f"{url} answers, but not as a Solr does ({what}); is this a Solr's address?"
     return EngineResponseError(message, status=200, detail=what)
 
 
 @contextmanager
-def reading(url: str) -> Iterator[None]:
+def guard_response(url: str) -> Iterator[None]:
     """Turn the errors raised while nested responses (schema, configuration) are read into EngineResponseError.
 
     These responses have hundreds of members, so a malformed one is noticed only where it is used.
@@ -97,16 +97,16 @@ def reading(url: str) -> Iterator[None]:
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         if isinstance(error, WhorlError):
             raise
-        raise strange(url, f"a part of it has another shape: {error}") from error
+        raise malformed(url, f"a part of it has another shape: {error}") from error
 
 
-def vectors(answer: Answer, field: str) -> dict[str, dict[str, int]]:
+def term_vectors(answer: SolrResponse, field: str) -> dict[str, dict[str, int]]:
     """Return each document's tokens of a field with their frequencies, by unique key, from a term vector response.
 
     Raises:
         EngineResponseError: The response has another shape; the request must have json.nl=map.
     """
-    with reading(answer.url):
+    with guard_response(answer.url):
         return {
             str(each["uniqueKey"]): {token: int(about.get("tf", 1)) for token, about in each.get(field, {}).items()}
             for each in answer.object("termVectors", is_optional=True).values()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whorl.engine.findings import Finding, Level
+from whorl.engine.findings import Finding, Severity
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.request import EVERYTHING, listed, search_request, vector_parameters
-from whorl.engine.solr.response import Answer, texts, vectors
+from whorl.engine.solr.response import SolrResponse, term_vectors, texts
 from whorl.engine.solr.schema import Collection, FieldNames, TokenSource, inspect
 from whorl.fingerprint.minhash.signature import sign
 from whorl.query.plan.nodes import Bool, BoundPlan, Chosen, SharedTokens
@@ -30,7 +30,7 @@ def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Findin
     collection = inspect(client, wanted)
     if collection.content is None or not collection.sources or not collection.has_minhash:
         return Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "nothing-to-compare",
             "a sample needs both the stored text and tokens, and one of them is missing",
         )
@@ -51,7 +51,7 @@ def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Findin
         elif made != indexed:
             differing.append((key, len(made & indexed), len(made), len(indexed)))
     if not compared:
-        return Finding(Level.NOTE, "nothing-to-compare", "there are no documents to compare yet")
+        return Finding(Severity.NOTE, "nothing-to-compare", "there are no documents to compare yet")
     return _sample_finding(collection, compared, differing)
 
 
@@ -70,7 +70,7 @@ def _sample_finding(
 ) -> Finding:
     if not differing:
         return Finding(
-            Level.OK,
+            Severity.OK,
             "sample-agrees",
             f"{compared:,} stored texts compared: whorl makes the very tokens that the index holds "
             f"({collection.scheme.name})",
@@ -78,7 +78,7 @@ def _sample_finding(
     name, shared, made, indexed = differing[0]
     there = "" if indexed is None else f", {indexed} in the index"
     return Finding(
-        Level.WARNING,
+        Severity.WARNING,
         "sample-differs",
         f"{len(differing):,} of {compared:,} stored texts give other tokens here than in the index; the first is "
         f"{name!r}: {made} tokens made here{there}, {shared} the same",
@@ -87,7 +87,7 @@ def _sample_finding(
     )
 
 
-def _sampled(client: SolrClient, collection: Collection, count: int) -> Iterator[tuple[Answer, set[str] | None]]:
+def _sampled(client: SolrClient, collection: Collection, count: int) -> Iterator[tuple[SolrResponse, set[str] | None]]:
     """Yield documents with their distinct indexed tokens, None if these cannot be read."""
     names, source = collection.names, collection.sources[0]
     by_vectors, is_read = source is TokenSource.TERM_VECTORS, source is not TokenSource.TEXT
@@ -104,7 +104,7 @@ def _sampled(client: SolrClient, collection: Collection, count: int) -> Iterator
         if by_vectors:
             handler, parameters = str(collection.vector_handler), vector_parameters(names.minhash)
         selected = client.select(body, handler, **parameters)
-        found = vectors(selected.answer, names.minhash) if by_vectors else {}
+        found = term_vectors(selected.answer, names.minhash) if by_vectors else {}
         for document in selected.documents:
             stored = texts(document.get(names.minhash))
             tokens = set(found.get(str(document[names.key]), {}) if by_vectors else stored)

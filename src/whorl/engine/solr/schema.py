@@ -15,8 +15,8 @@ from xml.sax.saxutils import escape
 
 from whorl.engine.findings import PROBE
 from whorl.engine.solr.fields import NEEDED, NEEDED_OF_PASSAGES, PASSAGES, SPLIT_NAMES
-from whorl.engine.solr.request import Names, listed
-from whorl.engine.solr.response import Answer, Json, first_text, reading
+from whorl.engine.solr.request import SolrFields, listed
+from whorl.engine.solr.response import Json, SolrResponse, first_text, guard_response
 from whorl.errors import EngineError, ParameterError, SchemaError
 from whorl.fingerprint.minhash.codec import ALFRESCO_TOKEN, Spelling
 from whorl.fingerprint.scheme import Scheme
@@ -141,7 +141,7 @@ def read_schema(client: SolrClient) -> Schema:
     )
 
 
-def _typed(fields: Iterable[Answer]) -> dict[str, Json]:
+def _typed(fields: Iterable[SolrResponse]) -> dict[str, Json]:
     """Return fields by name; each must have a type."""
     named: dict[str, Json] = {}
     for each in fields:
@@ -158,7 +158,7 @@ class Collection:
     the profile follows from the Lucene version, and the analysis may match no profile.
     """
 
-    names: Names
+    names: SolrFields
     schema: Schema
     dbid: str | None
     noderef: str | None
@@ -167,7 +167,7 @@ class Collection:
     spelling: Spelling
     scheme: Scheme
     vector_handler: str | None
-    version: Version
+    version: SolrVersion
     profile_is_seen: bool = False
 
     @property
@@ -205,12 +205,12 @@ def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = N
     version = read_version(client)
     version.require()
     schema = read_schema(client)
-    with reading(client.url):
+    with guard_response(client.url):
         return _inspect(client, wanted, version, schema, known)
 
 
 def _inspect(
-    client: SolrClient, wanted: FieldNames, version: Version, schema: Schema, known: Collection | None
+    client: SolrClient, wanted: FieldNames, version: SolrVersion, schema: Schema, known: Collection | None
 ) -> Collection:
     config = client.get("config").object("config")
     vector_handler = _vector_handler(
@@ -245,7 +245,7 @@ def _inspect(
         profile, is_seen = seen or scheme.profile, bool(seen)
     scheme = replace(scheme, profile=profile)
     return Collection(
-        names=Names(
+        names=SolrFields(
             key=schema.key,
             minhash=wanted.minhash,
             text=tuple(each for each in (name, content) if each),
@@ -289,7 +289,7 @@ def _offered(name: str, schema: Schema) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class SolrVersion:
     """The versions of a Solr and of its Lucene, `9.9.0` and `9.12.2`."""
 
     solr: str
@@ -313,10 +313,10 @@ class Version:
             )
 
 
-def read_version(client: SolrClient) -> Version:
+def read_version(client: SolrClient) -> SolrVersion:
     """Return the version of a collection's Solr."""
     versions = client.get("admin/system").object("lucene")
-    return Version(versions.text("solr-spec-version"), versions.text("lucene-spec-version"))
+    return SolrVersion(versions.text("solr-spec-version"), versions.text("lucene-spec-version"))
 
 
 def numbers_of(version: str) -> tuple[int, ...]:
@@ -475,7 +475,7 @@ def seen_profile(client: SolrClient, key: str, field: str, shingle_size: int, ex
     )
     try:
         answer = client.post_xml("analysis/document", f"<docs>{documents}</docs>")
-        with reading(client.url):
+        with guard_response(client.url):
             words = [_words(answer, str(number), field, text) for number, text in enumerate(texts)]
     except EngineError:
         return None
@@ -495,7 +495,7 @@ def _short_texts(shingle_size: int) -> Iterator[str]:
     yield text
 
 
-def _words(answer: Answer, document: str, field: str, text: str) -> list[str]:
+def _words(answer: SolrResponse, document: str, field: str, text: str) -> list[str]:
     """Return the output of the last stage before the shingles."""
     # The list alternates between a stage's class and its tokens.
     stages: Sequence[object] = answer["analysis"][document][field]["index"][text]

@@ -24,7 +24,7 @@ from whorl.engine.solr.fields import (
     VECTORS,
 )
 from whorl.engine.solr.request import EVERYTHING, exists
-from whorl.engine.solr.response import Json, reading
+from whorl.engine.solr.response import Json, guard_response
 from whorl.engine.solr.schema import FieldNames, Schema, read_schema, read_version
 from whorl.engine.solr.sketches import TextField, listing, stored_texts
 from whorl.errors import EngineResponseError, SchemaError
@@ -62,7 +62,7 @@ def initialise(
     read_version(client).require()
     named, wanted = wanted.content, replace(wanted, content=content or wanted.content)
     schema = read_schema(client)
-    with reading(client.url):
+    with guard_response(client.url):
         config = client.get("config").object("config")
         texts = stored_texts(client, schema, wanted) if client.count(EVERYTHING) else []
         if content is None:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from whorl.arrays import batches
-from whorl.engine.lucene import holders_plan, look_up_holders, spelled_numbers
+from whorl.engine.lucene import holders_plan, look_up_holders, passage_hash_terms
 from whorl.engine.protocol import PassageHolders
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import PASSAGES, SAMPLE, SCHEME, SIZE, SKETCH, stored_name
 from whorl.engine.solr.request import EVERYTHING, exists, listed, without_sketch
-from whorl.engine.solr.response import Answer, Json, first_text
+from whorl.engine.solr.response import Json, SolrResponse, first_text
 from whorl.engine.solr.schema import FieldNames, Schema, minhash_chain, names_in_use
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import decode_texts, encode
@@ -137,7 +137,7 @@ def without_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
 def document_counts(client: SolrClient, numbers: Sequence[int], scheme: PassageScheme) -> list[int]:
     """Return the number of documents for each passage hash."""
     counts: list[int] = []
-    tokens = spelled_numbers(tuple(numbers), scheme)
+    tokens = passage_hash_terms(tuple(numbers), scheme)
     for at in range(0, len(tokens), _COUNTED_AT_ONCE):
         some = tokens[at : at + _COUNTED_AT_ONCE]
         # Uncached, so that these queries do not displace entries of the filter cache that are used again.
@@ -193,13 +193,13 @@ def _held_fields(numbers: Sequence[int], scheme: PassageScheme) -> list[str]:
     Each field is a sum of powers of two, one for each hash that the document has.
     """
     fields = []
-    for at, tokens in enumerate(batches(spelled_numbers(tuple(numbers), scheme), _NUMBERS_IN_A_VALUE)):
+    for at, tokens in enumerate(batches(passage_hash_terms(tuple(numbers), scheme), _NUMBERS_IN_A_VALUE)):
         terms = [f"product({1 << bit},termfreq({PASSAGES},'{token}'))" for bit, token in enumerate(tokens)]
         fields.append(f"held{at}:sum({','.join([*terms, '0'])})")
     return fields
 
 
-def _held_places(document: Answer, numbers: int) -> list[int]:
+def _held_places(document: SolrResponse, numbers: int) -> list[int]:
     """Return the positions of the passage hashes that a document has, decoded from the fields of `_held_fields`.
 
     Args:

@@ -22,7 +22,7 @@ from requests.adapters import BaseAdapter
 from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
 from whorl.context import seconds_left
-from whorl.engine.http import Connections, Told
+from whorl.engine.http import ConnectionPool, HttpResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +56,19 @@ class Transport:
         parts = urlsplit(url)
         has_tls = parts.scheme == "https"
         trust = DEFAULT_CA_BUNDLE_PATH if link.verify is True else link.verify
-        self._connections = Connections(
+        self._connections = ConnectionPool(
             str(parts.hostname),
             parts.port or (HTTPS_PORT if has_tls else HTTP_PORT),
             trust if has_tls else None,
             link.connections,
         )
 
-    def ask(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Told:
-        """Send a request and return the response, as `Connections.ask` does.
+    def ask(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> HttpResponse:
+        """Send a request and return the response, as `ConnectionPool.ask` does.
 
         Raises:
             TimeoutError: Solr is silent, or the deadline has passed already.
-            OSError: See `Connections.ask`.
+            OSError: See `ConnectionPool.ask`.
         """
         left = seconds_left()
         silence = self._silence_seconds if left is None else min(left, self._silence_seconds)
@@ -123,7 +123,7 @@ def session(
     return made
 
 
-def distrust(error: BaseException | None) -> str | None:
+def trust_failure(error: BaseException | None) -> str | None:
     """Return OpenSSL's reason for not trusting a server; None for an error of another kind."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return error.verify_message
@@ -133,13 +133,13 @@ def distrust(error: BaseException | None) -> str | None:
 #: Requests that Solr processes at once; each uses one of its processors.
 CONNECTIONS = 2
 #: Maximum number of documents in a request, and of characters after which it gets no further document.
-PORTION, PORTION_CHARACTERS = 64, 500_000
+BATCH_SIZE, BATCH_CHARACTERS = 64, 500_000
 
-_Portion = TypeVar("_Portion")
-_Told = TypeVar("_Told")
+_Batch = TypeVar("_Batch")
+_Result = TypeVar("_Result")
 
 
-def side_by_side(portions: Iterable[_Portion], send: Callable[[_Portion], _Told]) -> list[_Told]:
+def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result]) -> list[_Result]:
     """Send portions in parallel and return their results in order.
 
     Args:
@@ -151,7 +151,7 @@ def side_by_side(portions: Iterable[_Portion], send: Callable[[_Portion], _Told]
     first = list(islice(remaining, 2))
     if len(first) < 2:
         return list(map(send, first))
-    told, pending = list[_Told](), deque[Future[_Told]]()
+    told, pending = list[_Result](), deque[Future[_Result]]()
     with ThreadPoolExecutor(CONNECTIONS, "whorl-solr") as pool:
         for portion in chain(first, remaining):
             # Keep one request waiting, so that no connection is idle.
