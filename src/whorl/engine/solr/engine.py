@@ -76,7 +76,7 @@ from whorl.query.plan.nodes import (
 )
 
 #: Documents per batch of a scan; Solr goes through all documents for each batch, 20 ms for a million.
-SCANNED_AT_ONCE = 5_000
+SCAN_BATCH_SIZE = 5_000
 #: References resolved in one request; each becomes up to three clauses.
 _REFERENCES_AT_ONCE = 200
 #: Schemes that this version of whorl makes and searches.
@@ -331,7 +331,7 @@ class SolrEngine:
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
         names = self.collection.names
         fields = [name for name in (names.key, names.name, SKETCH, SCHEME) if name]
-        found = self._client.pages(EVERYTHING, names.key, listed(fields), SCANNED_AT_ONCE, mark or BEGINNING)
+        found = self._client.pages(EVERYTHING, names.key, listed(fields), SCAN_BATCH_SIZE, mark or BEGINNING)
         for documents, following in found:
             yield ScanBatch(
                 tuple(
