@@ -101,7 +101,6 @@ if TYPE_CHECKING:
     from whorl.fingerprint.statistics.metric import Metric, Shares
     from whorl.ingest.indexing import IndexOptions
     from whorl.model import Document, Hit, Indexed, Order, Page, Stored
-    from whorl.opening import open_store
     from whorl.query.ast import Operator
     from whorl.query.literals import quote
     from whorl.query.options import QueryLimits
@@ -119,7 +118,7 @@ if TYPE_CHECKING:
     from whorl.search.similar.results import Found, Measured, Similar
     from whorl.search.snippets import Snippet
     from whorl.settings.settings import Settings
-    from whorl.store import Store
+    from whorl.store import Store, open_store
 
     __version__: str
 
@@ -252,8 +251,7 @@ _NAMES = {
     "search.snippets": "Snippet",
     "search.attribution.options": "SourcesOptions",
     "search.attribution.results": "Attribution Common Promise TextSource",
-    "opening": "open_store",
-    "store": "Store",
+    "store": "Store open_store",
 }
 #: Home module of each name; names are imported on first use, so that commands start faster.
 _HOMES = {name: f"whorl.{home}" for home, names in _NAMES.items() for name in names.split()}

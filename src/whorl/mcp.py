@@ -31,8 +31,7 @@ from whorl.errors import ParameterError, UnknownDocumentError, WhorlError
 from whorl.model import Document
 from whorl.output.comparison import Read, comparison_values
 from whorl.output.duplicates import cluster_values
-from whorl.output.page import measured_page_values
-from whorl.output.similar import similar_values
+from whorl.output.search import measured_page_values, similar_values
 from whorl.output.sources import sources_values
 from whorl.output.trim import trim
 from whorl.search.similar.options import SimilarWord

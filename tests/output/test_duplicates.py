@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import random
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from tests.families import family_documents
+from whorl.duplicates import result
 from whorl.duplicates.clusters import Own
 from whorl.duplicates.options import ask_pairs
 from whorl.duplicates.result import Cluster, Member, Pair, Version
@@ -19,12 +22,14 @@ from whorl.output.duplicates import (
     cluster_values,
     left_out,
     pair_values,
+    write_cluster_lines,
     write_clusters,
     write_clusters_parquet,
+    write_pair_lines,
     write_pairs,
     write_pairs_parquet,
 )
-from whorl.output.text import without_controls
+from whorl.output.format import without_controls
 
 ONE, TWO, ODD = Member("one", "First", 30), Member("two", "", 20), Member('a,"b"\n\x1b[31m', "x\ny", 30)
 ALIKE = Pair.of_counts(ONE, TWO, 15, 15, 15)
@@ -226,3 +231,58 @@ def test_what_was_left_out_is_said() -> None:
         assert left_out(found)[1:] == ["1 document without a sketch was not compared"]
     with duplicates_among(documents[1:2], question) as found:
         assert left_out(found) == []
+
+
+#: Characters that JSON escapes, and others that it leaves unchanged.
+ODD_TEXTS = ['"', "\\", "/", "\u2028", "\u00fc\u65e5", "\U0001f600", "", "a\tb\nc\x7f"]
+
+
+def documents(seed: int) -> list[Document]:
+    """
+    Return families of near-copies, some members repeated, with odd ids and names.
+    """
+    chance = random.Random(seed)
+    made = family_documents(60)
+    made += chance.choices(made, k=25)
+    chance.shuffle(made)
+    return [
+        Document(f"{number}{chance.choice(ODD_TEXTS[:-1])}", each.text, chance.choice(ODD_TEXTS))
+        for number, each in enumerate(made)
+    ]
+
+
+@pytest.mark.parametrize("only_new", [False, True])
+@pytest.mark.parametrize("at_once", [7, 1 << 15])
+def test_lines_are_the_same_to_the_byte(only_new: bool, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Pairs and clusters are the same to the byte, with equal documents, all or only new ones, for any portion size.
+    """
+    monkeypatch.setattr(result, "_PAIRS_AT_ONCE", at_once)
+    monkeypatch.setattr(result, "_MEMBERS_AT_ONCE", at_once)
+    some = documents(at_once)
+    with duplicates_among(some[40:], ask_pairs("jaccard", 40, 100), reference=some[:40]) as found:
+        assert found.is_counted
+        expected, written = io.StringIO(), io.StringIO()
+        count = write_pairs(found.pairs(only_new=only_new), "json", expected)
+        assert write_pair_lines(found.pairs_in_columns(only_new=only_new), written) == count > 100
+        assert written.getvalue() == expected.getvalue()
+        for complete in (False, True):
+            expected, written = io.StringIO(), io.StringIO()
+            counts = write_clusters(found.clusters(complete=complete, only_new=only_new), "json", expected)
+            several = found.clusters_in_columns(complete=complete, only_new=only_new)
+            assert write_cluster_lines(several, written) == counts
+            assert written.getvalue() == expected.getvalue()
+            assert counts[0] > 5
+    assert {char for char in written.getvalue() if not char.isascii()} > {"\u2028", "\u65e5"}
+    assert all(json.loads(line)["members"] for line in written.getvalue().split("\n")[:-1])
+
+
+def test_nothing_is_written_of_nothing() -> None:
+    """
+    Without similar documents no line is written.
+    """
+    with duplicates_among([Document("a", "one two three four five six")], ask_pairs("jaccard", 80, 95)) as found:
+        out = io.StringIO()
+        assert write_pair_lines(found.pairs_in_columns(), out) == 0
+        assert write_cluster_lines(found.clusters_in_columns(), out) == (0, 0)
+        assert out.getvalue() == ""

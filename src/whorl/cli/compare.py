@@ -12,10 +12,10 @@ from whorl.cli.render.console import console
 from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.compare import Comparison, words_of
 from whorl.fingerprint.scheme import Scheme
-from whorl.opening import open_store
 from whorl.output.comparison import comparison_values, warnings
-from whorl.output.text import as_json as json_text
+from whorl.output.format import as_json as json_text
 from whorl.search.boilerplate import Comparer, commons_for_comparison, named_commons
+from whorl.store import open_store
 
 
 @click.command()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from whorl.cli.options import STORE
-from whorl.opening import open_store
-from whorl.output.text import counted
+from whorl.output.format import counted
+from whorl.store import open_store
 
 
 @click.command()

@@ -21,9 +21,8 @@ from whorl.cli.render.console import console, page_table
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.decoding import decode
 from whorl.model import Document
-from whorl.opening import open_store
-from whorl.output.text import counted
-from whorl.store import Store
+from whorl.output.format import counted
+from whorl.store import Store, open_store
 
 _LICENCE_WORDS = ("license", "licence", "copying", "notice", "readme", "metadata", "authors")
 #: Maximum number of texts of one kind; more would make the demo slower, not better.

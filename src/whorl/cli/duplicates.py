@@ -299,8 +299,8 @@ def _found(asked: Asked, reading: InputReader, progress: Progress) -> AbstractCo
 @contextmanager
 def _found_in_store(asked: Asked, progress: Progress) -> Iterator[Duplicates]:
     from whorl.duplicates import duplicates_in
-    from whorl.opening import open_store
     from whorl.settings.settings import Settings
+    from whorl.store import open_store
 
     settings = Settings.load()
     origin = without_login(asked.store or settings.store)
@@ -333,7 +333,7 @@ def _write(found: Duplicates, asked: Asked) -> str:
     """Write the pairs or clusters, and return their number in words."""
     from whorl.cli.render.duplicates import write_clusters_to, write_lines_to, write_pairs_to
     from whorl.duplicates.result import with_words
-    from whorl.output.text import counted
+    from whorl.output.format import counted
 
     keep, versions, only_new, with_rest = asked.keep, asked.versions, asked.shows_only_new, found.rest is not None
     is_plain = not asked.wants_clusters or (keep is None and not versions)
@@ -361,9 +361,9 @@ def _write(found: Duplicates, asked: Asked) -> str:
 def _write_ids(found: Duplicates, store: str | None, keep: Keep | None) -> str:
     from whorl.cli.render.console import progress_bar
     from whorl.duplicates.output import write_ids
-    from whorl.opening import open_store
     from whorl.output.duplicates import marked_line
     from whorl.settings.settings import Settings
+    from whorl.store import open_store
 
     with open_store(store, Settings.load(), create=False) as opened, progress_bar("documents") as bar:
         task = bar.add_task("writing clusters", total=None)

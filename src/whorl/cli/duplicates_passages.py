@@ -14,7 +14,7 @@ from whorl.duplicates.passages import WORDS
 from whorl.duplicates.worker_pool import worthwhile_workers
 from whorl.errors import ParameterError
 from whorl.output.duplicates import not_compared_line
-from whorl.output.text import counted
+from whorl.output.format import counted
 
 
 def require_of_passages(asked: Asked) -> None:

@@ -193,7 +193,7 @@ def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
 def _lines(job: _Job, found: Iterator[Groups], ids: Mapping[int, list[str]]) -> Iterator[bytes]:
     from whorl.hamming.labelled import ids_of_clusters, ids_of_pairs
     from whorl.hamming.text import lines_of
-    from whorl.output.text import without_controls
+    from whorl.output.format import without_controls
 
     if ids:
         groups = ids_of_pairs(found, ids) if job.are_pairs else ids_of_clusters(found, ids)

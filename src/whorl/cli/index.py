@@ -15,12 +15,11 @@ from whorl.ingest.files import Problem, Problems, documents_in
 from whorl.ingest.places import places
 from whorl.ingest.rows.columns import Columns
 from whorl.model import Document, Indexed
-from whorl.opening import open_store
-from whorl.output.numbers import percent
-from whorl.output.repeats import repeats_lines
-from whorl.output.text import counted
+from whorl.output.format import counted, percent
+from whorl.output.search import repeats_lines
 from whorl.search.novelty import RepeatSearch
 from whorl.search.similar.options import METRICS
+from whorl.store import open_store
 
 
 @click.command()

@@ -111,7 +111,7 @@ def _told() -> Iterator[None]:
 
 def _print_error(error: WhorlError) -> NoReturn:
     from whorl.addresses import public_text
-    from whorl.output.text import printable
+    from whorl.output.format import printable
 
     # A query error points to a position in the query, which shortening the text would move.
     message = str(error) if isinstance(error, QueryError) else public_text(str(error))

@@ -6,7 +6,7 @@ import click
 
 from whorl.cli.options import STORE
 from whorl.errors import ParameterError
-from whorl.opening import open_store
+from whorl.store import open_store
 
 
 @click.command()

@@ -114,7 +114,7 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
     """
     client, names = _opened(url, content)
     from whorl.engine.opensearch.backfill import backfill, prepare
-    from whorl.output.text import counted
+    from whorl.output.format import counted
 
     if dry_run:
         click.echo(f"{counted(prepare(client, names, again=again), 'document')} would be looked at")
@@ -133,8 +133,8 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
 
 def _opened(url: str, content: str | None) -> tuple[Any, Any]:
     # The client reports a missing package, so import it before modules that need the package.
-    from whorl.opening import index_client, source_names
     from whorl.settings.settings import Settings
+    from whorl.store import index_client, source_names
 
     settings = Settings.load()
     names = source_names(settings)

@@ -7,14 +7,12 @@ import click
 from whorl.cli.options import AFTS, EXPLAIN, PLAN, ROWS, SOURCE, START, STORE
 from whorl.cli.render.console import console, explanation, page_table
 from whorl.ingest.files import source_text
-from whorl.opening import open_store
-from whorl.output.page import page_values
-from whorl.output.plan import plan_lines
-from whorl.output.text import as_json as json_text
-from whorl.output.text import counted, printable
+from whorl.output.format import as_json as json_text
+from whorl.output.format import counted, printable
+from whorl.output.search import page_values, plan_lines
 from whorl.query.plan.conventions import Conventions
 from whorl.search.prepared import Explanation, PreparedQuery
-from whorl.store import Store
+from whorl.store import Store, open_store
 
 
 @click.command()

@@ -6,8 +6,8 @@ import click
 
 from whorl.cli.options import STORE
 from whorl.errors import ParameterError
-from whorl.opening import open_store
 from whorl.settings.settings import Settings
+from whorl.store import open_store
 
 
 @click.command()

@@ -56,7 +56,7 @@ def watch(
     """
     from whorl.cli.render.console import progress_bar
     from whorl.engine.findings import BackfillReport
-    from whorl.output.text import counted
+    from whorl.output.format import counted
 
     so_far = BackfillReport(0)
     try:

@@ -23,15 +23,14 @@ from whorl.cli.search import show_page
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, notes_on
 from whorl.ingest.files import source_text
-from whorl.opening import open_store
-from whorl.output.plan import plan_lines, promise
-from whorl.output.similar import similar_values
-from whorl.output.text import as_json as json_text
-from whorl.output.text import counted, printable
+from whorl.output.format import as_json as json_text
+from whorl.output.format import counted, printable
+from whorl.output.search import plan_lines, promise, similar_values
 from whorl.query.ast import Fingerprint
 from whorl.query.literals import EXACT, write_fingerprint
 from whorl.search.similar.options import ask
 from whorl.search.similar.sources import SOURCE
+from whorl.store import open_store
 
 
 @click.command()

@@ -22,15 +22,15 @@ from whorl.cli.render.comparison import is_file, read_file
 from whorl.cli.render.console import console, progress_bar
 from whorl.cli.render.sources import closing_line, sources_table, totals_line
 from whorl.errors import ParameterError, UnknownDocumentError
-from whorl.opening import open_store
 from whorl.output.comparison import Read
+from whorl.output.format import as_json as json_text
+from whorl.output.format import printable
 from whorl.output.report import report
 from whorl.output.sources import common_line, excluded_line, notes, sources_values, write_sources
-from whorl.output.text import as_json as json_text
-from whorl.output.text import printable
 from whorl.search.attribution.exclusions import Exclusion
 from whorl.search.attribution.search import DEFAULT_READ, MIN_WORDS, MOST_READ
 from whorl.search.similar.sources import SOURCE
+from whorl.store import open_store
 
 
 @click.command()

@@ -9,8 +9,8 @@ import click
 from whorl.cli.options import STORE
 from whorl.engine.lag import lag_message
 from whorl.errors import without_login
-from whorl.opening import open_store
 from whorl.settings.settings import Settings
+from whorl.store import open_store
 
 
 @click.command()

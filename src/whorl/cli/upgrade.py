@@ -10,8 +10,8 @@ import click
 from whorl.cli.render.console import progress_bar
 from whorl.engine.embedded.upgrade import PREVIOUS_FORMAT, previous_count, previous_documents
 from whorl.errors import StoreError
-from whorl.opening import open_store
-from whorl.output.text import counted
+from whorl.output.format import counted
+from whorl.store import open_store
 
 
 @click.command()

@@ -11,8 +11,7 @@ from typing_extensions import TypedDict
 
 from whorl.context import timely
 from whorl.fingerprint.compare import Comparison, Passage, Rest, Size
-from whorl.output.numbers import Fractions, SharesValues, fraction, fractions, shares_values
-from whorl.output.text import counted
+from whorl.output.format import Fractions, SharesValues, counted, fraction, fractions, shares_values
 
 #: Maximum number of characters quoted from a longest passage.
 _SAID = 240

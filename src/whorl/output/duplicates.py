@@ -7,19 +7,32 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import islice, pairwise
 from typing import IO, NotRequired
 
+import numpy as np
+import numpy.typing as npt
 from typing_extensions import TypedDict
 
 from whorl.duplicates.boilerplate import Residual
 from whorl.duplicates.clusters import Own
 from whorl.duplicates.output import Marked
-from whorl.duplicates.result import Cluster, Duplicates, Member, Pair, Version
+from whorl.duplicates.result import Cluster, ClusterColumns, Duplicates, Member, Pair, PairColumns, Version
 from whorl.fingerprint.statistics.metric import Shares
 from whorl.output.comparison import CharRange
-from whorl.output.numbers import Fractions, SharesValues, fraction, fractions, percent, shares_values
-from whorl.output.text import cell, counted, printable, titled, without_controls
+from whorl.output.format import (
+    Fractions,
+    SharesValues,
+    cell,
+    counted,
+    fraction,
+    fractions,
+    percent,
+    printable,
+    shares_values,
+    titled,
+    without_controls,
+)
 
 FORMATS = ("json", "csv", "table")
 _as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
@@ -410,14 +423,66 @@ def _pair_line(pair: Pair) -> str:
         return _line(pair_values(pair))
     shares = pair.shares
     return (
-        f'{{"a": {_quoted(pair.a.id)}, "b": {_quoted(pair.b.id)}, "jaccard": {fraction(shares.jaccard)!r}, '
+        f'{{"a": {_json_text(pair.a.id)}, "b": {_json_text(pair.b.id)}, "jaccard": {fraction(shares.jaccard)!r}, '
         f'"a_in_b": {fraction(shares.a_in_b)!r}, "b_in_a": {fraction(shares.b_in_a)!r}, "exact": true}}\n'
     )
 
 
-def _quoted(text: str) -> str:
+def _json_text(text: str) -> str:
     return without_controls(json.encoder.encode_basestring(text))
 
 
 def _line(values: PairValues | ClusterValues) -> str:
     return without_controls(_as_json(values)) + "\n"
+
+
+def write_pair_lines(several: Iterable[PairColumns], out: IO[str]) -> int:
+    """Write a line for each pair, as `write_pairs` does, and return the number of pairs."""
+    count = 0
+    for some in several:
+        ids, shares = list(map(_json_text, some.ids)), map(_fraction_texts, some.shares())
+        out.write(
+            "".join(
+                [
+                    f'{{"a": {ids[a]}, "b": {ids[b]}, "jaccard": {jaccard}, "a_in_b": {a_in_b}, "b_in_a": {b_in_a}, '
+                    '"exact": true}\n'
+                    for a, b, jaccard, a_in_b, b_in_a in zip(some.a.tolist(), some.b.tolist(), *shares, strict=True)
+                ]
+            )
+        )
+        count += some.a.size
+    return count
+
+
+def write_cluster_lines(several: Iterable[ClusterColumns], out: IO[str]) -> tuple[int, int]:
+    """Write a line for each cluster, as `write_clusters` does; return the numbers of clusters and documents."""
+    count = documents = 0
+    for some in several:
+        ids, members = list(map(_json_text, some.pairs.ids)), _members(some.pairs)
+        ends = [0, *np.cumsum(some.counts).tolist()]
+        firsts = some.pairs.b[ends[:-1]].tolist()
+        for first, (begin, end) in zip(firsts, pairwise(ends), strict=True):
+            told = ", ".join(members[begin:end])
+            out.write(f'{{"cluster": {ids[first]}, "documents": {end - begin}, "members": [{told}]}}\n')
+        count += some.counts.size
+        documents += len(members)
+    return count, documents
+
+
+def _members(pairs: PairColumns) -> list[str]:
+    """Return the JSON of each pair's second document, as a member of a cluster whose principal is the first."""
+    ids, names, sizes = list(map(_json_text, pairs.ids)), list(map(_json_text, pairs.names)), pairs.sizes.tolist()
+    return [
+        f'{{"id": {ids[b]}, "name": {names[b]}, "shingles": {sizes[b]}, "is_principal": {"true" if a == b else "false"}'
+        f', "jaccard": {jaccard}, "a_in_b": {a_in_b}, "b_in_a": {b_in_a}, "exact": true}}'
+        for a, b, jaccard, a_in_b, b_in_a in zip(
+            pairs.a.tolist(), pairs.b.tolist(), *map(_fraction_texts, pairs.shares()), strict=True
+        )
+    ]
+
+
+def _fraction_texts(shares: npt.NDArray[np.float64]) -> list[str]:
+    """Return shares as JSON numbers; equal shares are converted once, because most are equal."""
+    several = shares.tolist()
+    texts = {share: repr(fraction(share)) for share in set(several)}
+    return [texts[share] for share in several]

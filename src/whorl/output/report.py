@@ -15,9 +15,8 @@ import numpy as np
 
 from whorl.fingerprint.compare import Passage
 from whorl.output.comparison import Lines, Read
-from whorl.output.numbers import percent
+from whorl.output.format import counted, percent
 from whorl.output.sources import common_line, excluded_line, notes, recall_line
-from whorl.output.text import counted
 from whorl.search.attribution.results import Attribution, TextSource
 
 #: Maximum number of passages shown per source, the longest first; maximum characters of each, and of its context.

@@ -9,8 +9,7 @@ from typing_extensions import TypedDict
 
 from whorl.fingerprint.statistics.metric import Shares
 from whorl.output.comparison import Lines, PassageValues, Read, RestShares, rest_shares
-from whorl.output.numbers import SharesValues, fraction, fractions, percent, shares_values
-from whorl.output.text import cell, counted
+from whorl.output.format import SharesValues, cell, counted, fraction, fractions, percent, shares_values
 from whorl.search.attribution.results import Attribution, Common, TextSource
 
 #: The columns of CSV, one row per source; shares are fractions.

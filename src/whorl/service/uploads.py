@@ -19,7 +19,7 @@ from whorl.context import cancellation, require_time, undisturbed
 from whorl.errors import DocumentError, ParameterError, StoppedError, WhorlError
 from whorl.ingest.rows.text import json_document
 from whorl.model import Document, Indexed
-from whorl.output.repeats import RepeatsValues, repeats_values
+from whorl.output.search import RepeatsValues, repeats_values
 from whorl.search.novelty import Repeats, RepeatSearch
 from whorl.service.middleware.admission import Room
 from whorl.service.middleware.bodies import BodyMemory

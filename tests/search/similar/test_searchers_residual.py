@@ -15,8 +15,7 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.compare import Comparison
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.output.plan import plan_lines, promise
-from whorl.output.similar import similar_values
+from whorl.output.search import plan_lines, promise, similar_values
 from whorl.search.similar import searchers
 from whorl.search.similar.plan import RestPlan
 

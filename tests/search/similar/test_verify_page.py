@@ -15,8 +15,8 @@ from whorl.cli.render.similar import similar_table
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare import Rest
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.output.numbers import percent
-from whorl.output.similar import similar_values
+from whorl.output.format import percent
+from whorl.output.search import similar_values
 from whorl.search.boilerplate import named_commons
 from whorl.search.similar import verify
 from whorl.search.similar.results import Similar

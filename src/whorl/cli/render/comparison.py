@@ -14,12 +14,10 @@ from whorl.errors import EngineError, ParameterError, StoreError, without_login
 from whorl.fingerprint.compare import Comparison, Rest, Size
 from whorl.fingerprint.scheme import Scheme
 from whorl.ingest.files import source_text
-from whorl.opening import open_store
 from whorl.output.comparison import Lines, Read
-from whorl.output.numbers import percent
-from whorl.output.text import counted, printable
+from whorl.output.format import counted, percent, printable
 from whorl.settings.settings import Settings
-from whorl.store import Store
+from whorl.store import Store, open_store
 
 #: Characters shown of the beginning and the end of a long passage.
 _BEGINNING, _END = 220, 110

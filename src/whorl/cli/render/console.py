@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
-from whorl.output.numbers import percent
-from whorl.output.text import printable
+from whorl.output.format import percent, printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,9 +13,15 @@ from whorl.duplicates.input import InputReader
 from whorl.duplicates.output import decide_retention, write_filtered
 from whorl.duplicates.result import Cluster, Duplicates, Pair
 from whorl.ingest.files import Problems
-from whorl.output.duplicate_lines import write_cluster_lines, write_pair_lines
-from whorl.output.duplicates import write_clusters, write_clusters_parquet, write_pairs, write_pairs_parquet
-from whorl.output.text import counted, is_one_line
+from whorl.output.duplicates import (
+    write_cluster_lines,
+    write_clusters,
+    write_clusters_parquet,
+    write_pair_lines,
+    write_pairs,
+    write_pairs_parquet,
+)
+from whorl.output.format import counted, is_one_line
 
 #: Maximum share of lost documents; above it the command fails.
 _MOST_LOST = 0.01

@@ -8,8 +8,7 @@ from rich.text import Text
 from whorl.cli.render.console import share_bar
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.output.numbers import percent, percent_interval
-from whorl.output.text import printable
+from whorl.output.format import percent, percent_interval, printable
 from whorl.search.similar.options import METRICS
 from whorl.search.similar.results import Similar
 

@@ -6,9 +6,8 @@ from rich.table import Table
 from rich.text import Text
 
 from whorl.fingerprint.statistics.metric import Shares
-from whorl.output.numbers import percent
+from whorl.output.format import counted, percent, printable
 from whorl.output.sources import recall_line
-from whorl.output.text import counted, printable
 from whorl.search.attribution.results import Attribution
 
 

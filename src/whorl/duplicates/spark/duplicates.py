@@ -314,7 +314,7 @@ class SparkDuplicates:
 
 
 def _shares() -> tuple[Column, ...]:
-    """Return the columns jaccard, a_in_b, b_in_a and exact of measured pairs, rounded as in `whorl.output.numbers`."""
+    """Return the columns jaccard, a_in_b, b_in_a and exact of measured pairs, rounded as in `whorl.output.format`."""
     shared, a, b = f.col("shared"), f.col("size_a"), f.col("size_b")
     shares = {"jaccard": shared / (a + b - shared), "a_in_b": shared / a, "b_in_a": shared / b}
     rounded = (f.floor(share * 1_000_000 + 1e-9) / 1_000_000 for share in shares.values())

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from whorl.model import Hit, Stored
-from whorl.output.numbers import shares_values
+from whorl.output.format import shares_values
 from whorl.query.plan.values import date_of, written
 from whorl.search.similar.results import Measured
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from whorl.output.page import ExplanationValues, MeasuredPage, explanation_values, measured_page_values
+from whorl.output.search import ExplanationValues, MeasuredPage, explanation_values, measured_page_values
 from whorl.search.prepared import Reading
 from whorl.search.similar.options import SimilarWord
 from whorl.service.errors import Json

@@ -7,7 +7,7 @@ from typing import ClassVar
 from fastapi import APIRouter
 from pydantic import Field
 
-from whorl.output.similar import SimilarValues, similar_values
+from whorl.output.search import SimilarValues, similar_values
 from whorl.search.similar.options import SimilarWord
 from whorl.service.errors import Json
 from whorl.service.routes.asked import Example, Ignoring, OneText, Percent, QueryText

@@ -7,7 +7,7 @@ from typing import ClassVar
 from fastapi import APIRouter
 from typing_extensions import TypedDict
 
-from whorl.output.page import SnippetValues, snippet_values
+from whorl.output.search import SnippetValues, snippet_values
 from whorl.service.routes.asked import Asked, Example, QueryText, Shown
 from whorl.service.routes.router import api_router
 from whorl.store import Store

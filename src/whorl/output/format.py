@@ -1,4 +1,4 @@
-"""Rounding and formatting of shares and intervals for JSON, CSV and people.
+"""Formatting for terminals, JSON and CSV: shares and intervals, control characters, counts with nouns, cells.
 
 All output rounds shares down: to six decimals in JSON and CSV, to a tenth of a percent for people. So only complete
 overlap is shown as 1 or 100.0%, and 22 of 187 is 0.117647 and 11.7% everywhere. An interval is rounded outward, its
@@ -7,7 +7,10 @@ lower bound down and its upper bound up, so that it never shrinks.
 
 from __future__ import annotations
 
+import json
 import math
+import re
+import sys
 from typing import NotRequired
 
 from typing_extensions import TypedDict
@@ -102,3 +105,69 @@ def shares_values(shares: Shares, low: Shares, high: Shares, *, is_exact: bool) 
 
 def _rounded_up(share: float) -> float:
     return math.ceil(share * _PARTS - _SLACK) / _PARTS
+
+
+#: First characters that make a spreadsheet compute a cell (OWASP, CSV injection).
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+#: Control characters that JSON does not escape, although terminals interpret them.
+_UNESCAPED_CONTROLS = re.compile("[\x7f-\x9f]")
+_C1 = re.compile("[\x80-\x9f]")
+#: Control characters that terminals interpret, except tabs and line ends, which CSV quotes.
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
+
+def as_json(values: object) -> str:
+    """Return JSON for standard output, in its encoding and without control characters."""
+    # The terminal's encoding may lack characters of an id.
+    is_unicode = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
+    text = json.dumps(values, ensure_ascii=not is_unicode, indent=2)
+    return without_controls(text)
+
+
+def without_controls(text: str) -> str:
+    r"""Escape the control characters that JSON permits unescaped.
+
+    >>> without_controls('"a\x9b31m"')
+    '"a\\u009b31m"'
+    """
+    return _UNESCAPED_CONTROLS.sub(lambda control: f"\\u{ord(control[0]):04x}", text)
+
+
+def counted(number: int, noun: str, several: str = "") -> str:
+    """Return a number with its noun: `1 document`, `2,000 documents`; `several` is an irregular plural."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {several or f'{noun}s'}"
+
+
+def printable(text: str) -> str:
+    """Replace control characters, which would move the cursor or colour the screen; ids and names are untrusted."""
+    return "".join(char if char.isprintable() or char == " " else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def is_one_line(text: str) -> bool:
+    r"""Check that a text is one line without control characters, as whorl's own ids are.
+
+    >>> is_one_line("a b"), is_one_line("a\u2028b"), is_one_line("a\x9b"), is_one_line("")
+    (True, False, False, False)
+    """
+    return text.splitlines() == [text] and not _CONTROLS.search(text)
+
+
+def titled(document_id: str, name: str) -> str:
+    """Return the printable id of a document, with its name if it has another one."""
+    return f"{printable(document_id)}  {printable(name)}" if name and name != document_id else printable(document_id)
+
+
+def cell(value: object) -> object:
+    """Return a value as a cell of CSV: truth values in lower case, and text that a spreadsheet does not compute.
+
+    A text that begins like a formula gets an apostrophe before it, which spreadsheets read as "this is text".
+
+    >>> cell("=1+1"), cell("a=1"), cell(-1.5), cell(True)
+    ("'=1+1", 'a=1', -1.5, 'true')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str):
+        return value
+    shown = _C1.sub("\N{REPLACEMENT CHARACTER}", value)
+    return f"'{shown}" if shown.startswith(_FORMULAS) else shown

@@ -1,0 +1,241 @@
+"""Similar documents as JSON: query, promise and hits, by hand."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tests.fingerprint.minhash.made_buckets import at
+from tests.search.similar.sources import SCHEME, source_of
+from whorl.fingerprint.sketch.sketch import Sketch
+from whorl.fingerprint.statistics.estimate import Estimate
+from whorl.fingerprint.statistics.metric import Metric, Shares
+from whorl.model import Hit, Page
+from whorl.output.search import (
+    estimate_values,
+    explanation_values,
+    measured_page_values,
+    page_values,
+    plan_lines,
+    promise,
+    repeats_lines,
+    repeats_values,
+    similar_values,
+)
+from whorl.search.novelty import Repeats
+from whorl.search.prepared import Explanation
+from whorl.search.similar.minhash_plan import make_minhash_plan
+from whorl.search.similar.plan import make_plan
+from whorl.search.similar.results import Found, Measured, Similar, exact_estimate, scored
+
+ABOUT = Estimate(
+    Shares(1 / 3, 2 / 3, 0.5), Shares(0.1, 1 / 3, 0.25), Shares(1 / 3, 1.0, 2 / 3), 8, 12, 20, 30, is_exact=False
+)
+
+
+def test_what_two_documents_share() -> None:
+    """
+    Shares are rounded down, intervals outward, and only estimates have intervals; the counts are included.
+    """
+    assert estimate_values(exact_estimate(20, 30, 10)) == {
+        "jaccard": 0.25, "a_in_b": 0.5, "b_in_a": 0.333333, "exact": True,
+        "shared_hashes": 10, "source_hashes": 20, "shingles": 30,
+    }  # fmt: skip
+    assert estimate_values(ABOUT) == {
+        "jaccard": 0.333333, "a_in_b": 0.666666, "b_in_a": 0.5, "exact": False,
+        "intervals": {"jaccard": [0.1, 0.333334], "a_in_b": [0.333333, 1.0], "b_in_a": [0.25, 0.666667]},
+        "shared_hashes": 8, "source_hashes": 12, "shingles": 30,
+    }  # fmt: skip
+
+
+def test_a_page() -> None:
+    """
+    The options are fractions, and the score of each hit is a percentage.
+    """
+    plan = make_plan(source_of(20), Metric.A_IN_B, Fraction(1, 2), Fraction(95, 100), largest_size=1024)
+    hit = scored(Hit("b", "B", 0.0), ABOUT, Metric.A_IN_B)
+    page = Similar(9, False, (hit,), plan, 12, ("projected",))
+    values = similar_values(page)
+    assert values == {
+        "metric": "a_in_b",
+        "threshold": 0.5,
+        "recall": 0.95,
+        "promised": True,
+        "ignore_common": False,
+        "source_shingles": 20,
+        "total": 9,
+        "total_is_exact": False,
+        "candidates": 12,
+        "warnings": ["projected"],
+        "hits": [{"id": "b", "name": "B", "score": 66.6667, **estimate_values(ABOUT)}],
+    }
+    assert json.loads(json.dumps(values)) == values
+
+
+HALF = Fraction(1, 2)
+
+
+def test_a_plan_by_hand() -> None:
+    """
+    All ten shingles are looked up, so no document below the threshold passes.
+    """
+    plan = make_plan(source_of(10), Metric.A_IN_B, HALF, HALF, largest_size=128)
+    assert list(plan_lines(plan)) == [
+        "find documents that contain at least 50 % of the source",
+        "the source has 10 distinct shingles",
+        "documents of 5 to 128 shingles: at least 5 of 10 tokens",
+        "  finds 100.0 of 100 at the threshold; passes none of 100 that are 10 points below, none that are 20",
+        "10 look-ups in all",
+        "then each candidate's whole sketch is compared, and those below the threshold are dropped",
+        "at least 50 of 100 documents just at the threshold are found, more of those above it",
+    ]
+    one_phase = make_plan(source_of(10), Metric.A_IN_B, HALF, HALF, phases=1, largest_size=128)
+    assert not any("sketch" in line for line in plan_lines(one_phase))
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        (Metric.JACCARD, "share at least 12.5 % of what both have together (Jaccard)"),
+        (Metric.A_IN_B, "contain at least 12.5 % of the source"),
+        (Metric.B_IN_A, "lie in the source with at least 12.5 % of theirs"),
+    ],
+)
+def test_what_is_looked_for(metric: Metric, words: str) -> None:
+    """
+    The first line has the direction of the metric and the threshold as written.
+    """
+    plan = make_plan(source_of(1), metric, Fraction(1, 8), HALF)
+    lines = list(plan_lines(plan))
+    assert lines[:2] == [f"find documents that {words}", "the source has 1 distinct shingle"]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "reached"),
+    [
+        # Calculated by hand in tests/search/similar/test_plan.py.
+        (3, "there it holds from 60 % on"),
+        (1, "there it holds from 95 % on"),
+        (0, "the source is too short to be met there; 0 of 100 are found"),
+    ],
+)
+def test_best_effort_says_from_where_it_holds(tokens: int, reached: str) -> None:
+    """
+    A best-effort plan states the sizes without a promise, and the threshold from which on the recall holds for them.
+    """
+    hashes = np.r_[np.arange(tokens), SCHEME.bound(1) + np.arange(20 - tokens)].astype(np.uint64)
+    plan = make_plan(Sketch(SCHEME, 20, hashes), Metric.A_IN_B, HALF, Fraction(95, 100), phases=1, largest_size=100_000)
+    weak = [branch for branch in plan.branches if not branch.promised]
+    last = replace(plan, branches=(*(each for each in plan.branches if each.promised), weak[-1]))
+    assert re.fullmatch(
+        rf"best effort: 95 of 100 is not promised for documents of [\d,]+ to 100,000 shingles: {reached}", promise(last)
+    )
+
+
+def test_nothing_can_be_found_of_nothing() -> None:
+    """
+    The promise of a plan without shingles says that nothing can be found.
+    """
+    plan = make_plan(source_of(0), Metric.JACCARD, HALF, HALF)
+    assert "nothing can share content with it" in promise(plan)
+    assert "0 look-ups in all" in list(plan_lines(plan))
+
+
+def test_plans_without_sketches() -> None:
+    """
+    The promise of MinHash tokens is approximate, for all sizes, for some or for none.
+    """
+    plan = make_minhash_plan(at(0.0, 0.0, 0.0, 0.0), Metric.A_IN_B, HALF, HALF, source_size=4, largest_size=100)
+    assert list(plan_lines(plan)) == [
+        "find documents that contain at least 50 % of the source",
+        "the source has 4 distinct shingles",
+        "at least 2 of 4 MinHash tokens (the documents have no sketches)",
+        "then all tokens of each candidate are compared, and those below the threshold are dropped",
+        "about 50 of 100 documents just at the threshold are found, by their MinHash tokens alone",
+    ]
+    some = promise(replace(plan, promised_sizes=(2, 1500)))
+    assert some == "best effort: about 50 of 100 is promised for documents of 2 to 1,500 shingles only"
+    none = promise(replace(plan, promised_sizes=None))
+    assert none == "best effort: with MinHash tokens alone about 50 of 100 is not promised for any size"
+    assert "nothing can share content with it" in promise(replace(plan, buckets=(), min_should_match=0))
+
+
+PAGE = Page(7, (Hit("a", "A", 3.0), Hit("b", "", 2.5)), ("careful",), is_total_exact=False)
+
+
+def test_a_page_of_a_query() -> None:
+    """
+    Hits have shared tokens only if these were counted.
+    """
+    values = page_values("FINGERPRINT:a", PAGE)
+    assert values == {
+        "query": "FINGERPRINT:a",
+        "total": 7,
+        "total_is_exact": False,
+        "warnings": ["careful"],
+        "hits": [{"id": "a", "name": "A", "score": 3.0}, {"id": "b", "name": "", "score": 2.5}],
+    }
+    counted = Page(1, (Hit("a", "A", 3.0, shared_tokens=0),), source_tokens=512)
+    assert page_values("x", counted)["hits"] == [{"id": "a", "name": "A", "score": 3.0, "shared_tokens": 0}]
+
+
+def test_a_page_with_what_hits_share() -> None:
+    """
+    A hit without measurements has null values; a hit whose tokens allow no estimate has a count only.
+    """
+    estimate = exact_estimate(20, 30, 10)
+    measured = {"a": Measured(5, 512, estimate)}
+    values = measured_page_values("q", PAGE, ("s",), measured)
+    assert list(values) == ["query", "sources", "total", "total_is_exact", "warnings", "hits"]
+    assert values["sources"] == ["s"]
+    assert values["hits"] == [
+        {"id": "a", "name": "A", "score": 3.0, "shared_tokens": 5, "measured": estimate_values(estimate)},
+        {"id": "b", "name": "", "score": 2.5, "shared_tokens": None, "measured": None},
+    ]
+    unknown = measured_page_values("q", PAGE, ("s",), {"a": Measured(5, 512, None)})["hits"]
+    assert isinstance(unknown, list)
+    assert (unknown[0]["shared_tokens"], unknown[0]["measured"]) == (5, None)
+    assert json.loads(json.dumps(values)) == values
+
+
+def test_an_explanation() -> None:
+    """
+    A source may occur twice, each time with its own plan in words.
+    """
+    plans = [make_plan(source_of(10), Metric.JACCARD, Fraction(percent, 100), Fraction(9, 10)) for percent in (20, 80)]
+    explained = Explanation(("all of:",), tuple(("s", plan) for plan in plans), ("careful",), {"q": "*:*"})
+    values = explanation_values("q", explained)
+    assert values == {
+        "query": "q",
+        "plan": ["all of:"],
+        "fingerprints": [{"source": "s", "plan": list(plan_lines(plan))} for plan in plans],
+        "warnings": ["careful"],
+        "request": {"q": "*:*"},
+    }
+    assert json.loads(json.dumps(values)) == values
+
+
+REPEATS = Repeats("new\x1b", (Found(Hit("old", "Old", 75.0), exact_estimate(20, 30, 15)),))
+
+
+def test_as_json() -> None:
+    """
+    The JSON has the shares of `similar`; A is the new document.
+    """
+    values = repeats_values(REPEATS)
+    assert values["id"] == "new\x1b"
+    (hit,) = values["hits"]  # type: ignore[misc, attr-defined]
+    assert hit.items() >= {"id": "old", "name": "Old", "a_in_b": 0.75, "b_in_a": 0.5, "exact": True}.items()  # type: ignore[has-type]
+
+
+def test_for_people() -> None:
+    """
+    The lines have the share of the metric, and no control characters.
+    """
+    assert list(repeats_lines(REPEATS, Metric.A_IN_B)) == ["new\ufffd repeats", "     75.0%  old  Old"]
+    assert list(repeats_lines(REPEATS, Metric.B_IN_A))[1] == "     50.0%  old  Old"
