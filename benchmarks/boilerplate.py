@@ -31,6 +31,7 @@ import numpy as np
 from corpus import DEFAULT_DIRECTORY, Corpus, Downloads, deb_members, decode
 from corpus_texts import texts
 from whorl import Document, ask_common, ask_pairs, duplicates_among
+from whorl.duplicates.options import DuplicatesOptions
 from whorl.ingest.extraction.documents import html_text
 
 MACHINE = Path("/usr/share/doc")
@@ -148,7 +149,9 @@ def labels_of(documents: Sequence[Document], threshold: str, line: str | None) -
     place = {each.id: at for at, each in enumerate(documents)}
     labels, began = np.arange(len(documents)), time.perf_counter()
     common = None if line is None else ask_common(line, ignore_common=True)
-    with duplicates_among(documents, ask_pairs("jaccard", threshold, 100), common=common, spanning_only=True) as found:
+    with duplicates_among(
+        documents, DuplicatesOptions(ask_pairs("jaccard", threshold, 100), common=common, spanning_only=True)
+    ) as found:
         for cluster in found.clusters():
             there = [place[member.id] for member in cluster.members]
             labels[there] = min(there)
@@ -186,7 +189,9 @@ def cost(corpus: Path) -> None:
     rounds = [[labels_of(documents, "80", line)[1] for line in (None, "1%")] for _ in range(3)]
     plain, without = (min(each) for each in zip(*rounds, strict=True))
     common = ask_common("1%", ignore_common=True)
-    with duplicates_among(documents, ask_pairs("jaccard", "80", 100), common=common, spanning_only=True) as found:
+    with duplicates_among(
+        documents, DuplicatesOptions(ask_pairs("jaccard", "80", 100), common=common, spanning_only=True)
+    ) as found:
         rest = found.rest
         assert rest is not None
         kept = rest.sketches.hashes.nbytes

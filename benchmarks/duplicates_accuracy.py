@@ -27,7 +27,7 @@ from duplicates_truth import Judged, Overlaps, codes, judged, lines_of, truth_of
 from engine_solr import own_solr
 from whorl import Document, Store, open_store
 from whorl.duplicates import ask_pairs, duplicates_among, duplicates_in
-from whorl.duplicates.options import PairOptions
+from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.result import Duplicates
 from whorl.ingest.files import documents_in
 
@@ -55,12 +55,16 @@ def sources(corpus: Path, folder: Path, *, solr: bool) -> Iterator[dict[str, Sea
             stores["solr"] = opened.enter_context(open_store(opened.enter_context(own_solr(folder / "solr")).url))
         for name, store in stores.items():
             fill(store, list(documents_in(corpus, _refuse)), name)
-            found[name] = partial(duplicates_in, store.engine, folder=folder / f"{name}-state")
+            found[name] = partial(_in_store, store, folder / f"{name}-state")
         yield found
 
 
+def _in_store(store: Store, state: Path, question: PairOptions) -> AbstractContextManager[Duplicates]:
+    return duplicates_in(store.engine, DuplicatesOptions(question, folder=state))
+
+
 def _among(corpus: Path, state: Path, question: PairOptions) -> AbstractContextManager[Duplicates]:
-    return duplicates_among(documents_in(corpus, _refuse), question, folder=state)
+    return duplicates_among(documents_in(corpus, _refuse), DuplicatesOptions(question, folder=state))
 
 
 def _refuse(problem: object) -> None:

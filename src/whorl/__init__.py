@@ -29,7 +29,8 @@ Sketch          a sample of a document's shingles for calibrated search, under a
 Duplicates:
 
 duplicates_in, duplicates_among   the duplicates in a store, or among documents without a store, as Duplicates
-ask_pairs       options of the search; ask_common, options for common text
+ask_pairs       PairOptions; ask_common, BoilerplateOptions; DuplicatesOptions, these and all others, with the
+                Granularity of the comparison
 superfluous     the members of clusters that can be deleted; Keep, the retention policy
 Pair, Cluster, Member             the results; Version, a member in the order of versions, with its Own text,
                 in words with_words; PairColumns, ClusterColumns, many results at once
@@ -52,9 +53,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from whorl.duplicates.boilerplate import ask_common
+    from whorl.duplicates.boilerplate import BoilerplateOptions, ask_common
     from whorl.duplicates.clusters import Own
-    from whorl.duplicates.options import Keep, ask_pairs
+    from whorl.duplicates.options import DuplicatesOptions, Granularity, Keep, PairOptions, ask_pairs
     from whorl.duplicates.output import Marked, write_ids
     from whorl.duplicates.result import (
         Cluster,
@@ -124,6 +125,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Attribution",
+    "BoilerplateOptions",
     "Branch",
     "Cluster",
     "ClusterColumns",
@@ -136,6 +138,7 @@ __all__ = [
     "Document",
     "DocumentError",
     "Duplicates",
+    "DuplicatesOptions",
     "EngineError",
     "EngineResponseError",
     "EngineUnavailableError",
@@ -144,6 +147,7 @@ __all__ = [
     "FieldError",
     "FieldNames",
     "Found",
+    "Granularity",
     "Hit",
     "IndexOptions",
     "Indexed",
@@ -161,6 +165,7 @@ __all__ = [
     "Page",
     "Pair",
     "PairColumns",
+    "PairOptions",
     "ParameterError",
     "Passage",
     "PreparedQuery",
@@ -221,8 +226,8 @@ _NAMES = {
     "duplicates.run": "duplicates_among duplicates_in",
     "duplicates.clusters": "Own",
     "duplicates.output": "Marked write_ids",
-    "duplicates.boilerplate": "ask_common",
-    "duplicates.options": "Keep ask_pairs",
+    "duplicates.boilerplate": "BoilerplateOptions ask_common",
+    "duplicates.options": "DuplicatesOptions Granularity Keep PairOptions ask_pairs",
     "duplicates.result": "Cluster ClusterColumns Duplicates Member Pair PairColumns Version superfluous with_words",
     "engine.solr.schema": "FieldNames",
     "fingerprint.minhash.codec": "Spelling",

@@ -9,6 +9,7 @@ import pytest
 
 from whorl import Document, Store
 from whorl.duplicates import Keep, ask_common, ask_pairs, duplicates_among, duplicates_in, superfluous
+from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.result import with_words
 
 
@@ -39,7 +40,9 @@ def test_kept_by_a_property(store: Store, collection: list[Document], keep: str,
     """
     worths = {each.id: worth(each, field) for each in collection}
     chosen = 0
-    with duplicates_in(store.engine, ask_pairs("jaccard", 50, 95), names=store.names, keep=Keep.named(keep)) as found:
+    with duplicates_in(
+        store.engine, DuplicatesOptions(ask_pairs("jaccard", 50, 95), keep=Keep.named(keep)), names=store.names
+    ) as found:
         for cluster in found.clusters(complete=True, keep=Keep("first")):
             known = [value for each in cluster.members if (value := worths[each.id]) is not None]
             if not known:
@@ -58,7 +61,7 @@ def test_versions_by_dates(store: Store, collection: list[Document]) -> None:
     dates = {each.id: worth(each, "created") for each in collection}
     texts = {each.id: each.text.split() for each in collection}
     several = 0
-    with duplicates_in(store.engine, ask_pairs("jaccard", 50, 95), date_field="created") as found:
+    with duplicates_in(store.engine, DuplicatesOptions(ask_pairs("jaccard", 50, 95), date_column="created")) as found:
         for cluster in found.clusters(with_versions=True):
             told = with_words(cluster, found.read_texts, found.scheme)
             ids = [version.member.id for version in told.versions]
@@ -81,9 +84,9 @@ def test_what_is_common_is_left_out(store: Store, collection: list[Document]) ->
     Without common text, a store gives the same pairs and shares as its documents, because it reads their texts.
     """
     common, question = ask_common("2", ignore_common=True), ask_pairs("jaccard", 30, 95)
-    with duplicates_among(collection, question, scheme=store.engine.scheme, common=common) as found:
+    with duplicates_among(collection, DuplicatesOptions(question, scheme=store.engine.scheme, common=common)) as found:
         expected = {frozenset((each.a.id, each.b.id)): (each.shares.jaccard, each.rest) for each in found.pairs()}
-    with duplicates_in(store.engine, question, common=common) as found:
+    with duplicates_in(store.engine, DuplicatesOptions(question, common=common)) as found:
         told = {frozenset((each.a.id, each.b.id)): (each.shares.jaccard, each.rest) for each in found.pairs()}
         assert found.rest is not None
         assert found.rest.shingles > 10

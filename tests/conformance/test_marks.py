@@ -11,6 +11,7 @@ import pytest
 from tests import opensearch_runtime, solr_runtime
 from whorl import Document, Store, open_store
 from whorl.duplicates import Keep, ask_pairs, duplicates_in
+from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.output import Marked, write_ids
 from whorl.engine.protocol import ClusterLabel
 from whorl.model import Indexed
@@ -56,7 +57,7 @@ def own_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]
 
 
 def written(store: Store, keep: str = "first") -> Marked:
-    with duplicates_in(store.engine, ask_pairs("jaccard", 80, 100), keep=Keep.named(keep)) as found:
+    with duplicates_in(store.engine, DuplicatesOptions(ask_pairs("jaccard", 80, 100), keep=Keep.named(keep))) as found:
         return write_ids(store.engine, found.clusters(complete=True, keep=Keep.named(keep)))
 
 

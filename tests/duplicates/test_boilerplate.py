@@ -17,7 +17,7 @@ from tests.duplicates.sets import COMPLETE, SMALL, numbers, sketches_of
 from whorl import Document, open_store
 from whorl.duplicates import boilerplate
 from whorl.duplicates.boilerplate import BoilerplateOptions, ask_common, frequent_hashes, remove_boilerplate
-from whorl.duplicates.options import ask_pairs
+from whorl.duplicates.options import DuplicatesOptions, ask_pairs
 from whorl.duplicates.run import duplicates_among, duplicates_in
 from whorl.errors import ParameterError
 from whorl.fingerprint.scheme import Scheme
@@ -65,13 +65,15 @@ def test_what_is_common_makes_no_duplicates() -> None:
     pairs. In both cases both shares are reported, and equal those of plain sets.
     """
     sets, left = {each.id: shingles(each.text) for each in FORMS}, rests(FORMS, 10)
-    with duplicates_among(FORMS, PAIR_OPTIONS, common=BoilerplateOptions("10")) as found:
+    with duplicates_among(FORMS, DuplicatesOptions(PAIR_OPTIONS, common=BoilerplateOptions("10"))) as found:
         assert clusters(found) == {frozenset(sets)}
         assert found.rest is not None
         assert found.rest.above == 10
         pairs = list(found.pairs())
     expected = {("near", "nearer"), ("same", "equal"), ("form", "blank")}
-    with duplicates_among(FORMS, PAIR_OPTIONS, common=BoilerplateOptions("10", is_ignored=True)) as found:
+    with duplicates_among(
+        FORMS, DuplicatesOptions(PAIR_OPTIONS, common=BoilerplateOptions("10", is_ignored=True))
+    ) as found:
         assert clusters(found) == {frozenset(each) for each in expected}
         alone = list(found.pairs())
         members = [match for cluster in found.clusters(complete=True) for match in cluster.matches]
@@ -97,7 +99,9 @@ def test_all_pairs_of_the_rest() -> None:
             if (both and Fraction(len(both), size) >= Fraction(threshold, 100)) or texts[0] == texts[1]:
                 expected.add(frozenset((a, b)))
         options = ask_pairs(metric, threshold, 100)
-        with duplicates_among(FORMS, options, common=BoilerplateOptions("3", is_ignored=True)) as found:
+        with duplicates_among(
+            FORMS, DuplicatesOptions(options, common=BoilerplateOptions("3", is_ignored=True))
+        ) as found:
             assert {frozenset((each.a.id, each.b.id)) for each in found.pairs()} == expected
 
 
@@ -107,7 +111,7 @@ def test_boilerplate_that_is_named() -> None:
     """
     few = [*FORMS[:3], *FORMS[40:42], *FORMS[-2:]]
     with duplicates_among(
-        few, PAIR_OPTIONS, common=BoilerplateOptions(None, (FORMS[-1].text,), is_ignored=True)
+        few, DuplicatesOptions(PAIR_OPTIONS, common=BoilerplateOptions(None, (FORMS[-1].text,), is_ignored=True))
     ) as found:
         assert clusters(found) == {frozenset(("near", "nearer")), frozenset(("form", "blank"))}
         assert found.rest is not None
@@ -119,11 +123,11 @@ def test_a_store_gives_the_same_as_its_documents(tmp_path: Path) -> None:
     A store gives the results of its documents: it reads their texts, and needs no passages.
     """
     asked = BoilerplateOptions(is_ignored=True)
-    with duplicates_among(FORMS, PAIR_OPTIONS, common=asked) as found:
+    with duplicates_among(FORMS, DuplicatesOptions(PAIR_OPTIONS, common=asked)) as found:
         expected = [(each.a.id, each.b.id, each.shares, each.rest) for each in found.pairs()]
     with open_store(tmp_path / "store") as store:
         store.index([*FORMS, Document("empty", "")])
-        with duplicates_in(store.engine, PAIR_OPTIONS, common=asked) as found:
+        with duplicates_in(store.engine, DuplicatesOptions(PAIR_OPTIONS, common=asked)) as found:
             told = [(each.a.id, each.b.id, each.shares, each.rest) for each in found.pairs()]
             assert found.without_text == 1
     assert {frozenset(each[:2]) for each in told} == {frozenset(each[:2]) for each in expected}
@@ -135,7 +139,7 @@ def test_of_a_reference_the_frequencies_count(tmp_path: Path) -> None:
     Frequencies include the reference documents, and only new documents are compared with them.
     """
     asked = BoilerplateOptions("10", is_ignored=True)
-    with duplicates_among(FORMS[41:], PAIR_OPTIONS, reference=FORMS[:41], common=asked) as found:
+    with duplicates_among(FORMS[41:], DuplicatesOptions(PAIR_OPTIONS, common=asked), reference=FORMS[:41]) as found:
         assert {(each.a.id, each.b.id) for each in found.pairs(only_new=True)} == {
             ("near", "nearer"), ("same", "equal"), ("form", "blank"),
         }  # fmt: skip
@@ -184,7 +188,7 @@ def test_a_state(tmp_path: Path, is_ignored: bool) -> None:
     options = BoilerplateOptions("10", is_ignored=is_ignored)
 
     def pairs(documents: Sequence[Document], common: BoilerplateOptions | None, folder: Path | None) -> list[object]:
-        with duplicates_among(documents, PAIR_OPTIONS, common=common, folder=folder) as found:
+        with duplicates_among(documents, DuplicatesOptions(PAIR_OPTIONS, common=common, folder=folder)) as found:
             return [(each.a.id, each.b.id, each.shares, each.rest) for each in found.pairs()]
 
     state = tmp_path / "state"
@@ -204,7 +208,7 @@ def test_a_state_of_a_store(tmp_path: Path) -> None:
     with open_store(tmp_path / "store") as store:
 
         def found() -> set[frozenset[str]]:
-            with duplicates_in(store.engine, PAIR_OPTIONS, common=options, folder=state) as one:
+            with duplicates_in(store.engine, DuplicatesOptions(PAIR_OPTIONS, common=options, folder=state)) as one:
                 return clusters(one)
 
         texts = store.engine.texts
@@ -238,6 +242,8 @@ def test_what_is_asked() -> None:
         BoilerplateOptions(None)
     with (
         pytest.raises(ParameterError, match="does not work within a part"),
-        duplicates_among(FORMS, PAIR_OPTIONS, within="lang", common=BoilerplateOptions(None, ("a",))),
+        duplicates_among(
+            FORMS, DuplicatesOptions(PAIR_OPTIONS, within="lang", common=BoilerplateOptions(None, ("a",)))
+        ),
     ):
         pass

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from whorl.duplicates import prefix_filter, token_index, verify
 from whorl.duplicates.options import ask_pairs
-from whorl.duplicates.rounds import rounds
+from whorl.duplicates.rounds import JoinOptions, rounds
 from whorl.duplicates.sketches import Sketches
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
@@ -30,8 +30,9 @@ def test_hashes_that_meet(seed: int, bits: int, metric: str, spread: int) -> Non
         for size in chance.integers(1, 64, int(chance.integers(1, 60)))
     ]
     sketches = Sketches.of(several, scheme)
-    one = rounds(ask_pairs(metric, 60, 95), 64)[0]
-    search = prefix_filter._FilterRound(sketches, one, 1000, 3, lambda places: False, gives_blocks=False)
+    options = JoinOptions(ask_pairs(metric, 60, 95), most=1000, workers=3)
+    one = rounds(options.pairs, 64)[0]
+    search = prefix_filter._FilterRound(sketches, one, options, lambda places: False)
     places = np.lexsort((np.arange(len(several)), sketches.sizes))
     members = search._members(places, np.arange(places.size) % 3 > 0, 0)
     member_bits = max(1, (places.size - 1).bit_length())

@@ -11,7 +11,7 @@ from tests.duplicates.found import ids
 from tests.families import family_documents, shingles, true_pairs
 from whorl import Document, open_store
 from whorl.duplicates.exact import _groups_to_read
-from whorl.duplicates.options import ask_pairs
+from whorl.duplicates.options import DuplicatesOptions, ask_pairs
 from whorl.duplicates.run import duplicates_in
 from whorl.duplicates.verify import Pairs
 from whorl.fingerprint.batch import text_sketch
@@ -50,9 +50,13 @@ def test_equal_sketches_are_no_copies(tmp_path: Path) -> None:
     edited = next(text for text in edits if text_sketch(text, Scheme(), SketchScheme()) == sketch)
     with open_store(tmp_path / "store") as store:
         store.index([Document("a", " ".join(words)), Document("b", " ".join(words)), Document("edited", edited)])
-        with duplicates_in(store.engine, ask_pairs("jaccard", 100, 95), folder=tmp_path / "state") as found:
+        with duplicates_in(
+            store.engine, DuplicatesOptions(ask_pairs("jaccard", 100, 95), folder=tmp_path / "state")
+        ) as found:
             assert ids(found.pairs()) == [frozenset(("a", "b"))]
-        with duplicates_in(store.engine, ask_pairs("jaccard", 100, 95), folder=tmp_path / "state") as found:
+        with duplicates_in(
+            store.engine, DuplicatesOptions(ask_pairs("jaccard", 100, 95), folder=tmp_path / "state")
+        ) as found:
             assert ids(found.pairs()) == [frozenset(("a", "b"))]
         with duplicates_in(store.engine, ask_pairs("jaccard", 80, 95)) as found:
             (cluster,) = found.clusters()

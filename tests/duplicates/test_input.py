@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.cli.main import main
-from whorl.duplicates.input import Granularity, InputReader, pieces, pieces_of, without
-from whorl.duplicates.options import Keep
+from whorl.duplicates.input import InputReader, pieces, pieces_of, without
+from whorl.duplicates.options import DuplicatesOptions, Granularity, Keep
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.rows.columns import Columns
 from whorl.model import Document
@@ -60,7 +60,7 @@ def test_only_what_is_needed_becomes_a_property(tmp_path: Path) -> None:
     Documents have only the needed columns as properties.
     """
     path = written(tmp_path / "a.jsonl", {"text": "t", "meta": {"a": [{}]}, "q": 1, "lang": "de"})
-    (document,) = InputReader([path], keep=Keep("largest", "q"), within="lang").documents()
+    (document,) = InputReader([path], DuplicatesOptions(keep=Keep("largest", "q"), within="lang")).documents()
     assert document.properties == {"q": (1,), "lang": ("de",)}
 
 
@@ -71,10 +71,10 @@ def test_a_column_to_compare_within_that_is_nowhere(tmp_path: Path) -> None:
     first = written(tmp_path / "a.jsonl", {"text": "t", "lang": None})
     second = written(tmp_path / "b.jsonl", {"text": "t", "topic": None})
     for within in ("lang", "topic"):
-        assert len(list(InputReader([first, second], within=within).documents())) == 2
+        assert len(list(InputReader([first, second], DuplicatesOptions(within=within)).documents())) == 2
     with pytest.raises(ParameterError, match=r"no document has a column 'language'.*--within-column COLUMN, of lang\)"):
-        list(InputReader([first, second], within="language").documents())
-    parts = InputReader([first, second], within="language").documents()
+        list(InputReader([first, second], DuplicatesOptions(within="language")).documents())
+    parts = InputReader([first, second], DuplicatesOptions(within="language")).documents()
     for part in parts.parts():
         assert len(list(part)) == 1
         parts.note(part.report)
@@ -88,15 +88,17 @@ def test_a_column_that_decides_and_is_nowhere(tmp_path: Path) -> None:
     """
     (tmp_path / "0.txt").write_text("text")
     path = written(tmp_path / "a.jsonl", {"body": "t", "id": 1, "quality": 1, "made": "2020"})
-    reading = InputReader([str(tmp_path)], columns=Columns(text="body"), keep=Keep("largest", "made_up"))
+    reading = InputReader(
+        [str(tmp_path)], DuplicatesOptions(keep=Keep("largest", "made_up")), columns=Columns(text="body")
+    )
     with pytest.raises(
         ParameterError, match=r"no document has a number .* \(--keep largest:COLUMN, of made, quality\)"
     ):
         list(reading.documents())
     (document,) = InputReader([path], columns=Columns(text="body")).documents()
     with pytest.raises(ParameterError, match=r"no date of its own.*--keep newest:COLUMN"):
-        InputReader([path], keep=Keep("newest")).date(document)
-    assert InputReader([path], lasts=True).date(document) is None
+        InputReader([path], DuplicatesOptions(keep=Keep("newest"))).date(document)
+    assert InputReader([path], DuplicatesOptions(folder=tmp_path)).date(document) is None
 
 
 def test_texts_are_read_again(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tests.families import true_pairs, version_documents
 from whorl.cli.main import main
 from whorl.duplicates import output
 from whorl.duplicates.input import InputReader
-from whorl.duplicates.options import Keep, ask_pairs
+from whorl.duplicates.options import DuplicatesOptions, Keep, ask_pairs
 from whorl.duplicates.output import (
     Marked,
     RetentionDecisions,
@@ -43,7 +43,9 @@ NEAR = PAGE.replace("w7 ", "x7 ")
 @contextmanager
 def told_of(reading: InputReader, keep: Keep, *, with_columns: bool = True) -> Iterator[RetentionDecisions]:
     with duplicates_among(
-        reading.documents(), ask_pairs("jaccard", 80, 100), keep=keep, on_repeated=reading.note_repeated
+        reading.documents(),
+        DuplicatesOptions(ask_pairs("jaccard", 80, 100), keep=keep),
+        on_repeated=reading.note_repeated,
     ) as found:
         yield decide_retention(found.clusters(complete=True, keep=keep), with_columns=with_columns)
 
@@ -91,7 +93,7 @@ def test_all_rows_with_what_was_found(data: Path, tmp_path: Path) -> None:
     """
     for file in data.glob("*.txt"):
         file.unlink()
-    reading = InputReader([str(data)], keep=Keep("largest", "n"))
+    reading = InputReader([str(data)], DuplicatesOptions(keep=Keep("largest", "n")))
     # In JSON the number is inside another column, so those rows have no rank.
     with told_of(reading, Keep("largest", "n")) as decisions:
         counts = write_filtered(reading, decisions, tmp_path / "out", with_columns=True)
@@ -208,11 +210,13 @@ def test_ids_that_come_again_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text((json.dumps({"id": "x", "text": PAGE}) + "\n") * 2)
     for state in (None, tmp_path / "state", tmp_path / "state"):
-        reading = InputReader([str(file)], is_rewritten=True, lasts=state is not None)
+        reading = InputReader([str(file)], DuplicatesOptions(folder=state), is_rewritten=True)
         with (
             pytest.raises(ParameterError, match="--id-column"),
             duplicates_among(
-                reading.documents(), ask_pairs("jaccard", 80, 100), folder=state, on_repeated=reading.note_repeated
+                reading.documents(),
+                DuplicatesOptions(ask_pairs("jaccard", 80, 100), folder=state),
+                on_repeated=reading.note_repeated,
             ),
         ):
             pass

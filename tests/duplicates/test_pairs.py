@@ -15,6 +15,7 @@ from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.pairs import _SpanningPairs, find_pairs, first_of_equals
 from whorl.duplicates.prefix_filter import HashBlock, find_candidates
+from whorl.duplicates.rounds import JoinOptions
 from whorl.duplicates.sketch_store import sketch_key
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.verify import Pairs, verify_pairs
@@ -43,7 +44,7 @@ def test_the_order_of_documents_decides_nothing() -> None:
         pairs = find_pairs(
             together,
             first_of_equals(keys, together.sizes),
-            asked,
+            JoinOptions(asked),
             known=Pairs.together([]),
             is_known=np.zeros(len(sets), np.bool_),
             keys=keys,
@@ -63,10 +64,16 @@ def test_a_crowd_is_linked_without_all_its_pairs() -> None:
     page = numbers(chance, 300)
     sets = [page | numbers(chance, 5) for _ in range(4_000)] + [numbers(chance, 300) for _ in range(50)]
     sketches, asked = sketches_of(sets), pair_options("jaccard", 80)
-    assert any(isinstance(each, HashBlock) for each in find_candidates(sketches, asked, gives_blocks=True))
+    assert any(
+        isinstance(each, HashBlock) for each in find_candidates(sketches, JoinOptions(asked, spanning_only=True))
+    )
     firsts = np.arange(len(sets))
     pairs = find_pairs(
-        sketches, firsts, asked, known=Pairs.together([]), is_known=np.zeros(len(sets), np.bool_), spanning_only=True
+        sketches,
+        firsts,
+        JoinOptions(asked, spanning_only=True),
+        known=Pairs.together([]),
+        is_known=np.zeros(len(sets), np.bool_),
     )
     assert 3_999 <= len(pairs) < 20_000
     assert set(pairs.a.tolist()) | set(pairs.b.tolist()) == set(range(4_000))
@@ -99,10 +106,8 @@ def test_documents_that_hang_together_are_compared_no_further(monkeypatch: pytes
         known = Pairs.together([])
         for spanning_everywhere in (False, True):
             compared = 0
-            pairs = find_pairs(
-                sketches, np.arange(len(sets)), asked, known=known, is_known=is_known, spanning_only=True,
-                spanning_everywhere=spanning_everywhere,
-            )  # fmt: skip
+            options = JoinOptions(asked, spanning_only=True, spanning_everywhere=spanning_everywhere)
+            pairs = find_pairs(sketches, np.arange(len(sets)), options, known=known, is_known=is_known)
             components = UnionFind(len(sets))
             components.join(pairs.a, pairs.b)
             labels.append(components.labels().tolist())
@@ -135,10 +140,9 @@ def test_a_family_takes_no_more_hashes_than_tell_it(monkeypatch: pytest.MonkeyPa
     pairs = find_pairs(
         sketches_of(sets),
         np.arange(len(sets)),
-        pair_options("jaccard", 80),
+        JoinOptions(pair_options("jaccard", 80), spanning_only=True),
         known=Pairs.together([]),
         is_known=np.zeros(len(sets), np.bool_),
-        spanning_only=True,
     )
     assert looked_up <= 64 * len(sets)
     components = UnionFind(len(sets))

@@ -12,13 +12,17 @@ from tests.duplicates.sets import SMALL, families, numbers, pair_options, sketch
 from whorl.duplicates import prefix_filter
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.prefix_filter import CandidatePairs, find_candidates
-from whorl.duplicates.rounds import MOST_PAIRS
+from whorl.duplicates.rounds import MOST_PAIRS, JoinOptions
 from whorl.duplicates.sketches import Sketches
 from whorl.duplicates.verify import Pairs, verify_pairs
 
 
 def found_in(sketches: Sketches, probe_keys: PairOptions, most: int = MOST_PAIRS) -> Pairs:
-    some = [each for each in find_candidates(sketches, probe_keys, most=most) if isinstance(each, CandidatePairs)]
+    some = [
+        each
+        for each in find_candidates(sketches, JoinOptions(probe_keys, most=most))
+        if isinstance(each, CandidatePairs)
+    ]
     return Pairs.together([verify_pairs(sketches, each.smaller, each.larger, probe_keys) for each in some])
 
 
@@ -90,7 +94,7 @@ def test_one_hash_of_everybody_makes_no_pairs() -> None:
     one = numbers(chance, 1)
     sketches = sketches_of([one | numbers(chance, 60) for _ in range(5_000)])
     for metric in ("jaccard", "containment"):
-        assert not list(find_candidates(sketches, pair_options(metric, 80)))
+        assert not list(find_candidates(sketches, JoinOptions(pair_options(metric, 80))))
 
 
 @pytest.mark.slow
@@ -105,7 +109,7 @@ def test_boilerplate_makes_few_candidates(share: int) -> None:
     sets = [frame | numbers(chance, 400 - 4 * share) for _ in range(3_000)]
     sets += [set(chance.sample(sorted(each), 395)) for each in sets[:100]]
     sketches, probe_keys = sketches_of(sets), pair_options("jaccard", 80)
-    met = [each for each in find_candidates(sketches, probe_keys) if isinstance(each, CandidatePairs)]
+    met = [each for each in find_candidates(sketches, JoinOptions(probe_keys)) if isinstance(each, CandidatePairs)]
     assert sum(each.smaller.size for each in met) < 10 * len(sets)
     pairs = Pairs.together([verify_pairs(sketches, each.smaller, each.larger, probe_keys) for each in met])
     assert set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)) == {(at, 3_000 + at) for at in range(100)}
@@ -116,7 +120,7 @@ def test_nothing_to_compare() -> None:
     No documents, one document, or documents without shingles make no pairs.
     """
     for sets in ([], [{1}], [set[int](), set[int]()]):
-        assert not list(find_candidates(sketches_of(sets), pair_options("jaccard", 80)))
+        assert not list(find_candidates(sketches_of(sets), JoinOptions(pair_options("jaccard", 80))))
 
 
 def test_a_document_may_make_more_pairs_than_come_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +131,11 @@ def test_a_document_may_make_more_pairs_than_come_at_once(monkeypatch: pytest.Mo
     chance = random.Random(5)
     page = numbers(chance, 40)
     sketches = sketches_of([page | numbers(chance, 2) for _ in range(12)])
-    some = [each for each in find_candidates(sketches, pair_options("jaccard", 80)) if isinstance(each, CandidatePairs)]
+    some = [
+        each
+        for each in find_candidates(sketches, JoinOptions(pair_options("jaccard", 80)))
+        if isinstance(each, CandidatePairs)
+    ]
     pairs = [pair for each in some for pair in zip(each.smaller.tolist(), each.larger.tolist(), strict=True)]
     assert sorted(map(sorted, pairs)) == [[a, b] for a in range(12) for b in range(a + 1, 12)]
     assert len(some) > 3

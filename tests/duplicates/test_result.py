@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.duplicates.found import clusters, ids
 from tests.families import family_documents, shingles, true_components, true_pairs
 from whorl import Document
-from whorl.duplicates.options import ask_pairs
+from whorl.duplicates.options import DuplicatesOptions, ask_pairs
 from whorl.duplicates.result import PairColumns, superfluous
 from whorl.duplicates.run import duplicates_among
 from whorl.errors import ParameterError
@@ -50,7 +50,7 @@ def test_pairs_and_clusters_are_those_of_plain_sets(metric: str, percent: int) -
         assert clusters(found) == true_components(expected)
         for complete in clusters(found, complete=True):
             assert all(frozenset(pair) in expected for pair in combinations(complete, 2))
-    with duplicates_among(DOCUMENTS, ask_pairs(metric, percent, 100), spanning_only=True) as found:
+    with duplicates_among(DOCUMENTS, DuplicatesOptions(ask_pairs(metric, percent, 100), spanning_only=True)) as found:
         assert clusters(found) == true_components(expected)
 
 
@@ -124,7 +124,9 @@ def test_what_is_too_short_follows_the_scheme() -> None:
     """
     documents = [Document("a", "to be"), Document("b", "to be or not"), Document("c", "to be or not")]
     pair_options = ask_pairs("jaccard", 80, 95)
-    with duplicates_among(documents, pair_options, scheme=Scheme(shingle_size=3), workers=1) as found:
+    with duplicates_among(
+        documents, DuplicatesOptions(pair_options, scheme=Scheme(shingle_size=3), workers=1)
+    ) as found:
         assert found.count_pairs() == 1
         assert left_out(found) == ["1 document of fewer than 3 words was not compared"]
 

@@ -14,6 +14,7 @@ from tests.families import family_documents
 from tests.plain import sketch_of
 from whorl.duplicates.options import ask_pairs
 from whorl.duplicates.pairs import find_pairs
+from whorl.duplicates.rounds import JoinOptions
 from whorl.duplicates.sketch_store import PersistentSketchStore, TemporarySketchStore, sketch_digest
 from whorl.duplicates.sketching import Entry
 from whorl.duplicates.verify import Pairs
@@ -256,6 +257,6 @@ def test_a_large_file_is_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
                 assert much or hashes.base is not sketches.hashes
             assert there == a.size
             firsts, is_known = np.arange(len(sketches)), np.zeros(len(sketches), np.bool_)
-            pairs = find_pairs(sketches, firsts, pair_options, known=Pairs.together([]), is_known=is_known)
+            pairs = find_pairs(sketches, firsts, JoinOptions(pair_options), known=Pairs.together([]), is_known=is_known)
             found.append(list(zip(pairs.a.tolist(), pairs.b.tolist(), pairs.shared.tolist(), strict=True)))
     assert found[0] == found[1] == found[2] != []

@@ -15,16 +15,16 @@ from tests.duplicates.sets import families, numbers, pair_options, sketches_of
 from whorl.duplicates import token_index
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.prefix_filter import _FilterRound
-from whorl.duplicates.rounds import rounds
+from whorl.duplicates.rounds import JoinOptions, rounds
 from whorl.duplicates.sketches import Sketches
 from whorl.duplicates.token_index import LevelMembers, SharedTokens
 from whorl.fingerprint.compiled import kernel
 
 
-def met_among(sketches: Sketches, probe_keys: PairOptions, level: int = 0) -> tuple[LevelMembers, SharedTokens, int]:
+def met_among(sketches: Sketches, pair_options: PairOptions, level: int = 0) -> tuple[LevelMembers, SharedTokens, int]:
     """Return the members of the first round, their shared hashes, and the bits of a member number."""
-    one = rounds(probe_keys, int(sketches.counts.max()))[0]
-    search = _FilterRound(sketches, one, 10**6, 1, lambda places: False, gives_blocks=False)
+    one = rounds(pair_options, int(sketches.counts.max()))[0]
+    search = _FilterRound(sketches, one, JoinOptions(pair_options, most=10**6), lambda places: False)
     places = np.lexsort((np.arange(len(sketches)), sketches.sizes))
     homes = one.base_levels(sketches, sketches.sizes[places])
     members = search._members(*search._participants(places, homes, level), level)

@@ -13,7 +13,7 @@ from tests.duplicates.found import clusters, ids
 from tests.families import family_documents
 from whorl.duplicates import worker_pool
 from whorl.duplicates.input import InputReader
-from whorl.duplicates.options import Keep, ask_pairs
+from whorl.duplicates.options import DuplicatesOptions, Keep, ask_pairs
 from whorl.duplicates.run import duplicates_among
 from whorl.errors import ParameterError, StoreError
 from whorl.ingest.rows import text as lines
@@ -32,7 +32,7 @@ def written(path: Path, documents: list[Document]) -> str:
 
 def told(reading: InputReader, workers: int, keep: Keep) -> list[Any]:
     with duplicates_among(
-        reading.documents(), PAIR_OPTIONS, reference=reading.reference(), keep=keep, workers=workers
+        reading.documents(), DuplicatesOptions(PAIR_OPTIONS, keep=keep, workers=workers), reference=reading.reference()
     ) as found:
         pairs = [(pair.a, pair.b, pair.shares) for pair in found.pairs()]
         there = [tuple(each.members) for each in found.clusters(complete=True, keep=keep, only_new=True)]
@@ -60,7 +60,8 @@ def test_the_answer_is_that_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     reference = written(tmp_path / "reference.jsonl", DOCUMENTS[100:180])
     keep = Keep("smallest", "at")
     one, two = (
-        told(InputReader([str(tmp_path)], reference=[reference], keep=keep), workers, keep) for workers in (1, 2)
+        told(InputReader([str(tmp_path)], DuplicatesOptions(keep=keep), reference=[reference]), workers, keep)
+        for workers in (1, 2)
     )
     assert one == two
     assert len(one[0]) > 20
@@ -75,7 +76,7 @@ def test_documents_of_any_kind_are_given_out(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(worker_pool, "_GIVEN", 30)
     with (
         duplicates_among(DOCUMENTS, PAIR_OPTIONS) as one,
-        duplicates_among(iter(DOCUMENTS), PAIR_OPTIONS, workers=2) as two,
+        duplicates_among(iter(DOCUMENTS), DuplicatesOptions(PAIR_OPTIONS, workers=2)) as two,
     ):
         assert ids(one.pairs()) == ids(two.pairs())
         assert clusters(one) == clusters(two)
@@ -86,10 +87,14 @@ def test_what_is_wrong_with_all_is_told(tmp_path: Path) -> None:
     """
     A missing column of the retention policy, and an error of the documents' iterator, raise errors.
     """
-    reading = InputReader([written(tmp_path / "a.jsonl", DOCUMENTS[:9])], keep=Keep("largest", "made_up"))
+    reading = InputReader(
+        [written(tmp_path / "a.jsonl", DOCUMENTS[:9])], DuplicatesOptions(keep=Keep("largest", "made_up"))
+    )
     with (
         pytest.raises(ParameterError, match="no document has a number"),
-        duplicates_among(reading.documents(), PAIR_OPTIONS, keep=Keep("largest", "made_up"), workers=2),
+        duplicates_among(
+            reading.documents(), DuplicatesOptions(PAIR_OPTIONS, keep=Keep("largest", "made_up"), workers=2)
+        ),
     ):
         pass
 
@@ -97,5 +102,8 @@ def test_what_is_wrong_with_all_is_told(tmp_path: Path) -> None:
         yield DOCUMENTS[0]
         raise StoreError("the disk is gone")
 
-    with pytest.raises(StoreError, match="the disk is gone"), duplicates_among(failing(), PAIR_OPTIONS, workers=2):
+    with (
+        pytest.raises(StoreError, match="the disk is gone"),
+        duplicates_among(failing(), DuplicatesOptions(PAIR_OPTIONS, workers=2)),
+    ):
         pass

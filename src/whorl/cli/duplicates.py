@@ -6,6 +6,7 @@ import gc
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -278,18 +279,9 @@ def _found(asked: Asked, reading: InputReader, progress: Progress) -> AbstractCo
         return _found_in_store(asked, progress)
     return duplicates_among(
         reading.documents(),
-        asked.question,
-        scheme=asked.scheme,
+        replace(asked.options, workers=asked.workers or worthwhile_workers(reading.share[1])),
         reference=reading.reference() if asked.reference else (),
-        folder=asked.state_folder,
         dates=reading.dates,
-        date_column=asked.date_column,
-        keep=asked.rule,
-        within=asked.within,
-        kind=asked.level,
-        common=asked.common,
-        spanning_only=asked.spanning_only,
-        workers=asked.workers or worthwhile_workers(reading.share[1]),
         texts=reading.texts,
         on_repeated=reading.note_repeated,
         progress=progress,
@@ -316,14 +308,9 @@ def _found_in_store(asked: Asked, progress: Progress) -> Iterator[Duplicates]:
             opened.engine.labels.prepare()
         with duplicates_in(
             opened.engine,
-            asked.question,
+            asked.options,
             origin=f"the store {origin}",
-            folder=asked.state_folder,
             names=opened.names,
-            date_field=asked.date_column,
-            keep=asked.rule,
-            common=asked.common,
-            spanning_only=asked.spanning_only,
             progress=progress,
         ) as found:
             yield found

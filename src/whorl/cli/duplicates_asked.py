@@ -10,8 +10,8 @@ from pathlib import Path
 
 from whorl.cli.options import boilerplate_texts, require_writable
 from whorl.duplicates.boilerplate import BoilerplateOptions, ask_common
-from whorl.duplicates.input import Granularity, InputReader
-from whorl.duplicates.options import Keep, PairOptions, ask_pairs
+from whorl.duplicates.input import InputReader
+from whorl.duplicates.options import DuplicatesOptions, Granularity, Keep, PairOptions, ask_pairs
 from whorl.duplicates.output import require_columns, require_room, require_texts
 from whorl.errors import ParameterError
 from whorl.fingerprint.scheme import Scheme
@@ -71,6 +71,21 @@ class Asked:
     def question(self) -> PairOptions:
         """Metric, threshold and recall of the search."""
         return ask_pairs(self.metric, self.threshold, self.recall)
+
+    @cached_property
+    def options(self) -> DuplicatesOptions:
+        """All options of the search."""
+        return DuplicatesOptions(
+            self.question,
+            scheme=self.scheme,
+            keep=self.keep,
+            date_column=self.date_column,
+            within=self.within,
+            unit=Granularity(self.level),
+            common=self.common,
+            spanning_only=self.spanning_only,
+            folder=self.state_folder,
+        )
 
     @cached_property
     def scheme(self) -> Scheme:
@@ -249,13 +264,9 @@ class Asked:
         """
         reading = InputReader(
             self.paths,
+            self.options,
             reference=self.reference,
             columns=self.columns,
-            keep=self.rule,
-            date_column=self.date_column,
-            within=self.within,
-            level=Granularity(self.level),
-            lasts=self.state is not None,
             is_rewritten=bool(self.folders),
             follow_links=self.follow_links,
         )

@@ -5,6 +5,7 @@ duplicates_in     near-duplicates in a store
 passages_among    passages repeated word for word within or across documents
 ask_pairs         options of the search: metric, threshold, recall
 ask_common        options of boilerplate: common text, reported separately or ignored
+DuplicatesOptions  all options: those of pairs, and folder, retention policy, boilerplate, workers and others
 Keep              retention policy: the document of a cluster to keep
 superfluous       cluster members that can be deleted
 with_words        words added and lost between the versions of a cluster
@@ -17,13 +18,14 @@ from whorl.exports import lazily
 
 if TYPE_CHECKING:
     from whorl.duplicates.boilerplate import ask_common
-    from whorl.duplicates.options import Keep, ask_pairs
+    from whorl.duplicates.options import DuplicatesOptions, Keep, ask_pairs
     from whorl.duplicates.output import write_ids
     from whorl.duplicates.passages import passages_among
     from whorl.duplicates.result import superfluous, with_words
     from whorl.duplicates.run import duplicates_among, duplicates_in
 
 __all__ = [
+    "DuplicatesOptions",
     "Keep",
     "ask_common",
     "ask_pairs",
@@ -38,6 +40,7 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
+        "DuplicatesOptions": "options",
         "Keep": "options",
         "ask_common": "boilerplate",
         "ask_pairs": "options",

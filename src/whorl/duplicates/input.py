@@ -12,10 +12,9 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from functools import cached_property, partial
 
-from whorl.duplicates.options import Keep, seconds_of
+from whorl.duplicates.options import DuplicatesOptions, Granularity, seconds_of
 from whorl.duplicates.sketching import no_date
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.files import Problem, Problems, documents_in, file_text, spans_in
@@ -30,15 +29,6 @@ _SHOWN = 20
 
 def _ignore(position: int) -> None:
     """Ignore the position."""
-
-
-class Granularity(StrEnum):
-    """Granularity of the comparison."""
-
-    DOCUMENT = "document"
-    PARAGRAPH = "paragraph"
-    LINE = "line"
-    PASSAGE = "passage"
 
 
 #: Separators of pieces: a paragraph ends at an empty line.
@@ -169,13 +159,10 @@ class InputReader:
 
     Args:
         named: Files to read, named as in `ingest.places`.
+        options: Options of the run. A folder in them stores the dates of files for later runs; the columns of dates, of
+            the retention policy and of the parts become properties.
         reference: Files to compare them with, named as in `ingest.places`.
         columns: Columns of ids and texts in rows.
-        keep: Retention policy for clusters.
-        date_column: Column with the dates of documents; None for the dates of the files.
-        within: Column that compared documents must have in common; it becomes a property.
-        level: Granularity of the comparison.
-        lasts: Whether the results are stored for later runs, which may need the dates of the files.
         is_rewritten: Whether the files are rewritten, so that ids must identify rows.
         follow_links: Whether to follow links that lead out of the named folders.
     """
@@ -183,23 +170,19 @@ class InputReader:
     def __init__(
         self,
         named: Sequence[str],
+        options: DuplicatesOptions = DuplicatesOptions(),  # noqa: B008 - frozen
         *,
         reference: Sequence[str] = (),
         columns: Columns = Columns(),  # noqa: B008 - frozen
-        keep: Keep = Keep("first"),  # noqa: B008 - frozen
-        date_column: str | None = None,
-        within: str | None = None,
-        level: Granularity = Granularity.DOCUMENT,
-        lasts: bool = False,
         is_rewritten: bool = False,
         follow_links: bool = False,
     ) -> None:
         self.problems = Problems()
         #: Number of documents read.
         self.count = 0
-        self._keep, self._lasts, self._is_rewritten = keep, lasts, is_rewritten
-        self._date_column, self._within, self.level = date_column, within, level
-        needed = frozenset(filter(None, (keep.column, date_column, within)))
+        self.options, self._is_rewritten = options, is_rewritten
+        self._keep, self._is_persistent = options.policy, options.folder is not None
+        needed = frozenset(filter(None, (self._keep.column, options.date_column, options.within)))
         self.columns = replace(columns, further=needed, is_text_optional=True)
         #: Files whose rows have no text column.
         self.without_texts = set[str]()
@@ -225,9 +208,7 @@ class InputReader:
 
     def part(self, place: Place, span: Span | None, *, is_reference: bool) -> InputPart:
         """Return the reader of a file, or of a byte range of it."""
-        return InputPart(
-            place.file, span, self.columns, self._keep, self._date_column, self._within, self.level, is_reference
-        )
+        return InputPart(place.file, span, self.columns, self.options, is_reference)
 
     def note_bytes(self, done: int, at: int = 0) -> None:
         """Record `done` further bytes as read, and the position `at` in the current file."""
@@ -263,7 +244,7 @@ class InputReader:
         Raises:
             ParameterError: A column has no value, or is missing.
         """
-        column, dates = self._keep.column, self._date_column
+        column, dates = self._keep.column, self.options.date_column
         if column and not has_worth and self.count:
             raise ParameterError(
                 f"no document has a {self._keep.sought} in the column {column!r}, so nobody knows which is the "
@@ -273,7 +254,7 @@ class InputReader:
             raise ParameterError(
                 f"no document has a date in the column {dates!r}; name another one (--date COLUMN{self._columns()})"
             )
-        within = self._within
+        within = self.options.within
         if within and not has_part and self.count and not any(within in names for names in self._headers()):
             raise ParameterError(
                 f"no document has a column {within!r}; name another one (--within-column COLUMN{self._columns()})"
@@ -295,7 +276,7 @@ class InputReader:
     @property
     def dates(self) -> Callable[[Document], float | None]:
         """Function that returns the date of a document; `no_date` if dates cannot matter."""
-        return self.date if self._needs_dates or self._lasts else no_date
+        return self.date if self._needs_dates or self._is_persistent else no_date
 
     @property
     def _needs_dates(self) -> bool:
@@ -308,7 +289,7 @@ class InputReader:
             ParameterError: The retention policy needs dates of files, and the document is a row of a file.
         """
         needed = self._needs_dates
-        if not (needed or self._lasts):
+        if not (needed or self._is_persistent):
             return None
         try:
             return os.stat(document.id).st_mtime
@@ -389,10 +370,7 @@ class InputPart:
         file: The file.
         span: The byte range; None for the whole file.
         columns: Columns of ids and texts in rows.
-        keep: Retention policy for clusters.
-        date_column: Column with the dates of documents.
-        within: Column that compared documents must have in common.
-        level: Granularity of the comparison.
+        options: Options of the run.
         is_reference: Whether ids of rows are prefixed with their file's name.
         at_byte: Called at intervals with the position in the file.
         report: Findings, complete once the part is read.
@@ -401,10 +379,7 @@ class InputPart:
     file: File
     span: Span | None
     columns: Columns
-    keep: Keep
-    date_column: str | None
-    within: str | None
-    level: Granularity
+    options: DuplicatesOptions
     is_reference: bool
     at_byte: Callable[[int], None] = _ignore
     report: ReadReport = field(default_factory=ReadReport)
@@ -413,8 +388,9 @@ class InputPart:
         """Yield the documents, or their pieces at the given granularity."""
         told, file = self.report, self.file.as_posix()
         told.file = file
-        column, dates, within = self.keep.column, self.date_column, self.within
-        is_whole = self.level in (Granularity.DOCUMENT, Granularity.PASSAGE)
+        options, policy = self.options, self.options.policy
+        column, dates, within = policy.column, options.date_column, options.within
+        is_whole = options.unit in (Granularity.DOCUMENT, Granularity.PASSAGE)
         is_plain = is_whole and not (column or dates or within or self.is_reference)
         for document in documents_in(
             self.file, told.problems.append, self.columns, span=self.span, tables_are_text=False, at_byte=self.at_byte
@@ -425,7 +401,7 @@ class InputPart:
                 yield document
                 continue
             if column and not told.has_worth:
-                told.has_worth = self.keep.worth(document.properties.get(column)) is not None
+                told.has_worth = policy.worth(document.properties.get(column)) is not None
             if dates and not told.has_date:
                 told.has_date = seconds_of(document.properties.get(dates)) is not None
             if within and not told.has_part:
@@ -436,7 +412,7 @@ class InputPart:
                 yield document
                 continue
             try:
-                yield from pieces_of(document, self.level)
+                yield from pieces_of(document, options.unit)
             except DocumentError as error:
                 told.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 

@@ -9,15 +9,19 @@ Two documents with a and b shingles, a <= b, and I shared ones are a pair when
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
+from enum import StrEnum
 from fractions import Fraction
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
 
+from whorl.duplicates.boilerplate import BoilerplateOptions
 from whorl.duplicates.sketches import Numbers
 from whorl.errors import ParameterError
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, notes_on, require_threshold
 from whorl.query.plan.values import DateError, read_date
 
@@ -199,3 +203,56 @@ def _number(value: object) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+class Granularity(StrEnum):
+    """Granularity of the comparison."""
+
+    DOCUMENT = "document"
+    PARAGRAPH = "paragraph"
+    LINE = "line"
+    PASSAGE = "passage"
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicatesOptions:
+    """Options of a search for near-duplicates.
+
+    Args:
+        pairs: Metric, threshold and recall.
+        scheme: Scheme of words and shingles of documents outside a store.
+        keep: Retention policy for clusters; its column is a property, or a field of the store. None to keep the first.
+        date_column: Property or field with the dates of documents; None if dates do not matter, or are those of files.
+        within: A property that compared documents must have in common; documents without it are compared with each
+            other.
+        unit: The compared units; fixed for a folder.
+        common: Options of boilerplate. Common text changes with every document: in a folder all documents read so far
+            count, and if common text is ignored, all pairs are found again.
+        spanning_only: Whether clusters alone are needed, so that pairs within connected components may be skipped.
+        folder: Folder of the persistent sketch store, from which a later run continues: it completes an interrupted
+            run, and compares further documents with all earlier ones. None for a temporary store.
+        workers: Processes for reading and sketching, and threads for comparing; the result does not depend on it. With
+            a folder a single process reads.
+    """
+
+    pairs: PairOptions = PairOptions()
+    _: KW_ONLY
+    scheme: Scheme = field(default_factory=Scheme)
+    keep: Keep | None = None
+    date_column: str | None = None
+    within: str | None = None
+    unit: Granularity = Granularity.DOCUMENT
+    common: BoilerplateOptions | None = None
+    spanning_only: bool = False
+    folder: Path | None = None
+    workers: int = 1
+
+    @property
+    def policy(self) -> Keep:
+        """Retention policy; to keep the first document by default."""
+        return self.keep or Keep("first")
+
+    @classmethod
+    def of(cls, options: PairOptions | DuplicatesOptions) -> DuplicatesOptions:
+        """Return all options, given these or only those of pairs."""
+        return cls(options) if isinstance(options, PairOptions) else options

@@ -15,7 +15,8 @@ from typing import IO
 
 from whorl.arrays import batches
 from whorl.context import require_time
-from whorl.duplicates.input import Granularity, InputReader, by_document, without, without_ranges
+from whorl.duplicates.input import InputReader, by_document, without, without_ranges
+from whorl.duplicates.options import Granularity
 from whorl.duplicates.result import Cluster
 from whorl.engine.lag import require_current_index
 from whorl.engine.protocol import ClusterLabel, Engine
@@ -127,7 +128,9 @@ def require_texts(reading: InputReader) -> None:
         except (OSError, DocumentError):
             continue
         if is_made or (form is not None and not form.takes_columns):
-            raise ParameterError(f"{place.file} has no text that a {reading.level} could be taken out of; leave it out")
+            raise ParameterError(
+                f"{place.file} has no text that a {reading.options.unit} could be taken out of; leave it out"
+            )
 
 
 def _format_of(place: Place, opened: IO[bytes], reading: InputReader) -> Format | None:
@@ -177,8 +180,8 @@ class _OutputWriter:
     def __init__(self, reading: InputReader, decisions: RetentionDecisions, *, with_columns: bool) -> None:
         self._reading, self._decisions, self._with_columns = reading, decisions, with_columns
         self.written = self.read = 0
-        self._takes_pieces = reading.level is not Granularity.DOCUMENT
-        self._passages = by_document(decisions.to_delete) if reading.level is Granularity.PASSAGE else {}
+        self._takes_pieces = reading.options.unit is not Granularity.DOCUMENT
+        self._passages = by_document(decisions.to_delete) if reading.options.unit is Granularity.PASSAGE else {}
         self._added: Added = {}
         if with_columns:
             self._added = ADDED
@@ -228,9 +231,9 @@ class _OutputWriter:
 
     def _without_pieces(self, text: str, document_id: str) -> str | None:
         """Return a text without its superfluous pieces, None if nothing is left."""
-        if self._reading.level is Granularity.PASSAGE:
+        if self._reading.options.unit is Granularity.PASSAGE:
             return without_ranges(text, self._passages.get(document_id, ()))
-        return without(text, document_id, self._decisions.to_delete, self._reading.level)
+        return without(text, document_id, self._decisions.to_delete, self._reading.options.unit)
 
     def _values(self, row: Row, file: str) -> Mapping[str, object] | None:
         """Return the values of the added columns of a row, None to leave the row out."""

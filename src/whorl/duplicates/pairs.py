@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from whorl.context import require_time
 from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.prefix_filter import AT_ONCE, HashBlock, find_candidates
-from whorl.duplicates.rounds import MOST_PAIRS, Round
+from whorl.duplicates.rounds import JoinOptions
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.verify import Pairs, verify_pairs
 
@@ -40,16 +40,11 @@ def first_of_equals(keys: Numbers, sizes: Numbers) -> Numbers:
 def find_pairs(
     sketches: Sketches,
     firsts: Numbers,
-    pair_options: PairOptions,
+    options: JoinOptions,
     *,
     known: Pairs,
     is_known: npt.NDArray[np.bool_],
     keys: Numbers | None = None,
-    spanning_only: bool = False,
-    spanning_everywhere: bool = False,
-    most: int = MOST_PAIRS,
-    rounds_left: Sequence[Round] | None = None,
-    workers: int = 1,
     progress: Callable[[int], None] = lambda pairs: None,
 ) -> Pairs:
     """Return all pairs of different documents.
@@ -57,18 +52,11 @@ def find_pairs(
     Args:
         sketches: Sketches of all documents.
         firsts: Result of `first_of_equals`; only these documents are compared.
-        pair_options: Options of the search.
+        options: Options of the join.
         known: Pairs found by an earlier run.
         is_known: Documents whose pairs with each other are all in `known`; bool array of shape (documents,).
         keys: As in `first_of_equals`. Documents of one size are compared in the order of their keys, which makes the
             result independent of the order of input; without keys it depends on that order.
-        spanning_only: Whether a block of near-copies needs only the pairs that keep its connected components together.
-            Time then grows linearly with the block, not quadratically.
-        spanning_everywhere: Whether that holds for all documents, not only for blocks. Pairs must then be final: no
-            later exact verification may reject one.
-        most: Pairs that one hash may produce in a round.
-        rounds_left: Rounds to run, if earlier rounds ran elsewhere; None for all.
-        workers: Threads for finding and comparing candidates in the compiled loops; the result does not depend on it.
         progress: Called with the number of pairs found so far.
     """
     places = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
@@ -83,35 +71,26 @@ def find_pairs(
     count = len(known)
     if not is_new.any():
         return known
-    spanning = _SpanningPairs(compared, pair_options, is_new)
-    if spanning_only:
+    spanning = _SpanningPairs(compared, options.pairs, is_new)
+    if options.spanning_only:
         spanning.add(known.at(_inverse(places, len(sketches))))
 
     def connect_block(hash_block: Numbers) -> bool:
-        links, is_decided = spanning.probe_block(hash_block) if spanning_only else ([], False)
-        batches_found.extend(each.at(places) for each in links)
+        links, is_decided = spanning.probe_block(hash_block) if options.spanning_only else ([], False)
+        batches_found.extend(pairs.at(places) for pairs in links)
         return is_decided
 
-    candidates = find_candidates(
-        compared,
-        pair_options,
-        gives_blocks=spanning_only,
-        connect_block=connect_block,
-        most=most,
-        rounds_left=rounds_left,
-        workers=workers,
-    )
-    for some in candidates:
-        if isinstance(some, HashBlock):
-            pairs = Pairs.together(spanning.within_block(some.places))
+    for batch in find_candidates(compared, options, connect_block):
+        if isinstance(batch, HashBlock):
+            pairs = Pairs.together(spanning.within_block(batch.places))
         else:
-            is_open = is_new[some.smaller] | is_new[some.larger]
-            a, b = some.smaller[is_open], some.larger[is_open]
-            if spanning_everywhere:
-                pairs = Pairs.together(spanning.among_candidates(a, b, workers))
+            is_open = is_new[batch.smaller] | is_new[batch.larger]
+            a, b = batch.smaller[is_open], batch.larger[is_open]
+            if options.spanning_everywhere:
+                pairs = Pairs.together(spanning.among_candidates(a, b, options.workers))
             else:
-                pairs = verify_pairs(compared, a, b, pair_options, workers)
-                if spanning_only:
+                pairs = verify_pairs(compared, a, b, options.pairs, options.workers)
+                if options.spanning_only:
                     spanning.add(pairs)
         batches_found.append(pairs.at(places))
         count += len(pairs)

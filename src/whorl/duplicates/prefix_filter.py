@@ -19,7 +19,8 @@ Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007), f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,8 +28,7 @@ import numpy.typing as npt
 
 from whorl.arrays import run_starts, spread
 from whorl.context import require_time
-from whorl.duplicates.options import PairOptions
-from whorl.duplicates.rounds import MOST_PAIRS, PrefixLengths, Round, rounds
+from whorl.duplicates.rounds import JoinOptions, PrefixLengths, Round, rounds
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.token_index import (
     Bools,
@@ -68,30 +68,22 @@ class HashBlock(NamedTuple):
 
 
 def find_candidates(
-    sketches: Sketches,
-    pair_options: PairOptions,
-    *,
-    gives_blocks: bool = False,
-    connect_block: Callable[[Numbers], bool] = lambda places: False,
-    most: int = MOST_PAIRS,
-    rounds_left: Sequence[Round] | None = None,
-    workers: int = 1,
+    sketches: Sketches, options: JoinOptions, connect_block: Callable[[Numbers], bool] = lambda places: False
 ) -> Iterator[CandidatePairs | HashBlock]:
     """Yield the pairs that may reach the threshold; a few come more than once.
 
     Args:
         sketches: Sketches of the documents; documents without shingles make no pairs.
-        pair_options: Options of the search.
-        gives_blocks: Whether to yield blocks, in which any two documents are candidates, instead of their pairs.
+        options: Options of the join. With spanning pairs, a block is yielded instead of its pairs: any two of its
+            documents are candidates.
         connect_block: Called with the indices of a block before more of its hashes are used; returns whether the
             block's pairs are already decided, so that it need not be yielded.
-        most: Pairs that one hash may produce in a round; in the last round a hash with more pairs becomes a block.
-        rounds_left: Rounds to run, if earlier rounds ran elsewhere; None for all.
-        workers: Threads for the compiled loops.
     """
     places = np.flatnonzero(sketches.sizes > 0)
-    for one in rounds(pair_options, int(sketches.counts.max(initial=1))) if rounds_left is None else rounds_left:
-        search = _FilterRound(sketches, one, most, workers, connect_block, gives_blocks=gives_blocks)
+    if options.rounds is None:
+        options = replace(options, rounds=rounds(options.pairs, int(sketches.counts.max(initial=1))))
+    for current_round in options.rounds or ():
+        search = _FilterRound(sketches, current_round, options, connect_block)
         yield from search.run(places)
         places = search.deferred()
         if not places.size:
@@ -104,16 +96,12 @@ class _FilterRound:
     def __init__(
         self,
         sketches: Sketches,
-        one: Round,
-        most: int,
-        workers: int,
+        current_round: Round,
+        options: JoinOptions,
         connect_block: Callable[[Numbers], bool],
-        *,
-        gives_blocks: bool,
     ) -> None:
-        self._sketches, self._round, self._most, self._gives_blocks = sketches, one, most, gives_blocks
-        self._connect_block, self._workers = connect_block, workers
-        self._pair_options = one.pair_options
+        self._sketches, self._round, self._options = sketches, current_round, options
+        self._connect_block = connect_block
         self._deferred: list[Numbers] = []
 
     def deferred(self) -> Numbers:
@@ -140,7 +128,7 @@ class _FilterRound:
             return
         members = self._members(places, is_base, level)
         member_bits = max(1, (places.size - 1).bit_length())
-        tokens = index_tokens(self._sketches, members, level, member_bits, self._workers)
+        tokens = index_tokens(self._sketches, members, level, member_bits, self._options.workers)
         index_keys, probe_keys = self._mark_prefixes(members, tokens, member_bits)
         del tokens
         yield from self._pairs(members, index_keys, probe_keys, member_bits)
@@ -152,7 +140,7 @@ class _FilterRound:
             places=places,
             lengths=lengths,
             is_larger=is_base,
-            first=np.searchsorted(sizes, self._pair_options.smallest_partner(sizes)),
+            first=np.searchsorted(sizes, self._options.pairs.smallest_partner(sizes)),
         )
 
     def _mark_prefixes(self, members: LevelMembers, tokens: SharedTokens, member_bits: int) -> tuple[Hashes, Hashes]:
@@ -176,13 +164,13 @@ class _FilterRound:
         low = np.searchsorted(index_keys, hashes | members.first[larger].astype(np.uint64))
         counts = np.maximum(0, np.searchsorted(index_keys, probe_keys) - low)
         is_left = counts > 0
-        for group in oversized_groups(hashes, counts, self._most):
+        for group in oversized_groups(hashes, counts, self._options.most):
             there = owners_of(index_keys[low[group].min() : (low[group] + counts[group]).max()], member_bits)
             together = np.unique(np.concatenate([larger[group], there]))
             if not self._round.is_last and self._has_more_hashes(members, together):
                 if not self._connect_block(members.places[together]):
                     self._deferred.append(members.places[together])
-            elif self._gives_blocks:
+            elif self._options.spanning_only:
                 yield HashBlock(members.places[together])
             else:
                 continue

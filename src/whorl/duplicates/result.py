@@ -147,7 +147,6 @@ class Duplicates:
         stored: All documents.
         pairs: Pairs of different documents.
         firsts: For each document the index of the first equal one.
-        is_new: Documents not compared in an earlier run.
         scheme: Scheme of words and shingles.
         properties: Returns ranks and dates of documents by id, if the sketch store has none.
         rest: Documents without their common shingles, if boilerplate is separated; if it is ignored, the pairs are
@@ -160,14 +159,13 @@ class Duplicates:
         stored: StoredSketches,
         pairs: Pairs,
         firsts: Numbers,
-        is_new: npt.NDArray[np.bool_],
         scheme: Scheme,
         properties: ReadProperties | None = None,
         rest: Residual | None = None,
     ) -> None:
         self._properties = properties
         self._store, self._archived, self._pairs, self._firsts = store, stored, pairs, firsts
-        self._is_new, self.scheme, self.rest = is_new, scheme, rest
+        self._is_new, self.scheme, self.rest = stored.is_new, scheme, rest
         #: Documents of the store left out for lack of a sketch, or of a text where texts are compared.
         self.without_sketch = self.without_text = 0
         #: Name of the compared units.

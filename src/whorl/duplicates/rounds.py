@@ -6,7 +6,8 @@ depends only on a single document and on the size of the largest sketch, never o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -154,3 +155,27 @@ def rounds(pair_options: PairOptions, largest: int) -> list[Round]:
         aims.append(aims[-1] * _GROWTH)
     recall = 1 - (1 - pair_options.recall) * _OF_MISSES / (2 * len(aims))
     return [Round(pair_options, aim, recall, aim == aims[-1]) for aim in aims]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinOptions:
+    """Options of the similarity join.
+
+    Args:
+        pairs: Metric, threshold and recall.
+        spanning_only: Whether a block of near-copies needs only the pairs that keep its connected components together.
+            Time then grows linearly with the block, not quadratically.
+        spanning_everywhere: Whether that holds for all documents, not only for blocks. Pairs must then be final: no
+            later exact verification may reject one.
+        most: Pairs that one hash may produce in a round; in the last round a hash with more pairs becomes a block.
+        rounds: Rounds to run, if earlier rounds ran elsewhere; None for all.
+        workers: Threads for the compiled loops; the result does not depend on it.
+    """
+
+    pairs: PairOptions
+    _: KW_ONLY
+    spanning_only: bool = False
+    spanning_everywhere: bool = False
+    most: int = MOST_PAIRS
+    rounds: Sequence[Round] | None = None
+    workers: int = 1

@@ -7,6 +7,7 @@ import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,12 @@ import numpy.typing as npt
 
 from whorl.arrays import batches
 from whorl.context import require_time
-from whorl.duplicates.boilerplate import BoilerplateOptions, remove_boilerplate
+from whorl.duplicates.boilerplate import remove_boilerplate
 from whorl.duplicates.exact import ReadHashes, split_by_hash_collision, verify_exact
-from whorl.duplicates.options import Keep, PairOptions, seconds_of
+from whorl.duplicates.options import DuplicatesOptions, Granularity, PairOptions, seconds_of
 from whorl.duplicates.pairs import find_pairs, first_of_equals
 from whorl.duplicates.result import Duplicates, ReadProperties, ReadTexts
+from whorl.duplicates.rounds import JoinOptions
 from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore, sketch_digest
 from whorl.duplicates.sketching import Entry, Sketching, SketchMaker, no_date, part_of
 from whorl.duplicates.verify import Pairs
@@ -26,7 +28,6 @@ from whorl.duplicates.worker_pool import AT_ONCE, sketch_in_processes, start_met
 from whorl.engine.protocol import Engine, ScanBatch
 from whorl.errors import NoSketchesError, ParameterError, SchemaError
 from whorl.fingerprint.batch import hashed
-from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.model import Document
 from whorl.query.plan.fields import value_named
@@ -46,19 +47,10 @@ Progress = Callable[[str, int], None]
 @contextmanager
 def duplicates_among(
     documents: Iterable[Document],
-    pair_options: PairOptions,
+    options: PairOptions | DuplicatesOptions,
     *,
-    scheme: Scheme = Scheme(),  # noqa: B008 - frozen
     reference: Iterable[Document] = (),
-    folder: Path | None = None,
     dates: Callable[[Document], float | None] = no_date,
-    date_column: str | None = None,
-    keep: Keep = Keep("first"),  # noqa: B008 - frozen
-    within: str | None = None,
-    kind: str = "document",
-    common: BoilerplateOptions | None = None,
-    spanning_only: bool = False,
-    workers: int = 1,
     texts: ReadTexts = lambda ids: {},
     on_repeated: Callable[[str], None] = lambda document_id: None,
     progress: Progress = lambda doing, count: None,
@@ -67,23 +59,10 @@ def duplicates_among(
 
     Args:
         documents: Documents, read lazily; the last one of each id counts.
-        pair_options: Options of the search.
-        scheme: Scheme of words and shingles.
+        options: Options of the search.
         reference: Documents that the others are compared with, and that are not compared with each other; the result
             treats them like documents of an earlier run with the same folder. Not together with a folder.
-        folder: Folder of the persistent sketch store, from which a later run continues: it completes an interrupted
-            run, and compares further documents with all earlier ones. None for a temporary store.
         dates: Returns a document's time of creation or change in seconds since 1970, None if unknown.
-        date_column: The property with that time, if documents have one.
-        keep: Retention policy for clusters; its column is a property.
-        within: A property that compared documents must have in common; documents without it are compared with each
-            other.
-        kind: Name of the compared units, fixed for a folder: "paragraph", for instance, if they are parts of documents.
-        common: Options of boilerplate. Common text changes with every document: in a folder all documents read so far
-            count, and if common text is ignored, all pairs are found again.
-        spanning_only: Whether clusters alone are needed, so that pairs within connected components may be skipped.
-        workers: Processes for reading and sketching, and threads for comparing; the result does not depend on it. With
-            a folder a single process reads.
         texts: Returns the texts of the documents that still have one, to show in words what versions add and lose.
         on_repeated: Called with each id that comes again in this run.
         progress: Called with the current activity and its count.
@@ -93,49 +72,40 @@ def duplicates_among(
         ParameterError: The folder belongs to another origin, or comes together with a reference; or boilerplate comes
             together with `within`.
     """
-    if within and common and common.boilerplate:
+    options = DuplicatesOptions.of(options)
+    if options.within and options.common and options.common.boilerplate:
         raise ParameterError(
             "boilerplate does not work within a part of a collection; compare all documents, or leave it out"
         )
-    if folder is not None and reference:
+    if options.folder is not None and reference:
         raise ParameterError("a reference keeps no state: put it into the folder by a run of its own")
 
-    sketching = Sketching(scheme, FILES_SCHEME, dates, date_column, keep, within)
+    sketching = Sketching(options.scheme, FILES_SCHEME, dates, options.date_column, options.policy, options.within)
     with ExitStack() as opened:
-        origin = origin_of_files(scheme, keep, kind=kind, within=within, date_column=date_column)
-        store = _store(opened, folder, origin, FILES_SCHEME)
+        store = _store(opened, options.folder, origin_of_files(options), FILES_SCHEME)
         if isinstance(store, PersistentSketchStore):
             store.begin_partial_scan()
-            _set_options(store, pair_options, common, spanning_only=spanning_only)
+            _set_options(store, options)
             _load_changed(store, documents, sketching, on_repeated, progress)
         else:
-            load_documents(store, reference, sketching, workers, on_repeated, progress)
+            load_documents(store, reference, sketching, options.workers, on_repeated, progress)
             store.mark_as_reference()
-            load_documents(store, documents, sketching, workers, on_repeated, progress)
-        found = _find_duplicates(
-            store,
-            pair_options,
-            scheme,
-            None,
-            common=common,
-            spanning_only=spanning_only,
-            spanning_everywhere=spanning_only,
-            workers=workers,
-            progress=progress,
+            load_documents(store, documents, sketching, options.workers, on_repeated, progress)
+        duplicates = _find_duplicates(
+            store, options, None, spanning_everywhere=options.spanning_only, progress=progress
         )
-        found.read_texts, found.kind = texts, kind
-        yield found
+        duplicates.read_texts, duplicates.kind = texts, options.unit.value
+        yield duplicates
 
 
-def origin_of_files(
-    scheme: Scheme, keep: Keep, *, kind: str = "document", within: str | None = None, date_column: str | None = None
-) -> str:
-    """Return the origin that a sketch store records for documents of files; arguments as in `duplicates_among`."""
+def origin_of_files(options: DuplicatesOptions) -> str:
+    """Return the origin that a sketch store records for documents of files."""
+    policy, within, date_column = options.policy, options.within, options.date_column
     return (
-        f"files, under {scheme.name}"
-        + (f", by {kind}s" if kind != "document" else "")
+        f"files, under {options.scheme.name}"
+        + (f", by {options.unit}s" if options.unit != Granularity.DOCUMENT else "")
         + (f", within {within}" if within else "")
-        + (f", with what decides on the {keep}" if keep.column else "")
+        + (f", with what decides on the {policy}" if policy.column else "")
         + (f", with dates of {date_column}" if date_column else "")
     )
 
@@ -143,48 +113,43 @@ def origin_of_files(
 @contextmanager
 def duplicates_in(
     engine: Engine,
-    pair_options: PairOptions,
+    options: PairOptions | DuplicatesOptions,
     *,
     origin: str = "a store",
-    folder: Path | None = None,
     names: Mapping[str, str] | None = None,
-    date_field: str | None = None,
-    keep: Keep = Keep("first"),  # noqa: B008 - frozen
-    common: BoilerplateOptions | None = None,
-    spanning_only: bool = False,
     progress: Progress = lambda doing, count: None,
 ) -> Iterator[Duplicates]:
     """Find the near-duplicates in a store, from its sketches, and from its texts if these leave a pair undecided.
 
     Args:
         engine: Engine of the store.
-        pair_options: Options of the search.
+        options: Options of the search. Documents deleted from the store are deleted from the folder, too. Fields are
+            named as in a query. With options of boilerplate all texts of the store are read, or with a folder those new
+            to it.
         origin: Name of the store.
-        folder: As in `duplicates_among`; documents deleted from the store are deleted from the folder, too.
         names: Maps field names to those in the store, as in a query.
-        date_field: Field with the dates of documents, named as in a query; None if dates do not matter.
-        keep: Retention policy for clusters; its column is a field, named as in a query.
-        common: As in `duplicates_among`; all texts of the store are then read, or with a folder those new to it.
-        spanning_only: Whether clusters alone are needed: a block of near-copies then needs only its spanning pairs.
-        progress: As in `duplicates_among`.
+        progress: Called with the current activity and its count.
 
     Raises:
         NoSketchesError: The documents of the store have no sketches.
         StoreError: The folder cannot be used.
         ParameterError: The folder belongs to another origin, or the store lacks a field.
     """
-    scheme = engine.sketch_scheme if common is None else FILES_SCHEME
+    options = replace(DuplicatesOptions.of(options), scheme=engine.scheme)
+    policy, date_field = options.policy, options.date_column
+    scheme = engine.sketch_scheme if options.common is None else FILES_SCHEME
     if scheme is None and engine.count():
         raise NoSketchesError
-    sought = {keep.column: keep.sought, date_field: "date"}
+    sought = {policy.column: policy.sought, date_field: "date"}
     _require_fields(engine, names or {}, {name: kind for name, kind in sought.items() if name}, origin)
     with ExitStack() as opened:
-        store = _store(opened, folder, f"{origin}, under {engine.scheme.name}", scheme or SketchScheme())
+        store = _store(opened, options.folder, f"{origin}, under {engine.scheme.name}", scheme or SketchScheme())
         without = 0
         for portion in engine.scan(store.begin_scan()):
-            new, missing = (
-                _new_from_sketches(portion, store) if common is None else _new_from_texts(portion, store, engine)
-            )
+            if options.common is None:
+                new, missing = _new_from_sketches(portion, store)
+            else:
+                new, missing = _new_from_texts(portion, store, engine)
             store.put(new, portion.mark)
             without += missing
             require_time()
@@ -193,35 +158,32 @@ def duplicates_in(
 
         def read(ids: Sequence[str]) -> Mapping[str, npt.NDArray[np.uint64]]:
             texts = engine.texts(ids)
-            found = hashed(texts.values(), engine.scheme, workers=1)
-            return {document_id: each.hashes for document_id, each in zip(texts, found, strict=True)}
+            batch = hashed(texts.values(), engine.scheme, workers=1)
+            return {document_id: each.hashes for document_id, each in zip(texts, batch, strict=True)}
 
         def properties(ids: Sequence[str]) -> Mapping[str, tuple[float | None, float | None]]:
             # Read for the members of clusters only, and with their current values.
             return {
                 document_id: (
-                    keep.worth(value_named(keep.column, names or {}, each.properties)) if keep.column else None,
+                    policy.worth(value_named(policy.column, names or {}, each.properties)) if policy.column else None,
                     seconds_of(value_named(date_field, names or {}, each.properties)) if date_field else None,
                 )
                 for document_id, each in engine.documents(ids).items()
             }
 
-        found = _find_duplicates(
+        duplicates = _find_duplicates(
             store,
-            pair_options,
-            engine.scheme,
-            None if common else read,
-            properties if keep.column or date_field else None,
-            common=common,
-            spanning_only=spanning_only,
+            options,
+            None if options.common else read,
+            properties if policy.column or date_field else None,
             progress=progress,
         )
-        found.read_texts = texts_of(engine)
-        if common:
-            found.without_text = without
+        duplicates.read_texts = texts_of(engine)
+        if options.common:
+            duplicates.without_text = without
         else:
-            found.without_sketch = without
-        yield found
+            duplicates.without_sketch = without
+        yield duplicates
 
 
 def require_few_documents(engine: Engine, where: str) -> int:
@@ -407,54 +369,60 @@ def _digest(document: Document, sketching: Sketching) -> bytes:
     return hashlib.blake2b(document.text.encode(), digest_size=16, key=part.encode()[-64:]).digest()
 
 
-def _set_options(
-    store: SketchStore, pair_options: PairOptions, common: BoilerplateOptions | None, *, spanning_only: bool
-) -> None:
-    told = str(pair_options)
-    if common is not None and common.is_ignored:
-        told += " of what is not common"
-    store.set_options(told, spanning_only=spanning_only)
+def _set_options(store: SketchStore, options: DuplicatesOptions) -> None:
+    described = str(options.pairs)
+    if options.common is not None and options.common.is_ignored:
+        described += " of what is not common"
+    store.set_options(described, spanning_only=options.spanning_only)
 
 
 def _find_duplicates(
     store: SketchStore,
-    pair_options: PairOptions,
-    scheme: Scheme,
+    options: DuplicatesOptions,
     read: ReadHashes | None,
     properties: ReadProperties | None = None,
     *,
-    common: BoilerplateOptions | None,
-    spanning_only: bool,
     spanning_everywhere: bool = False,
-    workers: int = 1,
     progress: Progress,
 ) -> Duplicates:
-    _set_options(store, pair_options, common, spanning_only=spanning_only)
-    stored = store.stored()
+    """Find the pairs of the documents in a sketch store.
+
+    Args:
+        store: The sketch store.
+        options: Options of the search.
+        read: Returns all hashes of texts, to verify pairs that sketches leave undecided; None if sketches are complete.
+        properties: Returns ranks and dates of documents by id, if the sketch store has none.
+        spanning_everywhere: As in `JoinOptions`.
+        progress: Called with the current activity and its count.
+    """
+    _set_options(store, options)
+    stored, common = store.stored(), options.common
     if read is not None:
-        stored = split_by_hash_collision(store, stored, pair_options, read)
+        stored = split_by_hash_collision(store, stored, options.pairs, read)
     firsts = first_of_equals(stored.keys, stored.sketches.sizes)
     known, is_known = store.pairs(stored), stored.is_paired
     if read is None:
         # Documents that were not compared with each other still need their pairs if they equal a new document.
         is_known = np.bincount(firsts, ~is_known, minlength=firsts.size)[firsts] == 0
-    rest = None if common is None else remove_boilerplate(stored.sketches, firsts, common, scheme)
+    residual = None if common is None else remove_boilerplate(stored.sketches, firsts, common, options.scheme)
     if common is not None and common.is_ignored and isinstance(store, PersistentSketchStore):
         # Common text has changed since the last run, so its pairs no longer hold.
         known, is_known = Pairs.together([]), np.zeros_like(is_known)
     pairs = find_pairs(
-        rest.sketches if rest and rest.options.is_ignored else stored.sketches,
+        residual.sketches if residual and residual.options.is_ignored else stored.sketches,
         firsts,
-        pair_options,
+        JoinOptions(
+            options.pairs,
+            spanning_only=options.spanning_only,
+            spanning_everywhere=spanning_everywhere,
+            workers=options.workers,
+        ),
         known=known,
         is_known=is_known,
         keys=stored.keys,
-        spanning_only=spanning_only,
-        spanning_everywhere=spanning_everywhere,
-        workers=workers,
         progress=lambda count: progress("comparing", count),
     )
     if read is not None:
-        pairs = verify_exact(store, stored, pairs, pair_options, read, lambda count: progress("reading whole", count))
+        pairs = verify_exact(store, stored, pairs, options.pairs, read, lambda count: progress("reading whole", count))
     store.replace_pairs(pairs, stored.numbers)
-    return Duplicates(store, stored, pairs, firsts, stored.is_new, scheme, properties, rest)
+    return Duplicates(store, stored, pairs, firsts, options.scheme, properties, residual)

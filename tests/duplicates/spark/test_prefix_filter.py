@@ -16,6 +16,7 @@ from tests.plain import sketch_of
 from whorl.duplicates import ask_pairs
 from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.prefix_filter import HashBlock, find_candidates
+from whorl.duplicates.rounds import JoinOptions
 from whorl.duplicates.sketch_store import sketch_key
 from whorl.duplicates.sketches import Sketches
 from whorl.duplicates.verify import verify_pairs
@@ -55,7 +56,7 @@ def test_candidates_are_those_of_one_process(
     pairs: set[tuple[int, int]] = set()
     groups: Counter[frozenset[int]] = Counter()
     sketches = Sketches.of([made[key] for key in keys], SMALL)
-    for some in find_candidates(sketches, asked, gives_blocks=crowds, most=most):
+    for some in find_candidates(sketches, JoinOptions(asked, spanning_only=crowds, most=most)):
         if isinstance(some, HashBlock):
             groups[frozenset(keys[place] for place in some.places.tolist())] += 1
         else:
@@ -64,7 +65,9 @@ def test_candidates_are_those_of_one_process(
                 for a, b in zip(some.smaller.tolist(), some.larger.tolist(), strict=True)
             }
     # Documents are postponed, and crowds occur, in exactly the intended cases.
-    unlimited = sum(some.smaller.size for some in find_candidates(sketches, asked) if not isinstance(some, HashBlock))
+    unlimited = sum(
+        some.smaller.size for some in find_candidates(sketches, JoinOptions(asked)) if not isinstance(some, HashBlock)
+    )
     assert (len(pairs) < unlimited) == (most < 20_000)
     assert bool(groups) == crowds
 

@@ -27,6 +27,7 @@ from tests.families import family_documents, true_components, true_pairs
 from tests.service.limited import until
 from whorl import Document, Store, open_store
 from whorl.duplicates import ask_common, ask_pairs, duplicates_in, run
+from whorl.duplicates.options import DuplicatesOptions
 from whorl.errors import EngineUnavailableError
 from whorl.service import jobs
 from whorl.service.app import create_app
@@ -76,7 +77,7 @@ def test_what_is_common_is_ignored(client: TestClient, store: Store) -> None:
     frequencies refused before a job starts.
     """
     asked = ask_common("5", ["a text that nobody has"], ignore_common=True)
-    with duplicates_in(store.engine, ask_pairs("jaccard", 80, 95), common=asked) as there:
+    with duplicates_in(store.engine, DuplicatesOptions(ask_pairs("jaccard", 80, 95), common=asked)) as there:
         expected = {(each.a.id, each.b.id) for each in there.pairs()}
     address = started(client, common_above="5", boilerplate=["a text that nobody has"], ignore_common=True)
     told = over(client, address, rows=1000)["result"]

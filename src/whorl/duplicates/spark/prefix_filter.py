@@ -33,7 +33,7 @@ from whorl.arrays import run_starts, spread
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.pairs import find_pairs
 from whorl.duplicates.prefix_filter import oversized_groups
-from whorl.duplicates.rounds import MOST_PAIRS, Round, rounds
+from whorl.duplicates.rounds import MOST_PAIRS, JoinOptions, Round, rounds
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.spark.blocks import (
     SKETCHES,
@@ -112,25 +112,16 @@ class LocalRemainder:
             pair_options: Metric, threshold and recall.
             spanning_only: As in `whorl.duplicates.pairs.find_pairs`.
         """
-        # Capture the fields, not `self`: a data frame cannot be sent to a worker.
-        rounds_left, most = self.rounds_left, self.most
+        options = JoinOptions(pair_options, spanning_only=spanning_only, most=self.most, rounds=self.rounds_left)
 
-        def found(batches: Batches) -> Batches:
+        def pairs_of_blocks(batches: Batches) -> Batches:
             block = Block.of(batches, scheme)
             # Documents of equal size are compared in the order of their keys; a block is sorted by key.
-            pairs = find_pairs(
-                block.sketches,
-                np.arange(block.keys.size),
-                pair_options,
-                known=Pairs.together([]),
-                is_known=~block.is_new,
-                spanning_only=spanning_only,
-                most=most,
-                rounds_left=rounds_left,
-            )
+            firsts = np.arange(block.keys.size)
+            pairs = find_pairs(block.sketches, firsts, options, known=Pairs.together([]), is_known=~block.is_new)
             yield told(pairs.at(block.keys))
 
-        return stepped(self.sketches.coalesce(1), found, PAIRS)
+        return stepped(self.sketches.coalesce(1), pairs_of_blocks, PAIRS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from whorl.duplicates.options import Keep, PairOptions
+from whorl.duplicates.options import DuplicatesOptions, Keep, PairOptions
 from whorl.duplicates.run import origin_of_files
 from whorl.duplicates.spark.clusters import components
 from whorl.duplicates.spark.load import Gathered, Run
@@ -70,7 +70,7 @@ class State:
         self._path, self._folder = path, _Folder(session, path)
         self._told: dict[str, Any] = {
             "format": _FORMAT,
-            "origin": origin_of_files(scheme, keep),
+            "origin": origin_of_files(DuplicatesOptions(scheme=scheme, keep=keep)),
             "sketches": sketches.name,
             "question": f"{'links' if spanning_only else 'pairs'} of {pair_options}",
         }

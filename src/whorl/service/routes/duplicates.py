@@ -13,7 +13,7 @@ from fastapi import APIRouter, HTTPException, Path, Query, Response
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
-from whorl.duplicates import Keep, ask_common, ask_pairs, duplicates_in
+from whorl.duplicates import DuplicatesOptions, Keep, ask_common, ask_pairs, duplicates_in
 from whorl.duplicates.boilerplate import BoilerplateOptions
 from whorl.duplicates.options import PairWord
 from whorl.duplicates.output import Marked, write_ids
@@ -328,17 +328,10 @@ def _searched(store: Store, asked: DuplicatesRequest, report: Report) -> Found:
     keep = asked.choice
     is_complete = asked.complete or keep is not None or asked.write_ids
     date = asked.date or (keep.column if keep is not None and keep.is_by_date else None)
-    search = duplicates_in(
-        store.engine,
-        question,
-        origin="the store",
-        names=store.names,
-        date_field=date,
-        keep=keep or Keep("first"),
-        common=asked.common,
-        spanning_only=not is_complete,
-        progress=report,
+    options = DuplicatesOptions(
+        question, keep=keep, date_column=date, common=asked.common, spanning_only=not is_complete
     )
+    search = duplicates_in(store.engine, options, origin="the store", names=store.names, progress=report)
     with search as there:
         clusters = []
         sought = there.clusters(
