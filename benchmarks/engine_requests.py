@@ -27,7 +27,7 @@ def recorded() -> Iterator[list[requests.PreparedRequest]]:
     It listens below everything that whorl puts between itself and a server.
     """
     heard: list[requests.PreparedRequest] = []
-    ask = ConnectionPool.ask
+    ask = ConnectionPool.request
 
     def asked(
         way: ConnectionPool, method: str, target: str, body: bytes | None, headers: Mapping[str, str], **seconds: float
@@ -75,7 +75,7 @@ class ByHand:
         """Do the same over connections as whorl has them."""
         content = b""
         for request in asked:
-            told = self._connections.ask(
+            told = self._connections.request(
                 str(request.method),
                 request.path_url,
                 request.body if isinstance(request.body, bytes) else None,

@@ -109,7 +109,7 @@ def _between(tamper: _Tamper) -> Iterator[None]:
         tamper: Called with a request before it is sent, and None: what it returns is the answer; where that is nothing,
             it is called again with the answer that came.
     """
-    asked = ConnectionPool.ask
+    asked = ConnectionPool.request
 
     def ask(
         self: ConnectionPool, method: str, target: str, body: bytes | None, headers: Mapping[str, str], **seconds: float
@@ -122,7 +122,7 @@ def _between(tamper: _Tamper) -> Iterator[None]:
         return HttpResponse(answer[0], {"content-type": "application/json"}, answer[1])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ConnectionPool, "ask", ask)
+        patch.setattr(ConnectionPool, "request", ask)
         yield
 
 

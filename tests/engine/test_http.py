@@ -120,7 +120,7 @@ def link_local() -> str:
 
 
 def asked(way: ConnectionPool, method: str = "GET", body: bytes | None = None) -> HttpResponse:
-    return way.ask(method, "/a?b=c", body, {"Accept-Encoding": "gzip"}, connect_seconds=5, silence_seconds=30)
+    return way.request(method, "/a?b=c", body, {"Accept-Encoding": "gzip"}, connect_seconds=5, silence_seconds=30)
 
 
 def test_one_connection_serves_several_requests() -> None:
@@ -233,7 +233,7 @@ def test_what_cannot_be_sent(target: str, header: str) -> None:
     """
     way = ConnectionPool("127.0.0.1", 1, None, 1)
     with pytest.raises(ValueError, match="no request of HTTP") as caught:
-        way.ask("GET", target, None, {"X-Pass": "secret", "X-Told": header}, connect_seconds=1, silence_seconds=1)
+        way.request("GET", target, None, {"X-Pass": "secret", "X-Told": header}, connect_seconds=1, silence_seconds=1)
     assert "secret" not in repr((caught.value, caught.value.__context__))
 
 
@@ -317,7 +317,7 @@ def test_a_server_that_is_silent(body: bytes | None) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         way = ConnectionPool("127.0.0.1", silent.getsockname()[1], None, 2)
         with pytest.raises(TimeoutError) as caught:
-            way.ask("POST", "/", body, {}, connect_seconds=5, silence_seconds=0.2)
+            way.request("POST", "/", body, {}, connect_seconds=5, silence_seconds=0.2)
         assert isinstance(caught.value, SendTimeoutError) == (body is not None)
 
 

@@ -72,7 +72,7 @@ class ConnectionPool:
     def __init__(self, host: str, port: int, trust: bool | str | None, most_idle: int) -> None:
         # The zone after the % of an IPv6 address is for this machine's routing only, and is not sent to the server (RFC
         # 6874).
-        self._host, self._way = host.partition("%")[0], host.replace("%25", "%")
+        self._host, self._dial_host = host.partition("%")[0], host.replace("%25", "%")
         self._port, self._trust = port, trust
         self._idle, self._most_idle, self._process = deque[socket.socket](), most_idle, os.getpid()
         # Close the connections of a pool that was never closed.
@@ -84,7 +84,7 @@ class ConnectionPool:
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"{'http' if self._trust is None else 'https'}://{host}:{self._port}"
 
-    def ask(
+    def request(
         self,
         method: str,
         target: str,
@@ -120,7 +120,7 @@ class ConnectionPool:
             with closing(_ResponseParser(has_body=method != "HEAD")) as answer:
                 while not answer.is_whole:
                     answer.feed(connection.recv(_BLOCK_BYTES))
-                told = answer.response()
+                response = answer.response()
         except (HttpParserError, HttpParserUpgrade, EOFError, zlib.error, MemoryError) as error:
             connection.close()
             raise ConnectionError(f"no answer of HTTP: {error!r}") from error
@@ -135,7 +135,7 @@ class ConnectionPool:
             self._idle.append(connection)
         else:
             connection.close()
-        return told
+        return response
 
     def _head(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
         lines = [f"{method} {target} HTTP/1.1", self._host_header]
@@ -176,7 +176,7 @@ class ConnectionPool:
                 return connection
             connection.close()
         try:
-            connection = socket.create_connection((self._way, self._port), seconds)
+            connection = socket.create_connection((self._dial_host, self._port), seconds)
             try:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 if self._trust is not None:

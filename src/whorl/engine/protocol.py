@@ -93,14 +93,14 @@ class Statistics:
     squares: float = 0.0
 
     @classmethod
-    def read(cls, *told: Any) -> Statistics:
+    def read(cls, *numbers: Any) -> Statistics:
         """Return statistics from a server's numbers, in the order of the attributes; None, for an empty set, becomes 0.
 
         Raises:
             TypeError: A part is not a number.
             ValueError: A part cannot be converted to a number.
         """
-        count, *others = (0 if each is None else each for each in told)
+        count, *others = (0 if number is None else number for number in numbers)
         return cls(int(count), *map(float, others))
 
     def merge(self, other: Statistics) -> Statistics:

@@ -201,7 +201,7 @@ def test_a_cluster_that_goes_away(others: IndexClient, monkeypatch: pytest.Monke
     """
     Updates sent before a failure stay.
     """
-    real, calls = others._once, list[str]()
+    real, calls = others._send_once, list[str]()
 
     def gone(method: str, path: str, *arguments: Any) -> Any:
         calls.append(path)
@@ -210,7 +210,7 @@ def test_a_cluster_that_goes_away(others: IndexClient, monkeypatch: pytest.Monke
         return real(method, path, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(others, "_once", gone)
+        patch.setattr(others, "_send_once", gone)
         with pytest.raises(EngineUnavailableError, match="gone"):
             backfill(others, NAMES, batch=6)
     assert 15 < backfill(others, NAMES).total < 25

@@ -249,8 +249,8 @@ class Weighing(SolrClient):
         super().__init__(url)
         self.weights: dict[str, int] = {}
 
-    def _asked(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
-        content = super()._asked(method, target, body, headers)
+    def _perform(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
+        content = super()._perform(method, target, body, headers)
         path = target.removeprefix(f"{urlsplit(self.url).path}/").partition("?")[0]
         self.weights[path] = self.weights.get(path, 0) + len(content)
         return content

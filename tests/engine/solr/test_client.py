@@ -214,13 +214,13 @@ def read_request(handler: socketserver.StreamRequestHandler) -> tuple[str, str, 
 
 def hurry(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
     """Use a short timeout for requests with the fault only; Solr's own responses keep the long one."""
-    ask = Transport.ask
+    request = Transport.request
 
     def asked(self: Transport, method: str, target: str, *rest: Any) -> HttpResponse:
         self._silence_seconds = SOON if faulty.meets(target) else _DEADLINE_SECONDS
-        return ask(self, method, target, *rest)
+        return request(self, method, target, *rest)
 
-    monkeypatch.setattr(Transport, "ask", asked)
+    monkeypatch.setattr(Transport, "request", asked)
 
 
 def said(error: BaseException) -> str:

@@ -132,10 +132,10 @@ def _filled(
 ) -> BackfillReport:
     documents, refused = list[tuple[Json, Document]](), list[tuple[str, str]]()
     for hit in hits:
-        told = hit.get("_source", {})
-        if text := text_in(told, names):
+        fields = hit.get("_source", {})
+        if text := text_in(fields, names):
             try:
-                document = Document(hit["_id"], text, name_in(told, names), properties_in(told, names))
+                document = Document(hit["_id"], text, name_in(fields, names), properties_in(fields, names))
             except DocumentError as error:
                 refused.append((hit["_id"], str(error)))
             else:

@@ -189,7 +189,9 @@ class IndexClient:
         def send() -> None:
             nonlocal left
             lines = "".join(json.dumps(each, ensure_ascii=False) + "\n" for pair in left for each in pair if each)
-            items = [next(iter(each.values())) for each in self._once("POST", self._path("_bulk"), lines, {})["items"]]
+            items = [
+                next(iter(each.values())) for each in self._send_once("POST", self._path("_bulk"), lines, {})["items"]
+            ]
             pairs = [(change, item) for change, item in zip(left, items, strict=True) if "error" in item]
             if ours := next((item for _, item in pairs if _is_of_the_index(item)), None):
                 raise self._error(ours["status"], ours["error"])
@@ -204,7 +206,7 @@ class IndexClient:
                 raise self._error(passing["status"], passing["error"])
 
         if left:
-            self._repeated(send, "_bulk")
+            self._with_retries(send, "_bulk")
         return refused
 
     def count(self, query: Json) -> int:
@@ -318,13 +320,13 @@ class IndexClient:
         """
 
         def ask() -> list[Json]:
-            docs: list[Json] = self._once("POST", self._path(path), body, {})["docs"]
+            docs: list[Json] = self._send_once("POST", self._path(path), body, {})["docs"]
             for each in docs:
                 if "error" in each:
                     raise self._error(_status_of(each["error"]), each["error"])
             return [each for each in docs if each.get("found")]
 
-        return self._repeated(ask, path)
+        return self._with_retries(ask, path)
 
     def terms_of(self, text: str, place: str, field: str) -> dict[str, int]:
         """Return the tokens that a field would have for a text, with their frequencies; nothing is stored.
@@ -346,9 +348,9 @@ class IndexClient:
 
     def send(self, method: str, path: str, body: Any = None, **parameters: str) -> Json:
         """Send a request, with retries after temporary failures, and return the JSON object of the response."""
-        return self._repeated(lambda: self._once(method, path, body, parameters), path.rpartition("/")[2])
+        return self._with_retries(lambda: self._send_once(method, path, body, parameters), path.rpartition("/")[2])
 
-    def _once(self, method: str, path: str, body: Any, parameters: Mapping[str, str]) -> Json:
+    def _send_once(self, method: str, path: str, body: Any, parameters: Mapping[str, str]) -> Json:
         left = seconds_left()
         seconds = self._access.timeout_seconds if left is None else min(left, self._access.timeout_seconds)
         if seconds <= 0:
@@ -360,15 +362,15 @@ class IndexClient:
             raise EngineResponseError(f"{self.url} answers with no JSON object: {str(found)[:200]!r}")
         return found
 
-    def _repeated(self, send: Callable[[], _Result], doing: str) -> _Result:
+    def _with_retries(self, send: Callable[[], _Result], doing: str) -> _Result:
         def once() -> _Result:
-            with self._translated(doing):
+            with self._translating_errors(doing):
                 return send()
 
         return with_retries(once, self._access.retries)
 
     @contextmanager
-    def _translated(self, doing: str) -> Iterator[None]:
+    def _translating_errors(self, doing: str) -> Iterator[None]:
         try:
             yield
         except ConnectionTimeout as error:
@@ -391,19 +393,19 @@ class IndexClient:
 
     def _refused(self, error: TransportError) -> EngineError:
         status = error.status_code if isinstance(error.status_code, int) else 0
-        told = error.info.get("error") if isinstance(error.info, dict) else error.info
+        cause = error.info.get("error") if isinstance(error.info, dict) else error.info
         # A cluster reports a shard that is starting with 404, like a missing index.
-        return self._error(503 if _is_passing(told) else status, told or str(error.error))
+        return self._error(503 if _is_passing(cause) else status, cause or str(error.error))
 
-    def _error(self, status: int, told: Any) -> EngineError:
-        detail = _detail(told)
+    def _error(self, status: int, cause: Any) -> EngineError:
+        detail = _detail(cause)
         if status in _PASSING:
             return EngineUnavailableError(f"{self.url} cannot answer now ({status}): {detail}", is_passing=True)
         if status == 404:
             message = (
                 f"{self.url} is no index of this cluster ({detail}); 'whorl opensearch init {self.shown}' makes it"
             )
-        elif _kind(told) == "cluster_block_exception":
+        elif _kind(cause) == "cluster_block_exception":
             message = f"{self.url} is blocked ({detail}): see its settings index.blocks, and the cluster's room on disk"
         elif status in (401, 403):
             message = (
@@ -421,7 +423,7 @@ def _may_be_id(text: str) -> bool:
 
 def _terms(document: Json, field: str) -> dict[str, int]:
     terms = document.get("term_vectors", {}).get(field, {}).get("terms", {})
-    return {token: told["term_freq"] for token, told in terms.items()}
+    return {token: statistics["term_freq"] for token, statistics in terms.items()}
 
 
 def _status_of(error: Any) -> int:

@@ -172,17 +172,17 @@ class OpenSearchEngine:
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
         return {reference: hit["_id"] for reference, hit in self._named(references, {"_source": False})}
 
-    def _named(self, references: Collection[str], told: Json) -> Iterator[tuple[str, Json]]:
+    def _named(self, references: Collection[str], parts: Json) -> Iterator[tuple[str, Json]]:
         """Yield each reference that names a document, with the document.
 
         Args:
             references: Any number of references.
-            told: The parts of a document to return.
+            parts: The parts of a document to return.
         """
         distinct = list(dict.fromkeys(references))
         if self._foreign:
             keys = {each: _keys(each) for each in distinct}
-            there = self._client.documents([key for some in keys.values() for key in some], told["_source"])
+            there = self._client.documents([key for some in keys.values() for key in some], parts["_source"])
             for reference, some in keys.items():
                 if found := next((there[key] for key in some if key in there), None):
                     yield reference, found
@@ -196,7 +196,7 @@ class OpenSearchEngine:
                 "size": 4 * len(looked_up) + 1,
                 "sort": [{ID: "asc"}],
                 "docvalue_fields": [ID, HANDLE],
-                **told,
+                **parts,
             }
             named: dict[tuple[str, str], Json] = {}
             for hit in self._client.hits(body):
@@ -320,8 +320,8 @@ class OpenSearchEngine:
         wanted = {**by_id, "size": SCAN_BATCH_SIZE, **self._with_sketches()}
         while hits := self._client.hits({**wanted, **({"search_after": [mark]} if mark else {})}):
             mark = hits[-1]["_id"]
-            told = ((each["_id"], name_in(each["_source"], self._names)) for each in hits)
-            yield ScanBatch(tuple((*each, own) for each, own in zip(told, self._sketches(hits), strict=True)), mark)
+            named = ((each["_id"], name_in(each["_source"], self._names)) for each in hits)
+            yield ScanBatch(tuple((*each, own) for each, own in zip(named, self._sketches(hits), strict=True)), mark)
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         translation = self._translated(plan)
@@ -348,8 +348,8 @@ class OpenSearchEngine:
             for each, hit in self._client.documents(list(ids), without_text(self._names)).items()
         }
         return {
-            each: Stored(each, name_in(told, self._names), properties_in(told, self._names))
-            for each, told in found.items()
+            each: Stored(each, name_in(source, self._names), properties_in(source, self._names))
+            for each, source in found.items()
         }
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:

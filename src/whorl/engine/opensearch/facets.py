@@ -91,10 +91,10 @@ def _literal(text: str) -> str:
     return _SYNTAX.sub(r"\\\g<0>", text)
 
 
-def _read(asked: Sequence[Facet], told: Any) -> tuple[FacetResult, ...]:
+def _read(asked: Sequence[Facet], aggregations: Any) -> tuple[FacetResult, ...]:
     read: list[FacetResult] = []
     for number, facet in enumerate(asked):
-        about = told[f"facet{number}"]
+        about = aggregations[f"facet{number}"]
         match facet:
             case MatchCount():
                 read.append(int(about["doc_count"]))

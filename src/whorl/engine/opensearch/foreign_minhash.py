@@ -192,9 +192,9 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, MinHashField]
         if at is None:
             continue
         # Options that are not set have Lucene's defaults.
-        told = {"hash_count": 1, "bucket_count": 512, "hash_set_size": 1} | chain[at]
-        functions, buckets, kept = (int(told[name]) for name in ("hash_count", "bucket_count", "hash_set_size"))
-        rotates = str(told.get("with_rotation", buckets > 1)).lower() == "true"
+        options = {"hash_count": 1, "bucket_count": 512, "hash_set_size": 1} | chain[at]
+        functions, buckets, kept = (int(options[name]) for name in ("hash_count", "bucket_count", "hash_set_size"))
+        rotates = str(options.get("with_rotation", buckets > 1)).lower() == "true"
         shingles = next((each for each in chain[:at] if each.get("type") == "shingle"), None)
         size = int(shingles.get("max_shingle_size", 2)) if shingles else 1
         yield (

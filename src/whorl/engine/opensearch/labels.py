@@ -86,11 +86,11 @@ class OpenSearchLabels:
         while True:
             with explain_refusals(plan):
                 found = self._client.search({"size": 0, "query": query, "aggs": {"clusters": {"composite": clusters}}})
-            told = found["aggregations"]["clusters"]
-            counts |= {each["key"]["id"]: int(each["doc_count"]) for each in told["buckets"]}
-            if len(told["buckets"]) < _COUNTED_AT_ONCE:
+            composite = found["aggregations"]["clusters"]
+            counts |= {each["key"]["id"]: int(each["doc_count"]) for each in composite["buckets"]}
+            if len(composite["buckets"]) < _COUNTED_AT_ONCE:
                 return counts
-            clusters = {**clusters, "after": told["after_key"]}
+            clusters = {**clusters, "after": composite["after_key"]}
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
         """Set or remove (None) the cluster labels of documents; the next refresh makes the change searchable."""
@@ -103,11 +103,11 @@ class OpenSearchLabels:
         is_kept_in_source = keeps_own(self._client.mapping(OWN) or {})
         documents = []
         for hit in hits:
-            told = hit.get("_source", {})
+            source = hit.get("_source", {})
             # A document that whorl cannot read is in no cluster.
             with suppress(DocumentError):
-                text, name = text_in(told, self._names), name_in(told, self._names)
-                document = Document(hit["_id"], text, name, properties_in(told, self._names))
+                text, name = text_in(source, self._names), name_in(source, self._names)
+                document = Document(hit["_id"], text, name, properties_in(source, self._names))
                 documents.append((hit, with_cluster_label(document, changes.get(document.id))))
         sent = updates(documents, self._names, further)
         if not is_kept_in_source:

@@ -46,7 +46,7 @@ class ClusterConnection(opensearchpy.Connection):
         if http_auth:
             self.headers |= urllib3.make_headers(basic_auth=":".join(http_auth))
         trust = (ca_certs or self.default_ca_certs() or True) if verify_certs else False
-        self._connections = ConnectionPool(self.hostname, self.port, trust if self.use_ssl else None, pool_maxsize)
+        self._pool = ConnectionPool(self.hostname, self.port, trust if self.use_ssl else None, pool_maxsize)
 
     def perform_request(
         self,
@@ -77,9 +77,11 @@ class ClusterConnection(opensearchpy.Connection):
         """
         target = f"{self.url_prefix}{url}?{urlencode(params)}" if params else f"{self.url_prefix}{url}"
         connect, silence = timeout or (self.timeout, self.timeout)
-        told = {**self.headers, **(headers or {})}
+        all_headers = {**self.headers, **(headers or {})}
         try:
-            found = self._connections.ask(method, target, body, told, connect_seconds=connect, silence_seconds=silence)
+            found = self._pool.request(
+                method, target, body, all_headers, connect_seconds=connect, silence_seconds=silence
+            )
             content = found.content.decode("utf-8", "surrogatepass")
         except ConnectError as error:
             kind = SSLError if isinstance(error.__cause__, ssl.SSLError) else NoConnectionError
@@ -94,7 +96,7 @@ class ClusterConnection(opensearchpy.Connection):
 
     def close(self) -> None:
         """Close the connections; a later request opens new ones."""
-        self._connections.close()
+        self._pool.close()
 
 
 #: Python's errors for a missing member, a wrong type or an unreadable value.
@@ -160,7 +162,7 @@ def _is_of_a_shape(error: Exception) -> bool:
 
 def _strange(owner: Any, error: Exception) -> EngineResponseError:
     url = getattr(owner, "url", None) or owner._client.url
-    told = f"{type(error).__name__}: {error}"
+    reason = f"{type(error).__name__}: {error}"
     return EngineResponseError(
-        f"{url} answers, but not as a cluster does ({told:.200}); is this an OpenSearch's or Elasticsearch's address?"
+        f"{url} answers, but not as a cluster does ({reason:.200}); is this an OpenSearch's or Elasticsearch's address?"
     )

@@ -65,7 +65,7 @@ class SolrClient:
         self.url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
         self._timeout_seconds, self._auth, self._link = timeout_seconds, auth, link
         self._transport = Transport(self.url, link, timeout_seconds)
-        self._session = session(self._asked, auth)
+        self._session = session(self._perform, auth)
         self._session.params = _ALWAYS
         self._pysolr = pysolr.Solr(self.url, session=self._session)
         self._prepared = lru_cache(_MOST_PREPARED)(self._prepare)
@@ -112,7 +112,7 @@ class SolrClient:
 
     def change(self, path: str, command: object) -> SolrResponse:
         """Send a command to the schema or the configuration, without retries: a repeated one would be refused."""
-        return self._object(self._once("POST", path, {}, json_bytes(command)))
+        return self._object(self._send_once("POST", path, {}, json_bytes(command)))
 
     def post_xml(self, path: str, text: str) -> SolrResponse:
         """Send XML to `path` under the collection's URL; the handler for document analysis accepts nothing else."""
@@ -122,7 +122,7 @@ class SolrClient:
         """Send documents; on return they are in Solr's update log. A commit makes them searchable."""
 
         def once() -> str:
-            with self._translated("indexing"):
+            with self._translating_errors("indexing"):
                 return str(self._pysolr.add(documents, commit=False))
 
         self._object(with_retries(once, self._link.retries))
@@ -175,14 +175,14 @@ class SolrClient:
     def _send(
         self, method: str, path: str, params: Mapping[str, str | int], body: bytes | None = None, kind: str = _JSON
     ) -> SolrResponse:
-        return self._object(with_retries(lambda: self._once(method, path, params, body, kind), self._link.retries))
+        return self._object(with_retries(lambda: self._send_once(method, path, params, body, kind), self._link.retries))
 
-    def _once(
+    def _send_once(
         self, method: str, path: str, params: Mapping[str, str | int], body: bytes | None = None, kind: str = _JSON
     ) -> bytes:
-        with self._translated(path):
+        with self._translating_errors(path):
             target, headers = self._prepared(method, path, tuple(params.items()))
-            return self._asked(method, target, body, headers if body is None else {**headers, "Content-Type": kind})
+            return self._perform(method, target, body, headers if body is None else {**headers, "Content-Type": kind})
 
     def _prepare(
         self, method: str, path: str, params: tuple[tuple[str, str | int], ...]
@@ -193,12 +193,12 @@ class SolrClient:
         prepared.headers.pop("Content-Length", None)
         return prepared.path_url, dict(prepared.headers)
 
-    def _asked(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
+    def _perform(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
         """Send a request, also one of pysolr's, check the status and return the response's body."""
-        told = self._transport.ask(method, target, body, headers)
-        if told.status != 200:
-            raise _response_error(self.url, told)
-        return told.content
+        response = self._transport.request(method, target, body, headers)
+        if response.status != 200:
+            raise _response_error(self.url, response)
+        return response.content
 
     def _object(self, body: str | bytes) -> SolrResponse:
         """Return the JSON object in a body."""
@@ -212,7 +212,7 @@ class SolrClient:
         return SolrResponse(self.url, parts)
 
     @contextmanager
-    def _translated(self, doing: str) -> Iterator[None]:
+    def _translating_errors(self, doing: str) -> Iterator[None]:
         """Turn exceptions of the libraries into whorl's errors."""
         try:
             yield
@@ -285,10 +285,10 @@ def _address(url: str) -> SplitResult:
     return parts
 
 
-def _response_error(url: str, told: HttpResponse) -> EngineError:
-    status, detail = told.status, _detail(told.content)
-    if 300 <= status < 400 and "location" in told.headers:
-        to = without_login(told.headers["location"])
+def _response_error(url: str, response: HttpResponse) -> EngineError:
+    status, detail = response.status, _detail(response.content)
+    if 300 <= status < 400 and "location" in response.headers:
+        to = without_login(response.headers["location"])
         return EngineResponseError(
             f"{url} answers {status}, to be asked at {to} instead; name the address that answers itself",
             status=status,

@@ -113,18 +113,18 @@ def _read(asked: Sequence[Facet], facets: Any) -> tuple[FacetResult, ...]:
     return tuple(read)
 
 
-def _value(kind: Kind, told: Any) -> Value:
+def _value(kind: Kind, raw: Any) -> Value:
     match kind:
         case Kind.DATE:
-            moment = date_of(str(told))
+            moment = date_of(str(raw))
             if moment is None:
-                raise ValueError(f"{told!r:.80} is no date")
+                raise ValueError(f"{raw!r:.80} is no date")
             return moment
         case Kind.INTEGER:
-            return int(told)
+            return int(raw)
         case Kind.FLOAT:
-            return float(told)
+            return float(raw)
         case Kind.BOOLEAN:
-            return told in (True, "true")
+            return raw in (True, "true")
         case _:
-            return str(told)
+            return str(raw)

@@ -85,8 +85,8 @@ class SolrLabels:
         with explain_refusals(plan):
             found = self._client.select({**self._request(plan), "facet": facet}).answer
         # An empty collection has no facets.
-        told = found.object("facets", is_optional=True).object("clusters", is_optional=True)
-        return {str(each["val"]): each.count("count") for each in told.objects("buckets", is_optional=True)}
+        clusters = found.object("facets", is_optional=True).object("clusters", is_optional=True)
+        return {str(each["val"]): each.count("count") for each in clusters.objects("buckets", is_optional=True)}
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
         """Set or remove (None) the cluster labels of documents; the next commit makes the change searchable."""

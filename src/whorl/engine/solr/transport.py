@@ -56,30 +56,30 @@ class Transport:
         parts = urlsplit(url)
         has_tls = parts.scheme == "https"
         trust = DEFAULT_CA_BUNDLE_PATH if link.verify is True else link.verify
-        self._connections = ConnectionPool(
+        self._pool = ConnectionPool(
             str(parts.hostname),
             parts.port or (HTTPS_PORT if has_tls else HTTP_PORT),
             trust if has_tls else None,
             link.connections,
         )
 
-    def ask(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> HttpResponse:
-        """Send a request and return the response, as `ConnectionPool.ask` does.
+    def request(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> HttpResponse:
+        """Send a request and return the response, as `ConnectionPool.request` does.
 
         Raises:
             TimeoutError: Solr is silent, or the deadline has passed already.
-            OSError: See `ConnectionPool.ask`.
+            OSError: See `ConnectionPool.request`.
         """
         left = seconds_left()
         silence = self._silence_seconds if left is None else min(left, self._silence_seconds)
         if silence <= 0:
             raise TimeoutError("the time is up")
         connect = min(self._connect_seconds, silence)
-        return self._connections.ask(method, target, body, headers, connect_seconds=connect, silence_seconds=silence)
+        return self._pool.request(method, target, body, headers, connect_seconds=connect, silence_seconds=silence)
 
     def close(self) -> None:
         """Close the connections; a later request opens new ones."""
-        self._connections.close()
+        self._pool.close()
 
 
 class _Adapter(BaseAdapter):
@@ -151,13 +151,13 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
     first = list(islice(remaining, 2))
     if len(first) < 2:
         return list(map(send, first))
-    told, pending = list[_Result](), deque[Future[_Result]]()
+    results, pending = list[_Result](), deque[Future[_Result]]()
     with ThreadPoolExecutor(CONNECTIONS, "whorl-solr") as pool:
         for portion in chain(first, remaining):
             # Keep one request waiting, so that no connection is idle.
             if len(pending) > CONNECTIONS:
-                told.append(pending.popleft().result())
+                results.append(pending.popleft().result())
             # The copied context carries the request's deadline and trace.
             pending.append(pool.submit(copy_context().run, send, portion))
-        told += [each.result() for each in pending]
-    return told
+        results += [each.result() for each in pending]
+    return results
