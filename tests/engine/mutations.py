@@ -91,7 +91,7 @@ class Recording:
     asked: dict[str, list[_Request]] = field(default_factory=dict)
 
     def answer(self, request: _Request) -> _Answer:
-        """Return what was answered, or to a request of the same address where this one was not made."""
+        """Return the recorded response, or one to another request for the same address."""
         if request in self.answers:
             return self.answers[request]
         same = (answer for (method, path, _), answer in self.answers.items() if (method, path) == request[:2])
@@ -147,7 +147,7 @@ def record(url: str) -> Recording:
 
 
 def damaged_answers(recording: Recording, url: str, count: int, seed: int = 1) -> Iterator[tuple[str, BaseException]]:
-    """Put questions to nobody, one answer of each being damaged; yield those that end in anything but our errors.
+    """Replay each operation with one damaged response; yield those that fail with other errors than whorl's.
 
     Args:
         recording: Of the server at the address.
@@ -170,7 +170,7 @@ def damaged_answers(recording: Recording, url: str, count: int, seed: int = 1) -
 
 
 def _replaying(recording: Recording, wanted: int, chance: random.Random) -> _Tamper:
-    """Return what answers as it was recorded, but for one answer."""
+    """Replay recorded responses, except one."""
     seen = 0
 
     def replay(request: _Request, _: _Answer | None) -> _Answer:
@@ -195,7 +195,7 @@ def _all_askings(url: str) -> dict[str, Asking]:
 
 
 def _damaged(status: int, content: bytes, chance: random.Random) -> _Answer:
-    """Return an answer in which something is not as it was."""
+    """Return a damaged copy of a response."""
     match chance.randrange(12):
         case 0:
             return status, content[: chance.randrange(len(content) + 1)]

@@ -1,4 +1,4 @@
-"""Commits that threads share: nobody returns before their own documents are in, and few commits do for many."""
+"""Group commit: each thread waits for its own documents, and threads share commits."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_those_who_wait_share_one() -> None:
 
 def test_a_failure_is_shared_and_does_not_stay() -> None:
     """
-    Whoever waited for the commit that failed is told; who comes later gets one that works.
+    All threads that shared a failed commit get its error; later ones commit again.
     """
     index = Index()
     shared = SharedCommit(index.commit)
@@ -108,7 +108,7 @@ def test_a_failure_is_shared_and_does_not_stay() -> None:
 @pytest.mark.parametrize("error", [RuntimeError("a defect"), KeyboardInterrupt()])
 def test_what_is_no_failure_of_the_engine_is_told_to_nobody_else(error: BaseException) -> None:
     """
-    Who waited meanwhile does not return as if their documents were in: they commit themselves.
+    Threads that waited during an interrupted commit commit themselves.
     """
     index = Index()
     shared = SharedCommit(index.commit)

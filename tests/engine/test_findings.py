@@ -34,7 +34,7 @@ def test_errors_come_first() -> None:
 
 def test_every_document_that_was_looked_at_counts_once() -> None:
     """
-    Those that are left were not.
+    Remaining documents do not count as processed.
     """
     so_far = BackfillReport(100, sent=1, removed=2, kept=4, textless=8, refused=(("a", "why"), ("b", "why")), left=32)
     assert so_far.done == 17

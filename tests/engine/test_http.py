@@ -28,7 +28,7 @@ pytestmark = pytest.mark.process
 
 
 class Server:
-    """Answers each connection by some bytes for each request, and closes it behind the last.
+    """Send scripted bytes for each request of a connection, then close it.
 
     Args:
         answers: Of the connections in their order, each a list of answers.
@@ -69,7 +69,7 @@ class Server:
                     # Who asks no more has closed it.
                     if self._reads and not self._read(connection):
                         break
-                    # In pieces, so that ends of what is read fall anywhere.
+                    # Split the response, so that reads end anywhere.
                     for at in range(0, len(answer), self._piece):
                         connection.sendall(answer[at : at + self._piece])
                 if self._declares_end and isinstance(connection, ssl.SSLSocket):
@@ -77,7 +77,7 @@ class Server:
             self.closed.set()
 
     def _read(self, connection: socket.socket) -> bool:
-        # Requests of these tests have no body, but those that are not read.
+        # Only requests that the server does not read have a body.
         self.seen = b""
         while not self.seen.endswith(b"\r\n\r\n"):
             if not (part := connection.recv(65_536)):
@@ -125,7 +125,7 @@ def asked(way: ConnectionPool, method: str = "GET", body: bytes | None = None) -
 
 def test_one_connection_serves_several_requests() -> None:
     """
-    Each answer is the one of its request, whole, whether its length is told or it comes in chunks.
+    Each request gets its own response, complete, with a length header or in chunks.
     """
     chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\ntwo\r\n4;x=y\r\n, ok\r\n0\r\n\r\n"
     server = Server([answer(b"one", "X-Told: yes"), chunks, answer(b"", status="404 Not Found")])
@@ -139,7 +139,7 @@ def test_one_connection_serves_several_requests() -> None:
 
 @st.composite
 def answers(draw: st.DrawFn) -> tuple[bytes, int, bytes]:
-    """An answer as it is sent, its status, and its body."""
+    """Generate a response in bytes with its status and body."""
     status = draw(st.sampled_from([200, 404, 500]))
     chunks = draw(st.lists(st.binary(min_size=1, max_size=300), max_size=4))
     content = b"".join(chunks)
@@ -154,7 +154,7 @@ def answers(draw: st.DrawFn) -> tuple[bytes, int, bytes]:
 @given(st.lists(answers(), min_size=1, max_size=4), st.integers(1, 400))
 def test_answers_in_any_form_and_pieces(several: list[tuple[bytes, int, bytes]], piece: int) -> None:
     """
-    Each is read as it was made, wherever the pieces end in which it comes, and over one connection.
+    Responses are read correctly however they are split, over one connection.
     """
     server = Server([sent for sent, _, _ in several], piece=piece)
     with server.serving() as way:
@@ -210,7 +210,7 @@ def test_what_only_has_a_head() -> None:
 )
 def test_what_is_no_answer(sent: bytes, reason: str) -> None:
     """
-    It is told, never taken for an answer, and the next request gets its own.
+    An invalid response raises an error, and the next request gets its own response.
     """
     server = Server([sent], [answer(b"next")])
     with server.serving() as way:
@@ -239,7 +239,7 @@ def test_what_cannot_be_sent(target: str, header: str) -> None:
 
 def test_a_host_whose_name_is_not_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The server hears its name as it stands in certificates and in the DNS, and the port behind it.
+    The Host header has the name in its IDNA form, with the port.
     """
     server = Server([answer(b"one")])
     there = socket.create_connection(("127.0.0.1", server.port))
@@ -251,7 +251,7 @@ def test_a_host_whose_name_is_not_ascii(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_connection_that_was_closed_meanwhile() -> None:
     """
-    The server has ended it: another one is made, and nobody sees an error.
+    A connection that the server has closed is replaced without an error.
     """
     server = Server([answer(b"one")], [answer(b"two")])
     with server.serving() as way:
@@ -272,7 +272,7 @@ def test_no_more_are_kept_than_are_wanted() -> None:
 
 def test_what_nobody_has_closed() -> None:
     """
-    Connections that nobody can use any more are closed.
+    The connections of a discarded pool are closed.
     """
     server = Server([answer(b"one"), answer(b"again")])
     with server.serving():
@@ -301,7 +301,7 @@ def test_what_is_packed_is_unpacked() -> None:
 
 def test_an_answer_before_the_body_was_read() -> None:
     """
-    A server that takes no such body says why before it closes; that is what is told, not that it closed.
+    The response of a server that refuses a body early is returned, not the closed connection.
     """
     server = Server([answer(b"too much", status="413 Too Large")], reads=False)
     with server.serving() as way:
@@ -312,7 +312,7 @@ def test_an_answer_before_the_body_was_read() -> None:
 @pytest.mark.parametrize("body", [None, bytes(50_000_000)])
 def test_a_server_that_is_silent(body: bytes | None) -> None:
     """
-    Whether it has taken all of the request is told apart.
+    The error distinguishes a server that does not read from one that does not respond.
     """
     with socket.create_server(("127.0.0.1", 0)) as silent:
         way = ConnectionPool("127.0.0.1", silent.getsockname()[1], None, 2)
@@ -339,7 +339,7 @@ def test_nobody_there() -> None:
 )
 def test_addresses(host: str, trust: bool | None, address: str) -> None:
     """
-    As they are written in a URL.
+    Hosts are written in URL syntax.
     """
     assert ConnectionPool(host, 7, trust, 1).address == address
 
@@ -347,7 +347,7 @@ def test_addresses(host: str, trust: bool | None, address: str) -> None:
 @pytest.mark.skipif(not link_local(), reason="this system tells of no address with an interface")
 def test_an_address_with_an_interface() -> None:
     """
-    It goes over that interface, which a URL has behind an escaped sign; the server, who knows none of it, is not told.
+    The zone of an address selects the interface and is not sent to the server.
     """
     server = Server([answer(b"one")], address="::")
     with server.serving(host=link_local().replace("%", "%25")) as way:
@@ -390,7 +390,7 @@ def test_what_comes_before_an_answer(piece: int) -> None:
 
 def test_what_comes_behind_an_answer() -> None:
     """
-    Headers behind the chunks replace none before them: not what the answer is, nor how it is packed.
+    Trailers replace no headers, neither the content type nor the encoding.
     """
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/a\r\nTransfer-Encoding: chunked\r\n\r\n"
     behind = b"Content-Type: text/b\r\nContent-Encoding: gzip\r\nX-Behind: 1\r\n"
@@ -510,7 +510,7 @@ def ca_file(authority: trustme.CA, tmp_path: Path) -> str:
 
 def test_a_server_that_goes_while_it_is_told_something_over_tls(authority: trustme.CA, ca_file: str) -> None:
     """
-    The connection is lost, as it is without TLS; nothing is said of trust.
+    A connection lost over TLS is no error of trust.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
@@ -541,7 +541,7 @@ def test_an_answer_that_ends_with_its_connection_over_tls(
 
 def test_trust_that_was_given_up(authority: trustme.CA) -> None:
     """
-    Whoever it is, and whoever vouches for it.
+    Without verification, any certificate is accepted.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("other.example").configure_cert(context)
@@ -582,7 +582,7 @@ def test_pauses() -> None:
 @pytest.mark.parametrize(("retries", "is_passing", "sent"), [(0, True, 1), (1, True, 2), (7, False, 1)])
 def test_how_often(retries: int, is_passing: bool, sent: int) -> None:
     """
-    What may pass is sent again, and not once more than was allowed; the last error is told.
+    Temporary failures are retried up to the limit; then the last error is raised.
     """
     calls: list[int] = []
 
@@ -597,7 +597,7 @@ def test_how_often(retries: int, is_passing: bool, sent: int) -> None:
 
 def test_what_answers_in_the_end() -> None:
     """
-    One error, then an answer: two requests of which one is a repetition.
+    One error, then a response: two requests, one of them a retry.
     """
     errors = [EngineUnavailableError("away", is_passing=True)]
 

@@ -1,4 +1,4 @@
-"""The message about an index that is behind its records."""
+"""The message about an index that lacks stored documents."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ REFUSED = EngineResponseError("Solr answers 500", status=500, detail="Determiniz
 )
 def test_states_are_doubled(pattern: Pattern, expected: int) -> None:
     """
-    By each joker for one character behind a letter that may stand anywhere.
+    Each ? after a letter after a * doubles the states.
     """
     assert state_doublings(pattern) == expected
 
@@ -218,7 +218,7 @@ def test_a_refusal_names_the_pattern() -> None:
 
 def test_other_refusals_stay_what_they_are() -> None:
     """
-    Nobody's pattern is to blame for them.
+    Other errors pass unchanged.
     """
     other = EngineResponseError("Solr answers 500", status=500, detail="out of memory")
     for plan, error in ((BoundPlan(MatchAll()), REFUSED), (BoundPlan(Like("kind", (ANY, "c"))), other)):
@@ -272,7 +272,7 @@ def test_what_stays_is_within_the_limit(sizes: list[int], others: int) -> None:
 
 def test_what_cannot_leave() -> None:
     """
-    Is told with both numbers.
+    The message has the number of clauses and the limit.
     """
     with pytest.raises(ParameterError, match="comes to 1,025 clauses, and Lucene takes 1,024 at once"):
         apart(*(MatchAll() for _ in range(1_025)))
@@ -283,7 +283,7 @@ SCHEME = PassageScheme()
 
 def test_tokens() -> None:
     """
-    Each number is six letters; the mark is there for every text, and is no number's token.
+    Each hash is six letters; every text has the scheme's term, which equals no hash.
     """
     words = [f"w{number}" for number in range(50)]
     mark, *tokens = passage_terms(join(words), SCHEME)

@@ -64,7 +64,7 @@ def test_reference_meanings(reference, expected):
 
 def test_a_mark_is_two_properties() -> None:
     """
-    It is read back as it was put there, and leaves the others alone; what somebody else calls so is none.
+    A label is read back unchanged and leaves other properties alone; incomplete ones are ignored.
     """
     document = Document("a", "text", "name", {"year": 2020})
     principal = with_cluster_label(document, ClusterLabel("b", is_principal=True))
@@ -80,7 +80,7 @@ def test_a_mark_is_two_properties() -> None:
 
 def test_a_document_is_unchanged_by_its_mark() -> None:
     """
-    Its digest is that of what was brought: it is not indexed again, and does not lose the mark.
+    The digest ignores the label, so the document is not indexed again and keeps it.
     """
     document = Document("a", "text", properties={"year": 2020})
     assert with_cluster_label(document, ClusterLabel("b", is_principal=False)).digest == document.digest

@@ -87,7 +87,7 @@ def test_no_java_at_all_is_an_error(no_java):
 @pytest.mark.process
 def test_a_java_home_without_java_is_no_crash(no_java, monkeypatch, tmp_path):
     """
-    A folder that is not a Java is named as one that does not run.
+    The message names a folder without a working Java.
     """
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(EngineUnavailableError, match="not a Java that runs"):
@@ -152,7 +152,7 @@ def test_a_version_may_be_shortened(wanted, version):
 @pytest.mark.parametrize("wanted", ["", ".", "9.", "8.1", "10", "9.9.0.1", "nightly"])
 def test_an_unknown_version_is_an_error(wanted):
     """
-    The message names the version and those that exist; 8.1 is not the beginning of 8.11.
+    The message names the version and the known ones; 8.1 does not abbreviate 8.11.
     """
     servers = [Server("Solr", number, Path("no.lock"), 17, "solr") for number in ("9.9.0", "8.11.4")]
     with pytest.raises(ParameterError, match=re.escape(f"Solr {wanted!r} cannot be started here, only one of 9.9.0")):
@@ -169,7 +169,7 @@ def test_a_classifier_is_part_of_the_file_name():
 
 
 class Registry:
-    """Stands for the download: writes what a jar is to hold, counts the calls, does what it is told in between."""
+    """Fake download: writes the jar's content, counts calls, and runs a hook."""
 
     def __init__(self, content: bytes, during=lambda: None):
         self.content, self.during, self.calls = content, during, 0

@@ -38,7 +38,7 @@ def test_it_stops_with_its_input(tmp_path: Path) -> None:
 
 def test_a_command_that_ends(tmp_path: Path) -> None:
     """
-    Its status and the end of what it said are in the message, its folder is that of the log.
+    The message has the exit status and the end of the log; the command runs in the log's folder.
     """
     program = "import os; print(os.getcwd()); print('  at Some.java:1'); raise SystemExit(3)"
     with pytest.raises(EngineUnavailableError) as failure:
