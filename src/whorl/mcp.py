@@ -6,7 +6,7 @@ import difflib
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial, wraps
+from functools import wraps
 from importlib.metadata import version
 from inspect import Parameter, signature
 from typing import Annotated, Any
@@ -29,12 +29,13 @@ from whorl.duplicates.options import PairWord
 from whorl.duplicates.run import require_few_documents
 from whorl.errors import ParameterError, UnknownDocumentError, WhorlError
 from whorl.model import Document
+from whorl.operations import OptionField, SimilarOperation, options_of
 from whorl.output.comparison import Read, comparison_values
 from whorl.output.duplicates import cluster_values
 from whorl.output.search import measured_page_values, similar_values
 from whorl.output.sources import sources_values
 from whorl.output.trim import trim
-from whorl.search.similar.options import SimilarWord
+from whorl.search.similar.options import similar_options
 from whorl.search.similar.sources import SOURCE
 from whorl.store import Store
 
@@ -159,11 +160,8 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
     def similar(
         id: _Id = "",  # noqa: A002 - the word that every front end uses
         text: _Text = "",
-        metric: SimilarWord = "jaccard",
-        threshold: _Percent = 20,
-        filter: str = "",  # noqa: A002
-        start: _Start = 0,
-        rows: _Rows = 10,
+        *,
+        options: SimilarOperation,
     ) -> dict[str, Any]:
         """Find the documents that share content with a document or a text, each with its three shares, verified.
 
@@ -173,12 +171,10 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         """
         page = store.similar(
             _reference(id, text),
-            source=text or None,
-            metric=metric,
-            threshold=threshold,
-            only=filter or None,
-            start=start,
-            rows=rows,
+            exact=options.exact,
+            start=options.start,
+            rows=options.rows,
+            **similar_options(options, text or None),
         )
         return {**similar_values(page)}
 
@@ -276,7 +272,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
             name: str = "",
             properties: dict[str, str | int | float | bool] | None = None,
         ) -> dict[str, Any]:
-            """Store a text under an id, in the place of what had that id."""
+            """Store a text under an id, replacing the document with that id."""
             result = store.index([Document(id, text, name, properties or {})])
             return {"stored": result.stored, "unchanged": result.unchanged}
 
@@ -293,7 +289,8 @@ def _tool(
 ) -> Callable[[Callable[..., dict[str, Any]]], None]:
     """Return a decorator that registers a function as a tool.
 
-    The tool runs in a thread that ends with its request, reports progress if the function has a parameter for it, and
+    A parameter `options` that is an operation becomes one argument for each of its options. The tool runs in a thread
+    that ends with its request, reports progress if the function has a parameter for it, and
     turns whorl's errors into messages that help an assistant to correct its request.
 
     Args:
@@ -305,16 +302,22 @@ def _tool(
     def decorate(function: Callable[..., dict[str, Any]]) -> None:
         parameters = dict(signature(function, eval_str=True).parameters)
         reports = parameters.pop("progress", None) is not None
+        operation = parameters.pop("options").annotation if "options" in parameters else None
+        declared = () if operation is None else options_of(operation, "mcp")
 
         @wraps(function)
         async def call(
             context: Context[Any, Any], max_characters: int = _DEFAULT_CHARACTERS, **arguments: Any
         ) -> dict[str, Any]:
-            work = partial(function, **arguments, **({"progress": _progress(context)} if reports else {}))
+            start = arguments.get("start", 0)
+            if operation is not None:
+                arguments["options"] = operation(**{each.name: _value(each, arguments) for each in declared})
+            if reports:
+                arguments["progress"] = _progress(context)
 
             def limited() -> dict[str, Any]:
-                answer = work()
-                return _paged(answer, items, arguments.get("start", 0), max_characters) if items else answer
+                answer = function(**arguments)
+                return _paged(answer, items, start, max_characters) if items else answer
 
             return await _in_thread(limited)
 
@@ -329,6 +332,7 @@ def _tool(
                 )
             )
         plain = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters.values()]
+        plain += map(_parameter, declared)
         shown = signature(function, eval_str=True).replace(parameters=[*plain, *extra])
         call.__signature__ = shown  # type: ignore[attr-defined]
         call.__annotations__ = {name: each.annotation for name, each in shown.parameters.items()}
@@ -336,6 +340,21 @@ def _tool(
         server.add_tool(call, annotations=annotations)
 
     return decorate
+
+
+def _parameter(declared: OptionField) -> Parameter:
+    """Return an option as a parameter of a tool; a text that is not given is empty."""
+    kind: Any = float if declared.is_percent else declared.type
+    described = Field(description=declared.option.help)
+    default = "" if declared.is_optional else declared.default
+    annotation = Annotated[(kind, *declared.bounds, described)]
+    return Parameter(declared.name_in("mcp"), Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _value(declared: OptionField, arguments: dict[str, Any]) -> Any:
+    """Take an option's value out of a call's arguments; an empty text means that the option is not given."""
+    value = arguments.pop(declared.name_in("mcp"))
+    return None if declared.is_optional and not value else value
 
 
 async def _in_thread(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.statistics.metric import Metric, Percent, metric_named
 from whorl.ingest.indexing import IndexOptions, index_documents
 from whorl.model import Document, Indexed, Order, Page, Stored
+from whorl.operations import MAX_ROWS, Paging, SimilarOperation
 from whorl.query.options import QueryLimits
 from whorl.query.plan.conventions import Conventions
 from whorl.search.attribution.options import SourcesOptions, sources_of
@@ -24,10 +25,10 @@ from whorl.search.attribution.results import Attribution
 from whorl.search.boilerplate import CommonOptions, Comparer, commons, commons_for_comparison, ignored
 from whorl.search.pagination import count_matching, delete_matching
 from whorl.search.prepared import Explanation, Filter, PreparedQuery, PreparedSimilar, QueryReader, Reading
-from whorl.search.similar.options import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, SimilarOptions, ask
+from whorl.search.similar.options import METRICS, SimilarOptions, ask
 from whorl.search.similar.results import Similar
 from whorl.search.similar.sources import SOURCE, Sources, stored_texts
-from whorl.settings.settings import MAX_ROWS, Settings
+from whorl.settings.settings import Settings
 
 if TYPE_CHECKING:
     from whorl.engine.opensearch.client import IndexClient
@@ -100,8 +101,8 @@ class Store:
 
         Raises:
             QueryError: The query cannot be run; the message shows the position.
-            ParameterError: The metric is unknown; or common text is to be ignored, but is not defined or the
-                FINGERPRINTs are not calibrated.
+            ParameterError: The metric is unknown; or common text is to be ignored, but cannot be detected in this store
+                or the FINGERPRINTs are not calibrated.
         """
         chosen = metric_named(metric, METRICS)
         left_out = ignored(self.engine, **common)
@@ -115,8 +116,8 @@ class Store:
         self,
         query: str,
         *,
-        start: int = 0,
-        rows: int = 10,
+        start: int = Paging.start,
+        rows: int = Paging.rows,
         with_shared: bool = False,
         collapsed: bool = False,
         order: Sequence[Order] = (),
@@ -140,7 +141,9 @@ class Store:
         prepared = self.prepare(query, **reading)
         return prepared.search(start=start, rows=rows, order=order, with_shared=with_shared, collapsed=collapsed)
 
-    def explain(self, query: str, *, start: int = 0, rows: int = 10, **reading: Unpack[Reading]) -> Explanation:
+    def explain(
+        self, query: str, *, start: int = Paging.start, rows: int = Paging.rows, **reading: Unpack[Reading]
+    ) -> Explanation:
         """Return the explanation of a `search` with the same arguments, without searching."""
         return self.prepare(query, **reading).explain(start=start, rows=rows)
 
@@ -149,9 +152,9 @@ class Store:
         reference: str = SOURCE,
         *,
         source: str | None = None,
-        metric: Metric | str = Metric.JACCARD,
-        threshold: Percent = DEFAULT_THRESHOLD * 100,
-        recall: Percent = DEFAULT_RECALL * 100,
+        metric: Metric | str = SimilarOperation.metric,
+        threshold: Percent = SimilarOperation.threshold,
+        recall: Percent = SimilarOperation.recall,
         only: str | None = None,
         **common: Unpack[CommonOptions],
     ) -> PreparedSimilar:
@@ -170,8 +173,7 @@ class Store:
 
         Raises:
             UnknownDocumentError: The store has no such document.
-            ParameterError: A number is out of its range; or common text is to be ignored, but is not defined or cannot
-                be detected in this store.
+            ParameterError: A number is out of its range; or common text cannot be detected in this store.
             QueryError: The query of `only` cannot be run.
         """
         question = ask(metric, threshold, recall)
@@ -184,8 +186,8 @@ class Store:
         reference: str = SOURCE,
         *,
         exact: bool = False,
-        start: int = 0,
-        rows: int = 10,
+        start: int = Paging.start,
+        rows: int = Paging.rows,
         **options: Unpack[SimilarOptions],
     ) -> Similar:
         """Return one page of the documents that share content with a source, verified and measured.

@@ -191,7 +191,7 @@ def test_a_store_without_passages(tmp_path: Path) -> None:
         with pytest.raises(ParameterError, match="'whorl index --passages' makes them"):
             plain.compare("a", "b", common_above="1%")
         assert plain.compare("a", "b", boilerplate=[" ".join(FORM)]).rest is not None
-        with pytest.raises(ParameterError, match="needs common_above or boilerplate to say which text is common"):
+        with pytest.raises(ParameterError, match="'whorl index --passages' makes them"):
             plain.sources("a", ignore_common=True)
 
 

@@ -1,18 +1,23 @@
-"""Options shared by several commands, and safe writing of output files."""
+"""Options derived from operations, options shared by several commands, and safe writing of output files."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial, wraps
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from whorl.errors import ParameterError
+from whorl.operations import OptionField, options_of
 from whorl.search.boilerplate import DEFAULT_ABOVE
+
+_Operation = TypeVar("_Operation")
 
 STORE = click.option(
     "--store",
@@ -82,6 +87,61 @@ IGNORE_COMMON = click.option(
 def line_or_usual(above: str | None, boilerplate: Sequence[str], *, is_ignored: bool) -> str | None:
     """Return the limit above which text is common; the default if common text is ignored and no limit is given."""
     return DEFAULT_ABOVE if is_ignored and above is None and not boilerplate else above
+
+
+def operation_options(operation: type[_Operation]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that adds an operation's options to a command, which gets them as its argument `options`."""
+    declared = options_of(operation, "cli")
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def call(**values: Any) -> None:
+            options = operation(**{each.name: values.pop(each.name) for each in declared})
+            command(options=options, **values)
+
+        decorated: Callable[..., None] = call
+        for each in reversed(declared):
+            decorated = _click_option(each)(decorated)
+        return decorated
+
+    return decorate
+
+
+def _click_option(declared: OptionField) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    option = declared.option
+    flag = f"--{declared.name_in('cli').replace('_', '-')}"
+    how: dict[str, Any] = {"help": option.cli_help or option.help, "metavar": option.metavar}
+    if declared.type is bool:
+        how["is_flag"] = True
+    elif declared.choices:
+        how["type"] = click.Choice(declared.choices)
+    elif declared.type is int:
+        how["type"] = click.IntRange(*declared.limits)
+    if declared.is_list:
+        how |= {"multiple": True, "callback": partial(_require_length, declared.max_length)}
+    elif declared.type is not bool and declared.default is not None:
+        # Percentages stay text, so that they are read exactly.
+        default = str(declared.default) if declared.is_percent else declared.default
+        how |= {"default": default, "show_default": True}
+    return click.option(flag, declared.name, **how)
+
+
+def _require_length(
+    most: int | None, context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    if most is not None and len(values) > most:
+        raise click.BadParameter(f"at most {most} can be given", context, parameter)
+    return values
+
+
+def given_options(operation: type[Any]) -> list[str]:
+    """Return the options of an operation that the user gave, as typed; of flags and texts only the names."""
+    context = click.get_current_context()
+    return [
+        f"--{each.name_in('cli').replace('_', '-')}" + (f" {context.params[each.name]}" if each.choices else "")
+        for each in options_of(operation, "cli")
+        if context.get_parameter_source(each.name) is not ParameterSource.DEFAULT
+    ]
 
 
 def boilerplate_texts(names: Sequence[str], beside: Collection[str | None]) -> list[str]:

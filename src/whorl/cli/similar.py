@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import click
 
-from whorl.cli.options import (
-    BOILERPLATE,
-    COMMON_ABOVE,
-    EXPLAIN,
-    IGNORE_COMMON,
-    ROWS,
-    START,
-    STORE,
-    boilerplate_texts,
-    line_or_usual,
-)
+from whorl.cli.options import EXPLAIN, STORE, boilerplate_texts, given_options, operation_options
 from whorl.cli.render.console import console, explanation
 from whorl.cli.render.similar import similar_table
 from whorl.cli.search import show_page
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, notes_on
 from whorl.ingest.files import source_text
+from whorl.operations import SimilarOperation
 from whorl.output.format import as_json as json_text
 from whorl.output.format import counted, printable
 from whorl.output.search import plan_lines, promise, similar_values
 from whorl.query.ast import Fingerprint
 from whorl.query.literals import EXACT, write_fingerprint
-from whorl.search.similar.options import ask
+from whorl.search.similar.options import ask, similar_options
 from whorl.search.similar.sources import SOURCE
 from whorl.store import open_store
+
+#: Options with a meaning for `--plan stock`.
+_STOCK = ("--plan", "--threshold", "--recall", "--filter", "--rows", "--start")
 
 
 @click.command()
@@ -38,60 +33,16 @@ from whorl.store import open_store
 @STORE
 @click.option("--text", metavar="TEXT", help="The source itself; - reads it from standard input.")
 @click.option("--file", metavar="FILE", help="A file that is the source; it need not be in the store.")
-@click.option(
-    "--metric",
-    type=click.Choice(["jaccard", "a_in_b", "b_in_a", "similarity", "contains", "within"]),
-    show_default="jaccard",
-    help="What the threshold is a share of: both texts together (jaccard or similarity), the source (a_in_b or "
-    "contains), or the document found (b_in_a or within).",
-)
-@click.option(
-    "--threshold",
-    default="20",
-    show_default=True,
-    metavar="PERCENT",
-    help="The smallest share of a hit; a number up to 1 is a fraction.",
-)
-@click.option(
-    "--recall",
-    default="95",
-    show_default=True,
-    metavar="PERCENT",
-    help="How many of the documents just at the threshold to find.",
-)
-@COMMON_ABOVE
-@BOILERPLATE
-@IGNORE_COMMON
-@click.option("--exact", is_flag=True, help="Compare the whole texts of the hits shown, not their sketches.")
-@click.option("--filter", "only", metavar="QUERY", help="Only documents that this query matches.")
-@click.option(
-    "--plan",
-    type=click.Choice(["calibrated", "stock"]),
-    default="calibrated",
-    show_default=True,
-    help="stock is FINGERPRINT:ID_threshold_recall, as in Alfresco and Solr.",
-)
+@operation_options(SimilarOperation)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; shares are fractions with their intervals.")
-@ROWS
-@START
 @EXPLAIN
 def similar(
     document: str | None,
     store: str | None,
     text: str | None,
     file: str | None,
-    metric: str | None,
-    threshold: str,
-    recall: str,
-    common_above: str | None,
-    boilerplate_files: tuple[str, ...],
-    ignore_common: bool,
-    exact: bool,
-    only: str | None,
-    plan: str,
+    options: SimilarOperation,
     as_json: bool,
-    rows: int,
-    start: int,
     explained: bool,
 ) -> None:
     """Find the documents that share content with document ID, or with a text that is not in the store.
@@ -103,38 +54,28 @@ def similar(
     """
     if sum(each is not None for each in (document, text, file)) != 1:
         raise ParameterError("name one source: an ID, --text or --file")
-    calibrated = {
-        f"--metric {metric}": metric, "--exact": exact, "--common-above": common_above,
-        "--boilerplate": boilerplate_files, "--ignore-common": ignore_common,
-    }  # fmt: skip
-    if plan == "stock" and (option := next((name for name, given in calibrated.items() if given), None)):
-        raise ParameterError(f"{option} means nothing with --plan stock, which counts tokens; leave one of the two out")
+    if options.plan == "stock":
+        meaningless = next((each for each in given_options(SimilarOperation) if not each.startswith(_STOCK)), None)
+        if meaningless is not None:
+            raise ParameterError(
+                f"{meaningless} means nothing with --plan stock, which counts tokens; leave one of the two out"
+            )
     name = SOURCE if document is None else document
     read = "-" if text == "-" else file
-    boilerplate = boilerplate_texts(boilerplate_files, [read])
+    with_texts = replace(options, boilerplate=tuple(boilerplate_texts(options.boilerplate, [read])))
     source = text if read is None else source_text(read)
     with open_store(store, create=False) as opened:
-        if plan == "stock":
-            query = _stock_query(name, threshold, recall)
-            for note in notes_on(threshold=threshold, recall=recall):
+        if options.plan == "stock":
+            query = _stock_query(name, options)
+            for note in notes_on(threshold=options.threshold, recall=options.recall):
                 click.echo(f"note: {note}", err=True)
-            stock = opened.prepare(query, source=source, filters=[] if only is None else [only])
-            show_page(query, stock, start=start, rows=rows, as_json=as_json, explained=explained)
+            stock = opened.prepare(query, source=source, filters=[] if options.filter is None else [options.filter])
+            show_page(query, stock, start=options.start, rows=options.rows, as_json=as_json, explained=explained)
             return
-        prepared = opened.prepare_similar(
-            name,
-            source=source,
-            metric=metric or "jaccard",
-            threshold=threshold,
-            recall=recall,
-            only=only,
-            common_above=line_or_usual(common_above, boilerplate_files, is_ignored=ignore_common),
-            boilerplate=boilerplate,
-            ignore_common=ignore_common,
-        )
+        prepared = opened.prepare_similar(name, **similar_options(with_texts, source))
         if explained:
             click.echo(explanation(plan_lines(prepared.plan), prepared.request()), err=as_json)
-        page = prepared.search(start=start, rows=rows, exact=exact)
+        page = prepared.search(start=options.start, rows=options.rows, exact=options.exact)
     if as_json:
         click.echo(json_text(similar_values(page)))
         return
@@ -147,14 +88,15 @@ def similar(
     click.echo(f"{about}{counted(page.total, 'document')}{shown}; {promise(page.plan)}")
 
 
-def _stock_query(reference: str, threshold: str, recall: str) -> str:
+def _stock_query(reference: str, options: SimilarOperation) -> str:
     """Return the FINGERPRINT query in Alfresco's syntax for a document.
 
     Raises:
         ParameterError: A number is no percentage above 0, or has too many digits.
     """
-    asked = ask(Metric.JACCARD, threshold, recall)
+    question = ask(Metric.JACCARD, options.threshold, options.recall)
     overlap, probability = (
-        EXACT.divide(Decimal(share.numerator), Decimal(share.denominator)) for share in (asked.threshold, asked.recall)
+        EXACT.divide(Decimal(share.numerator), Decimal(share.denominator))
+        for share in (question.threshold, question.recall)
     )
     return write_fingerprint(Fingerprint(reference, overlap, probability))

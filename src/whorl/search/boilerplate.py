@@ -41,7 +41,7 @@ class CommonOptions(TypedDict, total=False):
         common_above: Text in more documents of the store than this is common: a number of documents ("50"), or a share
             of all ("1%", but at least `LEAST_DOCUMENTS`). None for no such limit.
         boilerplate: Texts whose passages are common.
-        ignore_common: Whether to ignore common text.
+        ignore_common: Whether to ignore common text; by default that in more than `DEFAULT_ABOVE` of the documents.
     """
 
     common_above: str | None
@@ -171,12 +171,11 @@ def commons(
         ignore_common: As in `CommonOptions`.
 
     Raises:
-        ParameterError: The limit is neither a number nor a share, the store keeps no passages, or common text is to be
-            ignored without a definition.
+        ParameterError: The limit is neither a number nor a share, or the store keeps no passages.
     """
+    if common_above is None and not boilerplate and ignore_common:
+        common_above = DEFAULT_ABOVE
     if common_above is None and not boilerplate:
-        if ignore_common:
-            raise ParameterError("ignore_common needs common_above or boilerplate to say which text is common")
         # Do not call the engine: it may be unavailable, and the query may be invalid.
         return None
     named = named_commons(boilerplate, engine.scheme)

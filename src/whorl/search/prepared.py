@@ -19,6 +19,7 @@ from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError
 from whorl.fingerprint.minhash.signature import shared_tokens
 from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.model import Order, Page
+from whorl.operations import MAX_START
 from whorl.query.literals import write_quoted
 from whorl.query.plan.bind import bind, unknown_document
 from whorl.query.plan.conventions import Conventions
@@ -60,7 +61,6 @@ from whorl.search.similar.search import (
 from whorl.search.similar.sources import Sources
 from whorl.search.similar.verify import MOST_PAGE_CHARACTERS, rests
 from whorl.search.snippets import Snippet, snippet, word_clauses
-from whorl.settings.settings import MAX_START
 
 #: Preferred types for sorting by a field, the best first; integers and floats are sorted together.
 _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))

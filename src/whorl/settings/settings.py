@@ -23,12 +23,11 @@ from whorl.engine.solr.schema import FieldNames
 from whorl.engine.solr.transport import Link
 from whorl.errors import ParameterError, without_login
 from whorl.ingest.extraction.reader import Limits
+from whorl.operations import MAX_ROWS
 from whorl.query import ast
 from whorl.query.options import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LENGTH, QueryLimits
 from whorl.settings.kinds import Address, Fields, File, Flag, Folder, Kind, Login, Names, Seconds, Text, Texts, Whole
 
-#: Upper bounds for the hits on a page and before it: engines sort all of these.
-MAX_ROWS, MAX_START = 10_000, 1_000_000
 #: Smallest permitted `max_rows`, because requests without a number of rows may return this many.
 _LEAST_MAX_ROWS = 100
 #: Prefix of all variables, and the variable that names the file.

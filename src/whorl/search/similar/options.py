@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal, TypeAlias
 
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, notes_on
+from whorl.operations import SimilarOperation
 from whorl.search.boilerplate import CommonOptions
 
 #: Metrics of a search for a single source.
 METRICS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
-#: Names of these metrics that users may type.
-SimilarWord: TypeAlias = Literal["jaccard", "a_in_b", "b_in_a", "similarity", "contains", "within"]
-DEFAULT_THRESHOLD, DEFAULT_RECALL = Fraction(20, 100), Fraction(95, 100)
+DEFAULT_THRESHOLD = fraction_of("threshold", SimilarOperation.threshold)
+DEFAULT_RECALL = fraction_of("recall", SimilarOperation.recall)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +46,20 @@ class SimilarOptions(CommonOptions, total=False):
     threshold: Percent
     recall: Percent
     only: str | None
+
+
+def similar_options(operation: SimilarOperation, source: str | None) -> SimilarOptions:
+    """Return the arguments of `Store.prepare_similar` for an operation."""
+    return {
+        "source": source,
+        "metric": operation.metric,
+        "threshold": operation.threshold,
+        "recall": operation.recall,
+        "only": operation.filter,
+        "common_above": operation.common_above,
+        "boilerplate": operation.boilerplate,
+        "ignore_common": operation.ignore_common,
+    }
 
 
 def ask(metric: Metric | str, threshold: Percent, recall: Percent) -> Question:

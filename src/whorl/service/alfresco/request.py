@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from whorl.model import Order
+from whorl.operations import MAX_ROWS, MAX_START
 from whorl.query.ast import Operator
 from whorl.query.plan.conventions import Conventions
 from whorl.query.plan.fields import ALWAYS_IN_ALFRESCO
@@ -22,7 +23,6 @@ from whorl.service.alfresco.facet_request import (
     Stats,
 )
 from whorl.service.alfresco.parts import Part, Text, Unasked, folded, listed
-from whorl.settings.settings import MAX_ROWS, MAX_START
 
 #: Maximum number of filters in one request.
 MOST_FILTERS = 100

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args, get_origin
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, create_model, field_validator, model_validator
 
+from whorl.operations import QUERY_SCHEMA, OptionField, options_of
 from whorl.search.boilerplate import CommonOptions, common_limit
 from whorl.search.similar.sources import SOURCE
 
 #: A query in whorl's query language, described in docs/afts.md.
-QueryText: TypeAlias = Annotated[
-    str, Field(json_schema_extra={"format": "afts", "minLength": 1}, examples=["name:lease OR rent"])
-]
+QueryText: TypeAlias = Annotated[str, Field(json_schema_extra={**QUERY_SCHEMA}, examples=["name:lease OR rent"])]
 
 #: A threshold or a recall, written in the same way everywhere, as in a FINGERPRINT.
 Percent: TypeAlias = Annotated[float, Field(gt=0, le=100, description="In percent; a number up to 1 is a fraction.")]
@@ -73,6 +72,43 @@ def _types(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
+_Body = TypeVar("_Body", bound=Asked)
+_Operation = TypeVar("_Operation")
+
+
+def body_of(operation: type[Any]) -> Callable[[type[_Body]], type[_Body]]:
+    """Return a decorator that adds an operation's options to a model as properties."""
+
+    def decorate(model: type[_Body]) -> type[_Body]:
+        properties: dict[str, Any] = {each.name: _property(each) for each in options_of(operation, "http")}
+        return create_model(
+            model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **properties
+        )
+
+    return decorate
+
+
+def options_in(body: Asked, operation: type[_Operation]) -> _Operation:
+    """Return an operation with the options in a body."""
+    return operation(**{each.name: getattr(body, each.name) for each in options_of(operation, "http")})
+
+
+def _property(declared: OptionField) -> tuple[Any, Any]:
+    """Return the type and the description of an option as a property."""
+    option = declared.option
+    kind: Any = float if declared.is_percent else declared.type
+    if option.schema:
+        kind = Annotated[kind, Field(json_schema_extra={**option.schema})]
+    if declared.bounds:
+        kind = Annotated[(kind, *declared.bounds)]
+    if declared.is_optional:
+        kind |= None
+    name = declared.name_in("http")
+    examples = [*option.examples] or None
+    alias = None if name == declared.name else name
+    return kind, Field(declared.default, alias=alias, description=option.help, examples=examples)
+
+
 class OneText(Asked):
     """A text: the text of a document, given by its id, or the text itself."""
 
@@ -98,7 +134,18 @@ class OneText(Asked):
         return SOURCE if self.id is None else self.id
 
 
-class Commonness(Asked):
+class CommonLimit(Asked):
+    """Check of the limit above which text is common."""
+
+    @field_validator("common_above", check_fields=False)
+    @classmethod
+    def _is_a_limit(cls, limit: str | None) -> str | None:
+        if limit is not None:
+            common_limit(limit, 1)
+        return limit
+
+
+class Commonness(CommonLimit):
     """Options that mark parts of texts as common; without them nothing is common."""
 
     #: Passages in more documents than this are common: "50", or "1%" of all.
@@ -106,24 +153,10 @@ class Commonness(Asked):
     #: Boilerplate texts.
     boilerplate: list[str] = Field(default_factory=list, max_length=100)
 
-    @field_validator("common_above")
-    @classmethod
-    def _is_a_limit(cls, told: str | None) -> str | None:
-        if told is not None:
-            common_limit(told, 1)
-        return told
-
 
 class Ignoring(Commonness):
     """Options that mark parts of texts as common, and optionally ignore these parts."""
 
-    rule = {
-        "anyOf": [
-            {"properties": {"ignore_common": {"const": False}}},
-            {"required": ["common_above"], "properties": {"common_above": {"type": "string"}}},
-            {"required": ["boilerplate"], "properties": {"boilerplate": {"minItems": 1}}},
-        ]
-    }
     #: Whether to ignore the common parts.
     ignore_common: bool = False
 

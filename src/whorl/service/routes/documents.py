@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.model import MAX_ID_LENGTH, PropertyValue
+from whorl.operations import MAX_ROWS, MAX_START, SimilarMetric
 from whorl.query import ast
 from whorl.query.ast import Joker, Pattern, Wildcard
 from whorl.query.plan.nodes import Kind
@@ -18,13 +19,11 @@ from whorl.query.plan.resolve import words_of
 from whorl.query.unparse import unparse
 from whorl.search.novelty import RepeatSearch
 from whorl.search.pagination import behind
-from whorl.search.similar.options import SimilarWord
 from whorl.service.errors import Failure, Json, failure_of, require_writable
 from whorl.service.paths import DOCUMENTS
 from whorl.service.routes.asked import Asked, Example, Percent, QueryText
 from whorl.service.routes.router import api_router
 from whorl.service.uploads import BrokenOffError, ReportValues, Uploads
-from whorl.settings.settings import MAX_ROWS, MAX_START
 from whorl.store import Store
 
 #: Maximum number of words in the name filter; further words are ignored.
@@ -171,7 +170,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         request: Request,
         check: Annotated[Percent | None, Query()] = None,
         warn: Annotated[Percent | None, Query()] = None,
-        metric: SimilarWord = "jaccard",
+        metric: SimilarMetric = "jaccard",
     ) -> Response:
         """Store documents, one JSON object a line, in any number.
 

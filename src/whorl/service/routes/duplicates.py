@@ -20,6 +20,7 @@ from whorl.duplicates.output import Marked, write_ids
 from whorl.duplicates.result import Cluster, with_words
 from whorl.duplicates.run import require_few_documents
 from whorl.errors import NoSketchesError, ParameterError, WhorlError
+from whorl.operations import MAX_START
 from whorl.output.duplicates import (
     ClusterValues,
     PairValues,
@@ -34,7 +35,6 @@ from whorl.service.jobs import Job, Jobs, Report
 from whorl.service.paths import API
 from whorl.service.routes.asked import Example, Ignoring, Percent
 from whorl.service.routes.router import api_router
-from whorl.settings.settings import MAX_START
 from whorl.store import Store
 
 #: Maximum number of members of a cluster that is returned with its pairs.

@@ -7,13 +7,12 @@ from typing import Annotated, ClassVar, Literal
 from fastapi import APIRouter, Query
 from pydantic import Field
 
+from whorl.operations import MAX_ROWS, MAX_START, SimilarMetric
 from whorl.output.search import ExplanationValues, MeasuredPage, explanation_values, measured_page_values
 from whorl.search.prepared import Reading
-from whorl.search.similar.options import SimilarWord
 from whorl.service.errors import Json
 from whorl.service.routes.asked import Example, Ignoring, QueryText
 from whorl.service.routes.router import api_router
-from whorl.settings.settings import MAX_ROWS, MAX_START
 from whorl.store import Store
 
 
@@ -27,7 +26,7 @@ class QueryRequest(Ignoring):
     source: str | None = None
     plan: Literal["stock", "calibrated"] = "stock"
     #: Metric of calibrated FINGERPRINTs.
-    metric: SimilarWord = "jaccard"
+    metric: SimilarMetric = "jaccard"
     start: int = Field(0, ge=0, le=MAX_START)
     rows: int = Field(10, ge=0, le=MAX_ROWS)
     #: Whether to return only the best hit of each labelled cluster.
