@@ -16,7 +16,7 @@ from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
-from whorl.query.plan.nodes import Chosen
+from whorl.query.plan.nodes import DocumentIds
 
 SCHEME = PassageScheme()
 CHANCE = random.Random(61)
@@ -102,7 +102,7 @@ def test_holders(kept: Store) -> None:
     assert counts == {each: sum(each in some for some in own.values()) for each in numbers}
 
     def pairs(most: int, among: tuple[str, ...] = (), left_out: tuple[str, ...] = ()) -> set[tuple[str, int]]:
-        plan = Chosen("", ((1.0, left_out),)) if left_out else None
+        plan = DocumentIds("", ((1.0, left_out),)) if left_out else None
         found = kept.engine.passage_holders(counts, most=most, among=among, left_out=plan)
         return {(found.ids[a], numbers[b]) for a, b in zip(found.owners.tolist(), found.numbers.tolist(), strict=True)}
 

@@ -24,7 +24,7 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.schema import FieldNames
 from whorl.errors import WhorlError
 from whorl.model import Order
-from whorl.query.plan.nodes import BoundPlan, Kind, MatchAll, Present
+from whorl.query.plan.nodes import BoundPlan, Exists, Kind, MatchAll
 
 Asking: TypeAlias = Callable[[Store], object]
 _Request: TypeAlias = tuple[str, str, bytes]
@@ -72,7 +72,7 @@ ASKINGS: Mapping[str, Asking] = {
         ],
     ),
     "present": lambda store: store.engine.search(
-        BoundPlan(Present(_place(store, "kind", Kind.KEYWORD), Kind.KEYWORD)), start=0, rows=1
+        BoundPlan(Exists(_place(store, "kind", Kind.KEYWORD), Kind.KEYWORD)), start=0, rows=1
     ),
     "marks": lambda store: (list(store.engine.labels.everything()), store.engine.labels.labels_of(IDS)),
     "mark counts": lambda store: store.engine.labels.counts(ALL),

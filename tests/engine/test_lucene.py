@@ -42,10 +42,10 @@ from whorl.query.plan.nodes import (
     BoundPlan,
     InOrder,
     Kind,
-    Like,
     MatchAll,
     SharedTokens,
     Value,
+    WildcardValue,
 )
 
 ANY, ONE = Joker.ANY, Joker.ONE
@@ -211,7 +211,7 @@ def test_a_refusal_names_the_pattern() -> None:
     That of the most states, whatever else the plan holds.
     """
     row = InOrder(((ANY, "a", ONE), (ANY, "b", ONE, ONE)), 0)
-    plan = BoundPlan(Bool(must=(MatchAll(), Like("kind", (ANY, "c")), row)))
+    plan = BoundPlan(Bool(must=(MatchAll(), WildcardValue("kind", (ANY, "c")), row)))
     with pytest.raises(UnsupportedQueryError, match=r"\*b\?\?: this pattern"), explain_refusals(plan):
         raise REFUSED
 
@@ -221,7 +221,7 @@ def test_other_refusals_stay_what_they_are() -> None:
     Other errors pass unchanged.
     """
     other = EngineResponseError("Solr answers 500", status=500, detail="out of memory")
-    for plan, error in ((BoundPlan(MatchAll()), REFUSED), (BoundPlan(Like("kind", (ANY, "c"))), other)):
+    for plan, error in ((BoundPlan(MatchAll()), REFUSED), (BoundPlan(WildcardValue("kind", (ANY, "c"))), other)):
         with pytest.raises(EngineResponseError) as raised, explain_refusals(plan):
             raise error
         assert raised.value is error

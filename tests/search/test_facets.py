@@ -10,7 +10,7 @@ import pytest
 
 from whorl import Document, Store, open_store
 from whorl.errors import ParameterError, QueryError
-from whorl.search.facets import Bucket, FieldNumbers, FieldStatistics, FieldValues, FilterCount, Question, faceted
+from whorl.search.facets import Bucket, FacetRequest, FieldNumbers, FieldStatistics, FieldValues, FilterCount, faceted
 
 VALUES: list[dict[str, Any]] = [
     {"n": 10, "k": "a b", "cm:creator": "ann"},
@@ -92,7 +92,12 @@ def test_a_field_that_is_not_there(store: Store) -> None:
     """
     Facets of an unknown field are empty, with a warning; a field or query that cannot be counted or parsed is an error.
     """
-    asked: list[Question] = [FieldValues("gone"), FieldNumbers("gone"), FilterCount("gone:x"), FilterCount("n:10")]
+    asked: list[FacetRequest] = [
+        FieldValues("gone"),
+        FieldNumbers("gone"),
+        FilterCount("gone:x"),
+        FilterCount("n:10"),
+    ]
     found = faceted(store.prepare("*"), asked)
     values, numbers, count, other = found.answers
     assert (values, count, other) == ((), 0, 2)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from whorl import Document, Store, open_store
 from whorl.query.ast import Joker
-from whorl.query.plan.nodes import Bool, InOrder, Near, ResolvedPlan, Words
+from whorl.query.plan.nodes import Bool, FuzzyWord, InOrder, ResolvedPlan, Words
 from whorl.search.highlight import Marker, Marking, highlights
 
 FOX = "The quick brown fox jumps over the lazy dog; the dog sleeps. A brown dog, quick as a fox, jumps."
@@ -94,7 +94,9 @@ def test_fragments_are_parts_of_the_text(text: str, size: int, snippets: int, jo
     """
     For any text, a fragment without its marks is part of the text, the marks enclose wanted words, and no word is cut.
     """
-    plan: ResolvedPlan = Bool(should=(Words("fox"), InOrder((("d", Joker.ANY),)), Near("quik", 1)), min_should_match=1)
+    plan: ResolvedPlan = Bool(
+        should=(Words("fox"), InOrder((("d", Joker.ANY),)), FuzzyWord("quik", 1)), min_should_match=1
+    )
     marking = Marking("[", "]", snippets, size, joins)
     found = Marker(plan, "icu74").snippets(text, marking)
     assert len(found) <= snippets

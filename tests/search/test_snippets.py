@@ -6,13 +6,13 @@ import pytest
 
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
 from whorl.query.ast import Joker
-from whorl.query.plan.nodes import InOrder, Near, Words
+from whorl.query.plan.nodes import FuzzyWord, InOrder, Words
 from whorl.search.snippets import is_near, snippet
 
 FILLER = " ".join(f"word{number}" for number in range(100))
 
 
-def marked(text: str, *clauses: Words | InOrder | Near) -> list[str] | None:
+def marked(text: str, *clauses: Words | InOrder | FuzzyWord) -> list[str] | None:
     found = snippet(text, clauses, DEFAULT_PROFILE)
     return None if found is None else [found.text[start:end] for start, end in found.places]
 
@@ -42,7 +42,7 @@ def test_what_is_meant() -> None:
     assert marked("the roof of it leaks", Words("roof leaks", slop=3)) == ["roof", "leaks"]
     assert marked("leases and leaks", InOrder((("lea", Joker.ANY, "s"),))) == ["leases", "leaks"]
     assert marked("leases and leaks", InOrder((("lea", Joker.ONE, "s"),))) == ["leaks"]
-    assert marked("his laese ends", Near("lease", 1)) == ["laese"]
+    assert marked("his laese ends", FuzzyWord("lease", 1)) == ["laese"]
     assert marked("rent is due", Words("roof"), Words("...")) is None
     assert marked("", Words("roof")) is None
 

@@ -32,12 +32,12 @@ from whorl.query.plan.nodes import (
     BoundLeaf,
     BoundNode,
     BoundPlan,
-    Chosen,
+    DocumentIds,
     InOrder,
     Kind,
-    Like,
     PassageNumbers,
     Value,
+    WildcardValue,
     leaves,
 )
 from whorl.query.plan.values import whole
@@ -294,7 +294,7 @@ def explain_refusals(plan: BoundPlan) -> Iterator[None]:
 def _patterns(plan: BoundPlan) -> Iterator[Pattern]:
     for leaf in leaves(plan.root):
         match leaf:
-            case Like(pattern=pattern):
+            case WildcardValue(pattern=pattern):
                 yield pattern
             case InOrder(words=patterns):
                 yield from patterns
@@ -379,7 +379,7 @@ def holders_plan(
     """
     must: list[BoundNode] = [PassageNumbers("the text", scheme, tuple(numbers))]
     if ids is not None:
-        must.append(Chosen("candidates", ((1.0, tuple(ids)),)))
+        must.append(DocumentIds("candidates", ((1.0, tuple(ids)),)))
     return BoundPlan(Bool(must=tuple(must), must_not=() if left_out is None else (left_out,)))
 
 

@@ -30,7 +30,7 @@ from whorl.query.messages import (
     too_many,
     value_missing,
 )
-from whorl.query.options import Reading
+from whorl.query.options import ParseOptions
 
 FINGERPRINT = PREFIX[:-1]
 EVERYTHING = (ast.Joker.ANY,)
@@ -120,7 +120,7 @@ _OCCURS = {"PLUS": ast.Occur.MUST, "MINUS": ast.Occur.MUST_NOT, "BAR": ast.Occur
 class Builder:
     """Builds the tree of one query; each method has the name of its rule."""
 
-    def __init__(self, query: str, reading: Reading, values: Values) -> None:
+    def __init__(self, query: str, reading: ParseOptions, values: Values) -> None:
         self._query, self._reading, self._values = query, reading, values
         # Fields of the open groups; None for a group without a field.
         self._fields: list[str | None] = []

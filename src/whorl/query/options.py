@@ -29,7 +29,7 @@ class QueryLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParseOptions:
     """Parse options: the arguments of `parse`, with templates as trees; `is_template` allows %field placeholders."""
 
     operator: ast.Operator = ast.Operator.OR

@@ -24,7 +24,7 @@ from whorl.query.ast import Operator
 from whorl.query.builder import Builder, Values, resolved
 from whorl.query.literals import read_boost, read_bound, read_field, read_similarity, read_slop, read_word
 from whorl.query.messages import FIELDS, Mistake, character, misplaced, shorten, span_of, too_deep, too_many, unfinished
-from whorl.query.options import DEFAULT_CLAUSES, DEFAULT_LENGTH, QueryLimits, Reading
+from whorl.query.options import DEFAULT_CLAUSES, DEFAULT_LENGTH, ParseOptions, QueryLimits
 from whorl.query.unparse import unparse
 
 __all__ = ["DEFAULT_CLAUSES", "DEFAULT_LENGTH", "Operator", "parse", "unparse"]
@@ -60,13 +60,13 @@ def parse(
     >>> parse("big type:pdf~0.8").children[0]
     Term(text='big', field=None, form=<Form.DEFAULT: ''>)
     """
-    reading = Reading(default_operator, field_operator, strict, limits=limits)
+    reading = ParseOptions(default_operator, field_operator, strict, limits=limits)
     if templates:
         reading = replace(reading, templates=_trees(templates, reading))
     return _parse(query, reading)
 
 
-def _trees(templates: Mapping[str, str], reading: Reading) -> dict[str, ast.Node]:
+def _trees(templates: Mapping[str, str], reading: ParseOptions) -> dict[str, ast.Node]:
     inside = replace(reading, is_template=True)
     trees = {name.lower(): _parse(text, inside) for name, text in templates.items()}
     if len(trees) < len(templates):
@@ -74,7 +74,7 @@ def _trees(templates: Mapping[str, str], reading: Reading) -> dict[str, ast.Node
     return resolved(trees, reading.limits.clauses)
 
 
-def _parse(query: str, reading: Reading) -> ast.Node:
+def _parse(query: str, reading: ParseOptions) -> ast.Node:
     language = _ALFRESCO if reading.is_strict else _WHORL
     try:
         _check_text(query, reading.limits.length)
@@ -84,7 +84,7 @@ def _parse(query: str, reading: Reading) -> ast.Node:
         raise mistake.error(query) from None
 
 
-def _read(query: str, reading: Reading, language: _Language) -> Any:
+def _read(query: str, reading: ParseOptions, language: _Language) -> Any:
     """Return Lark's parse tree."""
     checks = TokenChecks(query, reading)
     parser = _lark(language.grammar).parse_interactive(query)
@@ -225,7 +225,7 @@ class TokenChecks:
         Mistake: A token is misplaced, or exceeds a limit.
     """
 
-    def __init__(self, query: str, reading: Reading) -> None:
+    def __init__(self, query: str, reading: ParseOptions) -> None:
         self.seen: list[Token] = []
         self._query, self._reading = query, reading
         self._open: list[Operator] = []

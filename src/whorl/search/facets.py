@@ -14,7 +14,7 @@ from whorl.engine.lucene import encode_sortable
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.errors import ParameterError, UnknownFieldError
 from whorl.query import ast
-from whorl.query.plan.nodes import Bool, Kind, MatchAll, Present, Value
+from whorl.query.plan.nodes import Bool, Exists, Kind, MatchAll, Value
 from whorl.query.plan.values import written
 from whorl.query.unparse import unparse
 from whorl.search.prepared import Filter, PreparedQuery
@@ -51,7 +51,7 @@ class FieldValues:
     is_by_value: bool = False
     beginning: str = ""
     with_missing: bool = False
-    within: tuple[Question, ...] = ()
+    within: tuple[FacetRequest, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class FieldNumbers:
     field: str
 
 
-Question: TypeAlias = FilterCount | FieldValues | FieldNumbers
+FacetRequest: TypeAlias = FilterCount | FieldValues | FieldNumbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class FieldStatistics:
     missing: int
 
 
-#: Answer to a question, in the order of the types of `Question`.
+#: Answer to a question, in the order of the types of `FacetRequest`.
 Answer: TypeAlias = int | tuple[Bucket, ...] | FieldStatistics
 _Read: TypeAlias = Callable[[Iterator[FacetResult]], Answer]
 
@@ -102,7 +102,7 @@ class Faceted:
     warnings: tuple[str, ...]
 
 
-def faceted(prepared: PreparedQuery, questions: Sequence[Question], without: Collection[int] = ()) -> Faceted:
+def faceted(prepared: PreparedQuery, questions: Sequence[FacetRequest], without: Collection[int] = ()) -> Faceted:
     """Return facets of all hits of a query.
 
     Args:
@@ -129,7 +129,7 @@ class _Asking:
         self.facets: list[Facet] = []
         self.warnings: list[str] = []
 
-    def asked(self, question: Question) -> _Read:
+    def asked(self, question: FacetRequest) -> _Read:
         """Add a question's facets, and return the function that reads its answer; call these functions in order."""
         match question:
             case FilterCount(filter=chosen):
@@ -243,7 +243,7 @@ def _text(kind: Kind, value: Value) -> str:
 
 
 def _missing(places: dict[Kind, str]) -> MatchCount:
-    present = tuple(Present(place, kind, 0.0) for kind, place in places.items())
+    present = tuple(Exists(place, kind, 0.0) for kind, place in places.items())
     return MatchCount(Bool(must=(MatchAll(),), must_not=present))
 
 

@@ -47,7 +47,7 @@ from whorl.query.plan.nodes import (
 from whorl.query.plan.resolve import resolve
 from whorl.search.boilerplate import CommonOptions, Commons
 from whorl.search.collapse import collapsed_page
-from whorl.search.similar.options import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, Question
+from whorl.search.similar.options import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, SimilarCriteria
 from whorl.search.similar.results import Measured, Similar, SimilarPlan, Verified, measure
 from whorl.search.similar.search import (
     SimilarSearch,
@@ -236,8 +236,8 @@ class PreparedQuery:
             if name not in used
         ]
         self._warnings = (*warnings, *(warning for _, some in chosen for warning in some), *unused)
-        self._searches: dict[tuple[str, Question], SimilarSearch | str] = {}
-        self._verified: dict[tuple[str, Question], Verified] = {}
+        self._searches: dict[tuple[str, SimilarCriteria], SimilarSearch | str] = {}
+        self._verified: dict[tuple[str, SimilarCriteria], Verified] = {}
         self._is_whole = True
 
     @property
@@ -393,7 +393,7 @@ class PreparedQuery:
         """Return the search of a calibrated FINGERPRINT, or the reason why it finds nothing."""
         overlap, probability = clause.overlap or DEFAULT_THRESHOLD, clause.probability or DEFAULT_RECALL
         # These are fractions already; a percentage up to 1 would be read as a fraction.
-        question = Question(metric_named(self._metric or Metric.JACCARD, METRICS), overlap, probability)
+        question = SimilarCriteria(metric_named(self._metric or Metric.JACCARD, METRICS), overlap, probability)
         key = (clause.reference, question)
         if key not in self._searches:
             try:
@@ -474,7 +474,7 @@ class PreparedSimilar:
         reader: QueryReader,
         sources: Sources,
         reference: str,
-        question: Question,
+        question: SimilarCriteria,
         only: str | None,
         commons: Commons | None = None,
         *,
@@ -522,7 +522,7 @@ class PreparedSimilar:
         return self._engine.explain(look_ups(self._search, self._filter.root), start=0, rows=self._search.at_once)
 
 
-def _search_for(sources: Sources, reference: str, question: Question, ignored: Commons | None) -> SimilarSearch:
+def _search_for(sources: Sources, reference: str, question: SimilarCriteria, ignored: Commons | None) -> SimilarSearch:
     if ignored is None:
         return search_for(sources, reference, question)
     return search_of_rest(sources, reference, question, ignored)

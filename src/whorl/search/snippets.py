@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.query.ast import Joker, Pattern
-from whorl.query.plan.nodes import Bool, InOrder, Near, ResolvedLeaf, ResolvedPlan, Words
+from whorl.query.plan.nodes import Bool, FuzzyWord, InOrder, ResolvedLeaf, ResolvedPlan, Words
 from whorl.query.plan.resolve import distance
 
 #: Length of a snippet in words.
@@ -18,7 +18,7 @@ _SHOWN = 40
 _BEFORE = 8
 
 #: Clauses that search words of a text.
-WordClause: TypeAlias = Words | InOrder | Near
+WordClause: TypeAlias = Words | InOrder | FuzzyWord
 _IsMeant: TypeAlias = Callable[[str], bool]
 
 
@@ -48,7 +48,7 @@ def _clauses(plan: ResolvedLeaf | Bool[ResolvedLeaf], fields: Collection[str] | 
     if isinstance(plan, Bool):
         for child in (*plan.must, *plan.should):
             yield from _clauses(child, fields)
-    elif isinstance(plan, Words | InOrder | Near) and _names_words(plan) and _is_in(plan.field, fields):
+    elif isinstance(plan, Words | InOrder | FuzzyWord) and _names_words(plan) and _is_in(plan.field, fields):
         yield plan
 
 
@@ -97,7 +97,7 @@ def runs(words: Sequence[str], clause: WordClause, profile: str) -> Iterator[tup
             meant: list[_IsMeant] = [word.__eq__ for word in tokens(text, profile) if word]
         case InOrder(words=patterns, slop=slop):
             meant = [_expression(pattern) for pattern in patterns]
-        case Near(word=word, edits=edits):
+        case FuzzyWord(word=word, edits=edits):
             meant, slop = [lambda other: is_near(word, other, edits)], 0
     if slop:
         # With a slop, other words may be between the matching words, so each of these is a separate range.

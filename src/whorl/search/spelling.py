@@ -9,7 +9,7 @@ from whorl.engine.protocol import Engine
 from whorl.errors import SchemaError
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.query.plan.fields import split_name
-from whorl.query.plan.nodes import BoundPlan, Near, Words
+from whorl.query.plan.nodes import BoundPlan, FuzzyWord, Words
 from whorl.query.plan.resolve import MOST_EDITS, distance
 
 #: Maximum number of words of the text to check, of documents searched for nearer words, and of characters of each.
@@ -47,7 +47,7 @@ def _nearest(engine: Engine, word: str, profile: str) -> str | None:
     if engine.search(BoundPlan(Words(word)), start=0, rows=0).total:
         return None
     edits = MOST_EDITS if len(word) >= _FEW_LETTERS else 1
-    found = engine.search(BoundPlan(Near(word, edits)), start=0, rows=_MOST_DOCUMENTS).hits
+    found = engine.search(BoundPlan(FuzzyWord(word, edits)), start=0, rows=_MOST_DOCUMENTS).hits
     try:
         texts = engine.texts([hit.id for hit in found])
     except SchemaError:

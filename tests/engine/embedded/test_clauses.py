@@ -32,7 +32,19 @@ from whorl.engine.lucene import compile_pattern, value_prefix, value_term, word_
 from whorl.errors import StoppedError, UnsupportedQueryError
 from whorl.model import Document
 from whorl.query.ast import Joker, Pattern, as_typed
-from whorl.query.plan.nodes import Between, Bool, BoundPlan, Equal, InOrder, Kind, Like, Near, Present, Test, Words
+from whorl.query.plan.nodes import (
+    Between,
+    Bool,
+    BoundPlan,
+    Equal,
+    Exists,
+    FuzzyWord,
+    InOrder,
+    Kind,
+    Test,
+    WildcardValue,
+    Words,
+)
 
 ANY, ONE = Joker.ANY, Joker.ONE
 
@@ -74,10 +86,10 @@ def test_edits_stay_in_the_word(filled) -> None:
         Document("kin", "", properties={"kin": "roam", "kinship": "oam"}),
         Document("far", "", properties={"kind": "rooms"}),
     )
-    assert ids(engine, Near("roam", 1, "kind")) == ["kind"]
-    assert ids(engine, Near("roams", 2, "kind")) == ["far", "kind"]
-    assert ids(engine, Near("shiproam", 2, "kin")) == []
-    assert ids(engine, Near("rmoa", 2, "kinds")) == ["kinds"]
+    assert ids(engine, FuzzyWord("roam", 1, "kind")) == ["kind"]
+    assert ids(engine, FuzzyWord("roams", 2, "kind")) == ["far", "kind"]
+    assert ids(engine, FuzzyWord("shiproam", 2, "kin")) == []
+    assert ids(engine, FuzzyWord("rmoa", 2, "kinds")) == ["kinds"]
 
 
 def test_edits_are_as_many_as_asked_for(filled) -> None:
@@ -88,7 +100,7 @@ def test_edits_are_as_many_as_asked_for(filled) -> None:
     engine = filled(*(Document(word, word) for word in words))
     for asked, edits in product(words, (1, 2)):
         expected = [word for word in sorted(words) if plain_clauses.distance(word, asked) <= edits]
-        assert ids(engine, Near(asked, edits, "content")) == expected
+        assert ids(engine, FuzzyWord(asked, edits, "content")) == expected
 
 
 PATTERNS: list[Pattern] = [
@@ -110,7 +122,7 @@ def test_patterns_of_any_size(filled, pattern: Pattern) -> None:
     engine = filled(*(Document(f"{at}", "", properties={"v": value}) for at, value in enumerate(values)))
     fitting = [at for at, value in enumerate(values) if compile_pattern(pattern).fullmatch(value)]
     assert fitting
-    assert ids(engine, Like("v", pattern)) == [str(at) for at in fitting]
+    assert ids(engine, WildcardValue("v", pattern)) == [str(at) for at in fitting]
 
 
 def test_long_values(filled) -> None:
@@ -120,7 +132,7 @@ def test_long_values(filled) -> None:
     long = "y" * 70_000
     engine = filled(Document("a", "", properties={"v": long + "a"}), Document("b", "", properties={"v": long + "b"}))
     assert ids(engine, Equal("v", Kind.KEYWORD, long + "a")) == ["a"]
-    assert ids(engine, Like("v", ("yyy", ANY))) == ["a", "b"]
+    assert ids(engine, WildcardValue("v", ("yyy", ANY))) == ["a", "b"]
     assert ids(engine, Between("v", Kind.KEYWORD, "x", "z")) == ["a", "b"]
 
 
@@ -142,8 +154,8 @@ def test_values_and_presence(filled) -> None:
     assert ids(engine, Equal("v", Kind.BOOLEAN, True)) == ["true"]
     assert ids(engine, Equal("v", Kind.KEYWORD, "1")) == ["text"]
     assert ids(engine, Between("v", Kind.DATE, 0, 0)) == ["date"]
-    assert ids(engine, Present("v", Kind.KEYWORD)) == ["empty", "text"]
-    assert ids(engine, Present("content", Kind.TEXT)) == ["text", "true"]
+    assert ids(engine, Exists("v", Kind.KEYWORD)) == ["empty", "text"]
+    assert ids(engine, Exists("content", Kind.TEXT)) == ["text", "true"]
     assert set(engine.fields().known["v"]) == set(Kind)
 
 
@@ -153,9 +165,9 @@ def test_ids(filled) -> None:
     """
     engine = filled(Document("i1", ""), Document("i2", ""), Document("j", ""))
     assert ids(engine, Equal("id", Kind.KEYWORD, "i2")) == ["i2"]
-    assert ids(engine, Like("id", ("i", ONE))) == ["i1", "i2"]
+    assert ids(engine, WildcardValue("id", ("i", ONE))) == ["i1", "i2"]
     assert ids(engine, Between("id", Kind.KEYWORD, "i2", None)) == ["i2", "j"]
-    assert ids(engine, Present("id", Kind.KEYWORD)) == ["i1", "i2", "j"]
+    assert ids(engine, Exists("id", Kind.KEYWORD)) == ["i1", "i2", "j"]
 
 
 def test_rows_across_values(filled) -> None:
@@ -176,11 +188,11 @@ def test_explain_runs_nothing(engine) -> None:
     tests: list[Test] = [
         Words("a b", "name", slop=2),
         InOrder((("a",), ("b", ANY)), 1),
-        Near("roam", 2),
+        FuzzyWord("roam", 2),
         Equal("v", Kind.INTEGER, 7),
-        Like("v", ("a", ANY)),
+        WildcardValue("v", ("a", ANY)),
         Between("v", Kind.DATE, None, 5, True, False),
-        Present("v", Kind.DATE),
+        Exists("v", Kind.DATE),
     ]
     told = [engine.explain(BoundPlan(test), start=0, rows=1)["query"] for test in tests]
     assert told == [
@@ -202,9 +214,9 @@ def many(test: Test, count: int) -> BoundPlan:
 @pytest.mark.parametrize(
     "test",
     [
-        Like("v", (ANY, "a", ANY)),
+        WildcardValue("v", (ANY, "a", ANY)),
         InOrder((("b", ANY), ("c",)), 3),
-        Near("roam", 2, "content"),
+        FuzzyWord("roam", 2, "content"),
         Between("v", Kind.KEYWORD, "a", "b"),
         Between("v", Kind.INTEGER, 1, 2),
     ],
@@ -220,7 +232,7 @@ def test_look_ups_of_a_query_are_bounded(filled, test: Test) -> None:
     for ask in (engine.search, engine.explain):
         with pytest.raises(UnsupportedQueryError, match=r"(?s)fuzzy words and ranges.*Ask with fewer") as e:
             ask(many(test, MOST_LOOK_UPS + 1), start=0, rows=9)
-        named = as_typed(test.pattern) if isinstance(test, Like) else e.value.query
+        named = as_typed(test.pattern) if isinstance(test, WildcardValue) else e.value.query
         assert named in e.value.message
 
 
@@ -234,7 +246,7 @@ def test_nothing_is_looked_up_before_all_is_counted(
     Automata take some milliseconds each, and one for which letters may begin anywhere has hundreds of states.
     """
     engine = filled(Document("a", "bar", properties={"v": "xa123456b"}))
-    assert engine.search(many(Like("v", pattern), 2), start=0, rows=9).total == (ONE in pattern)
+    assert engine.search(many(WildcardValue("v", pattern), 2), start=0, rows=9).total == (ONE in pattern)
 
     def built(*_: object) -> None:
         raise AssertionError("an automaton was built")
@@ -242,7 +254,7 @@ def test_nothing_is_looked_up_before_all_is_counted(
     monkeypatch.setattr(clauses, "Query", SimpleNamespace(**{**vars(Query), "regex_query": built}))
     for ask in (engine.search, engine.explain):
         with pytest.raises(UnsupportedQueryError):
-            ask(many(Like("v", pattern), count), start=0, rows=9)
+            ask(many(WildcardValue("v", pattern), count), start=0, rows=9)
 
 
 @pytest.mark.slow
@@ -252,12 +264,12 @@ def test_long_patterns_are_bounded(filled) -> None:
     """
     engine = filled(Document("a", "bar", properties={"v": "a" * 300}))
     pattern = (ANY, "a" * 250, ANY)
-    assert engine.search(many(Like("v", pattern), 20), start=0, rows=9).total == 1
+    assert engine.search(many(WildcardValue("v", pattern), 20), start=0, rows=9).total == 1
     with pytest.raises(UnsupportedQueryError, match="too long together"):
-        engine.search(many(Like("v", pattern), 40), start=0, rows=9)
+        engine.search(many(WildcardValue("v", pattern), 40), start=0, rows=9)
     # However it is spelled, and at once.
     with pytest.raises(UnsupportedQueryError, match="too long together"):
-        ids(engine, Like("v", (ANY, "a") * 3500))
+        ids(engine, WildcardValue("v", (ANY, "a") * 3500))
 
 
 @pytest.mark.slow
@@ -267,12 +279,12 @@ def test_terms_that_are_read_are_bounded(filled, monkeypatch) -> None:
     """
     engine = filled(*(Document(f"{n}", "", properties={"v": f"a{n}" + "x" * 70}) for n in range(8)))
     monkeypatch.setattr(clauses, "MOST_TERMS", 16)
-    pattern = Like("v", ("a", *[ONE] * 71))
+    pattern = WildcardValue("v", ("a", *[ONE] * 71))
     assert engine.search(many(pattern, 2), start=0, rows=9).total == 8
     with pytest.raises(UnsupportedQueryError, match="more than 16 words or values would have to be compared"):
         engine.search(many(pattern, 3), start=0, rows=9)
     # What it begins with leaves few to compare.
-    few = Like("v", ("a1", *[ONE] * 70))
+    few = WildcardValue("v", ("a1", *[ONE] * 70))
     assert engine.search(many(few, 16), start=0, rows=9).total == 1
 
 
@@ -287,7 +299,11 @@ def test_long_ends_of_ranges(filled) -> None:
     assert ids(engine, Between("v", Kind.KEYWORD, long, None, includes_low=False)) == ["2", "3"]
 
 
-SLOW: list[Test] = [Like("v", (ANY, "a", ANY)), Like("v", ("a", *[ONE] * 70)), Words("one two", slop=5)]
+SLOW: list[Test] = [
+    WildcardValue("v", (ANY, "a", ANY)),
+    WildcardValue("v", ("a", *[ONE] * 70)),
+    Words("one two", slop=5),
+]
 
 
 @pytest.mark.parametrize("test", SLOW)

@@ -11,7 +11,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
-from whorl.query.plan.nodes import Bool, BoundPlan, Chosen, PassageNumbers
+from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, PassageNumbers
 
 SCHEME = PassageScheme()
 WORDS = [f"w{number}" for number in range(60)]
@@ -71,7 +71,7 @@ def test_beside_other_clauses(tmp_path: Path) -> None:
         engine.index([Document(name, " ".join(WORDS)) for name in "ab"])
         engine.refresh()
         asked = PassageNumbers("text", SCHEME, tuple(NUMBERS))
-        plan = BoundPlan(Bool(must=(asked,), must_not=(Chosen("", ((1.0, ("a",)),)),)))
+        plan = BoundPlan(Bool(must=(asked,), must_not=(DocumentIds("", ((1.0, ("a",)),)),)))
         assert [hit.id for hit in engine.search(plan, start=0, rows=10).hits] == ["b"]
         told = engine.explain(BoundPlan(asked), start=0, rows=10)
         assert told["query"] == {"passage_numbers": {"source": "text", "numbers": len(NUMBERS)}}

@@ -28,19 +28,19 @@ from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,
     BoundPlan,
-    Chosen,
+    DocumentIds,
     Equal,
+    Exists,
+    FuzzyWord,
     InOrder,
     Kind,
-    Like,
     MatchAll,
-    Near,
     Nothing,
     PassageNumbers,
-    Present,
     SharedBands,
     SharedTokens,
     SketchTokens,
+    WildcardValue,
     Words,
 )
 
@@ -49,12 +49,12 @@ TEXT = "one two three four five six seven"
 TOKENS = tuple(range(1100))
 #: All nodes that a plan may have.
 NODES: tuple[BoundLeaf, ...] = (
-    Nothing("no"), MatchAll(1.0), Words("a"), Words("a b", "f"), Near("word", 1, "f"),
-    InOrder((("a", Joker.ANY), ("b",)), 1, "f"), Equal("f", Kind.INTEGER, 1), Like("f", ("a", Joker.ONE)),
-    Between("f", Kind.INTEGER, 1, 2), Present("f", Kind.TEXT), SharedTokens("a", TOKENS[:5], 2),
+    Nothing("no"), MatchAll(1.0), Words("a"), Words("a b", "f"), FuzzyWord("word", 1, "f"),
+    InOrder((("a", Joker.ANY), ("b",)), 1, "f"), Equal("f", Kind.INTEGER, 1), WildcardValue("f", ("a", Joker.ONE)),
+    Between("f", Kind.INTEGER, 1, 2), Exists("f", Kind.TEXT), SharedTokens("a", TOKENS[:5], 2),
     SharedTokens("a", TOKENS, 2), SharedBands("a", ((1, 2), (3, 4))),
     SketchTokens("a", SketchScheme(), (1, 2), 1, 1, 9), PassageNumbers("a", PassageScheme(), (1, 2)),
-    Chosen("a", ((1.0, ("x",)),)),
+    DocumentIds("a", ((1.0, ("x",)),)),
 )  # fmt: skip
 #: The response to any request.
 ANSWER: dict[str, Any] = {

@@ -22,19 +22,19 @@ from whorl.query.plan.nodes import (
     Between,
     Bool,
     BoundPlan,
-    Chosen,
+    DocumentIds,
     Equal,
+    Exists,
+    FuzzyWord,
     InOrder,
     Kind,
-    Like,
     MatchAll,
-    Near,
     Nothing,
-    Present,
     SharedBands,
     SharedTokens,
     SketchTokens,
     Test,
+    WildcardValue,
     Words,
 )
 
@@ -77,7 +77,7 @@ def test_too_many_clauses_are_refused() -> None:
     """
     The error contains the number of clauses and the limit.
     """
-    near = Near("word", 2)
+    near = FuzzyWord("word", 2)
     query(Bool(should=(near,) * 512, min_should_match=1))
     with pytest.raises(ParameterError, match="comes to 1,026 clauses, and a cluster takes 1,024"):
         query(Bool(should=(near,) * 513, min_should_match=1))
@@ -90,7 +90,7 @@ def test_too_many_clauses_are_refused() -> None:
         SharedTokens("a", (1, 2), 3),
         SharedTokens("a", (1 << 64,), 1),
         SketchTokens("a", SketchScheme(), (1,), 2, 1, None),
-        Chosen("a", ()),
+        DocumentIds("a", ()),
         Bool(should=(), min_should_match=1),
     ],
 )
@@ -195,7 +195,7 @@ CLAUSES: list[tuple[Test, dict[str, Any]]] = [
         },
     ),
     (
-        Near("roam", 1, "f"),
+        FuzzyWord("roam", 1, "f"),
         {
             "fuzzy": {
                 "whorl_words": {
@@ -207,7 +207,7 @@ CLAUSES: list[tuple[Test, dict[str, Any]]] = [
     ),
     (Equal("f", Kind.KEYWORD, "{x} *"), {"term": {"whorl_values": {"value": "f\x1ft{x} *"}}}),
     (Equal("id", Kind.KEYWORD, "a"), {"term": {"whorl_id": {"value": "a"}}}),
-    (Like("f", ("a?", ONE, "b")), {"wildcard": {"whorl_values": {"value": "f\x1fta\\??b"}}}),
+    (WildcardValue("f", ("a?", ONE, "b")), {"wildcard": {"whorl_values": {"value": "f\x1fta\\??b"}}}),
     (
         Between("f", Kind.INTEGER, 1, None),
         {"range": {"whorl_values": {"gte": "f\x1fi8000000000000001", "lt": "f\x1fj"}}},
@@ -217,7 +217,7 @@ CLAUSES: list[tuple[Test, dict[str, Any]]] = [
         {"range": {"whorl_values": {"gt": "f\x1fta", "lte": "f\x1ftb"}}},
     ),
     (Between("id", Kind.KEYWORD, None, None), {"exists": {"field": "whorl_id"}}),
-    (Present("f", Kind.DATE), {"term": {"whorl_fields": {"value": "f\x1fDATE"}}}),
+    (Exists("f", Kind.DATE), {"term": {"whorl_fields": {"value": "f\x1fDATE"}}}),
 ]  # fmt: skip
 
 
@@ -249,7 +249,7 @@ def test_a_pattern_s_text_is_no_pattern(text: str) -> None:
     """
     In a wildcard query, all wildcards typed as text are escaped.
     """
-    (value,) = strings(clause(Like("f", (text, ANY)), "icu74"))
+    (value,) = strings(clause(WildcardValue("f", (text, ANY)), "icu74"))
     plain, at = [], 0
     while at < len(value) - 1:
         at += value[at] == "\\"
@@ -265,4 +265,4 @@ def test_leaves_are_counted_by_field() -> None:
     """
     assert (leaves(Words("a b")), leaves(Words("a b", "f"))) == (2, 1)
     assert leaves(InOrder((("a",), ("b",)), 0, "f")) == 3
-    assert leaves(Near("a", 1)) == 2
+    assert leaves(FuzzyWord("a", 1)) == 2

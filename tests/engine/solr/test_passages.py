@@ -22,7 +22,7 @@ from whorl.engine.solr.sketches import document_counts
 from whorl.errors import SchemaError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
-from whorl.query.plan.nodes import Bool, BoundPlan, Chosen, PassageNumbers
+from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, PassageNumbers
 
 SCHEME = PassageScheme()
 CHANCE = random.Random(41)
@@ -84,7 +84,7 @@ def test_a_collection_begins_to_keep_them(url: str) -> None:
         assert set(found) == {f"{number:02}" for number in range(40)}
         counts = store.engine.passage_counts([*NUMBERS, 7])
         assert (sum(counts), counts[-1]) == (sum(found.values()), 0)
-        others = Chosen("", ((1.0, tuple(f"{number:02}" for number in range(30))),))
+        others = DocumentIds("", ((1.0, tuple(f"{number:02}" for number in range(30))),))
         assert len(asked(store, BoundPlan(Bool(must=(plan,), must_not=(others,))))) == 10
 
         sources = store.sources(source=" ".join(WORDS))

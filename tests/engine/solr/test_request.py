@@ -18,16 +18,16 @@ from whorl.query.plan.nodes import (
     Bool,
     BoundPlan,
     Equal,
+    Exists,
+    FuzzyWord,
     InOrder,
     Kind,
-    Like,
     MatchAll,
-    Near,
     Nothing,
-    Present,
     SharedBands,
     SharedTokens,
     Test,
+    WildcardValue,
     Words,
 )
 
@@ -156,7 +156,7 @@ def test_fuzzy_words_count_as_all_that_they_may_become() -> None:
     A fuzzy word counts as the maximum of 50 words that it may expand to.
     """
     with pytest.raises(ParameterError, match="1,071 clauses"):
-        body(*(Near(f"x{number}", 1, "f") for number in range(21)))
+        body(*(FuzzyWord(f"x{number}", 1, "f") for number in range(21)))
 
 
 ANY, ONE = Joker.ANY, Joker.ONE
@@ -179,15 +179,15 @@ CLAUSES: list[tuple[Test, dict[str, Any]]] = [
         InOrder((("big",), ("it's",)), 3, "f"),
         {"complexphrase": {"df": "f", "inOrder": "true", "query": r'"big\u0020it\u0027s"~3'}},
     ),
-    (Near("roam", 1, "f"), {"lucene": {"df": "f", "query": r"\u0072oam~1"}}),
+    (FuzzyWord("roam", 1, "f"), {"lucene": {"df": "f", "query": r"\u0072oam~1"}}),
     # Unescaped, AND would be an operator.
-    (Near("AND", 2, "f"), {"lucene": {"df": "f", "query": r"\u0041ND~2"}}),
-    (Near("a b", 2, "f"), {"lucene": {"df": "f", "query": r"\u0061\u0020b~2"}}),
+    (FuzzyWord("AND", 2, "f"), {"lucene": {"df": "f", "query": r"\u0041ND~2"}}),
+    (FuzzyWord("a b", 2, "f"), {"lucene": {"df": "f", "query": r"\u0061\u0020b~2"}}),
     (Equal("f", Kind.KEYWORD, "{!x} *"), {"term": {"f": "f", "query": "{!x} *"}}),
     (Equal("f", Kind.INTEGER, -7), {"term": {"f": "f", "query": "-7"}}),
     (Equal("f", Kind.FLOAT, 1e20), {"term": {"f": "f", "query": "1e+20"}}),
     (Equal("f", Kind.BOOLEAN, True), {"term": {"f": "f", "query": "true"}}),
-    (Like("f", ("A-1 ", ONE, "*", ANY)), {"lucene": {"df": "f", "query": r"A\-1\ ?\**"}}),
+    (WildcardValue("f", ("A-1 ", ONE, "*", ANY)), {"lucene": {"df": "f", "query": r"A\-1\ ?\**"}}),
     (Between("f", Kind.INTEGER, -1, 5), {"lucene": {"df": "f", "query": "[-1 TO 5]"}}),
     (Between("f", Kind.INTEGER, None, 5, True, False), {"lucene": {"df": "f", "query": "[* TO 5}"}}),
     (Between("f", Kind.FLOAT, 0.5, None, False), {"lucene": {"df": "f", "query": "{0.5 TO *]"}}),
@@ -199,7 +199,7 @@ CLAUSES: list[tuple[Test, dict[str, Any]]] = [
         Between("f", Kind.KEYWORD, "a]", '"é😀'),
         {"lucene": {"df": "f", "query": r'["a\u005d" TO "\u0022\u00e9\ud83d\ude00"]'}},
     ),
-    (Present("a b", Kind.DATE), {"lucene": {"query": r"a\ b:[* TO *]"}}),
+    (Exists("a b", Kind.DATE), {"lucene": {"query": r"a\ b:[* TO *]"}}),
 ]
 
 
@@ -222,10 +222,10 @@ def test_no_typed_character_is_syntax(text: str, field: str) -> None:
         Words(text, field, slop=3),
         InOrder((pattern, pattern), 2, field),
         InOrder((pattern,), 0, field),
-        Near(text or "x", 1, field),
-        Like(field, pattern),
+        FuzzyWord(text or "x", 1, field),
+        WildcardValue(field, pattern),
         Between(field, Kind.KEYWORD, text, text),
-        Present(text or "x", Kind.KEYWORD),
+        Exists(text or "x", Kind.KEYWORD),
     ]
     for test in tests:
         ((parser, told),) = clause(test, ()).items()

@@ -32,7 +32,7 @@ from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers, lookup_tokens
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.query.plan.nodes import Bool, BoundPlan, Chosen, SketchTokens, Words
+from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, SketchTokens, Words
 
 
 @pytest.mark.parametrize("large", [0, 10**9])
@@ -188,7 +188,7 @@ def test_chosen(store: Store, groups: tuple[tuple[float, tuple[str, ...]], ...])
     """
     Chosen documents are found with their scores, and no others.
     """
-    page = store.engine.search(BoundPlan(Chosen("big", groups)), start=0, rows=100)
+    page = store.engine.search(BoundPlan(DocumentIds("big", groups)), start=0, rows=100)
     there = {document.id for document in DOCUMENTS}
     expected = [(name, score) for score, names in groups for name in names if name in there]
     assert [(hit.id, hit.score) for hit in page.hits] == sorted(expected, key=lambda hit: (-hit[1], hit[0]))

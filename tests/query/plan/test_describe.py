@@ -11,7 +11,19 @@ from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.query import ast
 from whorl.query.plan.describe import describe
-from whorl.query.plan.nodes import Between, Bool, Equal, InOrder, Kind, Like, Near, Present, Test, Words, make_plan
+from whorl.query.plan.nodes import (
+    Between,
+    Bool,
+    Equal,
+    Exists,
+    FuzzyWord,
+    InOrder,
+    Kind,
+    Test,
+    WildcardValue,
+    Words,
+    make_plan,
+)
 
 TEN = Signature(Scheme(), np.arange(10, dtype=np.uint64))
 
@@ -34,14 +46,14 @@ TOLD: list[tuple[Test, str]] = [
     (Words("big dog", "name", 0.0, 2), "'big dog' give or take 2 moves in field 'name'"),
     (InOrder((("big",), ("do", ast.Joker.ANY)), 0, None, 0.0), "'big do*' in the text fields"),
     (InOrder((("big",), ("dog",)), 3, "n", 0.0), "'big dog' with at most 3 words among them in field 'n'"),
-    (Near("roam", 1, None, 0.0), "words 1 edit from 'roam' in the text fields"),
-    (Near("roam", 2, "n", 0.0), "words 2 edits from 'roam' in field 'n'"),
+    (FuzzyWord("roam", 1, None, 0.0), "words 1 edit from 'roam' in the text fields"),
+    (FuzzyWord("roam", 2, "n", 0.0), "words 2 edits from 'roam' in field 'n'"),
     (Equal("n", Kind.KEYWORD, "x", 0.0), "the value 'x' in field 'n'"),
-    (Like("n", (ast.Joker.ONE, "x"), 0.0), "values like '?x' in field 'n'"),
+    (WildcardValue("n", (ast.Joker.ONE, "x"), 0.0), "values like '?x' in field 'n'"),
     (Between("n", Kind.INTEGER, 1, 5, False, True, 0.0), "values above 1 to 5 in field 'n'"),
     (Between("n", Kind.DATE, 0, None, weight=0.0), "values from 1970-01-01T00:00:00.000Z in field 'n'"),
     (Between("n", Kind.FLOAT, None, 0.5, True, False, 0.0), "values below 0.5 in field 'n'"),
-    (Present("n", Kind.FLOAT, 0.0), "any value in field 'n'"),
+    (Exists("n", Kind.FLOAT, 0.0), "any value in field 'n'"),
 ]
 
 

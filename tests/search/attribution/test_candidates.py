@@ -17,7 +17,7 @@ from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare import words_of
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.query.plan.nodes import BoundNode, Chosen
+from whorl.query.plan.nodes import BoundNode, DocumentIds
 from whorl.search.attribution import candidates
 from whorl.search.attribution.candidates import (
     MOST_WINDOWS,
@@ -118,8 +118,8 @@ def test_who_is_left_out(tmp_path: Path) -> None:
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         store.index([Document(name, text) for name in "abc"])
         left = find_candidates(
-            store.engine, text, words_of(text), RECALL, min_words=8, left_out=Chosen("", ((1.0, ("a",)),)), own_id="b",
-            progress=lambda *_: None,
+            store.engine, text, words_of(text), RECALL, min_words=8, left_out=DocumentIds("", ((1.0, ("a",)),)),
+            own_id="b", progress=lambda *_: None,
         )  # fmt: skip
     assert [each.id for each in left.found] == ["c"]
 
@@ -253,7 +253,7 @@ def test_a_passage_that_all_have(store: Store, monkeypatch: pytest.MonkeyPatch) 
     assert found.crowded > 0
     assert "up to 61: of these documents, those with most of a part" in found.warnings[0]
     # With all forms excluded, no passage is crowded, and the source is found.
-    others = Chosen("", ((1.0, tuple(f"form {number:03}" for number in range(60))),))
+    others = DocumentIds("", ((1.0, tuple(f"form {number:03}" for number in range(60))),))
     assert ids(asked(store, " ".join([*form, *own]), others)) == {"source"}
 
 

@@ -14,7 +14,7 @@ from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare import words_of
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.search.attribution.reading import Reader, Shared
+from whorl.search.attribution.reading import CandidateReader, Shared
 from whorl.search.attribution.search import find_sources
 from whorl.search.boilerplate import Comparer
 
@@ -33,7 +33,9 @@ def test_narrowed_candidates(tmp_path: Path, size: int) -> None:
         store.index(Document(each, " ".join([*words(chance, size), *some])) for each, some in own.items())
         of_text, everything = words_of(" ".join(text)), np.full(300, True)
         comparer = Comparer(of_text, store.engine.scheme, None)
-        reader = Reader(store.engine, of_text, comparer, 8, everything, 99, lambda *_: None, ignore_common=False)
+        reader = CandidateReader(
+            store.engine, of_text, comparer, 8, everything, 99, lambda *_: None, ignore_common=False
+        )
         nothing, everywhere = np.empty((0, 2), np.int64), np.array([[0, 300]])
         candidates = [Shared(each, None, nothing, everywhere) for each in own]
         reader.narrow(candidates)

@@ -9,7 +9,7 @@ import pytest
 from whorl import Store
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, Percent
-from whorl.search.similar.options import Question, ask
+from whorl.search.similar.options import SimilarCriteria, ask
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_metrics_by_their_words(typed: str | Metric, metric: Metric) -> None:
     """
     A metric is given by name, by one of its other words, or as the metric itself.
     """
-    assert ask(typed, 50, 90) == Question(metric, Fraction(1, 2), Fraction(9, 10))
+    assert ask(typed, 50, 90) == SimilarCriteria(metric, Fraction(1, 2), Fraction(9, 10))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_percentages_are_what_is_written(percent: Percent, fraction: Fraction) -
     """
     A percentage is converted exactly, even from a float.
     """
-    assert ask("jaccard", percent, percent) == Question(Metric.JACCARD, fraction, fraction)
+    assert ask("jaccard", percent, percent) == SimilarCriteria(Metric.JACCARD, fraction, fraction)
 
 
 @pytest.mark.parametrize("percent", [0, -1, 100.1, "nan", "inf", "", "1e99999999", "50%", Fraction(0)])
@@ -74,6 +74,6 @@ def test_a_question_has_a_direction() -> None:
     Containment in either direction is a metric of pairs only.
     """
     with pytest.raises(ParameterError, match="metric must be jaccard, a_in_b or b_in_a"):
-        Question(Metric.CONTAINMENT)
+        SimilarCriteria(Metric.CONTAINMENT)
     with pytest.raises(ParameterError, match="got 'containment'"):
         ask("containment", 50, 95)

@@ -16,7 +16,7 @@ from whorl.engine.protocol import CandidatePage, Costs
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Document
 from whorl.query.plan.nodes import Bool, BoundPlan, SketchTokens
-from whorl.search.similar.options import METRICS, Question
+from whorl.search.similar.options import METRICS, SimilarCriteria
 from whorl.search.similar.search import search_for, verify
 from whorl.search.similar.searchers import AT_ONCE, FEW, SketchSearch
 from whorl.search.similar.sources import Sources
@@ -42,7 +42,7 @@ def engine(folder: Path) -> Iterator[EmbeddedEngine]:
         yield opened
 
 
-def search(engine: EmbeddedEngine, reference: str, question: Question) -> SketchSearch:
+def search(engine: EmbeddedEngine, reference: str, question: SimilarCriteria) -> SketchSearch:
     made = search_for(Sources(engine, {"given": "one two"}), reference, question)
     assert isinstance(made, SketchSearch)
     return made
@@ -55,7 +55,10 @@ def test_short_texts_are_found_exactly(engine: EmbeddedEngine, metric: Metric, p
     Short texts: exactly the documents at or above the threshold are found, with exact shares, without the source.
     """
     for name in SOURCES:
-        own, found = SHINGLES[name], verify(search(engine, name, Question(metric, Fraction(percent, 100), Fraction(1))))
+        own, found = (
+            SHINGLES[name],
+            verify(search(engine, name, SimilarCriteria(metric, Fraction(percent, 100), Fraction(1)))),
+        )
         expected = {}
         for other, theirs in SHINGLES.items():
             whole = {Metric.JACCARD: own | theirs, Metric.A_IN_B: own, Metric.B_IN_A: theirs}[metric]
@@ -72,7 +75,7 @@ def test_what_the_engine_is_asked(engine: EmbeddedEngine, metric: Metric) -> Non
     last one is open only if hits may have any size, since larger documents may have been added.
     """
     name = max(SHINGLES, key=lambda each: len(SHINGLES[each]))
-    root = search(engine, name, Question(metric)).look_ups()
+    root = search(engine, name, SimilarCriteria(metric)).look_ups()
     asked = root.should if isinstance(root, Bool) else (root,)
     assert not isinstance(root, Bool) or root.min_should_match == 1
     branches = [each for each in asked if isinstance(each, SketchTokens)]
@@ -90,9 +93,9 @@ def test_a_text_without_shingles_asks_nothing(engine: EmbeddedEngine) -> None:
     """
     A source without shingles makes no look-up, nor does one too large to be contained in any document.
     """
-    assert search(engine, "given", Question()).look_ups() is None
+    assert search(engine, "given", SimilarCriteria()).look_ups() is None
     huge = Sources(engine, {"huge": " ".join(f"w{at}" for at in range(10_000))})
-    made = search_for(huge, "huge", Question(Metric.A_IN_B, Fraction(1, 2)))
+    made = search_for(huge, "huge", SimilarCriteria(Metric.A_IN_B, Fraction(1, 2)))
     assert made.look_ups() is None
     assert verify(made).kept == ()
 
@@ -104,7 +107,7 @@ def test_candidates_that_lost_their_sketch_are_passed_over(
     A candidate whose sketch is missing because its document was replaced counts as seen but is no hit; candidates
     already seen are not returned again.
     """
-    made = search(engine, SOURCES[0], Question())
+    made = search(engine, SOURCES[0], SimilarCriteria())
     root = made.look_ups()
     assert root is not None
     whole = made.batch(BoundPlan(root), 0, set())
@@ -153,7 +156,7 @@ def test_boilerplate_is_asked_about_with_more_tokens(tmp_path: Path) -> None:
         engine.refresh()
         for name in sources:
             engine.rows = []
-            made = search(engine, name, Question(Metric.JACCARD, Fraction(1, 2)))
+            made = search(engine, name, SimilarCriteria(Metric.JACCARD, Fraction(1, 2)))
             few, found = made.plan.look_ups, verify(made)
             assert [each.hit.id for each in found.kept] == [f"copy of {name}"]
             is_common = int(name) < 150

@@ -11,7 +11,7 @@ from whorl import Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.minhash.signature import sign
 from whorl.query.plan.nodes import BoundPlan, SharedTokens
-from whorl.search.similar.options import Question
+from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.search import search_for, verify
 from whorl.search.similar.searchers import MinHashSearch
 from whorl.search.similar.sources import Sources
@@ -35,7 +35,7 @@ def test_a_store_without_sketches(store: Store, monkeypatch: pytest.MonkeyPatch)
 def search(engine: Watched, monkeypatch: pytest.MonkeyPatch) -> MinHashSearch:
     """The search for the text "whole"."""
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
-    made = search_for(Sources(engine, {}), "whole", Question(threshold=Fraction(1, 2)))
+    made = search_for(Sources(engine, {}), "whole", SimilarCriteria(threshold=Fraction(1, 2)))
     assert isinstance(made, MinHashSearch)
     return made
 
@@ -80,7 +80,7 @@ def test_a_text_without_shingles_asks_nothing(engine: Watched, monkeypatch: pyte
     A source without shingles finds nothing, and makes no request.
     """
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
-    made = search_for(Sources(engine, {"given": "one two"}), "given", Question())
+    made = search_for(Sources(engine, {"given": "one two"}), "given", SimilarCriteria())
     assert made.look_ups() is None
     assert verify(made).kept == ()
     assert "candidates" not in engine.asked

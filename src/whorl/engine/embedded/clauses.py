@@ -47,12 +47,12 @@ from whorl.query.plan.nodes import (
     Between,
     BoundNode,
     Equal,
+    Exists,
+    FuzzyWord,
     InOrder,
     Kind,
-    Like,
-    Near,
-    Present,
     Test,
+    WildcardValue,
     Words,
 )
 from whorl.query.plan.resolve import distance
@@ -115,18 +115,18 @@ class ClauseQueries:
                     else lambda values: is_ordered_span(values, list(map(compile_pattern, patterns)), slop)
                 )
                 return self._consecutive_words(patterns, slop, _searched_fields(test.field), is_match)
-            case Near():
+            case FuzzyWord():
                 return self._fuzzy(test)
             case Equal(field=field, kind=kind, value=value):
                 return _value_query(field, kind, value)
-            case Like(field=field, pattern=pattern):
+            case WildcardValue(field=field, pattern=pattern):
                 return self._wildcard(_term_place(field, Kind.KEYWORD), pattern)
             case Between(field=field, kind=kind, low=low, high=high):
                 ends = [None if end is None else encode_sortable(kind, end) for end in (low, high)]
                 return self._range(_term_place(field, kind), ends[0], ends[1], test)
-            case Present(field="id"):
+            case Exists(field="id"):
                 return Query.exists_query("id")
-            case Present(field=field, kind=kind):
+            case Exists(field=field, kind=kind):
                 return Query.term_query(SCHEMA, "values", presence_term(field, kind), "basic")
 
     def description(self, test: Test) -> Mapping[str, object]:
@@ -141,16 +141,16 @@ class ClauseQueries:
             case InOrder(words=patterns, slop=slop, field=field, weight=weight):
                 words = [as_typed(pattern) for pattern in patterns]
                 return {"in_order": words, "slop": slop, "fields": list(_searched_fields(field)), "weight": weight}
-            case Near(word=word, edits=edits, field=field, weight=weight):
+            case FuzzyWord(word=word, edits=edits, field=field, weight=weight):
                 return {"near": word, "edits": edits, "fields": list(_searched_fields(field)), "weight": weight}
             case Equal(field=field, value=value, weight=weight):
                 return {"value": value, "field": field, "weight": weight}
-            case Like(field=field, pattern=pattern, weight=weight):
+            case WildcardValue(field=field, pattern=pattern, weight=weight):
                 return {"like": as_typed(pattern), "field": field, "weight": weight}
             case Between(field=field, low=low, high=high, weight=weight):
                 included = {"includes_low": test.includes_low, "includes_high": test.includes_high}
                 return {"low": low, "high": high, **included, "field": field, "weight": weight}
-            case Present(field=field, weight=weight):
+            case Exists(field=field, weight=weight):
                 return {"present": field, "weight": weight}
 
     def _consecutive_words(
@@ -183,7 +183,7 @@ class ClauseQueries:
                 parts.append(self._wildcard(words_field(field), encode_pattern(pattern)))
         return Query.boolean_query([(Occur.Must, part) for part in parts])
 
-    def _fuzzy(self, test: Near) -> Query:
+    def _fuzzy(self, test: FuzzyWord) -> Query:
         fields = _searched_fields(test.field)
 
         def fuzzy_query(field: str) -> Query:

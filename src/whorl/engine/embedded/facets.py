@@ -27,7 +27,7 @@ from whorl.engine.protocol import (
     with_cluster_label,
 )
 from whorl.model import IS_PRINCIPAL, Document
-from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Equal, Kind, Present, Value
+from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Equal, Exists, Kind, Value
 from whorl.query.plan.values import whole
 
 #: Documents read at once, without their texts.
@@ -115,7 +115,7 @@ def _statistics(numbers: Sequence[float]) -> Statistics:
 #: Limits of a batch of rewritten documents, with their texts.
 _AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
 #: Matches labelled documents. The cluster property is no help: its value is a document's id, of any type, even a date.
-_MARKED = Present(IS_PRINCIPAL, Kind.BOOLEAN)
+_MARKED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
 
 
 class EmbeddedLabels:

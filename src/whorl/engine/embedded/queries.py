@@ -18,18 +18,18 @@ from whorl.query.plan.nodes import (
     BoundLeaf,
     BoundNode,
     BoundPlan,
-    Chosen,
+    DocumentIds,
     Equal,
+    Exists,
+    FuzzyWord,
     InOrder,
-    Like,
     MatchAll,
-    Near,
     Nothing,
     PassageNumbers,
-    Present,
     SharedBands,
     SharedTokens,
     SketchTokens,
+    WildcardValue,
     Words,
 )
 
@@ -92,7 +92,7 @@ class _NodeTranslator:
                 return _TranslatedNode(_everything(weight), {"everything": {"weight": weight}}, weight)
             case Nothing(reason=reason):
                 return _nothing(reason)
-            case Words() | InOrder() | Near() | Equal() | Like() | Between() | Present():
+            case Words() | InOrder() | FuzzyWord() | Equal() | WildcardValue() | Between() | Exists():
                 query = self.clauses.query(plan)
                 if isinstance(query, str):
                     self.warnings.append(query)
@@ -115,7 +115,7 @@ class _NodeTranslator:
             case PassageNumbers(numbers=numbers):
                 described = {"source": plan.reference, "numbers": len(numbers)}
                 return _TranslatedNode(self.counted(plan), {"passage_numbers": described}, None)
-            case Chosen(groups=groups):
+            case DocumentIds(groups=groups):
                 chosen = [Query.const_score_query(_id_query(ids), score) for score, ids in groups]
                 described = {"source": plan.reference, "documents": sum(len(ids) for _, ids in groups)}
                 return _TranslatedNode(_bool_query((), chosen, (), 1), {"chosen": described}, None)

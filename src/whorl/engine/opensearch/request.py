@@ -50,20 +50,20 @@ from whorl.query.plan.nodes import (
     BoundLeaf,
     BoundNode,
     BoundPlan,
-    Chosen,
+    DocumentIds,
     Equal,
+    Exists,
+    FuzzyWord,
     InOrder,
     Kind,
-    Like,
     MatchAll,
-    Near,
     Nothing,
     PassageNumbers,
-    Present,
     SharedBands,
     SharedTokens,
     SketchTokens,
     Test,
+    WildcardValue,
     Words,
 )
 
@@ -149,9 +149,9 @@ def _leaves(node: BoundLeaf) -> int:
             return len(numbers) + 2
         case PassageNumbers(numbers=numbers):
             return len(numbers)
-        case Chosen(groups=groups):
+        case DocumentIds(groups=groups):
             return len(groups)
-        case Words() | InOrder() | Near() | Equal() | Like() | Between() | Present():
+        case Words() | InOrder() | FuzzyWord() | Equal() | WildcardValue() | Between() | Exists():
             return leaves(node)
         case _:
             return 1
@@ -171,7 +171,7 @@ class _Translator:
                 return _NO_DOCUMENT
             case Words(field="id", text=document_id) | Equal(field="id", value=document_id) if self._tokens:
                 return _constant(_one_of("_id", [str(document_id)]), node.weight)
-            case Words() | InOrder() | Near() | Equal() | Like() | Between() | Present():
+            case Words() | InOrder() | FuzzyWord() | Equal() | WildcardValue() | Between() | Exists():
                 if self._tokens:
                     raise _only_in_ours("look for words or values")
                 query = clause(node, self._scheme.profile)
@@ -198,7 +198,7 @@ class _Translator:
                 return self._sketched(node)
             case PassageNumbers(numbers=numbers, scheme=scheme):
                 return self._counted(PASSAGES, passage_hash_terms(numbers, scheme), 1, 1.0)
-            case Chosen(groups=groups):
+            case DocumentIds(groups=groups):
                 return _at_least(
                     [_constant(_one_of(id_field(self._tokens), ids), score) for score, ids in groups if ids], 1
                 )
@@ -342,27 +342,27 @@ def clause(test: Test, profile: str) -> Json | str:
             return _any([_word(field, pattern) for field in _fields(test.field)])
         case InOrder(words=patterns, slop=slop):
             return _any([_ordered(field, patterns, slop) for field in _fields(test.field)])
-        case Near(word=word, edits=edits):
+        case FuzzyWord(word=word, edits=edits):
             return _any([_near(field, word, edits) for field in _fields(test.field)])
         case Equal(field="id", value=value):
             return _term(ID, str(value))
         case Equal(field=field, kind=kind, value=value):
             return _term(VALUES, value_term(field, kind, value))
-        case Like(field="id", pattern=pattern):
+        case WildcardValue(field="id", pattern=pattern):
             return _wild(ID, "", pattern)
-        case Like(field=field, pattern=pattern):
+        case WildcardValue(field=field, pattern=pattern):
             return _wild(VALUES, value_prefix(field, Kind.KEYWORD), pattern)
         case Between():
             return _between(test)
-        case Present(field="id"):
+        case Exists(field="id"):
             return {"exists": {"field": ID}}
-        case Present(field=field, kind=kind):
+        case Exists(field=field, kind=kind):
             return _term(FIELDS, field_term(field, kind.name))
 
 
 def leaves(test: Test) -> int:
     """Return the maximum number of leaf clauses that a clause becomes."""
-    fields = len(_fields(test.field)) if isinstance(test, Words | InOrder | Near) else 1
+    fields = len(_fields(test.field)) if isinstance(test, Words | InOrder | FuzzyWord) else 1
     return fields * (len(test.words) + 1) if isinstance(test, InOrder) else fields
 
 

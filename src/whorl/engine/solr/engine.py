@@ -66,8 +66,8 @@ from whorl.query.plan.nodes import (
     BoundLeaf,
     BoundNode,
     BoundPlan,
+    FuzzyWord,
     InOrder,
-    Near,
     Nothing,
     SharedBands,
     SharedTokens,
@@ -588,7 +588,7 @@ class SolrEngine:
                 f"{self._client.url} has no field {self.collection.names.minhash!r}, which FINGERPRINT asks; "
                 f"'whorl solr init {self._client.url}' adds it, and 'whorl similar' needs none"
             )
-        if not isinstance(node, Words | InOrder | Near):
+        if not isinstance(node, Words | InOrder | FuzzyWord):
             return node
         collection = self.collection
         in_text = node.field is None or collection.schema.is_text(node.field)

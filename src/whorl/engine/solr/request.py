@@ -39,21 +39,21 @@ from whorl.query.plan.nodes import (
     BoundLeaf,
     BoundNode,
     BoundPlan,
-    Chosen,
+    DocumentIds,
     Equal,
+    Exists,
+    FuzzyWord,
     InOrder,
     Kind,
-    Like,
     MatchAll,
-    Near,
     Nothing,
     PassageNumbers,
-    Present,
     SharedBands,
     SharedTokens,
     SketchTokens,
     Test,
     Value,
+    WildcardValue,
     Words,
 )
 from whorl.query.plan.values import whole, written
@@ -62,7 +62,7 @@ from whorl.query.plan.values import whole, written
 _PART = 1000
 #: Clauses left of a fingerprint in functions: functions to score and to match, filters for scheme, sizes (two), tokens.
 _LEAVES_APART = 6
-_FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, Chosen)
+_FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
 #: Names that Solr parses as a field, and as nothing else, in a sort.
 _SORTABLE = re.compile(r"\w[\w.:-]*", re.ASCII)
 _IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"\W", re.ASCII)
@@ -256,9 +256,9 @@ def _leaves(node: BoundLeaf, names: SolrFields) -> int:
             return len(numbers) + 3
         case PassageNumbers(numbers=numbers):
             return len(numbers)
-        case Chosen(groups=groups):
+        case DocumentIds(groups=groups):
             return len(groups)
-        case Words() | InOrder() | Near() | Equal() | Like() | Between() | Present():
+        case Words() | InOrder() | FuzzyWord() | Equal() | WildcardValue() | Between() | Exists():
             return leaves(node, names.text)
         case _:
             return 2
@@ -294,7 +294,7 @@ class _Builder:
         match node:
             case MatchAll(weight=weight):
                 return _constant({"bool": {"must": ["*:*"]}}, weight)
-            case Words() | InOrder() | Near() | Equal() | Like() | Between() | Present():
+            case Words() | InOrder() | FuzzyWord() | Equal() | WildcardValue() | Between() | Exists():
                 return _constant(clause(node, self._names.text), node.weight)
             case SharedTokens(tokens=tokens, min_should_match=minimum):
                 if minimum > len(tokens):
@@ -309,7 +309,7 @@ class _Builder:
             case PassageNumbers(numbers=numbers, scheme=scheme):
                 wanted = passage_hash_terms(numbers, scheme)
                 return _min_hash(PASSAGES, *joined(wanted), 1.0, 1.0) if wanted else _NO_DOCUMENT
-            case Chosen(groups=groups):
+            case DocumentIds(groups=groups):
                 return self._chosen(groups, is_apart=id(node) in self._apart)
             case Bool(must=must, should=should, must_not=must_not, min_should_match=minimum):
                 if minimum > 1:
@@ -485,20 +485,20 @@ def clause(test: Test, text_fields: Sequence[str]) -> _Json:
         text_fields: The fields searched by a clause without a field.
     """
     match test:
-        case Words(field=None) | InOrder(field=None) | Near(field=None):
+        case Words(field=None) | InOrder(field=None) | FuzzyWord(field=None):
             queries = [_in_field(test, name) for name in text_fields]
             return queries[0] if len(queries) == 1 else {"bool": {"should": queries}}
-        case Words(field=str(field)) | InOrder(field=str(field)) | Near(field=str(field)):
+        case Words(field=str(field)) | InOrder(field=str(field)) | FuzzyWord(field=str(field)):
             return _in_field(test, field)
         case Equal(field=field, kind=kind, value=value):
             return {"term": {"f": field, "query": _value(field, kind, value)}}
-        case Like(field=field, pattern=pattern):
+        case WildcardValue(field=field, pattern=pattern):
             return {"lucene": {"df": field, "query": _pattern(pattern)}}
         case Between(field=field, kind=kind, low=low, high=high):
             ends = ("*" if end is None else _bound(_value(field, kind, end), kind) for end in (low, high))
             opened, closed = "[" if test.includes_low else "{", "]" if test.includes_high else "}"
             return {"lucene": {"df": field, "query": f"{opened}{' TO '.join(ends)}{closed}"}}
-        case Present(field=field):
+        case Exists(field=field):
             return exists(field)
         case _:
             raise TypeError(f"no clause: {test!r}")
@@ -510,9 +510,9 @@ def leaves(test: Test, text_fields: Sequence[str]) -> int:
     match test:
         case InOrder(words=words):
             return fields * len(words) + 1
-        case Near():
+        case FuzzyWord():
             return fields * MOST_NEAR + 1
-        case Equal() | Between() | Present():
+        case Equal() | Between() | Exists():
             # Lucene may search points as well as docValues, and counts both.
             return 3
         case _:
@@ -524,7 +524,7 @@ def exists(field: str) -> _Json:
     return {"lucene": {"query": f"{_escaped(field)}:[* TO *]"}}
 
 
-def _in_field(test: Words | InOrder | Near, field: str) -> _Json:
+def _in_field(test: Words | InOrder | FuzzyWord, field: str) -> _Json:
     match test:
         case Words(text=text, slop=slop):
             # Not {!field}, which returns no query for a text without words; a clause without a query is an error.
@@ -535,7 +535,7 @@ def _in_field(test: Words | InOrder | Near, field: str) -> _Json:
             # The argument is a phrase, whose words are parsed as separate queries.
             row = _coded(" ".join(map(_pattern, words)))
             return {"complexphrase": {"df": field, "inOrder": "true", "query": f'"{row}"~{slop}'}}
-        case Near(word=word, edits=edits):
+        case FuzzyWord(word=word, edits=edits):
             return {"lucene": {"df": field, "query": f"{_coded(word, whole_word=True)}~{edits}"}}
 
 

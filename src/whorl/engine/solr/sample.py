@@ -10,7 +10,7 @@ from whorl.engine.solr.request import EVERYTHING, listed, search_request, vector
 from whorl.engine.solr.response import SolrResponse, term_vectors, texts
 from whorl.engine.solr.schema import Collection, FieldNames, TokenSource, inspect
 from whorl.fingerprint.minhash.signature import sign
-from whorl.query.plan.nodes import Bool, BoundPlan, Chosen, SharedTokens
+from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, SharedTokens
 
 #: Sampled documents fetched per request; each includes its whole text.
 _AT_ONCE = 20
@@ -59,7 +59,7 @@ def _matching(client: SolrClient, collection: Collection, document_id: str, toke
     """Return the number of the given tokens that a document has in the index."""
     if not tokens:
         return 0
-    only = Chosen(document_id, ((0.0, (document_id,)),))
+    only = DocumentIds(document_id, ((0.0, (document_id,)),))
     plan = BoundPlan(Bool(must=(SharedTokens(document_id, tuple(sorted(tokens))), only)))
     found = client.select(search_request(plan, collection.names, start=0, rows=1)).documents
     return round(found[0].number("score")) if found else 0

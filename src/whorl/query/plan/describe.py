@@ -7,23 +7,23 @@ from whorl.query.plan.nodes import (
     Between,
     Bool,
     BoundLeaf,
-    Chosen,
+    DocumentIds,
     Equal,
+    Exists,
     FingerprintClause,
+    FuzzyWord,
     InOrder,
     Kind,
-    Like,
     MatchAll,
-    Near,
     Nothing,
     PassageNumbers,
-    Present,
     ResolvedLeaf,
     SharedBands,
     SharedTokens,
     SketchTokens,
     Test,
     Value,
+    WildcardValue,
     Words,
 )
 from whorl.query.plan.values import written
@@ -68,7 +68,7 @@ def _leaf(leaf: BoundLeaf | ResolvedLeaf) -> str:
             )
         case PassageNumbers(numbers=numbers):
             return f"passages of {leaf.reference!r}: at least one of {len(numbers)} numbers, one point each"
-        case Chosen(groups=groups):
+        case DocumentIds(groups=groups):
             count = sum(len(ids) for _, ids in groups)
             return f"FINGERPRINT of {leaf.reference!r}: the {count:,} documents found and verified, by their percentage"
         case FingerprintClause():
@@ -94,11 +94,11 @@ def describe_test(test: Test) -> str:
         case InOrder(words=words, slop=slop):
             row = " ".join(map(as_typed, words))
             return f"{row!r}{f' with at most {slop} words among them' if slop else ''} in {where}"
-        case Near(word=word, edits=edits):
+        case FuzzyWord(word=word, edits=edits):
             return f"words {edits} edit{'s' * (edits > 1)} from {word!r} in {where}"
         case Equal(kind=kind, value=value):
             return f"the value {_valued(value, kind)} in {where}"
-        case Like(pattern=pattern):
+        case WildcardValue(pattern=pattern):
             return f"values like {as_typed(pattern)!r} in {where}"
         case Between(kind=kind, low=low, high=high):
             ends = (
@@ -106,7 +106,7 @@ def describe_test(test: Test) -> str:
                 f"{'to' if test.includes_high else 'below'} {_valued(high, kind)}" if high is not None else "",
             )
             return f"values {' '.join(filter(None, ends))} in {where}"
-        case Present():
+        case Exists():
             return f"any value in {where}"
 
 

@@ -64,7 +64,7 @@ class InOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class FuzzyWord:
     """Words within 1 or 2 `edits` of this one: insertions, deletions, substitutions or transpositions of neighbours."""
 
     word: str
@@ -84,7 +84,7 @@ class Equal:
 
 
 @dataclass(frozen=True, slots=True)
-class Like:
+class WildcardValue:
     """Whole text values of a field that match a pattern."""
 
     field: str
@@ -106,7 +106,7 @@ class Between:
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class Exists:
     """Any value in a field; `kind` is the field's type."""
 
     field: str
@@ -115,7 +115,7 @@ class Present:
 
 
 #: A clause other than a FINGERPRINT: it selects documents, and scores its weight.
-Test: TypeAlias = Words | InOrder | Near | Equal | Like | Between | Present
+Test: TypeAlias = Words | InOrder | FuzzyWord | Equal | WildcardValue | Between | Exists
 
 
 #: Limits of a boost: beyond these, 32-bit scores lose precision.
@@ -218,7 +218,7 @@ class PassageNumbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class DocumentIds:
     """Documents found by a calibrated search, grouped by score: pairs of a score and the ids with that score."""
 
     reference: str
@@ -228,7 +228,9 @@ class Chosen:
 #: Leaves of the plans of the three stages: after planning, after resolving fields, after binding sources.
 PlannedLeaf: TypeAlias = MatchAll | FieldClause | FingerprintClause
 ResolvedLeaf: TypeAlias = MatchAll | Nothing | Test | FingerprintClause
-BoundLeaf: TypeAlias = MatchAll | Nothing | Test | SharedTokens | SharedBands | SketchTokens | PassageNumbers | Chosen
+BoundLeaf: TypeAlias = (
+    MatchAll | Nothing | Test | SharedTokens | SharedBands | SketchTokens | PassageNumbers | DocumentIds
+)
 
 Leaf = TypeVar("Leaf", bound=PlannedLeaf | ResolvedLeaf | BoundLeaf, covariant=True)
 Other = TypeVar("Other", bound=PlannedLeaf | ResolvedLeaf | BoundLeaf)
@@ -405,7 +407,7 @@ def _kind(leaf: BoundLeaf) -> str:
             return "tokens"
         case SharedBands():
             return "bands"
-        case Chosen():
+        case DocumentIds():
             return "similar"
         case _:
             return "clauses"

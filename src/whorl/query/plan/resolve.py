@@ -31,18 +31,18 @@ from whorl.query.plan.fields import (
 from whorl.query.plan.nodes import (
     Bool,
     Equal,
+    Exists,
     FieldClause,
+    FuzzyWord,
     InOrder,
     Kind,
-    Like,
     MatchAll,
-    Near,
     Nothing,
     Plan,
     PlannedLeaf,
-    Present,
     ResolvedPlan,
     Test,
+    WildcardValue,
     Words,
     either,
     mapped,
@@ -203,7 +203,7 @@ class _Resolver:
                     # Whole values also match patterns that cannot be expressed in words.
                     found += self._in_words(clause, places[Kind.TEXT], is_lenient=Kind.KEYWORD in chosen)
                 if Kind.KEYWORD in chosen:
-                    found.append(Like(places[Kind.KEYWORD], pattern, 0.0))
+                    found.append(WildcardValue(places[Kind.KEYWORD], pattern, 0.0))
                 return found
             case _:
                 if Kind.TEXT in places:
@@ -325,7 +325,7 @@ class _Resolver:
             )
         edits = edits_of(clause.similarity, len(words[0]))
         if edits:
-            return Near(words[0], edits, field, 0.0)
+            return FuzzyWord(words[0], edits, field, 0.0)
         return Equal(str(field), kind, words[0], 0.0) if kind is Kind.KEYWORD else Words(text, field, 0.0)
 
     def _tokens(self, text: str) -> list[str]:
@@ -371,7 +371,7 @@ def _present(places: Places) -> list[_Found]:
     """Return tests for any value, one for each type of the field."""
     # Words are stored in addition to whole values.
     whole = [kind for kind in places if kind is not Kind.TEXT]
-    return [Present(places[kind], kind, 0.0) for kind in whole or places]
+    return [Exists(places[kind], kind, 0.0) for kind in whole or places]
 
 
 def _field(clause: ast.Leaf) -> str:

@@ -36,7 +36,7 @@ from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, MatchAll, Nothing
 from whorl.search.attribution.cover import Numbers
 from whorl.search.attribution.results import Promise
 from whorl.search.similar.minhash_plan import MinHashPlan
-from whorl.search.similar.options import Question
+from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.plan import SketchPlan, reach
 from whorl.search.similar.results import Found
 from whorl.search.similar.search import look_ups, search_for
@@ -199,7 +199,7 @@ class _Windows:
         window = places[0][1]
         places = [each for each in places if self._is_wanted(each[0], each[1] + size - 1)]
         shared = least_shared(window, self._min_words, size)
-        question = Question(Metric.A_IN_B, Fraction(shared, window), self._recall)
+        question = SimilarCriteria(Metric.A_IN_B, Fraction(shared, window), self._recall)
         crowded, longest = 0, float(shared)
         for done, (start, end) in enumerate(places):
             require_time()
@@ -255,7 +255,7 @@ TAKEN, _QUESTIONS = 50, 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Holder:
+class PassageHolder:
     """A document that keeps passage hashes of the text.
 
     Args:
@@ -279,7 +279,7 @@ class PassageCandidates:
         warnings: Warnings for the user.
     """
 
-    holders: tuple[Holder, ...]
+    holders: tuple[PassageHolder, ...]
     crowded: int
     warnings: tuple[str, ...]
 
@@ -342,7 +342,7 @@ def _best(engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_ou
 
 def _holders(
     found: PassageHolders, numbers: Sequence[int], in_order: npt.NDArray[np.uint64], scheme: PassageScheme, words: int
-) -> tuple[Holder, ...]:
+) -> tuple[PassageHolder, ...]:
     """Return documents with the ranges of words that they share with a text.
 
     Args:
@@ -367,7 +367,7 @@ def _holders(
     proven = _ranges(owners, starts, starts + width, len(found.ids))
     possible = _ranges(owners, np.maximum(starts - edge, 0), np.minimum(starts + width + edge, words), len(found.ids))
     # Sort by id, so that ties do not depend on the engine.
-    return tuple(sorted(map(Holder, found.ids, proven, possible), key=lambda each: each.id))
+    return tuple(sorted(map(PassageHolder, found.ids, proven, possible), key=lambda each: each.id))
 
 
 def _ranges(owners: Numbers, starts: Numbers, ends: Numbers, many: int) -> list[Numbers]:

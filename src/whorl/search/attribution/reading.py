@@ -59,7 +59,7 @@ class Shared:
     passages: tuple[Passage, ...] = ()
 
 
-class Reader:
+class CandidateReader:
     """Reads candidates within the limits of one search on documents and characters.
 
     Args:

@@ -19,7 +19,7 @@ from whorl.query.plan.nodes import BoundNode
 from whorl.search.attribution.candidates import by_passages, find_candidates
 from whorl.search.attribution.cover import Numbers, covered_once, greedy_cover, marked, words_in
 from whorl.search.attribution.exclusions import Exclusion, excluded_words
-from whorl.search.attribution.reading import Reader, Shared
+from whorl.search.attribution.reading import CandidateReader, Shared
 from whorl.search.attribution.results import Attribution, Common, Promise, TextSource
 from whorl.search.boilerplate import Commons, Comparer
 
@@ -76,7 +76,7 @@ def find_sources(
     is_counted = ~comparer.is_common if ignore_common else np.full(len(of_text.words), True)
     is_excluded = excluded_words(text, of_text, without) & is_counted
     is_counted &= ~is_excluded
-    reader = Reader(
+    reader = CandidateReader(
         engine, of_text, comparer, min_words, is_counted, most_read, tell, ignore_common=ignore_common
     )  # fmt: skip
     chooser = _Chooser(reader, is_counted)
@@ -135,7 +135,7 @@ def find_sources(
 class _Chooser:
     """Chooses sources by the known words of candidates, and has candidates read if the choice depends on them."""
 
-    def __init__(self, reader: Reader, is_counted: npt.NDArray[np.bool_]) -> None:
+    def __init__(self, reader: CandidateReader, is_counted: npt.NDArray[np.bool_]) -> None:
         self._reader, self._is_counted = reader, is_counted
         self.candidates: list[Shared] = []
         self._known: set[str] = set()

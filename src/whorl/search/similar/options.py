@@ -16,7 +16,7 @@ DEFAULT_RECALL = fraction_of("recall", SimilarOperation.recall)
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SimilarCriteria:
     """Options of the calibrated search.
 
     Args:
@@ -62,7 +62,7 @@ def similar_options(operation: SimilarOperation, source: str | None) -> SimilarO
     }
 
 
-def ask(metric: Metric | str, threshold: Percent, recall: Percent) -> Question:
+def ask(metric: Metric | str, threshold: Percent, recall: Percent) -> SimilarCriteria:
     """Return the options for numbers as users type them.
 
     Raises:
@@ -70,4 +70,4 @@ def ask(metric: Metric | str, threshold: Percent, recall: Percent) -> Question:
     """
     chosen = metric_named(metric, METRICS)
     notes = notes_on(threshold=threshold, recall=recall)
-    return Question(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), notes)
+    return SimilarCriteria(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), notes)

@@ -54,7 +54,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class ExactlyVerified:
     """Hits of all batches after exact verification.
 
     Args:

@@ -8,18 +8,18 @@ from whorl.context import require_time, trace
 from whorl.errors import ParameterError, quoted
 from whorl.fingerprint.batch import text_hashes
 from whorl.fingerprint.compiled.first_use import count_search
-from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Chosen, MatchAll, Nothing
+from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, DocumentIds, MatchAll, Nothing
 from whorl.search.boilerplate import Commons
-from whorl.search.similar.options import Question
+from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import Found, Similar, Verified, best_first
 from whorl.search.similar.searchers import MinHashSearch, RestSearch, SketchSearch
 from whorl.search.similar.sources import Sources
-from whorl.search.similar.verify import Reader
+from whorl.search.similar.verify import TextVerifier
 
 SimilarSearch: TypeAlias = SketchSearch | MinHashSearch | RestSearch
 
 
-def search_for(sources: Sources, reference: str, question: Question) -> SketchSearch | MinHashSearch:
+def search_for(sources: Sources, reference: str, question: SimilarCriteria) -> SketchSearch | MinHashSearch:
     """Return the search of a source: by sketches, or by MinHash tokens in a store without sketches.
 
     Raises:
@@ -39,7 +39,7 @@ def search_for(sources: Sources, reference: str, question: Question) -> SketchSe
     return SketchSearch(engine, source, sketch, question)
 
 
-def search_of_rest(sources: Sources, reference: str, question: Question, commons: Commons) -> RestSearch:
+def search_of_rest(sources: Sources, reference: str, question: SimilarCriteria, commons: Commons) -> RestSearch:
     """Return the search of a source without common text.
 
     Raises:
@@ -104,7 +104,7 @@ def find_similar(
     warnings = [*only.warnings, *search.question.notes, *verified.warnings]
     total, hits = verified.projected, verified.kept
     if exact:
-        hits, more = Reader(search.engine, search.source, search.question).exact(verified.kept, start + rows)
+        hits, more = TextVerifier(search.engine, search.source, search.question).exact(verified.kept, start + rows)
         total -= len(verified.kept) - len(hits)
         warnings += more
     if not verified.is_whole:
@@ -116,7 +116,7 @@ def find_similar(
     return Similar(total, verified.is_whole, page, search.plan, verified.candidates, tuple(dict.fromkeys(warnings)))
 
 
-def choose(search: SimilarSearch, verified: Verified, weight: float) -> Chosen | Nothing:
+def choose(search: SimilarSearch, verified: Verified, weight: float) -> DocumentIds | Nothing:
     """Return verified hits, and the source itself, as a node of a plan; each scores its percentage times a weight."""
     groups: dict[int, list[str]] = {}
     for found in verified.kept:
@@ -126,4 +126,4 @@ def choose(search: SimilarSearch, verified: Verified, weight: float) -> Chosen |
     if source.document_id is not None:
         groups.setdefault(100, []).append(source.document_id)
     scored = tuple((score * weight, tuple(sorted(ids))) for score, ids in sorted(groups.items(), reverse=True))
-    return Chosen(source.name, scored) if scored else Nothing(f"nothing shares enough with {source.name!r}")
+    return DocumentIds(source.name, scored) if scored else Nothing(f"nothing shares enough with {source.name!r}")

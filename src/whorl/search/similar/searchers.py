@@ -36,11 +36,11 @@ from whorl.model import Hit
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, SharedTokens, SketchTokens
 from whorl.search.boilerplate import Commons
 from whorl.search.similar.minhash_plan import MinHashPlan, make_minhash_plan
-from whorl.search.similar.options import Question
+from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.plan import BUDGET_OF_TWO_PHASES, Branch, RestPlan, SketchPlan, make_plan, part_of_source
-from whorl.search.similar.results import Batch, Found, Settled, exact_estimate, scored
+from whorl.search.similar.results import Batch, ExactlyVerified, Found, exact_estimate, scored
 from whorl.search.similar.sources import Source, text_of
-from whorl.search.similar.verify import Reader, comparisons
+from whorl.search.similar.verify import TextVerifier, comparisons
 
 #: Largest number of candidates that a search verifies, best first.
 MOST_VERIFIED = 10_000
@@ -68,7 +68,7 @@ class SketchSearch:
         engine: Engine,
         source: Source,
         sketch: Sketch,
-        question: Question,
+        question: SimilarCriteria,
         budget: int = BUDGET_OF_TWO_PHASES,
     ) -> None:
         self._budget = budget
@@ -77,7 +77,7 @@ class SketchSearch:
         self._largest = engine.largest_size() if question.metric is Metric.A_IN_B else None
         self._costs = engine.costs
         self.plan: SketchPlan = self._planned(self._costs)
-        self._reader = Reader(engine, source, question)
+        self._reader = TextVerifier(engine, source, question)
         self.warnings: tuple[str, ...] = () if sketch.size else (source.no_fingerprint(engine.scheme),)
 
     def _planned(self, costs: Costs | None) -> SketchPlan:
@@ -173,9 +173,9 @@ class SketchSearch:
             for place, estimate in zip(at.tolist(), estimates, strict=True)
         ]
 
-    def settled(self, kept: list[Found]) -> Settled:
+    def settled(self, kept: list[Found]) -> ExactlyVerified:
         """Return the hits of all batches; undecided ones are verified on their texts, within the search's limits."""
-        return Settled(list(self._reader.settled(kept)))
+        return ExactlyVerified(list(self._reader.settled(kept)))
 
 
 #: Largest number of candidates whose tokens are fetched; each takes some 10 KB.
@@ -200,7 +200,7 @@ class MinHashSearch:
     """
 
     def __init__(
-        self, engine: Engine, source: Source, signature: Signature, size: int | None, question: Question
+        self, engine: Engine, source: Source, signature: Signature, size: int | None, question: SimilarCriteria
     ) -> None:
         self.engine, self.source, self.question, self._signature = engine, source, question, signature
         self._size = size
@@ -233,9 +233,9 @@ class MinHashSearch:
         fresh = [hit for hit in page.hits if hit.id not in seen and hit.id != self.source.document_id]
         return Batch(page.total, tuple(hit.id for hit in page.hits), tuple(self._judged(fresh)), page.warnings)
 
-    def settled(self, kept: list[Found]) -> Settled:
+    def settled(self, kept: list[Found]) -> ExactlyVerified:
         """Return the hits unchanged: the intervals are so wide that too many texts would have to be read."""
-        return Settled(kept)
+        return ExactlyVerified(kept)
 
     def _judged(self, hits: list[Hit]) -> list[Found]:
         signatures = self.engine.signatures(dict.fromkeys((hit.id for hit in hits), False)) if hits else {}
@@ -267,7 +267,7 @@ class RestSearch:
         ParameterError: The documents have no sketches, or the source has no text.
     """
 
-    def __init__(self, engine: Engine, source: Source, question: Question, commons: Commons) -> None:
+    def __init__(self, engine: Engine, source: Source, question: SimilarCriteria, commons: Commons) -> None:
         scheme = engine.sketch_scheme
         if scheme is None:
             raise ParameterError(
@@ -286,7 +286,7 @@ class RestSearch:
             engine,
             source,
             sketch_of_distinct(left, scheme),
-            Question(Metric.A_IN_B, part, question.recall),
+            SimilarCriteria(Metric.A_IN_B, part, question.recall),
             budget=_BUDGET_WITHIN if question.metric is Metric.B_IN_A else BUDGET_OF_TWO_PHASES,
         )
         self.warnings: tuple[str, ...] = self._by_sketch.warnings
@@ -317,7 +317,7 @@ class RestSearch:
         """Fetch candidates and compare their sketches with the source's rest, as `SketchSearch.batch` does."""
         return self._by_sketch.batch(look_ups, start, seen)
 
-    def settled(self, kept: list[Found]) -> Settled:
+    def settled(self, kept: list[Found]) -> ExactlyVerified:
         """Return the candidates of all batches that are hits, verified on their texts as far as these can be read."""
         # The score estimates the candidate's share of the source's rest.
         by_id = {found.hit.id: found for found in sorted(kept, key=lambda found: (-found.hit.score, found.hit.id))}
@@ -332,7 +332,7 @@ class RestSearch:
             sizes = comparison.a.shingles, comparison.b.shingles
             hit = replace(by_id[document_id].hit, score=round(100 * rest.shares.by(metric), 4))
             hits.append(Found(hit, exact_estimate(*sizes, comparison.shared_shingles), rest))
-        return Settled(hits, unread=len(kept) - read)
+        return ExactlyVerified(hits, unread=len(kept) - read)
 
 
 def _left(words: TextWords, commons: Commons, scheme: Scheme) -> tuple[npt.NDArray[np.uint64], int]:

@@ -16,7 +16,7 @@ from whorl.fingerprint.compare import Comparison, Rest, compare, words_of
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import least_overlap
 from whorl.search.boilerplate import Commons, Comparer
-from whorl.search.similar.options import Question
+from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import Found, best_first, exact_estimate, scored
 from whorl.search.similar.sources import Source, text_of
 
@@ -29,8 +29,8 @@ _SETTLED_AT_ONCE, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 200, 25, 100_000
 _LEAST_AT_ONCE = 5
 
 
-class Reader:
-    """Reader of texts that keeps to the limits of one search.
+class TextVerifier:
+    """TextVerifier of texts that keeps to the limits of one search.
 
     Args:
         engine: Engine of the store.
@@ -38,7 +38,7 @@ class Reader:
         question: Options of the search.
     """
 
-    def __init__(self, engine: Engine, source: Source, question: Question) -> None:
+    def __init__(self, engine: Engine, source: Source, question: SimilarCriteria) -> None:
         self._engine, self._source, self._question = engine, source, question
         self._read, self._characters = 0, 0
         self._own: npt.NDArray[np.uint64] | None = None

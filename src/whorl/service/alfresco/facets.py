@@ -9,11 +9,11 @@ from whorl.query.ast import Bound
 from whorl.search.facets import (
     Answer,
     Bucket,
+    FacetRequest,
     FieldNumbers,
     FieldStatistics,
     FieldValues,
     FilterCount,
-    Question,
     faceted,
     range_query,
 )
@@ -23,7 +23,7 @@ from whorl.service.alfresco.ranges import Step, steps
 from whorl.service.alfresco.request import SearchRequest
 
 #: A question to the store, and the tags of the filters to ignore when counting.
-_Asked: TypeAlias = tuple[Question, Sequence[str]]
+_Asked: TypeAlias = tuple[FacetRequest, Sequence[str]]
 _Told = TypeVar("_Told", bound=Answer)
 _Json: TypeAlias = dict[str, Any]
 _OPEN = ("*", "MIN", "MAX")
@@ -123,7 +123,7 @@ class _Request:
 
     def _pivot_question(self, keys: Sequence[str]) -> FieldValues:
         first, *rest = keys
-        within: tuple[Question, ...] = ()
+        within: tuple[FacetRequest, ...] = ()
         if rest:
             is_field = rest[0] in self._fields
             within = (self._pivot_question(rest) if is_field else FieldNumbers(self._stats[rest[0]].field),)
@@ -143,7 +143,7 @@ class _Request:
         return made
 
 
-def _field_values(facet: FacetField, within: tuple[Question, ...] = ()) -> FieldValues:
+def _field_values(facet: FacetField, within: tuple[FacetRequest, ...] = ()) -> FieldValues:
     return FieldValues(
         facet.field,
         MOST_VALUES if facet.limit < 0 else facet.limit,
