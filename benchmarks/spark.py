@@ -40,7 +40,7 @@ from whorl.duplicates.sketching import Sketching, no_date
 from whorl.duplicates.spark.clusters import components
 from whorl.duplicates.spark.documents import documents_in, parts_of, read
 from whorl.duplicates.spark.job import SETTINGS, run
-from whorl.duplicates.spark.load import gathered
+from whorl.duplicates.spark.load import load_blocks
 from whorl.duplicates.spark.prefix_filter import find_candidates
 from whorl.duplicates.spark.verify import verify_candidates
 from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME
@@ -149,13 +149,13 @@ def search(spark: SparkSession, path: str, steps: Steps | None) -> None:
     """Carry out a search, step by step."""
     texts, question = read(spark, [path]), ask_pairs("jaccard", 80, 95)
     sketching = Sketching(DEFAULT_SCHEME, FILES_SCHEME, no_date, None, Keep("first"), None)
-    documents = gathered(texts, documents_in, sketching, parts_of(texts))
+    documents = load_blocks(texts, documents_in, sketching, parts_of(texts))
     if steps:
         steps.end("sketches")
     met = [each.pairs for each in find_candidates(documents, question)]
     if steps:
         steps.end("candidates")
-    pairs = documents.kept.settled(verify_candidates(reduce(DataFrame.unionByName, met), documents, question))
+    pairs = documents.kept.materialise(verify_candidates(reduce(DataFrame.unionByName, met), documents, question))
     found = pairs.count()
     if steps:
         steps.end("verification")

@@ -16,7 +16,7 @@ from whorl.duplicates.options import ask_pairs
 from whorl.duplicates.pairs import find_pairs
 from whorl.duplicates.rounds import JoinOptions
 from whorl.duplicates.sketch_store import PersistentSketchStore, TemporarySketchStore, sketch_digest
-from whorl.duplicates.sketching import Entry
+from whorl.duplicates.sketching import SketchEntry
 from whorl.duplicates.verify import Pairs
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.batch import text_sketch
@@ -30,9 +30,9 @@ def sketch(*numbers: int) -> Sketch:
     return sketch_of(np.array([number << 40 for number in numbers], np.uint64), SCHEME)
 
 
-def entry(document_id: str, *numbers: int, worth: float | None = None, date: float | None = None) -> Entry:
+def entry(document_id: str, *numbers: int, worth: float | None = None, date: float | None = None) -> SketchEntry:
     made = sketch(*numbers)
-    return Entry(document_id, sketch_digest(made), made, f"the {document_id}", worth, date)
+    return SketchEntry(document_id, sketch_digest(made), made, f"the {document_id}", worth, date)
 
 
 def opened(path: Path, origin: str = "files") -> PersistentSketchStore:
@@ -192,9 +192,9 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
 COMPLETE = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
 
 
-def text_entry(document_id: str, text: str, worth: float | None = None) -> Entry:
+def text_entry(document_id: str, text: str, worth: float | None = None) -> SketchEntry:
     name = f"the {document_id}\n"
-    return Entry(document_id, b"", text_sketch(text, Scheme(shingle_size=1), COMPLETE), name, worth)
+    return SketchEntry(document_id, b"", text_sketch(text, Scheme(shingle_size=1), COMPLETE), name, worth)
 
 
 def test_the_last_document_of_an_id_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from whorl.duplicates.pairs import find_pairs, first_of_equals
 from whorl.duplicates.result import Duplicates, ReadProperties, ReadTexts
 from whorl.duplicates.rounds import JoinOptions
 from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore, sketch_digest
-from whorl.duplicates.sketching import Entry, Sketching, SketchMaker, no_date, part_of
+from whorl.duplicates.sketching import SketchEntry, Sketching, SketchMaker, no_date, part_of
 from whorl.duplicates.verify import Pairs
 from whorl.duplicates.worker_pool import AT_ONCE, sketch_in_processes, start_method
 from whorl.engine.protocol import Engine, ScanBatch
@@ -205,10 +205,10 @@ def require_few_documents(engine: Engine, where: str) -> int:
     return count
 
 
-def _new_from_sketches(portion: ScanBatch, store: SketchStore) -> tuple[list[Entry], int]:
+def _new_from_sketches(portion: ScanBatch, store: SketchStore) -> tuple[list[SketchEntry], int]:
     """Return the entries that are new to an archive, from stored sketches, and the number of documents without one."""
     entries = [
-        Entry(document_id, sketch_digest(sketch), sketch, name)
+        SketchEntry(document_id, sketch_digest(sketch), sketch, name)
         for document_id, name, sketch in portion.documents
         if sketch is not None
     ]
@@ -216,14 +216,16 @@ def _new_from_sketches(portion: ScanBatch, store: SketchStore) -> tuple[list[Ent
     return [entry for entry in entries if entry.id not in same], len(portion.documents) - len(entries)
 
 
-def _new_from_texts(portion: ScanBatch, store: SketchStore, engine: Engine) -> tuple[list[Entry], int]:
+def _new_from_texts(portion: ScanBatch, store: SketchStore, engine: Engine) -> tuple[list[SketchEntry], int]:
     """Return the entries that are new to an archive, from whole texts, and the number of documents without a text."""
     names = {document_id: name for document_id, name, _ in portion.documents}
     digests = {each: digest.encode() for each, digest in engine.digests(list(names), of_texts=True).items()}
     known = [(each, digests[each], name, None, None) for each, name in names.items() if each in digests]
     same = store.seen_unchanged(known)
     read = _whole_sketches(engine, [each for each in names if each not in same])
-    entries = [Entry(each, digests.get(each, b""), read[each], name) for each, name in names.items() if each in read]
+    entries = [
+        SketchEntry(each, digests.get(each, b""), read[each], name) for each, name in names.items() if each in read
+    ]
     return entries, len(names) - len(entries) - len(same)
 
 
@@ -352,7 +354,7 @@ def _load_changed(
 
     seen = store.count()
     for some, sketched in sketching.sketched(changed()):
-        entries: dict[str, Entry] = {}
+        entries: dict[str, SketchEntry] = {}
         for entry in sketched.entries(store.scheme, digests_ahead.popleft()):
             if entry.id in entries:
                 on_repeated(entry.id)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from whorl.arrays import chunks
 from whorl.duplicates.sketches import MUCH, Numbers, Sketches
-from whorl.duplicates.sketching import Entry, SketchBatch, number_or_none
+from whorl.duplicates.sketching import SketchBatch, SketchEntry, number_or_none
 from whorl.duplicates.verify import Pairs
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
@@ -231,7 +231,7 @@ class PersistentSketchStore:
             )
         return found
 
-    def put(self, entries: Sequence[Entry], mark: str | None = None) -> list[str]:
+    def put(self, entries: Sequence[SketchEntry], mark: str | None = None) -> list[str]:
         """Store documents, replacing those with the same ids, in one durable transaction.
 
         Args:
@@ -537,7 +537,7 @@ class TemporarySketchStore:
         self._look_at = 2 * self._count
         return self.repeated()
 
-    def put(self, entries: Sequence[Entry], mark: str | None = None) -> list[str]:
+    def put(self, entries: Sequence[SketchEntry], mark: str | None = None) -> list[str]:
         """Add documents with their sketches."""
         sketches = [entry.sketch for entry in entries]
         together = Sketches.of(sketches, self.scheme)

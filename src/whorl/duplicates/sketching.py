@@ -24,7 +24,7 @@ _OF_SIZES, _OF_HASHES = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xFF51AFD7ED55
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SketchEntry:
     """A document to store.
 
     Args:
@@ -72,7 +72,7 @@ class SketchBatch:
     hashes: npt.NDArray[np.uint64]
     offset: int | None = None
 
-    def entries(self, scheme: SketchScheme, digests: Sequence[bytes]) -> Iterator[Entry]:
+    def entries(self, scheme: SketchScheme, digests: Sequence[bytes]) -> Iterator[SketchEntry]:
         """Yield the documents one by one; documents with equal texts share one sketch."""
         sketches: dict[tuple[int, int], Sketch] = {}
         numbers = zip(self.sizes.tolist(), self.starts.tolist(), self.counts.tolist(), strict=True)
@@ -81,7 +81,7 @@ class SketchBatch:
             self.ids, self.names, worths, dates, digests, numbers, strict=True
         ):
             sketch = sketches.setdefault((start, count), Sketch(scheme, size, self.hashes[start : start + count]))
-            yield Entry(document_id, digest, sketch, name, worth, date)
+            yield SketchEntry(document_id, digest, sketch, name, worth, date)
 
 
 class SketchMaker(Protocol):

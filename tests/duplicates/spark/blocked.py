@@ -18,7 +18,7 @@ from whorl.model import Document
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from whorl.duplicates.spark.load import Gathered
+    from whorl.duplicates.spark.load import LoadedDocuments
 
 #: Sketches of few hashes, so that a few hundred documents have many levels.
 SMALL = SketchScheme(k=256, floor_level=1, cap=512)
@@ -48,18 +48,18 @@ def alike_sets(chance: random.Random) -> list[set[int]]:
 
 def members_in(rows: Any) -> set[Any]:
     """Return id, name, size and key of each document in blocks."""
-    from whorl.duplicates.spark.blocks import Members, sizes_in
+    from whorl.duplicates.spark.blocks import BlockMembers, sizes_in
 
-    members, times = Members.of(rows)
+    members, times = BlockMembers.of(rows)
     assert times.tolist() == [1] * len(members.ids)
     sizes = sizes_in(rows, members.keys)
     return set(zip(members.ids, members.names, sizes.tolist(), members.keys.tolist(), strict=True))
 
 
-def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchScheme, count: int) -> Gathered:
+def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchScheme, count: int) -> LoadedDocuments:
     """Return sketches, given by their keys, divided over `count` parts."""
-    from whorl.duplicates.spark.blocks import SKETCHES, Kept, Parts, narrowed, sent
-    from whorl.duplicates.spark.load import Gathered
+    from whorl.duplicates.spark.blocks import SKETCHES, MaterialisedRows, Parts, narrowed, partition_by_part
+    from whorl.duplicates.spark.load import LoadedDocuments
 
     parts = Parts.so_many(count)
     rows = []
@@ -67,9 +67,9 @@ def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchS
         keys, numbers = np.array([key], np.int64), np.array([[sketch.size], [sketch.hashes.size]], np.int64)
         raw = (keys, *numbers, np.array([True]), narrowed(sketch.hashes, scheme.bits))
         rows.append((int(parts.of(keys)[0]), *(bytearray(each.tobytes()) for each in raw)))
-    blocks = sent(spark.createDataFrame(rows, SKETCHES), parts).persist()
+    blocks = partition_by_part(spark.createDataFrame(rows, SKETCHES), parts).persist()
     largest = max(sketch.hashes.size for sketch in sketches.values())
-    return Gathered(blocks, parts, scheme, len(sketches), 0, 0, largest, None, Kept())
+    return LoadedDocuments(blocks, parts, scheme, len(sketches), 0, 0, largest, None, MaterialisedRows())
 
 
 def framed(spark: SparkSession, documents: list[Document], partitions: int) -> DataFrame:

@@ -26,10 +26,10 @@ pytestmark = QUIET
 
 
 def members_of(keys: list[int], ids: list[str], names: list[str], runs: list[int], digests: list[int]) -> Any:
-    from whorl.duplicates.spark.blocks import Members, numbered
+    from whorl.duplicates.spark.blocks import BlockMembers, numbered
 
     worths = np.arange(len(keys), dtype=np.float64)
-    return Members(
+    return BlockMembers(
         np.array(keys, np.int64), numbered(ids), ids, names, worths, np.array(runs, np.uint32),
         np.array(digests, np.uint64),
     )  # fmt: skip
@@ -40,7 +40,7 @@ def test_what_is_divided_is_all_there(count: int) -> None:
     """
     Each document reaches the part of its key, or of its id if it is too short, with its sketch, size and other columns.
     """
-    from whorl.duplicates.spark.blocks import Block, Members, Parts, block_rows, numbered, sizes_in, some_of
+    from whorl.duplicates.spark.blocks import Block, BlockMembers, Parts, block_rows, numbered, sizes_in, some_of
 
     chance, parts = random.Random(count), Parts.so_many(count)
     sets = alike_sets(chance)
@@ -59,7 +59,7 @@ def test_what_is_divided_is_all_there(count: int) -> None:
     seen: dict[int, tuple[int, list[int], bool]] = {}
     for at, part in enumerate(told["part"].to_pylist()):
         row = [told.slice(at, 1)]
-        own, (some, times) = Block.of(row, SMALL), Members.of(row)
+        own, (some, times) = Block.of(row, SMALL), BlockMembers.of(row)
         assert (parts.of(own.keys) == part).all()
         seen |= {
             key: (own.sketches.sketch(place).size, own.sketches.sketch(place).hashes.tolist(), bool(own.is_new[place]))
@@ -85,7 +85,7 @@ def test_equal_documents_of_one_id() -> None:
     """
     Equal documents with one id merge: the last run's largest name, and the first run with that text.
     """
-    from whorl.duplicates.spark.blocks import Block, Members, Parts, block_rows
+    from whorl.duplicates.spark.blocks import Block, BlockMembers, Parts, block_rows
 
     text, other = 7, 8
     came = [
@@ -96,7 +96,7 @@ def test_equal_documents_of_one_id() -> None:
     for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 3, 4, 1]):
         shuffled = ([column[at] for at in order] for column in (ids, names, runs, digests))
         rows = block_rows(nothing, members_of([5] * len(came), *shuffled), Parts.so_many(1))
-        members, times = Members.of([rows])
+        members, times = BlockMembers.of([rows])
         told = zip(members.ids, members.names, members.runs.tolist(), members.digests.tolist(), times, strict=True)
         assert sorted(told) == [("a", "b", 1, text, 4), ("b", "", 2, text, 1)]
 
@@ -135,14 +135,14 @@ def test_columns_reach_their_parts(rows: list[tuple[int, int, int]]) -> None:
     """
     Each part gets one row with its numbers, in their original order.
     """
-    from whorl.duplicates.spark.blocks import divided, joined, repeated
+    from whorl.duplicates.spark.blocks import joined, repeated, rows_by_part
 
     parts = np.array([part for part, _, _ in rows], np.int32)
     columns: dict[str, Any] = {
         "hashes": np.array([number for _, number, _ in rows], np.uint64),
         "small": np.array([number for _, _, number in rows], np.int8),
     }
-    made = divided(parts, columns, source=7)
+    made = rows_by_part(parts, columns, source=7)
     assert made["part"].to_pylist() == sorted({part for part, _, _ in rows})
     for at in range(made.num_rows):
         one = made.slice(at, 1)
@@ -159,12 +159,12 @@ def test_every_part_has_a_partition(spark: SparkSession, count: int) -> None:
     """
     from pyspark.sql import functions as f
 
-    from whorl.duplicates.spark.blocks import Parts, sent
+    from whorl.duplicates.spark.blocks import Parts, partition_by_part
 
     parts = Parts.so_many(count)
     assert len(set(parts.names.tolist())) == len(parts) == count
     frame = spark.createDataFrame([(name,) for name in parts.names.tolist()], "part int")
-    rows = sent(frame, parts).select("part", f.spark_partition_id().alias("at")).collect()
+    rows = partition_by_part(frame, parts).select("part", f.spark_partition_id().alias("at")).collect()
     assert {row.part: row.at for row in rows} == {name: at for at, name in enumerate(parts.names.tolist())}
 
 
@@ -172,7 +172,7 @@ def test_collections_of_garbage_leave_imports_alone(spark: SparkSession) -> None
     """
     PySpark collects garbage after each task; modules that a worker imported before its first step are excluded.
     """
-    from whorl.duplicates.spark.blocks import stepped
+    from whorl.duplicates.spark.blocks import map_batches
 
     def collected(batches: Any) -> Any:
         import pyarrow as pa
@@ -180,7 +180,7 @@ def test_collections_of_garbage_leave_imports_alone(spark: SparkSession) -> None
         for _ in batches:
             yield pa.RecordBatch.from_pydict({"frozen": [gc.get_freeze_count()], "left": [len(gc.get_objects())]})
 
-    row = stepped(spark.range(1).coalesce(1), collected, "frozen long, left long").collect()[0]
+    row = map_batches(spark.range(1).coalesce(1), collected, "frozen long, left long").collect()[0]
     assert row.frozen > 2 * row.left
 
 
@@ -189,7 +189,7 @@ def test_plans_do_not_grow_with_what_is_kept(spark: SparkSession, tmp_path: Path
     Materialised rows are computed once, however often they are used, and later plans do not contain their plan, which
     would double the length with each iteration.
     """
-    from whorl.duplicates.spark.blocks import Kept, stepped
+    from whorl.duplicates.spark.blocks import MaterialisedRows, map_batches
 
     log = tmp_path / "log"
 
@@ -199,11 +199,11 @@ def test_plans_do_not_grow_with_what_is_kept(spark: SparkSession, tmp_path: Path
                 out.write(f"{batch.num_rows}\n")
             yield batch
 
-    kept = Kept()
-    frame = kept.settled(stepped(spark.range(3).coalesce(1).toDF("a"), noted, "a long"))
+    kept = MaterialisedRows()
+    frame = kept.materialise(map_batches(spark.range(3).coalesce(1).toDF("a"), noted, "a long"))
     lengths = []
     for _ in range(4):
-        frame = kept.settled(frame.unionByName(frame).distinct())
+        frame = kept.materialise(frame.unionByName(frame).distinct())
         lengths.append(len(frame._jdf.queryExecution().toString()))
     assert sorted(row.a for row in frame.collect()) == [0, 1, 2]
     assert max(lengths) < 2 * min(lengths)

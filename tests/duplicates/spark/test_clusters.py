@@ -110,7 +110,7 @@ def test_components_are_those_of_plain_sets(spark: SparkSession, most: int) -> N
     Components are right for a shuffled chain of 400 nodes, stars, trees, cliques and random links, with negative
     numbers, both on one worker and by large-star and small-star.
     """
-    from whorl.duplicates.spark.blocks import Kept
+    from whorl.duplicates.spark.blocks import MaterialisedRows
     from whorl.duplicates.spark.clusters import components
 
     chance = random.Random(9)
@@ -122,7 +122,7 @@ def test_components_are_those_of_plain_sets(spark: SparkSession, most: int) -> N
     # A link of a node to itself makes no component.
     links = [(a, b) for a, b in links if a != b]
     frame = spark.createDataFrame(links, "a long, b long").repartition(5)
-    rows = components(frame, Kept(), most).collect()
+    rows = components(frame, MaterialisedRows(), most).collect()
     assert len(rows) == len({row.key for row in rows})
     assert {row.key: row.root for row in rows} == united(links)
 
@@ -131,7 +131,7 @@ def test_no_links(spark: SparkSession) -> None:
     """
     Without links, or with links of a node to itself only, there are no components.
     """
-    from whorl.duplicates.spark.blocks import Kept
+    from whorl.duplicates.spark.blocks import MaterialisedRows
     from whorl.duplicates.spark.clusters import components
 
-    assert components(spark.createDataFrame([(1, 1)], "a long, b long"), Kept()).isEmpty()
+    assert components(spark.createDataFrame([(1, 1)], "a long, b long"), MaterialisedRows()).isEmpty()

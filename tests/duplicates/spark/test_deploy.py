@@ -37,7 +37,7 @@ def test_workers_read_no_archive(spark: SparkSession) -> None:
     """
     With PySpark installed by pip, a worker imports no module from the archive, and has no archive on its path.
     """
-    from whorl.duplicates.spark.blocks import stepped
+    from whorl.duplicates.spark.blocks import map_batches
 
     def origins(batches: Any) -> Any:
         import pyarrow as pa
@@ -47,6 +47,6 @@ def test_workers_read_no_archive(spark: SparkSession) -> None:
         for _ in batches:
             yield pa.RecordBatch.from_pydict({"file": files})
 
-    files = [row.file for row in stepped(spark.range(1).coalesce(1), origins, "file string").collect()]
+    files = [row.file for row in map_batches(spark.range(1).coalesce(1), origins, "file string").collect()]
     assert len(files) > 20
     assert not [file for file in files if ".zip" in file or ".jar" in file]

@@ -25,7 +25,7 @@ def test_every_kind_of_file_gives_the_same_documents(spark: SparkSession, tmp_pa
     Parquet, JSON lines and text files of the same documents give the same sketches, and so does the local reader.
     """
     from whorl.duplicates.spark.documents import Columns, documents_in, parts_of, read
-    from whorl.duplicates.spark.load import gathered
+    from whorl.duplicates.spark.load import load_blocks
 
     texts = {
         "plain.txt": "The quick brown fox jumps over the lazy dog, again and again.",
@@ -48,7 +48,7 @@ def test_every_kind_of_file_gives_the_same_documents(spark: SparkSession, tmp_pa
 
     def told(path: Path, columns: Columns = Columns()) -> set[Any]:  # noqa: B008 - frozen
         frame = read(spark, [str(path)], None, columns)
-        given = gathered(frame, documents_in, SKETCHING, parts_of(frame))
+        given = load_blocks(frame, documents_in, SKETCHING, parts_of(frame))
         assert given.unfit.isEmpty()
         return members_in(pa.Table.from_batches(given.blocks.toArrow().to_batches()))
 

@@ -49,7 +49,7 @@ def test_every_pair_meets_by_a_hash(seed: int, count: int, asked: tuple[str, int
         sketch_row,
         widened,
     )
-    from whorl.duplicates.spark.frequencies import FREQUENCIES, IS_INDEXED, IS_PROBED, Looking, frequencies_of
+    from whorl.duplicates.spark.frequencies import FREQUENCIES, IS_INDEXED, IS_PROBED, FrequencyCounter, frequencies_of
 
     chance, wanted = random.Random(seed), pair_options(*asked, recall=100)
     # Evenly distributed, so that the first count certainly has enough of them.
@@ -63,7 +63,7 @@ def test_every_pair_meets_by_a_hash(seed: int, count: int, asked: tuple[str, int
         for part in parts.names.tolist()
     }
     one = rounds(wanted, int(sketches.counts.max()))[0]
-    looking = Looking(COMPLETE, parts, one, {0: int(sketches.sizes.min())})
+    looking = FrequencyCounter(COMPLETE, parts, one, {0: int(sketches.sizes.min())})
     token = narrow_type(COMPLETE.bits)
 
     def frequencies(counted: list[Any]) -> list[Any]:
@@ -103,9 +103,11 @@ def test_frequencies_are_those_of_a_dictionary(several: list[int], asked: list[i
     """
     The frequencies are right for hashes that several documents have, and 0 for others, even with an equal prefix.
     """
-    from whorl.duplicates.spark.frequencies import _Known
+    from whorl.duplicates.spark.frequencies import _FrequencyTable
 
     known = Counter(several)
     frequencies = np.array([*known.values()], np.int64)
-    told = _Known(np.array([*known], np.uint64), frequencies, 20).frequencies(np.array(asked + several, np.uint64))
+    told = _FrequencyTable(np.array([*known], np.uint64), frequencies, 20).frequencies(
+        np.array(asked + several, np.uint64)
+    )
     assert told.tolist() == [known[each] for each in asked + several]

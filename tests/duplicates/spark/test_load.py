@@ -23,7 +23,7 @@ def test_rows_become_sketches_or_problems() -> None:
     """
     from whorl.duplicates.spark.blocks import Parts
     from whorl.duplicates.spark.documents import documents_in
-    from whorl.duplicates.spark.load import Run, _sketched
+    from whorl.duplicates.spark.load import RunNumber, _sketched
 
     text = "one two three four five six"
     rows = [
@@ -36,7 +36,7 @@ def test_rows_become_sketches_or_problems() -> None:
     ]
     kinds = [("id", pa.string()), ("name", pa.string()), ("text", pa.string()), ("content", pa.binary())]
     batches = [pa.RecordBatch.from_pylist(some, pa.schema(kinds)) for some in (rows[:3], [], rows[3:])]
-    told = pa.Table.from_batches(_sketched(iter(batches), documents_in, SKETCHING, Parts.so_many(3), Run()))
+    told = pa.Table.from_batches(_sketched(iter(batches), documents_in, SKETCHING, Parts.so_many(3), RunNumber()))
     problems = [(row["problem_id"], row["problem"]) for row in told.to_pylist() if row["problem"]]
     key = {key for document_id, _, _, key in members_in(told) if document_id == "a"}.pop()
     assert {row for row in members_in(told) if row[2]} == {("a", "A", 2, key), ("wide.txt", "", 2, key)}
@@ -142,7 +142,7 @@ def run_of(
         All blocks by part; the blocks without replaced members; the totals; and the keys that are gone.
     """
     from whorl.duplicates.spark.blocks import Parts
-    from whorl.duplicates.spark.load import Run, _divided_anew, _gone, _identities, _judged, _kept, _sketched
+    from whorl.duplicates.spark.load import RunNumber, _divided_anew, _gone, _identities, _judged, _kept, _sketched
 
     parts, since = Parts.so_many(number + 1), since or number
 
@@ -151,7 +151,7 @@ def run_of(
             note(*each)
         return documents
 
-    made = _sketched(iter([pa.RecordBatch.from_pylist([{}])]), read, SKETCHING, parts, Run(number, since, True))
+    made = _sketched(iter([pa.RecordBatch.from_pylist([{}])]), read, SKETCHING, parts, RunNumber(number, since, True))
     batches = (batch for block in earlier for batch in block.to_batches() if batch.num_rows)
     blocks = in_parts(pa.Table.from_batches([*made, *_divided_anew(batches, FILES_SCHEME, parts, since)]), parts)
     told = [batch for block in blocks.values() for batch in _identities(iter(block.to_batches()), parts)]
@@ -173,11 +173,11 @@ def run_of(
 
 def runs_in(kept: dict[int, Any]) -> dict[str, tuple[str, int, bool | None]]:
     """Return the name and run of each document, and whether its sketch is new; None without a sketch."""
-    from whorl.duplicates.spark.blocks import Block, Members
+    from whorl.duplicates.spark.blocks import Block, BlockMembers
 
     found = {}
     for rows in kept.values():
-        members, _ = Members.of(rows)
+        members, _ = BlockMembers.of(rows)
         block = Block.of(rows, FILES_SCHEME)
         is_new = dict(zip(block.keys.tolist(), block.is_new.tolist(), strict=True))
         for document_id, name, run, key in zip(members.ids, members.names, members.runs, members.keys, strict=True):

@@ -26,7 +26,7 @@ from whorl.model import Document
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from whorl.duplicates.spark.state import State
+    from whorl.duplicates.spark.state import SearchState
 
 pytestmark = QUIET
 
@@ -170,10 +170,12 @@ def test_a_crowd_that_loses_what_linked_it_stays_one(spark: SparkSession, tmp_pa
     assert clusters == {frozenset(each.id for each in pages) - hubs}
 
 
-def opened(spark: SparkSession, folder: Path, *, shingle: int = 5, links: bool = True, keep: str = "first") -> State:
-    from whorl.duplicates.spark.state import State
+def opened(
+    spark: SparkSession, folder: Path, *, shingle: int = 5, links: bool = True, keep: str = "first"
+) -> SearchState:
+    from whorl.duplicates.spark.state import SearchState
 
-    return State(
+    return SearchState(
         spark,
         str(folder),
         ask_pairs("jaccard", 80, 95),
@@ -189,7 +191,7 @@ def some(spark: SparkSession, number: int) -> tuple[DataFrame, DataFrame]:
     return spark.createDataFrame([(number,)], "part int"), spark.createDataFrame([(number, number)], "a int, b int")
 
 
-def held(state: State) -> tuple[int, list[Any], list[Any]]:
+def held(state: SearchState) -> tuple[int, list[Any], list[Any]]:
     """Return the number of runs of a state, and the content left by the last one."""
     frames = (state.blocks, state.pairs)
     blocks, pairs = ([] if frame is None else [tuple(row) for row in frame.collect()] for frame in frames)
@@ -262,13 +264,13 @@ def test_pairs_answer_one_question(spark: SparkSession, tmp_path: Path) -> None:
     """
     With another question, documents are kept, and pairs are searched for again among all of them.
     """
-    from whorl.duplicates.spark.load import Run
+    from whorl.duplicates.spark.load import RunNumber
 
     folder = tmp_path / "seen"
     opened(spark, folder).keep(*some(spark, 1))
     same, other = opened(spark, folder), opened(spark, folder, links=False)
-    assert same.run == Run(2, 2, lasts=True)
-    assert other.run == Run(2, 1, lasts=True)
+    assert same.run == RunNumber(2, 2, lasts=True)
+    assert other.run == RunNumber(2, 1, lasts=True)
     assert same.pairs is not None
     assert other.blocks is not None
     assert other.pairs is None

@@ -27,7 +27,7 @@ def test_blocks_compare_what_the_whole_does(seed: int, count: int, is_measured: 
     """
     The results are equal for any division into blocks, whichever sketch is sent, and with repeated pairs.
     """
-    from whorl.duplicates.spark.blocks import SKETCHES, Block, Parts, arrow_schema, divided, sketch_row
+    from whorl.duplicates.spark.blocks import SKETCHES, Block, Parts, arrow_schema, rows_by_part, sketch_row
     from whorl.duplicates.spark.verify import _at_home, _measured, _travelling, _verified
 
     chance = random.Random(seed)
@@ -52,7 +52,7 @@ def test_blocks_compare_what_the_whole_does(seed: int, count: int, is_measured: 
     chance.shuffle(both)
     turned = both if is_measured else [each if chance.random() < 0.5 else each[::-1] for each in both]
     travellers, homes = keys[np.array(turned + turned[:5], np.int64).reshape(-1, 2).T]
-    pairs = divided(parts.of(travellers), {"travellers": travellers, "homes": homes})
+    pairs = rows_by_part(parts.of(travellers), {"travellers": travellers, "homes": homes})
     sent: dict[int, list[Any]] = {part: [] for part in blocks}
     for row in pairs.to_pylist():
         own = pa.Table.from_pylist([row], pairs.schema)

@@ -96,7 +96,7 @@ def _turned(numbers: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32
     return (numbers << np.uint32(bits)) | (numbers >> np.uint32(32 - bits))
 
 
-class Kept:
+class MaterialisedRows:
     """Materialised rows that are kept until `release`.
 
     They are stored in the checkpoint folder, which outlives executors, if the session has one. Otherwise they are
@@ -106,13 +106,13 @@ class Kept:
     def __init__(self) -> None:
         self._frames: list[DataFrame] = []
 
-    def settled(self, frame: DataFrame) -> DataFrame:
+    def materialise(self, frame: DataFrame) -> DataFrame:
         """Materialise rows, so that later steps neither recompute them nor carry their plan.
 
         Spark writes out the plan of each query, including the plans of all persisted rows in it, once per occurrence:
         nested plans would soon be too long for any driver.
         """
-        found = self.in_place(frame)
+        found = self.materialise_in_place(frame)
         if found is not frame:
             return found
         session, java = frame.sparkSession, frame._jdf
@@ -120,7 +120,7 @@ class Kept:
         rows = java.queryExecution().toRdd()
         return DataFrame(session._jsparkSession.internalCreateDataFrame(rows, java.schema(), False), session)
 
-    def in_place(self, frame: DataFrame) -> DataFrame:
+    def materialise_in_place(self, frame: DataFrame) -> DataFrame:
         """Materialise rows, but keep their plan, so that Spark still knows how they are partitioned."""
         if frame.sparkSession.sparkContext.getCheckpointDir():
             return frame.checkpoint()
@@ -144,7 +144,7 @@ def cut_off(frame: DataFrame) -> DataFrame:
     return frame.localCheckpoint()
 
 
-def stepped(frame: DataFrame, step: Step, schema: str) -> DataFrame:
+def map_batches(frame: DataFrame, step: Step, schema: str) -> DataFrame:
     """Apply a function to batches of rows, some hundred rows at a time."""
     _limit_batches(frame)
     return frame.mapInArrow(partial(_carried_out, step=step), schema)
@@ -167,12 +167,12 @@ def _leave_imports_alone() -> None:
         gc.freeze()
 
 
-def sent(frame: DataFrame, parts: Parts) -> DataFrame:
+def partition_by_part(frame: DataFrame, parts: Parts) -> DataFrame:
     """Repartition rows by their column part."""
     return frame.repartition(len(parts), "part")
 
 
-def met(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: str, parts: Parts) -> DataFrame:
+def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: str, parts: Parts) -> DataFrame:
     """Apply a function to each block and the rows sent to it; blocks without rows are included.
 
     Args:
@@ -189,10 +189,10 @@ def met(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: str, parts:
         _leave_imports_alone()
         return pa.Table.from_batches(step(block, own), arrow)
 
-    return blocks.groupBy("part").cogroup(sent(rows, parts).groupBy("part")).applyInArrow(both, schema)
+    return blocks.groupBy("part").cogroup(partition_by_part(rows, parts).groupBy("part")).applyInArrow(both, schema)
 
 
-def addressed(frame: DataFrame, parts: Parts, *, part_of: str, **columns: str) -> DataFrame:
+def group_by_part(frame: DataFrame, parts: Parts, *, part_of: str, **columns: str) -> DataFrame:
     """Group rows of numbers by part, one row for each part.
 
     Args:
@@ -203,13 +203,13 @@ def addressed(frame: DataFrame, parts: Parts, *, part_of: str, **columns: str) -
     """
     step = partial(_addressed, parts=parts, part_of=part_of, columns=columns)
     schema = ", ".join(["part int", *(f"{name}s binary" for name in columns)])
-    return stepped(frame.select(*{part_of, *columns.values()}), step, schema)
+    return map_batches(frame.select(*{part_of, *columns.values()}), step, schema)
 
 
 def _addressed(batches: Batches, parts: Parts, part_of: str, columns: Mapping[str, str]) -> Batches:
     for batch in batches:
         own = {f"{name}s": whole_numbers(batch[column]) for name, column in columns.items()}
-        yield divided(parts.of(whole_numbers(batch[part_of])), own)
+        yield rows_by_part(parts.of(whole_numbers(batch[part_of])), own)
 
 
 def _limit_batches(frame: DataFrame) -> None:
@@ -222,7 +222,7 @@ def arrow_schema(schema: str) -> pa.Schema:
     return pa.schema([(name, _TYPES[kind]) for name, kind in (part.split() for part in schema.split(", "))])
 
 
-def divided(parts: npt.NDArray[np.int32], columns: Columns, **same: int) -> pa.RecordBatch:
+def rows_by_part(parts: npt.NDArray[np.int32], columns: Columns, **same: int) -> pa.RecordBatch:
     """Group numbers by part, one row for each part.
 
     Args:
@@ -254,7 +254,7 @@ def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) ->
     """Decode columns of numbers, concatenated over all rows.
 
     Args:
-        rows: Rows as returned by `divided`.
+        rows: Rows as returned by `rows_by_part`.
         names: Column names, separated by blanks.
         types: numpy types of the columns, separated by blanks.
     """
@@ -368,7 +368,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Members:
+class BlockMembers:
     """The documents of a block before copies are merged: each copy has its own id.
 
     Args:
@@ -390,7 +390,7 @@ class Members:
     digests: npt.NDArray[np.uint64]
 
     @classmethod
-    def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table) -> tuple[Members, Numbers]:
+    def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table) -> tuple[BlockMembers, Numbers]:
         """Decode the members in rows, each (id, key) once, with the number of occurrences of each."""
         batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
         names = "members identities worths runs digests"
@@ -410,10 +410,10 @@ class Members:
         firsts = [runs[group][digests[group] == digests[at]].min() for group, at in zip(groups, chosen, strict=True)]
         return replace(whole.only(chosen), runs=np.array(firsts, np.uint32)), times
 
-    def only(self, places: Numbers) -> Members:
+    def only(self, places: Numbers) -> BlockMembers:
         """Return the members at `places`."""
         at = places.tolist()
-        return Members(
+        return BlockMembers(
             self.keys[places],
             self.identities[places],
             [self.ids[each] for each in at],
@@ -424,7 +424,7 @@ class Members:
         )
 
 
-def block_rows(block: Block, members: Members, parts: Parts) -> pa.RecordBatch:
+def block_rows(block: Block, members: BlockMembers, parts: Parts) -> pa.RecordBatch:
     """Divide documents over the parts, one row for each part.
 
     Args:

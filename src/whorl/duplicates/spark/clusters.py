@@ -32,20 +32,20 @@ from whorl.duplicates.options import Keep
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.spark.blocks import (
     Batches,
-    Kept,
+    MaterialisedRows,
     Parts,
-    addressed,
     arrow_schema,
     batch_of,
+    cogroup_blocks,
     cut_off,
-    divided,
+    group_by_part,
     joined,
-    met,
-    sent,
-    stepped,
+    map_batches,
+    partition_by_part,
+    rows_by_part,
     whole_numbers,
 )
-from whorl.duplicates.spark.load import Gathered
+from whorl.duplicates.spark.load import LoadedDocuments
 from whorl.duplicates.spark.verify import measure_overlaps
 
 #: Columns of a cluster member; documents with one key occur one by one.
@@ -71,10 +71,10 @@ def clustered(members: DataFrame, keep: Keep, parts: Parts) -> DataFrame:
         no member has a value for the retention policy).
     """
     step = partial(_clustered, keep=keep, parts=parts)
-    return stepped(members.repartition(len(parts), "root"), step, _CLUSTERS)
+    return map_batches(members.repartition(len(parts), "root"), step, _CLUSTERS)
 
 
-def with_shares(clusters: DataFrame, documents: Gathered) -> DataFrame:
+def with_shares(clusters: DataFrame, documents: LoadedDocuments) -> DataFrame:
     """Add to each cluster the overlap of its members with the retained document.
 
     Returns:
@@ -82,12 +82,12 @@ def with_shares(clusters: DataFrame, documents: Gathered) -> DataFrame:
         lists with a value for each member, ordered by run and id. A is the retained document.
     """
     parts = documents.parts
-    travelling = stepped(
+    travelling = map_batches(
         clusters.select("part", "first", "key"), _to_compare, "part int, travellers binary, homes binary"
     )
     shares = measure_overlaps(travelling, documents)
-    shares = addressed(shares, parts, part_of="a", key="b", shared="shared", low="low", high="high")
-    return met(sent(clusters, parts), shares, _with_shares, _TOLD, parts)
+    shares = group_by_part(shares, parts, part_of="a", key="b", shared="shared", low="low", high="high")
+    return cogroup_blocks(partition_by_part(clusters, parts), shares, _with_shares, _TOLD, parts)
 
 
 def member_by_member(clusters: DataFrame) -> DataFrame:
@@ -175,7 +175,7 @@ def _to_compare(batches: Batches) -> Batches:
         # Equal documents share all shingles and need no comparison.
         apart = travellers != homes
         columns = {"travellers": travellers[apart], "homes": homes[apart]}
-        yield divided(parts[apart].astype(np.int32), columns)
+        yield rows_by_part(parts[apart].astype(np.int32), columns)
 
 
 def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
@@ -219,7 +219,7 @@ MOST_LINKS = 1 << 25
 _PORTION = 1 << 20
 
 
-def components(links: DataFrame, kept: Kept, most: int = MOST_LINKS) -> DataFrame:
+def components(links: DataFrame, kept: MaterialisedRows, most: int = MOST_LINKS) -> DataFrame:
     """Return the connected components of links.
 
     Args:
@@ -230,9 +230,9 @@ def components(links: DataFrame, kept: Kept, most: int = MOST_LINKS) -> DataFram
     Returns:
         Columns key and root: each node once, with the smallest node of its component.
     """
-    edges = kept.settled(stepped(links.select("a", "b"), _forest, "node long, to long"))
+    edges = kept.materialise(map_batches(links.select("a", "b"), _forest, "node long, to long"))
     if edges.count() <= most:
-        edges = kept.settled(stepped(edges.repartition(1), _forest, "node long, to long"))
+        edges = kept.materialise(map_batches(edges.repartition(1), _forest, "node long, to long"))
     else:
         edges = cut_off(edges.distinct())
         while not _are_stars(edges):

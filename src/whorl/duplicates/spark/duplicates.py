@@ -16,21 +16,21 @@ from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching, no_date
 from whorl.duplicates.spark.blocks import (
     Batches,
-    Members,
-    addressed,
+    BlockMembers,
     arrow_schema,
     batch_of,
+    cogroup_blocks,
+    group_by_part,
     joined,
-    met,
+    map_batches,
     sizes_in,
-    stepped,
     whole_numbers,
 )
 from whorl.duplicates.spark.clusters import MEMBERS, clustered, components, loss_of, member_by_member, with_shares
 from whorl.duplicates.spark.documents import documents_in, parts_of
-from whorl.duplicates.spark.load import STAYS, Run, gathered
+from whorl.duplicates.spark.load import STAYS, RunNumber, load_blocks
 from whorl.duplicates.spark.prefix_filter import MOST_AT_ONCE, find_candidates
-from whorl.duplicates.spark.state import State, still_paired
+from whorl.duplicates.spark.state import SearchState, still_paired
 from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candidates
 from whorl.duplicates.verify import Pairs
 from whorl.errors import ParameterError
@@ -88,9 +88,9 @@ class SparkDuplicates:
             raise ParameterError("a reference keeps no state: put it into the state by a run of its own")
         self._pair_options, self._keep, self._state = pair_options, keep or Keep("first"), None
         self._is_kept = keep is not None
-        self._run, earlier, known = Run(), None, None
+        self._run, earlier, known = RunNumber(), None, None
         if state is not None:
-            self._state = State(
+            self._state = SearchState(
                 documents.sparkSession,
                 state,
                 pair_options,
@@ -106,7 +106,7 @@ class SparkDuplicates:
             documents = documents.unionByName(reference, allowMissingColumns=True)
         sketching = Sketching(scheme, sketches, no_date, None, self._keep, None)
         read = [documents] if earlier is None else [documents, earlier]
-        self._documents = gathered(documents, documents_in, sketching, parts_of(*read), self._run, earlier)
+        self._documents = load_blocks(documents, documents_in, sketching, parts_of(*read), self._run, earlier)
         self._found: list[DataFrame] = []
         if known is not None:
             self._documents, known = still_paired(self._documents, known, links=spanning_only)
@@ -243,18 +243,18 @@ class SparkDuplicates:
             roots: Columns key and root; a document without a row is its own root.
         """
         documents = self._documents
-        rows = addressed(roots, documents.parts, part_of="key", key="key", root="root")
+        rows = group_by_part(roots, documents.parts, part_of="key", key="key", root="root")
         before = self._run.number if self._only_new else 0
-        return met(documents.members, rows, partial(_members_of, before=before), MEMBERS, documents.parts)
+        return cogroup_blocks(documents.members, rows, partial(_members_of, before=before), MEMBERS, documents.parts)
 
     def _to_travel(self, pairs: DataFrame) -> DataFrame:
         """Group pairs, given in columns traveller and home, by part for `measure_overlaps`."""
         parts = self._documents.parts
-        return addressed(pairs, parts, part_of="traveller", traveller="traveller", home="home")
+        return group_by_part(pairs, parts, part_of="traveller", traveller="traveller", home="home")
 
     def kept(self, frame: DataFrame) -> DataFrame:
         """Materialise rows until `release`, so that later steps do not recompute them."""
-        return self._documents.kept.settled(frame)
+        return self._documents.kept.materialise(frame)
 
     def _verify(self, candidates: DataFrame) -> None:
         self._found.append(self.kept(verify_candidates(candidates, self._documents, self._pair_options)))
@@ -267,7 +267,7 @@ class SparkDuplicates:
         thus joins documents that are connected already.
 
         Args:
-            crowds: Columns as in `candidates.Met`.
+            crowds: Columns as in `candidates.RoundResult`.
             is_open: Whether further hashes could separate the documents.
 
         Returns:
@@ -310,7 +310,7 @@ class SparkDuplicates:
         pairs = self._pairs.join(a, "a").join(b, "b")
         # Repartitioning by root puts each component into one partition.
         step = partial(_complete_groups, around_kept=self._is_kept)
-        return stepped(pairs.repartition(len(self._documents.parts), "root"), step, "key long, root long")
+        return map_batches(pairs.repartition(len(self._documents.parts), "root"), step, "key long, root long")
 
 
 def _shares() -> tuple[Column, ...]:
@@ -324,7 +324,7 @@ def _shares() -> tuple[Column, ...]:
 
 def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
     """Yield rows of MEMBERS; a document stays if its run came before run `before`."""
-    members, _ = Members.of(block)
+    members, _ = BlockMembers.of(block)
     keys, of_keys = joined(roots, "keys roots", "i8 i8")
     sizes = sizes_in(block, members.keys)
     order = np.argsort(keys)

@@ -23,11 +23,11 @@ from whorl.duplicates.spark.blocks import (
     Batches,
     Block,
     Parts,
-    divided,
     joined,
     narrow_type,
     narrowed,
     repeated,
+    rows_by_part,
     widened,
 )
 from whorl.fingerprint.sketch.sketch import SketchScheme
@@ -71,7 +71,7 @@ class _Entries(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Level:
+class _LevelDocuments:
     """Documents of a block that are compared at one level.
 
     Args:
@@ -101,7 +101,7 @@ class _Level:
         """Return the hashes of the first count."""
         return self.entries(np.zeros_like(self.first), self.first)
 
-    def hopeful(self, known: _Known) -> _Bools:
+    def hopeful(self, known: _FrequencyTable) -> _Bools:
         """Return a mask of the documents that can reach the threshold, by sharing all hashes left for the second count.
 
         Decision 0050: the first part of the hashes rules out most documents.
@@ -125,7 +125,7 @@ class _Level:
         return np.bincount(owners, minlength=self.places.size), indexable
 
 
-class _Known:
+class _FrequencyTable:
     """Document frequencies of the hashes of one level that several documents have.
 
     Args:
@@ -154,7 +154,7 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Looking:
+class FrequencyCounter:
     """Frequency counting and prefix filter of one round, block by block.
 
     Args:
@@ -196,7 +196,7 @@ class Looking:
             return
         known = self._known(frequencies)
 
-        def rest() -> Iterator[tuple[_Level, _Entries]]:
+        def rest() -> Iterator[tuple[_LevelDocuments, _Entries]]:
             for level in self._levels(Block.of(block, self.scheme)):
                 is_open = level.hopeful(known(level.level))
                 yield level, level.entries(level.first, np.where(is_open, level.counts - level.first, 0))
@@ -233,9 +233,9 @@ class Looking:
         if columns:
             of_levels, hashes, keys, sizes, told = (np.concatenate(several) for several in zip(*columns, strict=True))
             rows = {"levels": of_levels, "tokens": self._narrowed(hashes), "keys": keys, "sizes": sizes, "told": told}
-            yield divided(self.parts.of(_mixed(of_levels, hashes)), rows)
+            yield rows_by_part(self.parts.of(_mixed(of_levels, hashes)), rows)
 
-    def _levels(self, block: Block) -> Iterator[_Level]:
+    def _levels(self, block: Block) -> Iterator[_LevelDocuments]:
         """Yield the documents of a block level by level."""
         sketches, one = block.sketches, self.one
         homes = one.base_levels(sketches, sketches.sizes)
@@ -247,9 +247,9 @@ class Looking:
             if self.first < 1:
                 last = int(self.scheme.bound(level) * self.first) - 1
                 first = np.minimum(counts, sketches.upto(places, np.full(places.shape, last, np.uint64)))
-            yield _Level(level, sketches, places, lengths, is_larger, counts, first)
+            yield _LevelDocuments(level, sketches, places, lengths, is_larger, counts, first)
 
-    def _counted(self, source: int, several: Iterable[tuple[_Level, _Entries]]) -> Batches:
+    def _counted(self, source: int, several: Iterable[tuple[_LevelDocuments, _Entries]]) -> Batches:
         """Yield the distinct hashes of entries with the number of entries of each."""
         columns: list[tuple[npt.NDArray[Any], ...]] = []
         for level, entries in several:
@@ -266,17 +266,17 @@ class Looking:
         if columns:
             levels, tokens, counts, told = (np.concatenate(several) for several in zip(*columns, strict=True))
             rows = {"levels": levels, "tokens": self._narrowed(tokens), "counts": counts, "told": told}
-            yield divided(self.parts.of(_mixed(levels, tokens)), rows, source=source)
+            yield rows_by_part(self.parts.of(_mixed(levels, tokens)), rows, source=source)
 
-    def _known(self, frequencies: pa.Table) -> Callable[[int], _Known]:
+    def _known(self, frequencies: pa.Table) -> Callable[[int], _FrequencyTable]:
         """Return a function that maps a level to its document frequencies."""
         names, types = "levels tokens frequencies", f"u1 {narrow_type(self.scheme.bits)} i8"
         levels, narrow, counts = joined(frequencies, names, types)
         tokens = widened(narrow)
 
-        def known(level: int) -> _Known:
+        def known(level: int) -> _FrequencyTable:
             here = np.flatnonzero(levels == level)
-            return _Known(tokens[here], counts[here], max(0, self.scheme.bits - level))
+            return _FrequencyTable(tokens[here], counts[here], max(0, self.scheme.bits - level))
 
         return known
 
@@ -309,7 +309,7 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
         "tokens": narrow[order][kept],
         "frequencies": np.repeat(several, lengths)[kept],
     }
-    yield divided(sources[order][kept].astype(np.int32), columns)
+    yield rows_by_part(sources[order][kept].astype(np.int32), columns)
 
 
 def _any(holds: _Bools, starts: Numbers) -> npt.NDArray[np.int64]:

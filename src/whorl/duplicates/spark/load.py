@@ -27,20 +27,20 @@ from whorl.duplicates.spark.blocks import (
     SKETCHES,
     Batches,
     Block,
-    Kept,
-    Members,
+    BlockMembers,
+    MaterialisedRows,
     Parts,
-    addressed,
     arrow_schema,
     batch_of,
     block_rows,
-    divided,
+    cogroup_blocks,
+    group_by_part,
     joined,
-    met,
+    map_batches,
     numbered,
-    sent,
+    partition_by_part,
+    rows_by_part,
     sizes_in,
-    stepped,
     whole_numbers,
 )
 from whorl.fingerprint.sketch.sketch import SketchScheme
@@ -62,7 +62,7 @@ _AT_ONCE, _HASHES_AT_ONCE = 1 << 14, 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunNumber:
     """Position of this search in a series of searches that share a state.
 
     Args:
@@ -78,11 +78,11 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class LoadedDocuments:
     """Documents and their sketches, divided into blocks.
 
     Args:
-        blocks: Rows for `Block.of` and `Members.of`, partitioned by part.
+        blocks: Rows for `Block.of` and `BlockMembers.of`, partitioned by part.
         parts: Parts of the blocks.
         scheme: Sketch scheme.
         documents: Number of distinct ids.
@@ -101,27 +101,27 @@ class Gathered:
     repeated: int
     largest: int
     gone: DataFrame | None
-    kept: Kept
+    kept: MaterialisedRows
 
     @property
     def sketches(self) -> DataFrame:
-        """The columns of SKETCHES, without ids and the other columns of `Members`."""
+        """The columns of SKETCHES, without ids and the other columns of `BlockMembers`."""
         return self.blocks.select(*arrow_schema(SKETCHES).names)
 
     @property
     def members(self) -> DataFrame:
-        """The blocks without hashes: columns for `Members.of` and `sizes_in`."""
+        """The blocks without hashes: columns for `BlockMembers.of` and `sizes_in`."""
         return self.blocks.select("part", "keys", "sizes", *arrow_schema(MEMBERS).names)
 
-    def compared_again(self, keys: DataFrame) -> Gathered:
+    def compared_again(self, keys: DataFrame) -> LoadedDocuments:
         """Return the same documents, with those of some keys marked as new, so that they are compared with all others.
 
         Args:
             keys: Integer columns; only key is used.
         """
-        rows = addressed(keys, self.parts, part_of="key", key="key")
-        blocks = sent(met(self.blocks, rows, _compared_again, BLOCKS, self.parts), self.parts)
-        return replace(self, blocks=self.kept.in_place(blocks))
+        rows = group_by_part(keys, self.parts, part_of="key", key="key")
+        blocks = partition_by_part(cogroup_blocks(self.blocks, rows, _compared_again, BLOCKS, self.parts), self.parts)
+        return replace(self, blocks=self.kept.materialise_in_place(blocks))
 
     @property
     def unfit(self) -> DataFrame:
@@ -129,14 +129,14 @@ class Gathered:
         return self.blocks.where(f.col("problem").isNotNull()).select(f.col("problem_id").alias("id"), "problem")
 
 
-def gathered(
+def load_blocks(
     frame: DataFrame,
     documents: Documents,
     sketching: Sketching,
     parts: Parts,
-    run: Run = Run(),
+    run: RunNumber = RunNumber(),
     earlier: DataFrame | None = None,
-) -> Gathered:
+) -> LoadedDocuments:
     """Convert rows to documents and sketches, and divide them into blocks.
 
     Args:
@@ -148,18 +148,20 @@ def gathered(
         earlier: Blocks of earlier runs, divided over any parts. A document whose id comes again is replaced, unless its
             text is the same.
     """
-    scheme, kept = sketching.sketch_scheme, Kept()
+    scheme, kept = sketching.sketch_scheme, MaterialisedRows()
     step = partial(_sketched, documents=documents, sketching=sketching, parts=parts, run=run)
-    rows = stepped(frame, step, BLOCKS)
+    rows = map_batches(frame, step, BLOCKS)
     if earlier is not None:
         rows = rows.unionByName(
-            stepped(earlier, partial(_divided_anew, scheme=scheme, parts=parts, since=run.since), BLOCKS)
+            map_batches(earlier, partial(_divided_anew, scheme=scheme, parts=parts, since=run.since), BLOCKS)
         )
-    # Sort by part once, so that `met` need not sort in each step.
-    blocks = kept.in_place(sent(rows, parts).sortWithinPartitions("part"))
+    # Sort by part once, so that `cogroup_blocks` need not sort in each step.
+    blocks = kept.materialise_in_place(partition_by_part(rows, parts).sortWithinPartitions("part"))
     told = blocks.select("keys", "sizes", "counts", "members", "identities", "runs")
-    identities = stepped(told, partial(_identities, parts=parts), _IDENTITIES)
-    verdict = kept.settled(stepped(sent(identities, parts), partial(_judged, parts=parts), _VERDICT))
+    identities = map_batches(told, partial(_identities, parts=parts), _IDENTITIES)
+    verdict = kept.materialise(
+        map_batches(partition_by_part(identities, parts), partial(_judged, parts=parts), _VERDICT)
+    )
     names = ("documents", "too_short", "repeated", "lost", "again")
     row = verdict.agg(
         *(f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in names), f.max("largest").alias("largest")
@@ -168,15 +170,17 @@ def gathered(
     if row["repeated"] or row["again"]:
         losers = verdict.where(f.length("keys") > 0)
         step = partial(_kept, scheme=scheme, parts=parts, since=run.since)
-        blocks = kept.in_place(sent(met(blocks, losers, step, BLOCKS, parts), parts))
+        blocks = kept.materialise_in_place(
+            partition_by_part(cogroup_blocks(blocks, losers, step, BLOCKS, parts), parts)
+        )
         if row["lost"] and earlier is not None:
             members = blocks.select("part", "members")
-            gone = kept.settled(met(members, losers, _gone, "key long", parts))
+            gone = kept.materialise(cogroup_blocks(members, losers, _gone, "key long", parts))
     counts = (row["documents"], row["too_short"], row["repeated"], row["largest"] or 0)
-    return Gathered(blocks, parts, scheme, *counts, gone, kept)
+    return LoadedDocuments(blocks, parts, scheme, *counts, gone, kept)
 
 
-def _sketched(batches: Batches, documents: Documents, sketching: Sketching, parts: Parts, run: Run) -> Batches:
+def _sketched(batches: Batches, documents: Documents, sketching: Sketching, parts: Parts, run: RunNumber) -> Batches:
     """Yield the sketched documents of rows by part, and the problems of rows that are no documents."""
     problems: list[dict[str, Any]] = []
     first = int(parts.names[0])
@@ -229,13 +233,13 @@ def _together(
         scheme, sizes[chosen], starts[chosen], counts[chosen], np.concatenate([made.hashes for made in sketched])
     )
     block = Block(keys[chosen], sketches, runs[chosen] >= since)
-    return block_rows(block, Members(keys, numbered(ids), ids, names, worths, runs, digests), parts)
+    return block_rows(block, BlockMembers(keys, numbered(ids), ids, names, worths, runs, digests), parts)
 
 
 def _divided_anew(batches: Batches, scheme: SketchScheme, parts: Parts, since: int) -> Batches:
     """Yield blocks divided over other parts, with is_new recomputed from `since`."""
     for batch in batches:
-        members, _ = Members.of([batch])
+        members, _ = BlockMembers.of([batch])
         block = Block.of([batch], scheme)
         yield block_rows(block.only(np.arange(block.keys.size), members.keys[members.runs >= since]), members, parts)
 
@@ -245,7 +249,7 @@ def _identities(batches: Batches, parts: Parts) -> Batches:
     rows = list(batches)
     keys, identities, counts, runs = joined(rows, "members identities counts runs", "i8 u8 i8 u4")
     columns = {"identities": identities, "sizes": sizes_in(rows, keys), "keys": keys, "runs": runs}
-    yield divided(parts.of(identities), columns, largest=int(counts.max(initial=0)))
+    yield rows_by_part(parts.of(identities), columns, largest=int(counts.max(initial=0)))
 
 
 def _judged(batches: Batches, parts: Parts) -> Batches:
@@ -274,12 +278,12 @@ def _judged(batches: Batches, parts: Parts) -> Batches:
     if is_lost.any():
         where = parts.of(np.where(sizes > 0, keys, identities.view(np.int64))[is_lost])
         columns = {"keys": keys[is_lost], "identities": identities[is_lost]}
-        yield divided(where, columns, **dict.fromkeys(told, 0))
+        yield rows_by_part(where, columns, **dict.fromkeys(told, 0))
 
 
 def _kept(block: pa.Table, losers: pa.Table, scheme: SketchScheme, parts: Parts, since: int) -> Batches:
     """Yield a block as one row, without replaced members and without sketches that no member uses any more."""
-    members, _ = Members.of(block)
+    members, _ = BlockMembers.of(block)
     gone = set(zip(*(each.tolist() for each in joined(losers, "keys identities", "i8 u8")), strict=True))
     own = zip(members.keys.tolist(), members.identities.tolist(), strict=True)
     kept = members.only(np.flatnonzero([each not in gone for each in own]))

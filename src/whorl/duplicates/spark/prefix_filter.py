@@ -40,16 +40,16 @@ from whorl.duplicates.spark.blocks import (
     Batches,
     Block,
     Parts,
-    addressed,
     arrow_schema,
     batch_of,
-    divided,
+    cogroup_blocks,
+    group_by_part,
     joined,
-    met,
+    map_batches,
     narrow_type,
-    sent,
+    partition_by_part,
+    rows_by_part,
     some_of,
-    stepped,
     widened,
 )
 from whorl.duplicates.spark.frequencies import (
@@ -61,10 +61,10 @@ from whorl.duplicates.spark.frequencies import (
     IS_PROBED,
     RAREST,
     SCATTERED,
-    Looking,
+    FrequencyCounter,
     frequencies_of,
 )
-from whorl.duplicates.spark.load import Gathered
+from whorl.duplicates.spark.load import LoadedDocuments
 from whorl.duplicates.spark.verify import PAIRS, told
 from whorl.duplicates.verify import Pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
@@ -85,8 +85,8 @@ _AT_ONCE = 1 << 20
 MOST_AT_ONCE = 1 << 25
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]
-#: Takes crowds that more hashes could separate, with the columns of `Met.crowds`; returns the crowds whose further
-#: hashes are needed, in a column crowd.
+#: Takes crowds that more hashes could separate, with the columns of `RoundResult.crowds`; returns the crowds whose
+#: further hashes are needed, in a column crowd.
 Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 
 
@@ -121,11 +121,11 @@ class LocalRemainder:
             pairs = find_pairs(block.sketches, firsts, options, known=Pairs.together([]), is_known=~block.is_new)
             yield told(pairs.at(block.keys))
 
-        return stepped(self.sketches.coalesce(1), pairs_of_blocks, PAIRS)
+        return map_batches(self.sketches.coalesce(1), pairs_of_blocks, PAIRS)
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class RoundResult:
     """Result of one round.
 
     Args:
@@ -142,7 +142,7 @@ class Met:
 
 
 def find_candidates(
-    documents: Gathered,
+    documents: LoadedDocuments,
     pair_options: PairOptions,
     *,
     decide: Decide | None = None,
@@ -150,7 +150,7 @@ def find_candidates(
     pivots: int = 0,
     most: int = MOST_PAIRS,
     most_at_once: int = MOST_AT_ONCE,
-) -> Iterator[Met]:
+) -> Iterator[RoundResult]:
     """Yield the pairs that may reach the threshold, round by round; a few pairs come more than once.
 
     Args:
@@ -165,41 +165,43 @@ def find_candidates(
     blocks, scheme, parts = documents.sketches, documents.scheme, documents.parts
     rounds_left = rounds(pair_options, documents.largest or 1)
     for number, one in enumerate(rounds_left):
-        looking = Looking(scheme, parts, one, _smallest_sizes(blocks, scheme, one))
-        counted = sent(stepped(blocks, looking.counts, COUNTS), parts)
-        frequencies = stepped(counted, partial(frequencies_of, scheme=scheme), FREQUENCIES)
+        looking = FrequencyCounter(scheme, parts, one, _smallest_sizes(blocks, scheme, one))
+        counted = partition_by_part(map_batches(blocks, looking.counts, COUNTS), parts)
+        frequencies = map_batches(counted, partial(frequencies_of, scheme=scheme), FREQUENCIES)
         if looking.first < 1:
-            frequencies = documents.kept.settled(frequencies)
-            rest = sent(met(blocks, frequencies, looking.counts_of_rest, COUNTS, parts), parts)
-            frequencies = frequencies.unionByName(stepped(rest, partial(frequencies_of, scheme=scheme), FREQUENCIES))
-        rarest_hashes = sent(met(blocks, frequencies, looking.prefixes, RAREST, parts), parts)
-        line = _Line(scheme, parts, one, number, gives_crowds=crowds, pivots=pivots, most=most)
-        found = documents.kept.settled(stepped(rarest_hashes, line.met, _MET))
+            frequencies = documents.kept.materialise(frequencies)
+            rest = partition_by_part(cogroup_blocks(blocks, frequencies, looking.counts_of_rest, COUNTS, parts), parts)
+            frequencies = frequencies.unionByName(
+                map_batches(rest, partial(frequencies_of, scheme=scheme), FREQUENCIES)
+            )
+        rarest_hashes = partition_by_part(cogroup_blocks(blocks, frequencies, looking.prefixes, RAREST, parts), parts)
+        line = _PairFinder(scheme, parts, one, number, gives_crowds=crowds, pivots=pivots, most=most)
+        found = documents.kept.materialise(map_batches(rarest_hashes, line.pair, _MET))
         kinds = {row["kind"] for row in found.select("kind").distinct().collect()}
         pairs = found.where(f.col("kind") == _PAIRS).select("part", "travellers", "homes")
         if not kinds - {_PAIRS}:
-            yield Met(pairs, None)
+            yield RoundResult(pairs, None)
             return
         blocks = _blocks_of(
-            stepped(found.where(f.col("kind") != _PAIRS), partial(_aside, parts=parts), _KEYS), documents
+            map_batches(found.where(f.col("kind") != _PAIRS), partial(_aside, parts=parts), _KEYS), documents
         )
         in_bytes = blocks.agg(f.sum(f.length("hashes"))).collect()[0][0]
         if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
             # The local search recognises the same crowds again.
-            yield Met(pairs, None, LocalRemainder(blocks, rounds_left[number + 1 :] or [one], most))
+            yield RoundResult(pairs, None, LocalRemainder(blocks, rounds_left[number + 1 :] or [one], most))
             return
-        yield Met(pairs, _told(found, _CROWD) if _CROWD in kinds else None)
+        yield RoundResult(pairs, _told(found, _CROWD) if _CROWD in kinds else None)
         if _OPEN_CROWD not in kinds:
             return
         put_off = _told(found, _OPEN_CROWD)
         if decide is not None:
             put_off = put_off.join(decide(put_off), "crowd", "left_semi")
-        blocks = _blocks_of(addressed(put_off.select("key").distinct(), parts, part_of="key", key="key"), documents)
+        blocks = _blocks_of(group_by_part(put_off.select("key").distinct(), parts, part_of="key", key="key"), documents)
         if blocks.isEmpty():
             return
 
 
-def _blocks_of(keys: DataFrame, documents: Gathered) -> DataFrame:
+def _blocks_of(keys: DataFrame, documents: LoadedDocuments) -> DataFrame:
     """Return some documents as rows of SKETCHES, each row in the partition of its part.
 
     Args:
@@ -207,7 +209,9 @@ def _blocks_of(keys: DataFrame, documents: Gathered) -> DataFrame:
         documents: The documents to choose from.
     """
     step, parts = partial(some_of, scheme=documents.scheme), documents.parts
-    return documents.kept.in_place(sent(met(documents.sketches, keys, step, SKETCHES, parts), parts))
+    return documents.kept.materialise_in_place(
+        partition_by_part(cogroup_blocks(documents.sketches, keys, step, SKETCHES, parts), parts)
+    )
 
 
 def _aside(batches: Batches, parts: Parts) -> Batches:
@@ -215,12 +219,12 @@ def _aside(batches: Batches, parts: Parts) -> Batches:
     for batch in batches:
         (keys,) = joined([batch], "homes", "i8")
         keys = np.unique(keys)
-        yield divided(parts.of(keys), {"keys": keys})
+        yield rows_by_part(parts.of(keys), {"keys": keys})
 
 
 def _told(found: DataFrame, kind: int) -> DataFrame:
-    """Return the crowds of one kind, a row for each document, with the columns of `Met.crowds`."""
-    return stepped(found.where(f.col("kind") == kind), _one_by_one, "crowd string, key long, is_new boolean")
+    """Return the crowds of one kind, a row for each document, with the columns of `RoundResult.crowds`."""
+    return map_batches(found.where(f.col("kind") == kind), _one_by_one, "crowd string, key long, is_new boolean")
 
 
 def _one_by_one(batches: Batches) -> Batches:
@@ -235,7 +239,7 @@ def _one_by_one(batches: Batches) -> Batches:
 
 def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict[int, int]:
     """Return the size of the smallest document at home at each level."""
-    levels = stepped(blocks.select("sizes"), partial(_base_levels, scheme=scheme, one=one), "level int, size long")
+    levels = map_batches(blocks.select("sizes"), partial(_base_levels, scheme=scheme, one=one), "level int, size long")
     smallest = levels.groupBy("level").agg(f.min("size").alias("size")).collect()
     # The number of levels is at most the number of bits in a size.
     return dict(sorted((row["level"], row["size"]) for row in smallest))
@@ -252,7 +256,7 @@ def _base_levels(batches: Batches, scheme: SketchScheme, one: Round) -> Batches:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _PairFinder:
     """Pair finder of one part: sorts the documents of each hash by size and key, and pairs them.
 
     Args:
@@ -273,7 +277,7 @@ class _Line:
     pivots: int
     most: int
 
-    def met(self, batches: Batches) -> Batches:
+    def pair(self, batches: Batches) -> Batches:
         """Yield candidate pairs and crowds as rows of _MET."""
         names, types = "levels tokens keys sizes told", f"u1 {narrow_type(self.scheme.bits)} i8 i8 u1"
         levels, narrow, keys, sizes, told = joined(batches, names, types)
@@ -330,7 +334,7 @@ class _Line:
     def _pairs(self, travellers: Numbers, homes: Numbers) -> pa.RecordBatch:
         apart = travellers != homes
         travellers, homes = travellers[apart], homes[apart]
-        made = divided(self.parts.of(travellers), {"travellers": travellers, "homes": homes}, kind=_PAIRS)
+        made = rows_by_part(self.parts.of(travellers), {"travellers": travellers, "homes": homes}, kind=_PAIRS)
         return (
             made.append_column("crowd", pa.nulls(made.num_rows, pa.string()))
             .select(_MET_NAMES)

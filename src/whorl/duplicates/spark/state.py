@@ -26,7 +26,7 @@ from pyspark.sql import functions as f
 from whorl.duplicates.options import DuplicatesOptions, Keep, PairOptions
 from whorl.duplicates.run import origin_of_files
 from whorl.duplicates.spark.clusters import components
-from whorl.duplicates.spark.load import Gathered, Run
+from whorl.duplicates.spark.load import LoadedDocuments, RunNumber
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
@@ -39,7 +39,7 @@ _DOCUMENTS, _PAIRS = "documents", "pairs"
 _FOREIGN = "{} holds something else than what was found before; name a new folder"
 
 
-class State:
+class SearchState:
     """A folder that one run after the other continues from.
 
     Args:
@@ -81,7 +81,7 @@ class State:
         before = self._described(last) if last else self._told
         answers = before["question"] == self._told["question"]
         #: The current run.
-        self.run = Run(last + 1, last + 1 if answers else 1, lasts=True)
+        self.run = RunNumber(last + 1, last + 1 if answers else 1, lasts=True)
         #: Blocks of the documents of earlier runs; None in the first run.
         self.blocks: DataFrame | None = None
         #: Pairs of these documents, in the columns of `verify.PAIRS`; None if they have to be found again.
@@ -136,7 +136,7 @@ class State:
                 self._folder.delete(name)
 
 
-def still_paired(documents: Gathered, pairs: DataFrame, *, links: bool) -> tuple[Gathered, DataFrame]:
+def still_paired(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -> tuple[LoadedDocuments, DataFrame]:
     """Drop the pairs of removed documents, and mark documents that have to be compared again.
 
     Args:
@@ -155,7 +155,7 @@ def still_paired(documents: Gathered, pairs: DataFrame, *, links: bool) -> tuple
         roots = components(pairs, kept)
         broken = roots.join(gone, "key", "left_semi").select("root").distinct()
         documents = documents.compared_again(roots.join(broken, "root", "left_semi"))
-    return documents, kept.settled(left.select(*pairs.columns))
+    return documents, kept.materialise(left.select(*pairs.columns))
 
 
 class _Folder:

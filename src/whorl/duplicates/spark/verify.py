@@ -24,11 +24,11 @@ from whorl.duplicates.spark.blocks import (
     Parts,
     arrow_schema,
     batch_of,
+    cogroup_blocks,
     joined,
-    met,
     sketch_row,
 )
-from whorl.duplicates.spark.load import Gathered
+from whorl.duplicates.spark.load import LoadedDocuments
 from whorl.duplicates.verify import Pairs, measure_pairs, verify_pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
@@ -42,11 +42,11 @@ _HASHES_AT_ONCE, _BYTES_AT_ONCE = 1 << 22, 1 << 24
 _Compare = Callable[[Sketches, Numbers, Numbers, Numbers], Pairs]
 
 
-def verify_candidates(candidates: DataFrame, documents: Gathered, pair_options: PairOptions) -> DataFrame:
+def verify_candidates(candidates: DataFrame, documents: LoadedDocuments, pair_options: PairOptions) -> DataFrame:
     """Return the candidates that reach the threshold.
 
     Args:
-        candidates: Columns part, travellers and homes, as in `candidates.Met`.
+        candidates: Columns part, travellers and homes, as in `candidates.RoundResult`.
         documents: The documents to compare.
         pair_options: Metric, threshold and recall.
 
@@ -56,7 +56,7 @@ def verify_candidates(candidates: DataFrame, documents: Gathered, pair_options: 
     return _compared(candidates, documents, partial(_verified, pair_options=pair_options))
 
 
-def measure_overlaps(pairs: DataFrame, documents: Gathered) -> DataFrame:
+def measure_overlaps(pairs: DataFrame, documents: LoadedDocuments) -> DataFrame:
     """Measure the overlap of pairs, whether they reach the threshold or not; columns as in `verify_candidates`.
 
     The sketch of document a is sent.
@@ -73,10 +73,10 @@ def _measured(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers) -> Pair
     return replace(found, a=keys[found.a], b=keys[found.b])
 
 
-def _compared(pairs: DataFrame, documents: Gathered, compare: _Compare) -> DataFrame:
+def _compared(pairs: DataFrame, documents: LoadedDocuments, compare: _Compare) -> DataFrame:
     scheme, parts, blocks = documents.scheme, documents.parts, documents.sketches
-    travelling = met(blocks, pairs, partial(_travelling, scheme=scheme, parts=parts), _TRAVELLING, parts)
-    return met(blocks, travelling, partial(_at_home, scheme=scheme, compare=compare), PAIRS, parts)
+    travelling = cogroup_blocks(blocks, pairs, partial(_travelling, scheme=scheme, parts=parts), _TRAVELLING, parts)
+    return cogroup_blocks(blocks, travelling, partial(_at_home, scheme=scheme, compare=compare), PAIRS, parts)
 
 
 def _travelling(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: Parts) -> Batches:
