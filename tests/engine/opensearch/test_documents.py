@@ -20,6 +20,7 @@ from whorl.engine.opensearch.documents import (
     OWN,
     SIZE,
     WORDS,
+    IndexFeatures,
     SourceNames,
     index_body,
     mapping,
@@ -85,7 +86,7 @@ def test_own_fields_tell_what_can_be_asked() -> None:
     """
     document = Document("a", "One, two!", name="Note", properties={"DBID": 7, "LID": "n", "tag": "Big dog"})
     (read,) = hashed([document.text], Scheme(), Parts.ALL)
-    own = own_fields(document, read, Scheme(), SketchScheme(), SourceNames(), None)
+    own = own_fields(document, read, Scheme(), SketchScheme(), SourceNames(), IndexFeatures())
     assert own[WORDS][0] == word_term("name", "note")
     assert own[WORDS][-1] == " ".join([word_term("content", "one"), word_term("content", "two")])
     assert " ".join([word_term("tag", "big"), word_term("tag", "dog")]) in own[WORDS]

@@ -16,6 +16,7 @@ from whorl.engine.opensearch.documents import (
     OWN,
     PASSAGES,
     SCHEME,
+    IndexFeatures,
     Json,
     SourceNames,
     name_in,
@@ -24,7 +25,7 @@ from whorl.engine.opensearch.documents import (
     stored_name,
     text_in,
 )
-from whorl.engine.opensearch.setup import Further, require_fields
+from whorl.engine.opensearch.setup import require_fields
 from whorl.engine.opensearch.transport import guard_response
 from whorl.errors import DocumentError, ParameterError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
@@ -112,23 +113,23 @@ def backfill(
     if batch < 1:
         raise ParameterError(f"batch must be at least 1, got {batch}")
     done = BackfillReport(prepare(client, names, again=again))
-    further = require_fields(client, names)
+    features = require_fields(client, names)
     progress(done)
     body: Json = {
-        "query": wanted(again=again, passages=further.passages), "size": batch, "seq_no_primary_term": True,
+        "query": wanted(again=again, passages=features.passages), "size": batch, "seq_no_primary_term": True,
         "_source": {"excludes": [OWN]},
     }  # fmt: skip
     for hits in client.scroll(body):
-        done = _filled(client, names, hits, done, further)
+        done = _filled(client, names, hits, done, features)
         progress(done)
     client.refresh()
     return replace(
-        done, left=max(0, client.count(wanted(passages=further.passages)) - done.textless - len(done.refused))
+        done, left=max(0, client.count(wanted(passages=features.passages)) - done.textless - len(done.refused))
     )
 
 
 def _filled(
-    client: IndexClient, names: SourceNames, hits: list[Json], done: BackfillReport, further: Further
+    client: IndexClient, names: SourceNames, hits: list[Json], done: BackfillReport, features: IndexFeatures
 ) -> BackfillReport:
     documents, refused = list[tuple[Json, Document]](), list[tuple[str, str]]()
     for hit in hits:
@@ -141,7 +142,7 @@ def _filled(
             else:
                 documents.append((hit, document))
     textless = len(hits) - len(documents) - len(refused)
-    changes = updates(documents, names, further)
+    changes = updates(documents, names, features)
     answered = client.bulk(changes)
     refused += [(document_id, reason) for document_id, status, reason in answered if status != _CONFLICT]
     return replace(
@@ -153,21 +154,19 @@ def _filled(
 
 
 def updates(
-    documents: Sequence[tuple[Json, Document]], names: SourceNames, further: Further
+    documents: Sequence[tuple[Json, Document]], names: SourceNames, features: IndexFeatures
 ) -> list[tuple[Json, Json | None]]:
     """Return the partial updates that add whorl's fields to documents, provided these have not changed since.
 
     Args:
         documents: Hits with their sequence numbers, each with the document read from it.
         names: The index's names for the parts of a document.
-        further: The index's optional fields.
+        features: The index's optional features.
     """
     scheme, sketch_scheme = Scheme(), SketchScheme()
-    passages = PassageScheme() if further.passages else None
     read = hashed((document.text for _, document in documents), scheme, Parts.ALL, workers=1)
-    more = {"clusters": further.clusters, "split_names": further.split_names}
     return [
-        (_update(hit), {"doc": own_fields(document, found, scheme, sketch_scheme, names, passages, **more)})
+        (_update(hit), {"doc": own_fields(document, found, scheme, sketch_scheme, names, features)})
         for (hit, document), found in zip(documents, read, strict=True)
     ]
 

@@ -53,16 +53,28 @@ def source(document: Document, names: SourceNames) -> Json:
     return made
 
 
+@dataclass(frozen=True, slots=True)
+class IndexFeatures:
+    """Optional features of an index.
+
+    Args:
+        passages: Whether it has the field of passages.
+        clusters: Whether it has the fields of cluster labels.
+        split_names: Whether the words of names are also split at `_` and `.`.
+    """
+
+    passages: bool = False
+    clusters: bool = False
+    split_names: bool = True
+
+
 def own_fields(
     document: Document,
     found: Hashed,
     scheme: Scheme,
     sketch_scheme: SketchScheme,
     names: SourceNames,
-    passages: PassageScheme | None,
-    *,
-    clusters: bool = False,
-    split_names: bool = True,
+    features: IndexFeatures,
 ) -> Json:
     """Return the values of whorl's own fields for a document.
 
@@ -72,15 +84,14 @@ def own_fields(
         scheme: The scheme of its tokens.
         sketch_scheme: The scheme of its sketch.
         names: The names of the properties that can name the document.
-        passages: The scheme of its passages; None if the index has no field for them.
-        clusters: Whether the index has the fields of cluster labels.
-        split_names: Whether the words of names are also split at `_` and `.`.
+        features: The optional features of the index.
     """
     wholes, texts, sketch = document.wholes(), document.values(), found.sketch(sketch_scheme)
     named = [("name", document.name)] if document.name else []
     values = [(name, value) for name, some in texts.items() for value in some if value]
     texts_of_words = (
-        (name, split_name(value) if split_names and name == "name" else value) for name, value in (*named, *values)
+        (name, split_name(value) if features.split_names and name == "name" else value)
+        for name, value in (*named, *values)
     )
     words = [(name, joined_words(value, scheme.profile).words()) for name, value in texts_of_words]
     kinds = {(name, kind.name) for name, kind, _ in wholes} | ({("content", "TEXT")} if document.text else set())
@@ -100,8 +111,8 @@ def own_fields(
         SIZE: sketch.size,
         SCHEME: stored_name(scheme, sketch_scheme),
         DIGEST: document.digest,
-        **({PASSAGES: passage_terms(found.words, passages)} if passages else {}),
-        **(_cluster_fields(document) if clusters else {}),
+        **({PASSAGES: passage_terms(found.words, PassageScheme())} if features.passages else {}),
+        **(_cluster_fields(document) if features.clusters else {}),
     }
 
 

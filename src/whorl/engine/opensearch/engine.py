@@ -124,8 +124,7 @@ class OpenSearchEngine:
         if not batch:
             return
         # Checked every time: a cluster creates a missing index by itself, with default mappings.
-        further = require_fields(self._client, self._names)
-        passages = _PASSAGE_SCHEME if further.passages else None
+        features = require_fields(self._client, self._names)
         changes: list[tuple[Json, Json]] = []
         read = hashed((document.text for document in batch), self._scheme, Parts.ALL, workers=1)
         for document, found in zip(batch, read, strict=True):
@@ -135,9 +134,7 @@ class OpenSearchEngine:
                 self._scheme,
                 self._sketch_scheme,
                 self._names,
-                passages,
-                clusters=further.clusters,
-                split_names=further.split_names,
+                features,
             )
             changes.append(({"index": {"_id": document.id}}, {**source(document, self._names), **own}))
         for document_id, _, reason in self._client.bulk(changes):

@@ -99,7 +99,7 @@ class OpenSearchLabels:
             self._change(list(hits.values()), {each: changes[each] for each in some})
 
     def _change(self, hits: list[Json], changes: Mapping[str, ClusterLabel | None]) -> None:
-        further = require_fields(self._client, self._names)
+        features = require_fields(self._client, self._names)
         is_kept_in_source = keeps_own(self._client.mapping(OWN) or {})
         documents = []
         for hit in hits:
@@ -109,7 +109,7 @@ class OpenSearchLabels:
                 text, name = text_in(source, self._names), name_in(source, self._names)
                 document = Document(hit["_id"], text, name, properties_in(source, self._names))
                 documents.append((hit, with_cluster_label(document, changes.get(document.id))))
-        sent = updates(documents, self._names, further)
+        sent = updates(documents, self._names, features)
         if not is_kept_in_source:
             for (_, body), (_, document) in zip(sent, documents, strict=True):
                 mark = cluster_label(document.properties)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import (
@@ -15,6 +14,7 @@ from whorl.engine.opensearch.documents import (
     PASSAGES,
     SPLIT_NAMES,
     WORDS,
+    IndexFeatures,
     Json,
     SourceNames,
     index_body,
@@ -85,23 +85,8 @@ def create(
             raise
 
 
-@dataclass(frozen=True, slots=True)
-class Further:
-    """Optional features of an index.
-
-    Args:
-        passages: Whether it has the field of passages.
-        clusters: Whether it has the fields of cluster labels.
-        split_names: Whether the words of names are also split at `_` and `.`.
-    """
-
-    passages: bool
-    clusters: bool
-    split_names: bool
-
-
 @guard_response
-def require_fields(client: IndexClient, names: SourceNames, *, passages: bool = False) -> Further:
+def require_fields(client: IndexClient, names: SourceNames, *, passages: bool = False) -> IndexFeatures:
     """Make sure that an index has whorl's fields, creating a missing index; return its optional features.
 
     Args:
@@ -115,7 +100,7 @@ def require_fields(client: IndexClient, names: SourceNames, *, passages: bool = 
     there = client.mapping(OWN)
     if there is None:
         create(client, names, passages=passages)
-        return Further(passages, clusters=True, split_names=True)
+        return IndexFeatures(passages, clusters=True, split_names=True)
     require_alike(client, there)
     if missing := sorted(name for name in MAPPING if not described(there, name)):
         raise SchemaError(
@@ -126,7 +111,7 @@ def require_fields(client: IndexClient, names: SourceNames, *, passages: bool = 
             f"{client.url} has no field for passages; 'whorl opensearch init {client.shown} --passages' adds it"
         )
     has_clusters = all(described(there, name) for name in OF_CLUSTERS)
-    return Further(bool(described(there, PASSAGES)), has_clusters, splits_names(there))
+    return IndexFeatures(bool(described(there, PASSAGES)), has_clusters, splits_names(there))
 
 
 def splits_names(there: Json) -> bool:
