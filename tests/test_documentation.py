@@ -190,7 +190,7 @@ def test_doctor_codes_are_documented(engine: str) -> None:
     """
     sources = [*(ROOT / "src" / "whorl" / "engine" / engine).glob("*.py")]
     source = "".join(path.read_text(encoding="utf-8") for path in sources)
-    used = set(re.findall(r'Level\.[A-Z]+[^"\n]*,\s*"([a-z-]+)"', source))
+    used = set(re.findall(r'Severity\.[A-Z]+[^"\n]*,\s*"([a-z-]+)"', source))
     used -= {"version", "token-source"} if engine == "solr" else set()
     table = (ROOT / "docs" / f"{engine}.md").read_text(encoding="utf-8").split("| code | what |")[1].split("\n\n")[0]
     told = {code for row in table.splitlines() for code in re.findall(r"`([a-z-]+)`", row.split(" | ")[0])}

@@ -18,7 +18,7 @@ from whorl.cli.main import main
 from whorl.duplicates.input import InputReader, pieces, pieces_of, without
 from whorl.duplicates.options import DuplicatesOptions, Granularity, Keep
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.rows.columns import Columns
+from whorl.ingest.rows.rows import Columns
 from whorl.model import Document
 
 

@@ -376,7 +376,7 @@ class Remembering:
     def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
         yield dict(self.there)
 
-    def of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
+    def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
         return {each: self.there[each] for each in ids if each in self.there}
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:

@@ -13,8 +13,7 @@ from click.testing import CliRunner
 
 from whorl.cli.main import main
 from whorl.errors import ParameterError
-from whorl.ingest.files import Problem, documents_in
-from whorl.ingest.places import places
+from whorl.ingest.files import Problem, documents_in, places
 
 LINE = b'{"id": "a", "text": "one"}\n'
 

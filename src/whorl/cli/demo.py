@@ -19,7 +19,7 @@ import platformdirs
 
 from whorl.cli.render.console import console, page_table
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.decoding import decode
+from whorl.ingest.extraction.formats import decode
 from whorl.model import Document
 from whorl.output.format import counted
 from whorl.store import Store, open_store

@@ -16,7 +16,7 @@ from whorl.duplicates.output import require_columns, require_room, require_texts
 from whorl.errors import ParameterError
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import CHARACTERS
-from whorl.ingest.rows.columns import Columns
+from whorl.ingest.rows.rows import Columns
 
 _FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
 #: Name for standard output, as for standard input among PATHs.

@@ -11,9 +11,8 @@ from whorl.cli.options import FOLLOW_LINKS, ID_COLUMN, STORE, TEXT_COLUMN
 from whorl.cli.render.console import problem_lines, progress_bar
 from whorl.errors import DocumentError, WhorlError
 from whorl.fingerprint.statistics.metric import Metric, fraction_of, metric_named
-from whorl.ingest.files import Problem, Problems, documents_in
-from whorl.ingest.places import places
-from whorl.ingest.rows.columns import Columns
+from whorl.ingest.files import Problem, Problems, documents_in, places
+from whorl.ingest.rows.rows import Columns
 from whorl.model import Document, Indexed
 from whorl.output.format import counted, percent
 from whorl.output.search import repeats_lines

@@ -47,9 +47,8 @@ def simhash(
     """
     from whorl.cli.render.console import problem_lines
     from whorl.fingerprint.simhash.simhash import DEFAULT_SCHEME, named, simhashes_of
-    from whorl.ingest.files import Problem, Problems, documents_in
-    from whorl.ingest.places import places
-    from whorl.ingest.rows.columns import Columns
+    from whorl.ingest.files import Problem, Problems, documents_in, places
+    from whorl.ingest.rows.rows import Columns
 
     columns = Columns(text_column or "text", id_column, further=frozenset())
     scheme = named(scheme_name) if scheme_name else DEFAULT_SCHEME

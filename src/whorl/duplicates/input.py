@@ -17,10 +17,8 @@ from functools import cached_property, partial
 from whorl.duplicates.options import DuplicatesOptions, Granularity, seconds_of
 from whorl.duplicates.sketching import no_date
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.files import Problem, Problems, documents_in, file_text, spans_in
-from whorl.ingest.places import Place, StandardInput, places
-from whorl.ingest.rows.columns import Columns
-from whorl.ingest.rows.rows import File, Span
+from whorl.ingest.files import Place, Problem, Problems, StandardInput, documents_in, file_text, places, spans_in
+from whorl.ingest.rows.rows import Columns, File, Span
 from whorl.model import Document, documents_of
 
 #: Largest number of column names listed in an error message.

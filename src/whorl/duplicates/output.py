@@ -21,13 +21,11 @@ from whorl.duplicates.result import Cluster
 from whorl.engine.lag import require_current_index
 from whorl.engine.protocol import ClusterLabel, Engine
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.extraction.decoding import decode
+from whorl.ingest.extraction.formats import decode
 from whorl.ingest.extraction.formats import format_of as format_of_file
-from whorl.ingest.files import file_text, without_notes
-from whorl.ingest.places import Place
-from whorl.ingest.rows.columns import UnreadRowsError
+from whorl.ingest.files import Place, file_text, without_notes
 from whorl.ingest.rows.formats import format_of
-from whorl.ingest.rows.rows import Added, Format, Row
+from whorl.ingest.rows.rows import Added, Format, Row, UnreadRowsError
 
 #: Columns added to rows: the id of the kept document of the row's cluster (null outside clusters), whether the row is
 #: kept, and its Jaccard similarity to the kept document.

@@ -6,7 +6,7 @@ import pytest
 
 from tests.made_files import mail, pdf
 from whorl.ingest.extraction.mail import read
-from whorl.ingest.extraction.pieces import Pieces
+from whorl.ingest.extraction.text_buffer import TextBuffer
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,6 @@ def test_mail(raw: bytes, expected: str) -> None:
     """
     The text is the subject and the plain part, or else the HTML part, in any charset, without attachments.
     """
-    text = Pieces(1000)
+    text = TextBuffer(1000)
     read(raw, text)
     assert str(text).split() == expected.split()

@@ -10,11 +10,11 @@ from tests.made_files import sheet, with_addition, with_member, word
 from whorl.errors import DocumentError
 from whorl.ingest.extraction import office
 from whorl.ingest.extraction.formats import DOCX, XLSX, Format
-from whorl.ingest.extraction.pieces import Pieces
+from whorl.ingest.extraction.text_buffer import TextBuffer
 
 
 def words(form: Format, raw: bytes) -> list[str]:
-    text = Pieces(1_000_000)
+    text = TextBuffer(1_000_000)
     office.read(raw, form.name, 50_000_000, text)
     return str(text).split()
 
@@ -78,7 +78,7 @@ def test_files_within() -> None:
         made = with_part(outer, "package", "embeddings/inner.docx", made)
     assert words(DOCX, made) == ["first", "second", "third"]
     with pytest.raises(DocumentError, match="unpacked"):
-        office.read(made, DOCX.name, len(made) + 1000, Pieces(1_000_000))
+        office.read(made, DOCX.name, len(made) + 1000, TextBuffer(1_000_000))
 
 
 def test_cells() -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from whorl.errors import DocumentError
 from whorl.ingest.rows.arrow import Arrow, Parquet
-from whorl.ingest.rows.columns import Columns, UnreadRowsError
-from whorl.ingest.rows.packing import unpacked
+from whorl.ingest.rows.compression import unpacked
+from whorl.ingest.rows.rows import Columns, UnreadRowsError
 
 SCHEMA = pa.schema(
     [

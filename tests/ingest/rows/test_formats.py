@@ -20,9 +20,8 @@ from tests.ingest.test_files import read
 from whorl import Document
 from whorl.errors import DocumentError
 from whorl.ingest.files import Problem, documents_in, file_text
-from whorl.ingest.rows.columns import Columns
 from whorl.ingest.rows.formats import format_of
-from whorl.ingest.rows.rows import Format, Row
+from whorl.ingest.rows.rows import Columns, Format, Row
 
 DOCUMENTS = [Document("a", "one two", properties={"year": 2020}), Document("b", "three")]
 LINES = b'{"id": "a", "text": "one two", "year": 2020}\n{"id": "b", "text": "three"}\n'

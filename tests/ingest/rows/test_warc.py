@@ -12,8 +12,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from whorl.errors import DocumentError
-from whorl.ingest.rows.columns import Columns, UnreadRowsError
-from whorl.ingest.rows.rows import Row
+from whorl.ingest.rows.rows import Columns, Row, UnreadRowsError
 from whorl.ingest.rows.warc import Warc
 
 

@@ -51,7 +51,7 @@ def murmur_pieces(read: Iterable[JoinedWords], size: int) -> Iterator[npt.NDArra
     """Yield murmur's two halves of every shingle of a text, in text order.
 
     Args:
-        read: Pieces of the text.
+        read: TextBuffer of the text.
         size: Words per shingle, at least 1.
 
     Returns:

@@ -7,15 +7,15 @@ from email.message import MIMEPart
 from email.policy import default
 
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.decoding import decode
-from whorl.ingest.extraction.documents import html_text
-from whorl.ingest.extraction.pieces import Pieces
+from whorl.ingest.extraction.formats import decode
+from whorl.ingest.extraction.html import html_text
+from whorl.ingest.extraction.text_buffer import TextBuffer
 
 #: Usual headers; any sent or drafted message has at least one of these.
 _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Version", "Content-Type")
 
 
-def read(raw: bytes, text: Pieces) -> None:
+def read(raw: bytes, text: TextBuffer) -> None:
     """Append the subject and the plain text of a message, or the text of its HTML if it has no plain text.
 
     Raises:

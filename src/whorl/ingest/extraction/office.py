@@ -10,7 +10,7 @@ from lxml.etree import ErrorTypes, XMLSyntaxError, iterwalk
 
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.formats import DOCX, PPTX, XLSX
-from whorl.ingest.extraction.pieces import Pieces
+from whorl.ingest.extraction.text_buffer import TextBuffer
 
 #: Formats of embedded files, by suffix.
 _FORMATS = {"docx": DOCX.name, "pptx": PPTX.name, "xlsx": XLSX.name}
@@ -25,7 +25,7 @@ _ATTACHED = "/package"
 _DEEPEST = 3
 
 
-def read(raw: bytes, form: str, most_unpacked: int, text: Pieces) -> None:
+def read(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
     """Append the text of a DOCX, PPTX or XLSX.
 
     Args:
@@ -46,7 +46,7 @@ def read(raw: bytes, form: str, most_unpacked: int, text: Pieces) -> None:
         raise
 
 
-def _read(raw: bytes, form: str, most_unpacked: int, text: Pieces, depth: int) -> None:
+def _read(raw: bytes, form: str, most_unpacked: int, text: TextBuffer, depth: int) -> None:
     size = _unpacked(raw, most_unpacked)
     match form:
         case DOCX.name:
@@ -76,7 +76,7 @@ def _unpacked(raw: bytes, most: int) -> int:
     return size
 
 
-def _docx(file: BinaryIO, text: Pieces) -> list[Any]:
+def _docx(file: BinaryIO, text: TextBuffer) -> list[Any]:
     """Append paragraphs and tables in order, then headers, footers and notes; return the embedded files."""
     # docx.Document omits tracked insertions, content controls, text boxes and notes.
     from docx.opc.package import OpcPackage
@@ -91,7 +91,7 @@ def _docx(file: BinaryIO, text: Pieces) -> list[Any]:
     return [each.target_part for each in related if each.reltype.endswith(_ATTACHED)]
 
 
-def _pptx(file: BinaryIO, text: Pieces) -> None:
+def _pptx(file: BinaryIO, text: TextBuffer) -> None:
     """Append the text of the slides in order, each with its notes."""
     from pptx import Presentation
 
@@ -101,7 +101,7 @@ def _pptx(file: BinaryIO, text: Pieces) -> None:
             text.add(f"{frame.text}\n")
 
 
-def _xlsx(file: BinaryIO, text: Pieces) -> None:
+def _xlsx(file: BinaryIO, text: TextBuffer) -> None:
     """Append the sheets, one line per row with tabs between cells; formulas by their saved values."""
     from openpyxl import load_workbook
 
@@ -114,7 +114,7 @@ def _xlsx(file: BinaryIO, text: Pieces) -> None:
                 text.add("\t".join(cells) + "\n")
 
 
-def _walk(root: Any, text: Pieces) -> None:
+def _walk(root: Any, text: TextBuffer) -> None:
     """Append the visible text of a WordprocessingML or DrawingML tree; both use the same element names for text."""
     walker = iterwalk(root, events=("start", "end"))
     for event, element in walker:

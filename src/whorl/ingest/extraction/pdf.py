@@ -9,7 +9,7 @@ import pypdfium2
 from pypdfium2 import raw as pdfium
 
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.pieces import Pieces
+from whorl.ingest.extraction.text_buffer import TextBuffer
 
 #: PDFium's marker for a hyphen that splits a word at the end of a line; removing it restores the word.
 _PARTED = re.compile("[\ufffe\x02](?:\r?\n)?")
@@ -20,7 +20,7 @@ _WHY = {
 }
 
 
-def read(raw: bytes, text: Pieces) -> None:
+def read(raw: bytes, text: TextBuffer) -> None:
     """Append the text of all pages, in drawing order.
 
     Raises:

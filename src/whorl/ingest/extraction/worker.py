@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.formats import DOCX, HTML, MAIL, PDF, PPTX, XLSX
-from whorl.ingest.extraction.pieces import Pieces
+from whorl.ingest.extraction.text_buffer import TextBuffer
 
 try:
     import resource
@@ -48,7 +48,7 @@ def main() -> None:
 
 def _read(raw: bytes, name: str, memory_bytes: int, characters: int) -> tuple[str, str, bool]:
     """Return the text or an error message, and whether the memory limit was exceeded."""
-    text = Pieces(characters)
+    text = TextBuffer(characters)
     try:
         _append(raw, name, memory_bytes, text)
         return str(text), "", False
@@ -66,7 +66,7 @@ def _read(raw: bytes, name: str, memory_bytes: int, characters: int) -> tuple[st
         return "", f"this {name} is damaged, or it is none: {first_line or type(error).__name__:.200}", False
 
 
-def _append(raw: bytes, name: str, memory_bytes: int, text: Pieces) -> None:
+def _append(raw: bytes, name: str, memory_bytes: int, text: TextBuffer) -> None:
     # Imported here, so that reading one format does not load the libraries of the others.
     if name == PDF.name:
         from whorl.ingest.extraction import pdf
@@ -81,8 +81,8 @@ def _append(raw: bytes, name: str, memory_bytes: int, text: Pieces) -> None:
 
         mail.read(raw, text)
     elif name == HTML.name:
-        from whorl.ingest.extraction.decoding import decode
-        from whorl.ingest.extraction.documents import html_text
+        from whorl.ingest.extraction.formats import decode
+        from whorl.ingest.extraction.html import html_text
 
         text.add(html_text(decode(raw)))
 

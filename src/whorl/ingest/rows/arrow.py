@@ -13,9 +13,8 @@ import pyarrow.parquet as pq
 
 from whorl.errors import DocumentError
 from whorl.ingest.limits import bounded_memory
-from whorl.ingest.rows.columns import Columns, UnreadRowsError
-from whorl.ingest.rows.packing import Expansion
-from whorl.ingest.rows.rows import AT_ONCE, Added, Decide, Row, Span
+from whorl.ingest.rows.compression import Expansion
+from whorl.ingest.rows.rows import AT_ONCE, Added, Columns, Decide, Row, Span, UnreadRowsError
 
 _TYPES = {str: pa.string(), bool: pa.bool_(), float: pa.float64()}
 #: Approximate size of a Parquet row group in bytes.

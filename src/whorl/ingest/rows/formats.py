@@ -13,11 +13,9 @@ from pathlib import PurePath
 from typing import IO
 
 from whorl.errors import DocumentError
-from whorl.ingest.rows.columns import Columns, UnreadRowsError
-from whorl.ingest.rows.packing import Packed, packing_of, unpacked
-from whorl.ingest.rows.rows import Extract, File, Format
-from whorl.ingest.rows.table import Table
-from whorl.ingest.rows.text import JsonArray, JsonLines, is_row
+from whorl.ingest.rows.compression import Packed, packing_of, unpacked
+from whorl.ingest.rows.rows import Columns, Extract, File, Format, UnreadRowsError
+from whorl.ingest.rows.text import JsonArray, JsonLines, Table, is_row
 
 _JSON_LINES = frozenset({".jsonl", ".ndjson"})
 _TABLES = frozenset({".csv", ".tsv", ".tab"})

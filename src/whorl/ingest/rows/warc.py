@@ -16,9 +16,8 @@ from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersPars
 
 from whorl.addresses import public_address
 from whorl.errors import DocumentError
-from whorl.ingest.rows.columns import Columns, UnreadRowsError
-from whorl.ingest.rows.packing import Expansion
-from whorl.ingest.rows.rows import MOST_BYTES, Added, Decide, Extract, Row, Span, portions
+from whorl.ingest.rows.compression import Expansion
+from whorl.ingest.rows.rows import MOST_BYTES, Added, Columns, Decide, Extract, Row, Span, UnreadRowsError, portions
 
 #: Number of records decided about at a time: a page is larger than a row.
 _AT_ONCE = 16

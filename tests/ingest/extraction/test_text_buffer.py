@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.pieces import Pieces
+from whorl.ingest.extraction.text_buffer import TextBuffer
 
 
 @given(st.lists(st.text(max_size=5), max_size=8), st.integers(0, 30))
@@ -15,7 +15,7 @@ def test_a_text_is_its_pieces_or_too_long(pieces: list[str], most: int) -> None:
     """
     Pieces are joined up to the maximum length; beyond it the error names the setting.
     """
-    text = Pieces(most)
+    text = TextBuffer(most)
 
     def add_all() -> None:
         for piece in pieces:

@@ -7,8 +7,8 @@ import io
 import pytest
 import zstandard
 
-from whorl.ingest.rows.columns import Columns, UnreadRowsError
-from whorl.ingest.rows.packing import Packed, packing_of, unpacked
+from whorl.ingest.rows.compression import Packed, packing_of, unpacked
+from whorl.ingest.rows.rows import Columns, UnreadRowsError
 from whorl.ingest.rows.text import JsonLines
 
 TEXT = b"".join(b"%d\n" % (at * at) for at in range(100_000))

@@ -15,8 +15,7 @@ from typing import IO, Any
 import zstandard
 
 from whorl.ingest.limits import file_limits
-from whorl.ingest.rows.columns import Columns, UnreadRowsError
-from whorl.ingest.rows.rows import Added, Decide, Format, Row, Span
+from whorl.ingest.rows.rows import Added, Columns, Decide, Format, Row, Span, UnreadRowsError
 
 #: First bytes of compressed files, and the module that reads them.
 _MARKS = {rb"\x1f\x8b\x08": "gzip", rb"BZh[1-9]1AY&": "bz2", rb"\xfd7zXZ\0": "lzma", rb"\x28\xb5\x2f\xfd": "zstandard"}

@@ -9,7 +9,7 @@ from types import FrameType
 
 import pytest
 
-from whorl.ingest.extraction.documents import html_text
+from whorl.ingest.extraction.html import html_text
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from whorl.errors import DocumentError
 
 
-class Pieces:
+class TextBuffer:
     """Collects the text of a document during extraction.
 
     Args:
