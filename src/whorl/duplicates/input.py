@@ -156,10 +156,10 @@ class InputReader:
     """The files of one run, read once, with the problems found in them.
 
     Args:
-        named: Files to read, named as in `ingest.places`.
+        named: Files to read, named as in `ingest.files.places`.
         options: Options of the run. A folder in them stores the dates of files for later runs; the columns of dates, of
             the retention policy and of the parts become properties.
-        reference: Files to compare them with, named as in `ingest.places`.
+        reference: Files to compare them with, named as in `ingest.files.places`.
         columns: Columns of ids and texts in rows.
         is_rewritten: Whether the files are rewritten, so that ids must identify rows.
         follow_links: Whether to follow links that lead out of the named folders.
