@@ -143,7 +143,7 @@ def test_nothing_is_changed_unless_that_is_allowed(store: Store) -> None:
     ("tool", "arguments", "message"),
     [
         ("similar", {"id": MINUTES, "treshold": 50}, "similar has no argument 'treshold'. Did you mean 'threshold'?"),
-        ("search", {"query": "lease", "xyz": 1}, "search has no argument 'xyz'. It has query, text, start, rows, max_"),
+        ("search", {"query": "lease", "xyz": 1}, "search has no argument 'xyz'. It has query, text, plan, "),
         ("document", {"id": MINUTES, "context": {}}, "document has no argument 'context'"),
     ],
 )

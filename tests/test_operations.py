@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +12,18 @@ import click
 import pytest
 from annotated_types import Gt
 from mcp import Client
+from starlette.testclient import TestClient
 
-from whorl import SimilarOptions, Store, open_store
+from tests.cli.running import whorl
+from whorl import Document, Reading, SimilarOptions, Store, open_store
+from whorl.cli.search import search
 from whorl.cli.similar import similar
 from whorl.mcp import server_of
-from whorl.operations import FRONT_ENDS, OPERATIONS, OptionField, SimilarOperation, options_of
+from whorl.operations import FRONT_ENDS, OPERATIONS, OptionField, SearchOperation, SimilarOperation, options_of
+from whorl.search.prepared import PreparedQuery
 from whorl.service.app import create_app
 
+SIZES = {"a": 1, "b": 5, "c": 3}
 #: Command, path, tool, and function with TypedDict of each operation's options.
 CALLS: dict[type[Any], tuple[click.Command, str, str, set[str]]] = {
     SimilarOperation: (
@@ -24,6 +31,12 @@ CALLS: dict[type[Any], tuple[click.Command, str, str, set[str]]] = {
         "/api/v1/similar",
         "similar",
         {*SimilarOptions.__annotations__, "exact", "start", "rows"},
+    ),
+    SearchOperation: (
+        search,
+        "/api/v1/search",
+        "search",
+        {*Reading.__annotations__, *signature(PreparedQuery.search).parameters},
     ),
 }
 
@@ -111,9 +124,26 @@ def test_values_beyond_the_bounds(tmp_path: Path) -> None:
     """
     More boilerplate files than declared are an error of usage.
     """
-    from tests.cli.running import whorl
-
     given = [word for _ in range(101) for word in ("--boilerplate", "x")]
     result = whorl("similar", "a", "--store", str(tmp_path), *given)
     assert result.exit_code == 2
     assert "at most 100 can be given" in result.stderr
+
+
+def test_search_sorts_and_filters(tmp_path: Path) -> None:
+    """
+    The command line and HTTP sort and filter alike; an invalid sort key, and options of the other plan, are errors.
+    """
+    folder = tmp_path / "store"
+    with open_store(folder) as opened:
+        opened.index(Document(name, f"one word {name}", properties={"size": size}) for name, size in SIZES.items())
+        client = TestClient(create_app(opened))
+        body = {"query": "word", "sort": "size desc", "filter": "size:[2 TO 9]"}
+        over_http = client.post("/api/v1/search", json=body)
+        assert [hit["id"] for hit in over_http.json()["hits"]] == ["b", "c"]
+        assert client.post("/api/v1/search", json={"query": "a", "sort": "size up"}).status_code == 400
+    words = ("search", "word", "--store", str(folder), "--json")
+    shown = whorl(*words, "--sort", "size desc", "--filter", "size:[2 TO 9]")
+    assert [hit["id"] for hit in json.loads(shown.stdout)["hits"]] == ["b", "c"]
+    refused = whorl(*words, "--metric", "within")
+    assert (refused.exit_code, refused.stderr) == (2, "whorl: --metric within is for --plan calibrated; add it\n")

@@ -29,12 +29,13 @@ from whorl.duplicates.options import PairWord
 from whorl.duplicates.run import require_few_documents
 from whorl.errors import ParameterError, UnknownDocumentError, WhorlError
 from whorl.model import Document
-from whorl.operations import OptionField, SimilarOperation, options_of
+from whorl.operations import OptionField, SearchOperation, SimilarOperation, options_of
 from whorl.output.comparison import Read, comparison_values
 from whorl.output.duplicates import cluster_values
 from whorl.output.search import measured_page_values, similar_values
 from whorl.output.sources import sources_values
 from whorl.output.trim import trim
+from whorl.search.prepared import search_options, sort_keys
 from whorl.search.similar.options import similar_options
 from whorl.search.similar.sources import SOURCE
 from whorl.store import Store
@@ -216,15 +217,17 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         return Read.of(id_ or None, store.texts([id_])[id_] if id_ else text)
 
     @_tool(server, reads, "hits")
-    def search(query: str, text: str = "", start: _Start = 0, rows: _Rows = 10) -> dict[str, Any]:
+    def search(query: str, text: str = "", *, options: SearchOperation) -> dict[str, Any]:
         """Search by words and fields in the language of Alfresco's search, with FINGERPRINT for shared content.
 
         For instance: lease AND NOT draft; "the landlord keeps"; type:pdf; created:[2024-01-01 TO NOW];
         FINGERPRINT:ID_50 AND type:pdf for documents with at least half of the tokens of the document of that id (ids
         with an underscore in double quotes); FINGERPRINT:source_50 for the `text` given here.
         """
-        prepared = store.prepare(query, source=text or None)
-        page = prepared.search(start=start, rows=rows)
+        prepared = store.prepare(query, **search_options(options, text or None))
+        page = prepared.search(
+            start=options.start, rows=options.rows, order=sort_keys(options.sort), collapsed=options.collapse
+        )
         measured = prepared.measured([hit.id for hit in page.hits])
         return {**measured_page_values(query, page, prepared.references, measured)}
 

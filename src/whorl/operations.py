@@ -195,7 +195,57 @@ class SimilarOperation(Paging, IgnorableBoilerplate):
     ] = "calibrated"
 
 
-OPERATIONS: tuple[type[Any], ...] = (SimilarOperation,)
+@dataclass(frozen=True, kw_only=True)
+class SearchOperation(Paging, IgnorableBoilerplate):
+    """Search with a query."""
+
+    plan: Annotated[
+        Literal["stock", "calibrated"],
+        Option(
+            "What FINGERPRINT means: the tokens and bands of Alfresco and Solr, or what 'whorl similar' finds.",
+            names={"python": "calibrated"},
+        ),
+    ] = "stock"
+    metric: Annotated[
+        SimilarMetric, Option("What the overlap of a calibrated FINGERPRINT is a share of, as for 'whorl similar'.")
+    ] = "jaccard"
+    afts: Annotated[
+        Literal["lenient", "strict"],
+        Option(
+            "How the query is read: as its author probably means it, or exactly as Alfresco reads it.",
+            names={"python": "conventions"},
+        ),
+    ] = "lenient"
+    filter: Annotated[
+        str | None,
+        Option(
+            "Only documents that this query matches; it does not score.",
+            "QUERY",
+            names={"python": "filters"},
+            schema=QUERY_SCHEMA,
+            examples=("name:lease OR rent",),
+        ),
+    ] = None
+    sort: Annotated[
+        str | None,
+        Option(
+            "Fields to sort by, separated by commas, each with asc (the default) or desc: 'cm:modified desc, name'. "
+            "score is the score, the best first.",
+            "FIELDS",
+            names={"python": "order"},
+            examples=("score, name",),
+        ),
+    ] = None
+    collapse: Annotated[
+        bool,
+        Option(
+            "Show only the best hit of each cluster that 'whorl duplicates --write-ids' wrote.",
+            names={"python": "collapsed"},
+        ),
+    ] = False
+
+
+OPERATIONS: tuple[type[Any], ...] = (SimilarOperation, SearchOperation)
 
 
 def options_of(operation: type[Any], front_end: FrontEnd | None = None) -> tuple[OptionField, ...]:

@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
-from whorl.cli.options import AFTS, EXPLAIN, PLAN, ROWS, SOURCE, START, STORE
+from whorl.cli.options import EXPLAIN, SOURCE, STORE, boilerplate_texts, given_options, operation_options
 from whorl.cli.render.console import console, explanation, page_table
+from whorl.errors import ParameterError
 from whorl.ingest.files import source_text
+from whorl.operations import SearchOperation
 from whorl.output.format import as_json as json_text
 from whorl.output.format import counted, printable
 from whorl.output.search import page_values, plan_lines
-from whorl.query.plan.conventions import Conventions
-from whorl.search.prepared import Explanation, PreparedQuery
+from whorl.search.prepared import Explanation, PreparedQuery, search_options, sort_keys
 from whorl.store import Store, open_store
+
+#: Options of calibrated FINGERPRINTs.
+_CALIBRATED = ("--metric", "--common-above", "--boilerplate", "--ignore-common")
 
 
 @click.command()
 @click.argument("query")
 @STORE
 @SOURCE
-@PLAN
-@AFTS
-@click.option(
-    "--collapse", is_flag=True, help="Show only the best hit of each cluster that 'whorl duplicates --write-ids' wrote."
-)
+@operation_options(SearchOperation)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: query, total, warnings, hits.")
-@ROWS
-@START
 @EXPLAIN
 def search(
     query: str,
     store: str | None,
     source_file: str | None,
-    plan: str,
-    afts: str,
-    collapse: bool,
+    options: SearchOperation,
     as_json: bool,
-    rows: int,
-    start: int,
     explained: bool,
 ) -> None:
     """Search a store with a query.
@@ -52,24 +48,19 @@ def search(
     -- "-draft"                a query that begins with "-" stands after "--"
     """  # noqa: D301 - click wants the control character
     with open_store(store, create=False) as opened:
-        prepared = _prepared(opened, query, source_file, plan, afts)
-        show_page(query, prepared, start=start, rows=rows, as_json=as_json, explained=explained, collapsed=collapse)
+        prepared = _prepared(opened, query, source_file, options)
+        show_page(query, prepared, options, as_json=as_json, explained=explained)
 
 
 @click.command()
 @click.argument("query")
 @STORE
 @SOURCE
-@PLAN
-@AFTS
-@ROWS
-@START
-def explain(
-    query: str, store: str | None, source_file: str | None, plan: str, afts: str, rows: int, start: int
-) -> None:
+@operation_options(SearchOperation)
+def explain(query: str, store: str | None, source_file: str | None, options: SearchOperation) -> None:
     """Print what a query would do, in words and numbers, and the exact request, without searching."""
     with open_store(store, create=False) as opened:
-        told = _prepared(opened, query, source_file, plan, afts).explain(start=start, rows=rows)
+        told = _prepared(opened, query, source_file, options).explain(start=options.start, rows=options.rows)
     for warning in told.warnings:
         click.echo(f"note: {printable(warning)}", err=True)
     click.echo(_told(told))
@@ -83,30 +74,35 @@ def _told(explained: Explanation) -> str:
     return explanation(lines, explained.request)
 
 
-def _prepared(opened: Store, query: str, source_file: str | None, plan: str, afts: str) -> PreparedQuery:
-    return opened.prepare(
-        query,
-        source=None if source_file is None else source_text(source_file),
-        calibrated=plan == "calibrated",
-        conventions=Conventions(is_strict=afts == "strict"),
-    )
+def _prepared(opened: Store, query: str, source_file: str | None, options: SearchOperation) -> PreparedQuery:
+    if options.plan == "stock":
+        meaningless = next((each for each in given_options(SearchOperation) if each.startswith(_CALIBRATED)), None)
+        if meaningless is not None:
+            raise ParameterError(f"{meaningless} is for --plan calibrated; add it")
+    source = None if source_file is None else source_text(source_file)
+    texts = boilerplate_texts(options.boilerplate, [source_file])
+    return opened.prepare(query, **search_options(replace(options, boilerplate=tuple(texts)), source))
 
 
 def show_page(
     query: str,
     prepared: PreparedQuery,
+    options: SearchOperation,
     *,
-    start: int,
-    rows: int,
     as_json: bool,
     explained: bool,
-    collapsed: bool = False,
 ) -> None:
     """Print a page of a query's hits, optionally after its plan."""
     if explained:
-        told = prepared.explain(start=start, rows=rows)
+        told = prepared.explain(start=options.start, rows=options.rows)
         click.echo(_told(told), err=as_json)
-    page = prepared.search(start=start, rows=rows, with_shared=True, collapsed=collapsed)
+    page = prepared.search(
+        start=options.start,
+        rows=options.rows,
+        order=sort_keys(options.sort),
+        with_shared=True,
+        collapsed=options.collapse,
+    )
     if as_json:
         click.echo(json_text(page_values(query, page)))
         return
@@ -114,10 +110,11 @@ def show_page(
         click.echo(f"note: {printable(warning)}", err=True)
     if page.hits:
         console().print(page_table(page))
-    until = start + len(page.hits)
-    shown = (
-        "" if until - start == page.total else f", {start + 1:,} to {until:,} shown" if page.hits else ", none shown"
-    )
+    until = options.start + len(page.hits)
+    if until - options.start == page.total:
+        shown = ""
+    else:
+        shown = f", {options.start + 1:,} to {until:,} shown" if page.hits else ", none shown"
     found = counted(page.total, "document")
     if page.matches is not None:
         found += f" and {counted(page.matches - page.total, 'near-copy', 'near-copies')}"

@@ -14,12 +14,13 @@ from whorl.cli.search import show_page
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, notes_on
 from whorl.ingest.files import source_text
-from whorl.operations import SimilarOperation
+from whorl.operations import SearchOperation, SimilarOperation
 from whorl.output.format import as_json as json_text
 from whorl.output.format import counted, printable
 from whorl.output.search import plan_lines, promise, similar_values
 from whorl.query.ast import Fingerprint
 from whorl.query.literals import EXACT, write_fingerprint
+from whorl.search.prepared import search_options
 from whorl.search.similar.options import ask, similar_options
 from whorl.search.similar.sources import SOURCE
 from whorl.store import open_store
@@ -69,8 +70,9 @@ def similar(
             query = _stock_query(name, options)
             for note in notes_on(threshold=options.threshold, recall=options.recall):
                 click.echo(f"note: {note}", err=True)
-            stock = opened.prepare(query, source=source, filters=[] if options.filter is None else [options.filter])
-            show_page(query, stock, start=options.start, rows=options.rows, as_json=as_json, explained=explained)
+            page_options = SearchOperation(filter=options.filter, start=options.start, rows=options.rows)
+            stock = opened.prepare(query, **search_options(page_options, source))
+            show_page(query, stock, page_options, as_json=as_json, explained=explained)
             return
         prepared = opened.prepare_similar(name, **similar_options(with_texts, source))
         if explained:

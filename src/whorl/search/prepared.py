@@ -19,7 +19,7 @@ from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError
 from whorl.fingerprint.minhash.signature import shared_tokens
 from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.model import Order, Page
-from whorl.operations import MAX_START
+from whorl.operations import MAX_START, SearchOperation
 from whorl.query.literals import write_quoted
 from whorl.query.plan.bind import bind, unknown_document
 from whorl.query.plan.conventions import Conventions
@@ -78,6 +78,38 @@ class Reading(CommonOptions, total=False):
     metric: Metric | str
     conventions: Conventions
     filters: Iterable[Filter]
+
+
+def search_options(operation: SearchOperation, source: str | None) -> Reading:
+    """Return the arguments of `Store.prepare` for an operation."""
+    return {
+        "source": source,
+        "calibrated": operation.plan == "calibrated",
+        "metric": operation.metric,
+        "conventions": Conventions(is_strict=operation.afts == "strict"),
+        "filters": () if operation.filter is None else operation.filter,
+        "common_above": operation.common_above,
+        "boilerplate": operation.boilerplate,
+        "ignore_common": operation.ignore_common,
+    }
+
+
+def sort_keys(sort: str | None) -> tuple[Order, ...]:
+    """Return the sort keys in a text such as "cm:modified desc, name".
+
+    Raises:
+        ParameterError: A part is no field with an optional direction.
+    """
+    return () if sort is None else tuple(_sort_key(part) for part in sort.split(","))
+
+
+def _sort_key(text: str) -> Order:
+    field, *direction = text.split()[:3] or [""]
+    if not field or len(direction) > 1 or not {*direction} <= {"asc", "desc"}:
+        raise ParameterError(f"sort takes fields such as 'cm:modified desc, name', got {text.strip()!r}")
+    if field == "score":
+        return Order(None, is_ascending=direction == ["asc"])
+    return Order(field, is_ascending=direction != ["desc"])
 
 
 @dataclass(frozen=True, slots=True)

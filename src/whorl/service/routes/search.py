@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from whorl.operations import MAX_ROWS, MAX_START, SimilarMetric
+from whorl.operations import SearchOperation
 from whorl.output.search import ExplanationValues, MeasuredPage, explanation_values, measured_page_values
-from whorl.search.prepared import Reading
+from whorl.search.prepared import search_options, sort_keys
 from whorl.service.errors import Json
-from whorl.service.routes.asked import Example, Ignoring, QueryText
+from whorl.service.routes.asked import CommonLimit, Example, QueryText, body_of, options_in
 from whorl.service.routes.router import api_router
 from whorl.store import Store
 
 
-class QueryRequest(Ignoring):
+@body_of(SearchOperation)
+class QueryRequest(CommonLimit):
     """A query with the options of its FINGERPRINTs."""
 
     example: ClassVar[Example] = {"query": "FINGERPRINT:lease_40 AND NOT name:minutes", "plan": "calibrated", "rows": 5}
@@ -24,23 +25,6 @@ class QueryRequest(Ignoring):
     query: QueryText
     #: A text that the query refers to as `FINGERPRINT:source`; it need not be in the store.
     source: str | None = None
-    plan: Literal["stock", "calibrated"] = "stock"
-    #: Metric of calibrated FINGERPRINTs.
-    metric: SimilarMetric = "jaccard"
-    start: int = Field(0, ge=0, le=MAX_START)
-    rows: int = Field(10, ge=0, le=MAX_ROWS)
-    #: Whether to return only the best hit of each labelled cluster.
-    collapse: bool = False
-
-    @property
-    def reading(self) -> Reading:
-        """Options for parsing the query."""
-        return Reading(
-            source=self.source,
-            calibrated=self.plan == "calibrated",
-            metric=self.metric,
-            **self.common_options,  # type: ignore[typeddict-item]  # it has no others
-        )
 
 
 class QueryParameters(QueryRequest):
@@ -68,8 +52,11 @@ def search_routes(store: Store) -> APIRouter:
         95 % intervals. Both are null where the query has no FINGERPRINT, or those of several documents. With `collapse`
         a hit has its `cluster` and in `copies` how many further hits it stands for; `matches` counts all of them.
         """
-        prepared = store.prepare(asked.query, **asked.reading)
-        page = prepared.search(start=asked.start, rows=asked.rows, collapsed=asked.collapse)
+        options = options_in(asked, SearchOperation)
+        prepared = store.prepare(asked.query, **search_options(options, asked.source))
+        page = prepared.search(
+            start=options.start, rows=options.rows, order=sort_keys(options.sort), collapsed=options.collapse
+        )
         measured = prepared.measured([hit.id for hit in page.hits])
         return Json(measured_page_values(asked.query, page, prepared.references, measured))
 
@@ -81,7 +68,9 @@ def search_routes(store: Store) -> APIRouter:
     @router.post("/explain", summary="Explain with a text beside the query")
     def explain(asked: QueryRequest) -> ExplanationValues:
         """What a query does, in words and numbers; `fingerprints` has how calibrated ones find their documents."""
-        explained = store.explain(asked.query, start=asked.start, rows=asked.rows, **asked.reading)
+        options = options_in(asked, SearchOperation)
+        prepared = store.prepare(asked.query, **search_options(options, asked.source))
+        explained = prepared.explain(start=options.start, rows=options.rows)
         return explanation_values(asked.query, explained)
 
     return router
