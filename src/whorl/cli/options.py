@@ -31,22 +31,6 @@ SOURCE = click.option(
     metavar="FILE",
     help="A file, or - for standard input, which the query calls FINGERPRINT:source; it need not be in the store.",
 )
-PLAN = click.option(
-    "--plan",
-    type=click.Choice(["stock", "calibrated"]),
-    default="stock",
-    show_default=True,
-    help="What FINGERPRINT means: the tokens and bands of Alfresco and Solr, or what 'whorl similar' finds.",
-)
-AFTS = click.option(
-    "--afts",
-    type=click.Choice(["lenient", "strict"]),
-    default="lenient",
-    show_default=True,
-    help="How the query is read: as its author probably means it, or exactly as Alfresco reads it.",
-)
-ROWS = click.option("--rows", default=10, show_default=True, type=click.IntRange(0, 10_000), help="Hits to show.")
-START = click.option("--start", default=0, show_default=True, type=click.IntRange(0, 1_000_000), help="Hits to skip.")
 TEXT_COLUMN = click.option(
     "--text-column", metavar="COLUMN", help="The column, or key, with the texts in rows.  [default: text]"
 )
