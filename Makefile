@@ -30,7 +30,7 @@ quick-tests:
 compiled: .venv/developing
 	@# Compile the loops once, before several test processes do so at the same time; the tests also run without them.
 	@$(BIN)/python -c "from whorl.fingerprint.compiled.kernel import Kernel; Kernel()" 2> /dev/null || true
-	@$(BIN)/python -c "from whorl.hamming.routes import loops; loops(60)" 2> /dev/null || true
+	@$(BIN)/python -c "from whorl.hamming.codes import loops; loops(60)" 2> /dev/null || true
 
 test: .venv/developing compiled ## Run the whole suite, on real servers that it starts itself
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder

@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl import Document
-from whorl.fingerprint.minhash.minima import minima_of
+from whorl.fingerprint.minhash.signature import minima_of
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import numbered
+from whorl.fingerprint.shingling import murmur_pieces, numbered, pieces
 from whorl.fingerprint.statistics.metric import Metric, Percent, least_overlap
-from whorl.fingerprint.words.shingles import murmur_pieces, pieces
 from whorl.search.similar.options import ask
 
 SCHEME = Scheme()
@@ -29,7 +28,7 @@ class Hashed:
 
     Args:
         hashes: The 64-bit hashes of its distinct shingles, ascending.
-        minima: Its stock tokens as numbers, 512 in the order of the buckets, or none; see `minhash.minima`.
+        minima: Its stock tokens as numbers, 512 in the order of the buckets, or none; see `minhash.signature`.
     """
 
     hashes: Hashes

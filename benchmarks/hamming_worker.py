@@ -60,7 +60,7 @@ def empty(contender: str) -> Any:
 def warm(contender: str) -> None:
     """Have what is loaded once a process loaded."""
     if contender != "simhash":
-        import_module("whorl.hamming.routes").loops(60.0)
+        import_module("whorl.hamming.codes").loops(60.0)
         empty(contender)
 
 

@@ -34,8 +34,8 @@ from corpus_texts import texts
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare import words_of
+from whorl.fingerprint.shingling import joined_words
 from whorl.fingerprint.winnowing import PassageScheme, run_hashes, winnowed
-from whorl.fingerprint.words.shingles import joined_words
 from whorl.search.attribution.candidates import MANY, by_passages, find_candidates
 
 HERE = Path(__file__).resolve().parent

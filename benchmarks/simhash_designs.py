@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from whorl.fingerprint.shingling import join
-from whorl.fingerprint.simhash.simhash import DEFAULT_SCHEME, SCHEMES, simhash
-from whorl.fingerprint.simhash.voting import elect, tally
-from whorl.fingerprint.words.shingles import murmur_together
+from whorl.fingerprint.shingling import join, murmur_together
 from whorl.fingerprint.words.tokenizer import tokens
+from whorl.hamming.codes import elect, tally
+from whorl.hamming.simhash import DEFAULT_SCHEME, SCHEMES, simhash
 
 #: Each design is tried with so many hash functions, to even out chance.
 SALTS = 4

@@ -36,7 +36,7 @@ for _ in sys.stdin:
     print(seconds, digest, flush=True)
 """
 _WHORL = """
-from whorl.fingerprint.simhash.simhash import simhashes
+from whorl.hamming.simhash import simhashes
 def codes_of(texts):
     return simhashes(texts, "{scheme}")
 """

@@ -26,10 +26,9 @@ from similar import merged
 from whorl import Store, open_store
 from whorl.engine.solr.client import SolrClient
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare, lookup_numbers
-from whorl.fingerprint.statistics.estimate import estimate
+from whorl.fingerprint.statistics.estimate import estimate, judge_overlaps
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.fingerprint.statistics.verify import judge_overlaps
 from whorl.query.plan.nodes import BoundNode, BoundPlan, MatchAll, SketchTokens
 
 CORPUS = Path(__file__).resolve().parent / "data" / "main.jsonl"

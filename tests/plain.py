@@ -5,8 +5,7 @@ from __future__ import annotations
 import mmh3
 import numpy as np
 
-from whorl.fingerprint.minhash.minima import minima_of
-from whorl.fingerprint.minhash.signature import Signature
+from whorl.fingerprint.minhash.signature import Signature, minima_of
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.words.tokenizer import tokens

@@ -96,10 +96,10 @@ if TYPE_CHECKING:
     from whorl.fingerprint.minhash.codec import Spelling
     from whorl.fingerprint.minhash.signature import Signature
     from whorl.fingerprint.scheme import Scheme
-    from whorl.fingerprint.simhash.simhash import simhash, simhashes
     from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
     from whorl.fingerprint.statistics.estimate import Estimate
     from whorl.fingerprint.statistics.metric import Metric, Shares
+    from whorl.hamming.simhash import simhash, simhashes
     from whorl.ingest.indexing import IndexOptions
     from whorl.model import Document, Hit, Indexed, Order, Page, Stored
     from whorl.query.ast import Operator
@@ -234,7 +234,7 @@ _NAMES = {
     "fingerprint.minhash.signature": "Signature",
     "fingerprint.compare": "compare Comparison Passage Rest Size",
     "fingerprint.scheme": "Scheme",
-    "fingerprint.simhash.simhash": "simhash simhashes",
+    "hamming.simhash": "simhash simhashes",
     "fingerprint.sketch.sketch": "Sketch SketchScheme",
     "fingerprint.statistics.estimate": "Estimate",
     "fingerprint.statistics.metric": "Metric Shares",

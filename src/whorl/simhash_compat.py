@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from whorl.errors import ParameterError
-from whorl.fingerprint.simhash.codes import BITS, CodesLike
-from whorl.fingerprint.simhash.published import shingle, unsigned_hash
-from whorl.fingerprint.simhash.simhash import combine, distance
-from whorl.hamming.codes import as_distance
+from whorl.hamming.codes import BITS, CodesLike, as_distance
+from whorl.hamming.features import shingle, unsigned_hash
 from whorl.hamming.pairs import find_pairs
+from whorl.hamming.simhash import combine, distance
 from whorl.hamming.simhash_py import Corpus
 
 __all__ = ["Corpus", "compute", "find_all", "num_differing_bits", "shingle", "unsigned_hash"]

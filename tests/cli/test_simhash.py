@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from whorl import simhash
 from whorl.cli.main import main
-from whorl.fingerprint.simhash.simhash import SCHEMES
+from whorl.hamming.simhash import SCHEMES
 
 FIRST = "The quick brown fox jumps over the lazy dog."
 SECOND = "Съешь ещё этих мягких французских булок, да выпей же чаю."

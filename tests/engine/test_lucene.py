@@ -30,9 +30,8 @@ from whorl.engine.lucene import (
     words_field,
 )
 from whorl.errors import EngineResponseError, ParameterError, UnsupportedQueryError
-from whorl.fingerprint.shingling import join
+from whorl.fingerprint.shingling import join, joined_words
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
-from whorl.fingerprint.words.shingles import joined_words
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
 from whorl.query.ast import Joker, Pattern
 from whorl.query.plan.nodes import (

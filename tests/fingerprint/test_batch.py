@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import subprocess
 import sys
 import weakref
@@ -11,13 +13,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.plain import full_minima
+from tests.plain import full_minima, plain_minima, plain_token
 from whorl.errors import ParameterError
 from whorl.fingerprint import batch as bulk
-from whorl.fingerprint.batch import Parts, fingerprints, hashed, signatures_of, sized_signatures_of
+from whorl.fingerprint.batch import (
+    Parts,
+    as_json,
+    as_npy,
+    as_text,
+    fingerprints,
+    hashed,
+    signatures_of,
+    sized_signatures_of,
+)
 from whorl.fingerprint.compiled import first_use, kernel
+from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import well_formed
+from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.words.tokenizer import shingles, tokens
 
 needs_numba = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed")
@@ -316,3 +329,91 @@ def test_a_kernel_serves_text_after_text(monkeypatch: pytest.MonkeyPatch) -> Non
         next(signatures_of(["a b c d e"], workers=1))
     assert len(made) == before
     assert sum(map(len, first_use._idle.values())) == before - 1
+
+
+SINGLE_TEXTS = [
+    "",
+    "only four words here",
+    "one two three four five",
+    " ".join(f"word{number}" for number in range(2_000)),
+    "naïve e\u0301 日本語 \ud800 😀 and some more words, of which a few are the same words " * 40,
+]
+SCHEMES = [Scheme(), Scheme("icu77", 4, 64), Scheme(hash_set_size=2)]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: scheme.name)
+@pytest.mark.parametrize(
+    "has_loops",
+    [False, pytest.param(True, marks=pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed"))],
+)
+def test_single_text(scheme: Scheme, has_loops: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    With and without the compiled loops, alone and with other texts, a text has the tokens of the reference
+    implementation, and its sketch counts its shingles.
+    """
+    monkeypatch.setattr(kernel, "is_loaded", lambda: has_loops)
+    for text in SINGLE_TEXTS:
+        words = tokens(text, scheme.profile)
+        expected = full_minima(words, scheme)[:, 0].tolist() if scheme.fills_every_bucket else None
+        made = bulk.signature(text, scheme)
+        assert expected is None or made.hashes.tolist() == expected
+        assert bulk.signatures_by_id({"a": text}, scheme) == {"a": made}
+        assert bulk.signatures_by_id({"a": text, "b": text}, scheme)["b"] == made
+        assert bulk.sketch(text, scheme, SketchScheme()).size == len(set(shingles(words, scheme.shingle_size)))
+        if expected is not None:
+            spelled = bulk.signature(text, scheme, Spelling.UNITS_4).tokens
+            assert spelled == tuple(map(plain_token, expected))
+
+
+TEXT = "the quick brown fox jumps over the lazy dog and the quick brown fox jumps over the lazy cat"
+PLAIN = plain_minima(tokens(TEXT), 512)
+
+
+def test_json() -> None:
+    """
+    The JSON has the scheme's name, the number of distinct shingles, and one token per bucket.
+    """
+    told = json.loads(as_json(TEXT, Scheme(), "u64"))
+    assert told["scheme"] == "minhash1-icu74-w5-b512"
+    assert told["size"] == 11  # of 15 shingles, "the quick brown fox jumps" and three more occur twice
+    assert told["tokens"] == [high for high, _ in PLAIN]
+
+
+def test_alfresco() -> None:
+    """
+    Alfresco's tokens have the hexadecimal units of the high half, then of the low half, each without leading zeros.
+    """
+
+    def spelled(half: int) -> str:
+        return "".join(f"{half >> shift & 0xFFFF:x}" for shift in (48, 32, 16, 0))
+
+    told = json.loads(as_json(TEXT, Scheme(), "alfresco"))
+    assert told["tokens"] == [spelled(high) + spelled(low) for high, low in PLAIN]
+
+
+def test_lucene() -> None:
+    """
+    Lucene's terms have eight units; those without surrogates are the two halves in sequence.
+    """
+    lines = [json.loads(line) for line in as_text(TEXT, Scheme(), "lucene").splitlines()]
+    expected = [plain_token(high) + plain_token(low) for high, low in PLAIN]
+    assert lines == expected
+
+
+def test_npy() -> None:
+    """
+    numpy.load reads the integers back.
+    """
+    assert np.load(io.BytesIO(as_npy(TEXT, Scheme(), "u64"))).tolist() == [high for high, _ in PLAIN]
+    assert np.load(io.BytesIO(as_npy(TEXT, Scheme(), "lucene"))).tolist() == [list(both) for both in PLAIN]
+
+
+@pytest.mark.parametrize("codec", ["u64", "lucene", "alfresco"])
+def test_too_short(codec: str) -> None:
+    """
+    A text of four words has size 0 and no tokens, in every format.
+    """
+    told = json.loads(as_json("one two three four", Scheme(), codec))
+    assert (told["size"], told["tokens"]) == (0, [])
+    assert as_text("", Scheme(), codec) == ""
+    assert len(np.load(io.BytesIO(as_npy("", Scheme(), codec)))) == 0

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl import ParameterError
-from whorl.fingerprint.shingling import join
+from whorl.fingerprint.shingling import join, joined_words
 from whorl.fingerprint.winnowing import PassageScheme, run_hashes, winnowed, winnowed_in_order, word_hashes
-from whorl.fingerprint.words.shingles import joined_words
 
 SCHEME = PassageScheme()
 FEW = st.lists(st.sampled_from(["the", "a", "of", "whale", "š", "捕鯨"]), max_size=60)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from whorl.hamming import routes as hamming_routes
+from whorl.hamming import codes as hamming_codes
 
 ROUTES = ["plain", pytest.param("compiled", marks=pytest.mark.skipif(find_spec("numba") is None, reason="no numba"))]
 
@@ -19,6 +19,6 @@ def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     name: str = request.param
     if name == "plain":
         monkeypatch.setitem(sys.modules, "whorl.hamming.compiled", None)
-    monkeypatch.setattr(hamming_routes, "LOADING_SECONDS", math.inf if name == "plain" else 0)
-    assert (hamming_routes.loops(1.0) is None) == (name == "plain")
+    monkeypatch.setattr(hamming_codes, "LOADING_SECONDS", math.inf if name == "plain" else 0)
+    assert (hamming_codes.loops(1.0) is None) == (name == "plain")
     return name

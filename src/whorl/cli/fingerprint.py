@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from whorl.fingerprint.export import as_json, as_npy, as_text
+from whorl.fingerprint.batch import as_json, as_npy, as_text
 from whorl.fingerprint.scheme import Scheme
 from whorl.ingest.files import source_text
 

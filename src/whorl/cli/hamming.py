@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO
 from whorl.errors import ParameterError
 
 if TYPE_CHECKING:
-    from whorl.fingerprint.simhash.codes import Codes
-    from whorl.hamming.codes import Groups
+    from whorl.hamming.codes import Codes, Groups
     from whorl.hamming.pairs import Progress
 
 _MOST_BLOCKS, _DIGITS = 64, 19
@@ -164,9 +163,8 @@ def _standard(stream: TextIO | None) -> BinaryIO:
 
 def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
     """Return the codes, and the ids of each code if the input has ids."""
-    from whorl.hamming import routes as hamming_routes
-    from whorl.hamming.labelled import chained, is_labelled, read_labelled
-    from whorl.hamming.text import read_codes
+    from whorl.hamming import codes as hamming_codes
+    from whorl.hamming.files import chained, is_labelled, read_codes, read_labelled
 
     try:
         with contextlib.ExitStack() as opened:
@@ -178,8 +176,8 @@ def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
                 if size:
                     stream.seek(0)
                 seconds = size / _LINE * _PLAIN_SECONDS
-                if seconds > hamming_routes.LOADING_SECONDS:  # Compile the loops before anything is read.
-                    hamming_routes.loops(seconds)
+                if seconds > hamming_codes.LOADING_SECONDS:  # Compile the loops before anything is read.
+                    hamming_codes.loops(seconds)
             name, ahead = "stdin" if source == "-" else source, stream.readline(_FIRST_LINE)
             if is_labelled(ahead):
                 return read_labelled(chained(ahead, stream), name)
@@ -191,8 +189,7 @@ def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
 
 
 def _lines(job: _Job, found: Iterator[Groups], ids: Mapping[int, list[str]]) -> Iterator[bytes]:
-    from whorl.hamming.labelled import ids_of_clusters, ids_of_pairs
-    from whorl.hamming.text import lines_of
+    from whorl.hamming.files import ids_of_clusters, ids_of_pairs, lines_of
     from whorl.output.format import without_controls
 
     if ids:

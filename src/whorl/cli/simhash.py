@@ -46,7 +46,7 @@ def simhash(
     numbers. A document with nothing to hash is left out and reported: all such documents would have the code 0.
     """
     from whorl.cli.render.console import problem_lines
-    from whorl.fingerprint.simhash.simhash import DEFAULT_SCHEME, named, simhashes_of
+    from whorl.hamming.simhash import DEFAULT_SCHEME, named, simhashes_of
     from whorl.ingest.files import Problem, Problems, documents_in, places
     from whorl.ingest.rows.rows import Columns
 

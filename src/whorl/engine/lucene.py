@@ -21,10 +21,9 @@ from whorl.arrays import batches, chunks
 from whorl.context import require_time
 from whorl.engine.protocol import PassageHolders
 from whorl.errors import EngineResponseError, ParameterError, Span, UnsupportedQueryError
-from whorl.fingerprint.shingling import JoinedWords
+from whorl.fingerprint.shingling import JoinedWords, joined_words
 from whorl.fingerprint.sketch.sketch import spelled
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
-from whorl.fingerprint.words.shingles import joined_words
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.query.ast import Joker, Pattern, as_typed
 from whorl.query.plan.nodes import (

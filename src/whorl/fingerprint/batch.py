@@ -2,17 +2,20 @@
 
 All fingerprinting of single texts and streams goes through here. Large amounts of text use the compiled loops in
 threads, or numpy in processes if numba is missing. Small amounts use numpy in this process, and so does all text while
-the loops are being compiled for this machine. The numbers are the same on each route.
+the loops are being compiled for this machine. The numbers are the same on each route. `signature` and `sketch` have the
+compiled loops compute a single text, if they are loaded; the setup of a batch takes as long as one text.
 """
 
 from __future__ import annotations
 
+import io
+import json
 import multiprocessing
 import os
 import re
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from enum import Flag, auto
@@ -28,11 +31,19 @@ from whorl.arrays import chunks, sorted_distinct
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.first_use import give_back, is_compiling, kernel_if_ready
-from whorl.fingerprint.minhash.minima import minima_of, minima_of_each, text_minima
+from whorl.fingerprint.minhash.codec import Spelling, spell
+from whorl.fingerprint.minhash.signature import Signature, minima_of, minima_of_each, sign, signature_of, text_minima
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import JoinedWords, join, numbered
+from whorl.fingerprint.shingling import (
+    JoinedWords,
+    join,
+    joined_words,
+    murmur_pieces,
+    murmur_together,
+    numbered,
+    pieces,
+)
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
-from whorl.fingerprint.words.shingles import joined_words, murmur_pieces, murmur_together, pieces
 from whorl.fingerprint.words.tokenizer import segmenter_of
 from whorl.workers import begin_as_worker
 
@@ -482,3 +493,78 @@ def _processors() -> int:
 
 def _ignore(done: int) -> None:
     """Ignore the progress."""
+
+
+def signature(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signature:
+    """Return the signature of a text, as `sign` does."""
+    fast = _loaded_kernel(scheme)
+    if fast is None:
+        return sign(text, scheme, spelling)
+    (minima,), (shingles,) = fast.many([text])
+    give_back(fast)
+    return signature_of(minima if shingles else minima[:0], scheme, spelling)
+
+
+def signatures_by_id(
+    texts: Mapping[str, str], scheme: Scheme, spelling: Spelling | None = None
+) -> dict[str, Signature]:
+    """Return the signatures of documents by their ids, in this process.
+
+    Args:
+        texts: By the documents' ids.
+        scheme: As in `signature_of`.
+        spelling: As in `signature_of`.
+    """
+    if len(texts) == 1 and kernel.is_loaded():
+        return {each: signature(text, scheme, spelling) for each, text in texts.items()}
+    made = hashed(texts.values(), scheme, Parts.MINIMA, workers=1)
+    return {each: signature_of(own.minima, scheme, spelling) for each, own in zip(texts, made, strict=True)}
+
+
+def sketch(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketch:
+    """Return the sketch of a text, as `text_sketch` does."""
+    fast = _loaded_kernel(scheme)
+    if fast is None:
+        return text_sketch(text, scheme, sketch_scheme)
+    hashes, _ = fast.distinct_hashes([text])
+    give_back(fast)
+    return sketch_of_distinct(hashes, sketch_scheme)
+
+
+def _loaded_kernel(scheme: Scheme) -> kernel.Kernel | None:
+    """Return a kernel if the compiled loops are loaded already."""
+    return kernel_if_ready(scheme) if kernel.is_loaded() else None
+
+
+def as_json(text: str, scheme: Scheme, codec: str) -> str:
+    """Return a JSON object with the scheme, the number of distinct shingles (size) and the tokens.
+
+    Args:
+        text: Any text; has no tokens if it has fewer words than one shingle.
+        scheme: Token scheme.
+        codec: "u64" (unsigned integers), "lucene" (terms of eight UTF-16 units, U+FFFD for lone surrogates, as an
+            index holds them) or "alfresco" (units in hexadecimal without leading zeros).
+    """
+    (made,) = sized_signatures_of([text], scheme)
+    return json.dumps({"scheme": scheme.name, "size": made.size, "tokens": _tokens(made.halves, codec)})
+
+
+def as_text(text: str, scheme: Scheme, codec: str) -> str:
+    """Return one token a line; Lucene's terms, which may contain control characters, as JSON strings."""
+    found = _tokens(text_minima(text, scheme), codec)
+    return "\n".join(json.dumps(token) if codec == "lucene" else str(token) for token in found)
+
+
+def as_npy(text: str, scheme: Scheme, codec: str) -> bytes:
+    """Return a numpy file: uint64 of shape (buckets,), or (buckets, 2) with the low halves for the longer codecs."""
+    halves = text_minima(text, scheme)
+    file = io.BytesIO()
+    np.save(file, halves[:, 0] if codec == "u64" else halves)
+    return file.getvalue()
+
+
+def _tokens(halves: npt.NDArray[np.uint64], codec: str) -> list[int] | list[str]:
+    if codec == "u64":
+        numbers: list[int] = halves[:, 0].tolist()
+        return numbers
+    return list(spell(halves, Spelling.UNITS_8 if codec == "lucene" else Spelling.HEX))

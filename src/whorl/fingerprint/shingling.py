@@ -1,4 +1,9 @@
-"""Lucene's 128-bit shingle hashes: MurmurHash3 of many slices of one buffer at once, with numpy.
+"""Words of texts and Lucene's 128-bit hashes of their shingles, with numpy.
+
+`pieces` reads words, a long text piece by piece. ASCII text has its own route: there the word-break rules look at most
+one character to either side, so one pass over all characters marks those inside words. The role of each character in a
+profile is found by calls of `tokenizer.tokens`. `murmur3_x64_128` hashes many slices of one buffer at once; short texts
+are hashed together, because starting numpy's loops takes half of the time of a short text.
 
 Sources: org.apache.lucene.analysis.minhash.MinHashFilter (identical in Lucene 8, 9 and 10): MurmurHash3_x64_128 with
     seed 0 of the shingle's UTF-16LE bytes, combined with the hash of the hash function's number. Austin Appleby's
@@ -9,20 +14,22 @@ Sources: org.apache.lucene.analysis.minhash.MinHashFilter (identical in Lucene 8
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import accumulate, pairwise
+from functools import cache, reduce
+from itertools import accumulate, chain, groupby, islice, pairwise
 
 import mmh3
 import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import ParameterError
+from whorl.fingerprint.words import tokenizer as plain
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _MULTIPLIER = np.uint64(37)
-_BLANK = np.uint16(0x20)
+_BLANK, _ASCII_BLANK = np.uint16(0x20), 0x20
 _ENCODED_BLANK = np.array([0x20, 0], np.uint8)
 
 #: Number of slices at a time: small enough that the data of one step stays in the processor's cache, large enough that
@@ -289,3 +296,167 @@ def _finish(h1: _Numbers, h2: _Numbers) -> None:
         half ^= half >> _FINAL_SHIFT
     h1 += h2
     h2 += h1
+
+
+#: Number of Lucene's buffers read at a time, so that their data stays in the processor's cache.
+_BUFFERS_AT_ONCE = 16
+#: Lower-case table for `bytes.translate`.
+_LOWER = bytes(range(256)).lower()
+
+
+def ascii_words(text: str, profile: str = plain.DEFAULT_PROFILE) -> JoinedWords:
+    """Return the words of an ASCII text, joined: the same as `tokenizer.tokens(text, profile)`.
+
+    Needs about 7 bytes of memory for each character of the text.
+
+    Args:
+        text: ASCII text, control characters included.
+        profile: Lucene releases to follow, one of `tokenizer.PROFILES`.
+
+    Raises:
+        ParameterError: The profile does not exist, or the text is not ASCII.
+
+    >>> words = ascii_words("Don't PANIC: 3.14!")
+    >>> words.encoded.tobytes().decode("utf-16-le"), words.starts.tolist()
+    ("don't panic 3.14", [0, 12, 24, 34])
+    """
+    if not text.isascii():
+        raise ParameterError("the text is not ASCII; its words are those of whorl.fingerprint.words.tokenizer.tokens")
+    rules = _rules(profile)
+    joined = b"".join(map(rules.words, _windows(text)))
+    letters = np.frombuffer(joined, np.uint8)
+    starts = np.zeros(np.count_nonzero(letters == _ASCII_BLANK) + 1, np.int64)
+    np.multiply(np.flatnonzero(letters == _ASCII_BLANK) + 1, 2, out=starts[1:])
+    return JoinedWords(letters[:-1].astype("<u2").view(np.uint8), starts)
+
+
+def _windows(text: str) -> Iterator[str]:
+    """Yield a text in pieces, with blanks where Lucene's ICUTokenizer ends a buffer, because no word crosses that."""
+    buffers = plain.buffers(text)
+    while window := list(islice(buffers, _BUFFERS_AT_ONCE)):
+        yield " ".join(window)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """Roles of ASCII characters in words.
+
+    Args:
+        actions: For each byte, two sets of character kinds, one bit per kind. Low four bits: the kind, if the character
+            is always part of a run (letters, digits and low lines, for example, are kinds). High four bits: the kinds
+            of neighbours on both sides between which it is part of one run with them.
+        never_alone: Characters that have a kind, but are no word on their own.
+    """
+
+    actions: bytes
+    never_alone: bytes
+
+    def words(self, window: str) -> bytes:
+        """Return the folded words of a window, each followed by a blank."""
+        # A blank is not part of any word, so every character has two neighbours, and every word ends inside the window.
+        raw = f" {window} ".encode("ascii")
+        letters, actions = (np.frombuffer(each, np.uint8) for each in (raw, raw.translate(self.actions)))
+        kinds, joins = actions & np.uint8(0x0F), actions >> np.uint8(4)
+        joins[1:-1] &= kinds[:-2]
+        joins[1:-1] &= kinds[2:]
+        is_inside = (kinds | joins) != 0
+        for single in self.never_alone:
+            if single in raw:
+                places = np.flatnonzero(letters == single)
+                is_inside[places] = (kinds[places - 1] | kinds[places + 1]) != 0
+        # Characters outside of words become 0 and are dropped, except for one blank after each word.
+        kept = letters * is_inside.view(np.uint8)
+        kept[1:] += (is_inside[:-1] > is_inside[1:]).view(np.uint8) * np.uint8(_ASCII_BLANK)
+        runs: bytes = kept.tobytes()
+        return runs.translate(_LOWER, b"\0")
+
+
+@cache
+def _rules(profile: str) -> _Rules:
+    """Return the roles of the characters in a profile, found by tokenizing pairs and triples of them."""
+
+    def is_word(text: str) -> bool:
+        return plain.tokens(text, profile) == [text.lower()]
+
+    categories = plain.segmenter_of(profile).tables.default.categories[:0x80].tolist()
+    sketches = {category: chr(code) for code, category in enumerate(categories)}
+    bits = {kind: 1 << number for number, kind in enumerate(kind for kind in sketches.values() if is_word(kind * 2))}
+    actions = {
+        category: bits.get(sketch) or sum(bit << 4 for kind, bit in bits.items() if is_word(kind + sketch + kind))
+        for category, sketch in sketches.items()
+    }
+    spread = bytes(actions[category] for category in categories)
+    never_alone = "".join(kind for kind in map(chr, range(0x80)) if spread[ord(kind)] & 0x0F and not is_word(kind))
+    return _Rules(spread.ljust(0x100, b"\0"), never_alone.encode("ascii"))
+
+
+_BLANKS = re.compile(r"\s+")
+#: Characters per piece if every character is a word.
+_CHARACTERS_IN_PIECE = 1 << 18
+#: Lucene's buffers per piece: about a million characters, so that memory does not grow with the text.
+_BUFFERS_IN_PIECE = 256
+
+
+def pieces(text: str, profile: str = plain.DEFAULT_PROFILE) -> Iterator[JoinedWords]:
+    """Yield the folded words of a text in order, in pieces that end at the end of one of Lucene's buffers.
+
+    With CHARACTERS as the profile, yield the characters instead: case-folded, in Unicode's form NFKC, with one blank
+    for each run of white space.
+
+    Raises:
+        ParameterError: The profile does not exist.
+    """
+    if profile == plain.CHARACTERS:
+        folded = _BLANKS.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+        for at in range(0, len(folded), _CHARACTERS_IN_PIECE):
+            yield join(folded[at : at + _CHARACTERS_IN_PIECE])
+        return
+    segmenter = plain.segmenter_of(profile)
+    for is_ascii, buffers in groupby(plain.buffers(text), str.isascii):
+        while some := list(islice(buffers, _BUFFERS_IN_PIECE)):
+            # Joined buffers are cut at the same positions again.
+            yield ascii_words("".join(some), profile) if is_ascii else join(list(chain(*map(segmenter.words, some))))
+
+
+def murmur_pieces(read: Iterable[JoinedWords], size: int) -> Iterator[npt.NDArray[np.uint64]]:
+    """Yield murmur's two halves of every shingle of a text, in text order.
+
+    Args:
+        read: Pieces of the text.
+        size: Words per shingle, at least 1.
+
+    Returns:
+        uint64 arrays of shape (shingles, 2), as `murmur3_x64_128` returns them.
+    """
+    before = join([])
+    for piece in read:
+        words = before.followed_by(piece)
+        starts = words.starts
+        if len(starts) > size:
+            yield murmur3_x64_128(words.encoded, starts[:-size], starts[size:] - 2)
+        before = words.last(size - 1)
+
+
+def joined_words(text: str, profile: str) -> JoinedWords:
+    """Return the folded words of a text, all at once.
+
+    Raises:
+        ParameterError: The profile does not exist.
+    """
+    return reduce(JoinedWords.followed_by, pieces(text, profile), join([]))
+
+
+def murmur_together(joined: Sequence[JoinedWords], size: int) -> tuple[npt.NDArray[np.uint64], list[int]]:
+    """Return murmur's two halves of every shingle of several texts, concatenated, and the number of each text.
+
+    Args:
+        joined: Words of each text, at least one text.
+        size: Words per shingle, at least 1.
+    """
+    counts = [max(0, len(words.starts) - size) for words in joined]
+    # All words are in one buffer, but no shingle crosses the border of two texts.
+    offsets = accumulate((len(words.encoded) for words in joined[:-1]), initial=0)
+    placed = list(zip(joined, counts, offsets, strict=True))
+    starts = np.concatenate([words.starts[:count] + offset for words, count, offset in placed])
+    ends = np.concatenate([words.starts[size:] + (offset - 2) for words, _, offset in placed])
+    return murmur3_x64_128(np.concatenate([words.encoded for words in joined]), starts, ends), counts

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whorl.errors import StoreError
-from whorl.fingerprint.simhash.codes import BITS, LARGEST, Codes, CodesLike, as_code, as_codes
-from whorl.hamming.codes import Groups, as_distance, without
-from whorl.hamming.routes import loops
+from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, loops, without
 from whorl.hamming.tables import Layout, Tables, sort_codes
 
 #: Single insertions before the tables are rebuilt: at least this number, or this fraction of all codes.

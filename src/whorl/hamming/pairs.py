@@ -20,9 +20,19 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from whorl.fingerprint.simhash.codes import LARGEST, Codes, CodesLike, as_codes
-from whorl.hamming.codes import Groups, Permutation, as_distance, bits_of, blocks_of, in_ranges
-from whorl.hamming.routes import loops
+from whorl.hamming.codes import (
+    LARGEST,
+    Codes,
+    CodesLike,
+    Groups,
+    Permutation,
+    as_codes,
+    as_distance,
+    bits_of,
+    blocks_of,
+    in_ranges,
+    loops,
+)
 from whorl.hamming.tables import PADDING, order_by, sort_codes
 
 #: Pairs of codes; uint64 of shape (pairs, 2), the smaller code first.

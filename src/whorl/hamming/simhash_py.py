@@ -16,8 +16,19 @@ from numpy.typing import NDArray
 
 from whorl.arrays import run_starts
 from whorl.errors import ParameterError
-from whorl.fingerprint.simhash.codes import BITS, LARGEST, Codes, CodesLike, as_code, as_codes
-from whorl.hamming.codes import Groups, Permutation, bits_of, blocks_of, uncollected
+from whorl.hamming.codes import (
+    BITS,
+    LARGEST,
+    Codes,
+    CodesLike,
+    Groups,
+    Permutation,
+    as_code,
+    as_codes,
+    bits_of,
+    blocks_of,
+    uncollected,
+)
 from whorl.hamming.index import HammingIndex
 
 #: Maximum number of block choices; simhash-py takes memory and time for each of them with every code.

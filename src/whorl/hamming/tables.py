@@ -21,9 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whorl.arrays import ascending_distinct
-from whorl.fingerprint.simhash.codes import BITS, Codes
-from whorl.hamming.codes import Groups, Permutation, in_ranges
-from whorl.hamming.routes import loops
+from whorl.hamming.codes import BITS, Codes, Groups, Permutation, in_ranges, loops
 
 #: Number of codes that the compiled loops may read past the end.
 PADDING = 8

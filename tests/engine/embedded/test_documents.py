@@ -13,10 +13,9 @@ from whorl.engine.embedded.records import NumberedDocument
 from whorl.engine.lucene import BETWEEN_WORDS, joined_terms, presence_term, value_term, word_term
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import join
+from whorl.fingerprint.shingling import join, joined_words
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
-from whorl.fingerprint.words.shingles import joined_words
 from whorl.model import Document
 from whorl.query.plan.nodes import Kind
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.fingerprint.compiled.scripts import all_but_one_kept
 from whorl.fingerprint.compiled import first_use, kernel
-from whorl.fingerprint.minhash.minima import text_minima
+from whorl.fingerprint.minhash.signature import text_minima
 from whorl.fingerprint.scheme import Scheme
 
 pytestmark = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed")

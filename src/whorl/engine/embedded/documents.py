@@ -24,9 +24,9 @@ from whorl.engine.lucene import (
 from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.batch import BATCH_CHARACTERS, BATCH_TEXTS, Hashed, Parts, hashed
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import joined_words
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
-from whorl.fingerprint.words.shingles import joined_words
 from whorl.model import Document
 from whorl.query.plan.fields import split_name
 from whorl.query.plan.nodes import Kind, Value

@@ -44,7 +44,7 @@ from whorl.engine.embedded.records import Records, StoreOption
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.protocol import SCAN_BATCH_SIZE, CandidatePage, Facet, FacetResult, PassageHolders, ScanBatch
 from whorl.errors import DocumentError, SchemaError, StoreError
-from whorl.fingerprint.few import signature, signatures_by_id
+from whorl.fingerprint.batch import signature, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme

@@ -33,10 +33,10 @@ from whorl.engine.lucene import passage_terms, value_term
 from whorl.engine.protocol import cluster_label
 from whorl.fingerprint.batch import Hashed
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import joined_words
 from whorl.fingerprint.sketch.codec import encode
 from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_tokens
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.fingerprint.words.shingles import joined_words
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
 from whorl.query.plan.fields import split_name
 

@@ -51,8 +51,7 @@ from whorl.engine.protocol import (
     reference_meanings,
 )
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
-from whorl.fingerprint.batch import Parts, hashed
-from whorl.fingerprint.few import signature, signatures_by_id
+from whorl.fingerprint.batch import Parts, hashed, signature, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import decode_texts

@@ -19,7 +19,7 @@ from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import ID, OWN, Json, SourceNames, text_in
 from whorl.engine.opensearch.setup import described
 from whorl.errors import EngineResponseError, ParameterError, SchemaError
-from whorl.fingerprint.few import signature
+from whorl.fingerprint.batch import signature
 from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.minhash.signature import Signature, from_distinct, sign, smallest_in_buckets
 from whorl.fingerprint.scheme import Scheme

@@ -52,8 +52,7 @@ from whorl.engine.solr.sketches import (
 from whorl.engine.solr.transport import BATCH_CHARACTERS, BATCH_SIZE, send_parallel
 from whorl.engine.solr.values import as_put_in, as_typed, fields_of, used_names, whole_values
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
-from whorl.fingerprint.batch import Parts, hashed
-from whorl.fingerprint.few import signature, signatures_by_id
+from whorl.fingerprint.batch import Parts, hashed, signature, signatures_by_id
 from whorl.fingerprint.minhash.codec import read
 from whorl.fingerprint.minhash.signature import Signature, from_distinct, signature_of, smallest_in_buckets
 from whorl.fingerprint.scheme import Scheme

@@ -46,7 +46,7 @@ from whorl.fingerprint.words.wordbreak import (
 
 PROFILES: tuple[str, ...] = ("icu70", "icu74", "icu77")
 DEFAULT_PROFILE = "icu74"
-#: Used in place of a profile: every character is a word (`shingles.pieces`), unlike in any release of Lucene.
+#: Used in place of a profile: every character is a word (`shingling.pieces`), unlike in any release of Lucene.
 CHARACTERS = "characters"
 
 #: Number of UTF-16 units that Lucene's ICUTokenizer reads at a time (IOBUFFER).

@@ -57,6 +57,7 @@ import numpy.typing as npt
 from whorl.engine.protocol import Costs
 from whorl.errors import ParameterError
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch
+from whorl.fingerprint.statistics.estimate import judge_overlaps, law
 from whorl.fingerprint.statistics.hypergeometric import (
     SLACK,
     Counts,
@@ -70,7 +71,6 @@ from whorl.fingerprint.statistics.hypergeometric import (
     upper_tail,
 )
 from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_threshold, sizes_for
-from whorl.fingerprint.statistics.verify import judge_overlaps, law
 
 #: Tokens of a branch that is followed by a second phase.
 BUDGET_OF_TWO_PHASES = 64

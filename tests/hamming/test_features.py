@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.errors import ParameterError
-from whorl.fingerprint.simhash.published import (
+from whorl.hamming.codes import Hashes
+from whorl.hamming.features import (
     hash_fp,
+    lookup3,
     md5_of_four_characters,
     md5_of_four_words,
     rolling_ascii_words,
@@ -20,10 +22,9 @@ from whorl.fingerprint.simhash.published import (
     shingle,
     unsigned_hash,
 )
-from whorl.fingerprint.simhash.simhash import simhash, simhashes
-from whorl.fingerprint.simhash.voting import Hashes
+from whorl.hamming.simhash import simhash, simhashes
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 #: The file names the original programs and how they were run.
@@ -90,3 +91,24 @@ def test_four_words_by_hand() -> None:
     A text of four words is one feature, and its code is the hash; a text of three words has none.
     """
     assert md5_of_four_words(["a b c d", "a b c"]).tolist() == [unsigned_hash(b"a b c d"), 0]
+
+
+#: The file names the original programs and how they were run.
+
+
+def test_lookup3_prints_what_its_author_published() -> None:
+    """
+    The hashes are those published by the author of lookup3, and those of simhash-cpp.
+    """
+    for string, primary, secondary, expected in VECTORS["lookup3_published"]:
+        assert f"{lookup3([string.encode()], primary, secondary)[0]:016x}" == expected
+    for string, primary, secondary, expected in VECTORS["lookup3"]:
+        assert lookup3([string.encode()], primary, secondary).tolist() == [expected]
+
+
+@given(st.lists(st.binary(max_size=40), max_size=6))
+def test_many_are_each_what_it_is_alone(strings: list[bytes]) -> None:
+    """
+    Hashes of many strings equal those of single strings, whatever the lengths.
+    """
+    assert lookup3(strings).tolist() == [lookup3([each])[0] for each in strings]

@@ -24,12 +24,12 @@ from whorl.arrays import chunks
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.shingling import well_formed
-from whorl.fingerprint.simhash import simhash as module
-from whorl.fingerprint.simhash.lookup3 import lookup3
-from whorl.fingerprint.simhash.simhash import SCHEMES, combine, distance, named, simhash, simhashes, simhashes_of
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, PROFILES, tokens
+from whorl.hamming import simhash as module
+from whorl.hamming.features import lookup3
+from whorl.hamming.simhash import SCHEMES, combine, distance, named, simhash, simhashes, simhashes_of
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 #: The file names the original programs and how they were run.
 VECTORS = json.loads((ROOT / "tests" / "vectors" / "simhash.json").read_text(encoding="utf-8"))
 ALL = (1 << 64) - 1

@@ -3,7 +3,7 @@
 whorl's own scheme, ``simhash1-icu74`` (or with another word-break profile), uses the folded words of a text and its
 pairs of neighbouring words as features, in any script, hashed by murmur3. A pair has 4 votes per occurrence. A word
 that occurs n times has 4 * n ** 0.75 votes, rounded, which damps words common to all texts of a language. Measurements
-behind the choice: docs/decisions/0012-simhash-of-words-and-word-pairs.md. `published.py` has the schemes of
+behind the choice: docs/decisions/0012-simhash-of-words-and-word-pairs.md. `features.py` has the schemes of
 published libraries.
 
 >>> a = simhash("Whoever finds this text may keep it, and whoever keeps it may read it.")
@@ -25,12 +25,10 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.first_use import kernel_if_ready
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import JoinedWords, join
-from whorl.fingerprint.simhash import published
-from whorl.fingerprint.simhash.codes import CodesLike, as_code, as_codes
-from whorl.fingerprint.simhash.voting import Hashes, Tally, elect, tally
-from whorl.fingerprint.words.shingles import joined_words, murmur_pieces, murmur_together, pieces
+from whorl.fingerprint.shingling import JoinedWords, join, joined_words, murmur_pieces, murmur_together, pieces
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
+from whorl.hamming import features
+from whorl.hamming.codes import CodesLike, Hashes, Tally, as_code, as_codes, elect, tally
 
 DEFAULT_SCHEME = f"simhash1-{DEFAULT_PROFILE}"
 #: Votes of a feature that occurs once: enough to keep damped weights distinct after rounding.
@@ -42,10 +40,10 @@ _MOST_VOTES = 1 << 53
 LARGE = 1_000_000
 
 _PUBLISHED: dict[str, Callable[[Sequence[str]], Hashes]] = {
-    "simhash-py-0.4": published.md5_of_four_words,
-    "simhash-py-0.1": published.rolling_unicode_words,
-    "simhash-cpp-0.1": published.rolling_ascii_words,
-    "simhash-1e0ng-2": published.md5_of_four_characters,
+    "simhash-py-0.4": features.md5_of_four_words,
+    "simhash-py-0.1": features.rolling_unicode_words,
+    "simhash-cpp-0.1": features.rolling_ascii_words,
+    "simhash-1e0ng-2": features.md5_of_four_characters,
 }
 _OWN = {f"simhash1-{profile}": profile for profile in PROFILES}
 #: Names of all schemes, whorl's own first.
