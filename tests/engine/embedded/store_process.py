@@ -44,7 +44,7 @@ def step(number: int) -> tuple[list[Document], list[str]]:
 
 
 def state_after(steps: int) -> State:
-    """Which step wrote each document that is there after so many steps."""
+    """Return the number of the step that wrote each document, after a number of steps."""
     state: State = {}
     for number in range(steps):
         stored, deleted = step(number)
@@ -117,7 +117,7 @@ def index(path: Path, wait_seconds: str, document_id: str) -> None:
 
 
 def count(path: Path) -> None:
-    """For every line that comes in, tell how many documents a search finds."""
+    """Print the number of documents that a search finds, for each line of input."""
     with EmbeddedEngine(path, create=False, scheme=SCHEME) as engine:
         say("open")
         for _ in sys.stdin:

@@ -183,7 +183,7 @@ def test_rows_across_values(filled) -> None:
 
 def test_explain_runs_nothing(engine) -> None:
     """
-    Every clause is told as JSON values, also those that would need a look at the documents.
+    `explain` describes every clause as JSON values, also clauses that need stored fields.
     """
     tests: list[Test] = [
         Words("a b", "name", slop=2),
@@ -275,7 +275,7 @@ def test_long_patterns_are_bounded(filled) -> None:
 @pytest.mark.slow
 def test_terms_that_are_read_are_bounded(filled, monkeypatch) -> None:
     """
-    Patterns beyond tantivy's automata are compared with terms, of which a whole query reads so many and no more.
+    Patterns beyond tantivy's automata are compared with terms; the terms that one query reads are limited.
     """
     engine = filled(*(Document(f"{n}", "", properties={"v": f"a{n}" + "x" * 70}) for n in range(8)))
     monkeypatch.setattr(clauses, "MOST_TERMS", 16)
@@ -328,7 +328,7 @@ EVERYTHING = Query.exists_query("id")
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexReader]:
     """
-    What three documents hold, the last of them in the small part of the index.
+    A reader of three documents, the last one in the small part of the index.
     """
     path: Path = tmp_path_factory.mktemp("contents") / "store"
     with opened(path) as engine:
@@ -346,7 +346,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexReader]:
 
 def test_names(reader: IndexReader) -> None:
     """
-    The fields of every document, and those that each has.
+    The fields that every document has, and the properties of single documents.
     """
     assert reader.field_names() == {"name", "content", "k", "kind"}
 
@@ -386,7 +386,7 @@ def test_documents_are_looked_at(reader: IndexReader) -> None:
 
 def test_nobody_waits(reader: IndexReader) -> None:
     """
-    Looking at documents ends with the request.
+    Filtering of hits stops with the request.
     """
     with deadline(0.0), pytest.raises(StoppedError):
         reader.filter_hits(EVERYTHING, ["k"], lambda values: pytest.fail("looked at"))
@@ -394,7 +394,7 @@ def test_nobody_waits(reader: IndexReader) -> None:
 
 def test_no_time_for_all(reader: IndexReader, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    What would take longer than the time that is left is not begun: tantivy cannot be stopped.
+    A query that needs more than the remaining time does not start, because tantivy cannot be stopped.
     """
     reader.rehearse(EVERYTHING)
     with deadline(60.0):
@@ -411,7 +411,7 @@ def test_no_time_for_all(reader: IndexReader, monkeypatch: pytest.MonkeyPatch) -
 )
 def test_rows_of_words(values: list[list[str]], wanted: list[str], slop: int) -> None:
     """
-    Words in order, and words moved, are what trying all of their places gives, through the gap between values.
+    Ordered spans and sloppy phrases match a search over all positions, also across the gap between values.
     """
     placed = plain_clauses.places(tuple(map(tuple, values)))
     patterns = [re.compile(word) for word in wanted]
@@ -422,7 +422,7 @@ def test_rows_of_words(values: list[list[str]], wanted: list[str], slop: int) ->
 @pytest.mark.parametrize("count", [12, pytest.param(2000, marks=pytest.mark.slow)])
 def test_phrases_of_one_word(count: int) -> None:
     """
-    A phrase that repeats its word more often than a text does is told in no time, however long it is.
+    A phrase that repeats a word more often than the text is rejected fast, however long it is.
     """
     wanted = ["a"] * count
     assert not is_sloppy_phrase([["a"] * (count - 1)], wanted, 4000)
@@ -431,7 +431,7 @@ def test_phrases_of_one_word(count: int) -> None:
 
 def test_places_of_values() -> None:
     """
-    Words have one place after another; between two values are a hundred, also after a value without words.
+    Words have consecutive positions, with a gap of 100 between values, also after a value without words.
     """
     assert positions([["a", "b"], [], ["c"]]) == [(0, "a"), (1, "b"), (2 + 2 * 100, "c")]
 
@@ -442,14 +442,14 @@ def test_places_of_values() -> None:
 )
 def test_moved_words(text: str, slop: int, is_found: bool) -> None:
     """
-    Two words that change places are two moves, a word between them is one; a word that is not there is never moved.
+    Two swapped words are two moves, a word between them is one; a missing word never matches.
     """
     assert is_sloppy_phrase([text.split()], ["a", "b"], slop) == is_found
 
 
 def test_long_work_on_words_ends() -> None:
     """
-    Who no longer waits is not worked for.
+    Phrase matching stops with the request.
     """
     with deadline(0.0), pytest.raises(StoppedError):
         is_sloppy_phrase([["a", "b"]], ["a", "b"], 0)

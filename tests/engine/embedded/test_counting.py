@@ -38,7 +38,7 @@ DOCUMENTS = {
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> TokenSnapshot:
     """
-    Several segments, of which the later ones have replaced and deleted documents of the earlier.
+    Several segments; the later ones replace and delete documents of the earlier ones.
     """
     index = TokenIndex(tmp_path_factory.mktemp("counting") / "tokens", "mine", (64, SCHEME.bits))
     index.make()
@@ -57,7 +57,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> TokenSnapshot:
 
 
 def plain(plan: BoundNode) -> dict[int, float]:
-    """What matches, and what it scores."""
+    """Return the matching documents with their scores."""
     match plan:
         case SharedTokens(tokens=tokens, min_should_match=minimum, weight=weight):
             counts = {number: sum(token in own for token in tokens) for number, (own, _) in DOCUMENTS.items()}
@@ -196,7 +196,7 @@ def test_pages_are_those_of_a_plain_sort(scores: list[float], start: int, rows: 
 
 def test_damaged_tokens_are_told(tmp_path: Path) -> None:
     """
-    A count is made of whole blocks or not at all.
+    A damaged block raises an error instead of a wrong count.
     """
     index = TokenIndex(tmp_path / "tokens", "mine", (64, 27))
     index.make()

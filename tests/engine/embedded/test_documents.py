@@ -1,4 +1,4 @@
-"""What is made of documents: the same for those that come and for those that are stored already."""
+"""Document preparation, which is equal for new and for stored documents; and tantivy documents of entries."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def filled(entry: IndexEntry) -> dict[str, list[object]]:
 @given(st.text("k \N{NO-BREAK SPACE}", min_size=1), st.lists(st.text("aÄ\x1e\x1f \n\0😀"), max_size=6))
 def test_words_are_split_where_they_were_joined(field: str, words: list[str]) -> None:
     """
-    Whatever is in a word, blanks and control characters as well, it is one term, in its place.
+    Each word is one term, also with blanks and control characters.
     """
     terms = [word_term(field, word) for word in words]
     assert ANALYZER.analyze(BETWEEN_WORDS.join(terms)) == terms

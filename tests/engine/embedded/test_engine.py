@@ -37,7 +37,7 @@ UUID = "3f2a91c0-0d6e-4b7c-9e55-0123456789ab"
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     """
-    A store of several segments with replaced and deleted documents, and the oracle of what is left.
+    A store of several segments with replaced and deleted documents, and an oracle of the remaining ones.
     """
     first, second = documents(1, 150), documents(2, 60)
     # The same ids with other texts, so that a part of the first is replaced.
@@ -201,7 +201,7 @@ def test_long_words_and_field_names(tmp_path, length):
 @pytest.mark.parametrize("field", ["nmae", "KIND", "MINHASH", "k\x1fred"])
 def test_unknown_fields(corpus, field):
     """
-    A field that no document ever had matches nothing; who asks has been told before.
+    An unknown field matches nothing; resolving has warned about it before.
     """
     engine, *_ = corpus
     assert field not in engine.fields().known
@@ -326,7 +326,7 @@ def test_a_short_text_has_no_tokens(tmp_path):
 
 def test_digests(corpus):
     """
-    Digests are those that the documents came with, for more ids than one statement takes.
+    Digests equal the stored documents' digests, for more ids than one statement takes.
     """
     engine, _, some = corpus
     asked = [f"no {number}" for number in range(2000)] + [each.id for each in some] + ["\ud800"]
@@ -335,7 +335,7 @@ def test_digests(corpus):
 
 def test_explain(corpus):
     """
-    Beside the query stand the store, the page and the order.
+    `explain` returns the query with the store, the page and the order.
     """
     explained = corpus[0].explain(BoundPlan(Words("red", "kind")), start=2, rows=5)
     assert explained == {

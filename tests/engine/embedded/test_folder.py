@@ -131,7 +131,7 @@ def test_closed_stores_say_so(path):
 
 def test_a_fork_may_not_use_its_parents_store(path, start):
     """
-    The child is told, and the parent's store stays whole.
+    The child gets an error, and the parent's store stays usable.
     """
     output, errors = start("fork", path).communicate(timeout=240)
     assert errors == ""
@@ -144,7 +144,7 @@ def test_a_fork_may_not_use_its_parents_store(path, start):
 
 def test_one_writer_at_a_time(path, start):
     """
-    While one has documents that are not yet searchable, another is told to wait, and gets its turn afterwards.
+    A second writer is refused while the first one has unsearchable documents, and succeeds afterwards.
     """
     with opened(path) as engine:
         engine.index([document("a", "s1")])
@@ -212,7 +212,7 @@ def test_readers_beside_a_writer(path, start):
 
 def test_many_make_one_store(path, start):
     """
-    Whoever comes second finds the store of the first.
+    Several processes create one store; the later ones open it.
     """
     makers = [start("make", path) for _ in range(4)]
     for maker in makers:
@@ -226,7 +226,7 @@ def test_many_make_one_store(path, start):
 @pytest.mark.slow
 def test_threads_share_an_engine(path):
     """
-    Searches in several threads beside two that write; nobody sees a mistake.
+    Several threads search correctly while two threads write.
     """
     failures = []
 
@@ -280,7 +280,7 @@ def test_long_runs_are_searchable_in_between(path, monkeypatch):
 
 def test_closing_makes_all_searchable(path):
     """
-    Nobody has to refresh before closing.
+    `close` refreshes.
     """
     with opened(path) as engine, opened(path) as reader:
         engine.index([document("a", "s1")])
@@ -307,7 +307,7 @@ def test_a_failing_source_stores_nothing(path):
 
 def test_one_holds_the_lock(tmp_path: Path) -> None:
     """
-    Another one gets it when the first has let go, or is gone; who holds it keeps it.
+    A second lock succeeds after the first one is released or closed; acquiring a held lock again succeeds.
     """
     first, second = WriteLock(tmp_path / "lock"), WriteLock(tmp_path / "lock")
     assert first.acquire(0)
@@ -324,7 +324,7 @@ def test_one_holds_the_lock(tmp_path: Path) -> None:
 
 def test_every_commit_changes_the_state(tmp_path: Path) -> None:
     """
-    Whether it stands in the file or in its log; who only reads changes nothing.
+    Commits change the state of the file or of its log; readers change nothing.
     """
     path = tmp_path / "file"
     with closing(connect(path, 0)) as writer:
@@ -343,7 +343,7 @@ def test_every_commit_changes_the_state(tmp_path: Path) -> None:
 
 def test_errors_say_what_to_do(tmp_path: Path) -> None:
     """
-    Of a file that is another program's, and of one that somebody else holds.
+    Errors for a file of another program and for a locked file.
     """
     other = tmp_path / "other"
     other.write_bytes(b"something else" * 100)

@@ -24,7 +24,7 @@ def pool():
 
 
 class Watched(threading.Condition):
-    """A condition that says when somebody begins to wait for it."""
+    """A condition that signals the start of each wait."""
 
     def __init__(self):
         super().__init__()
@@ -57,7 +57,7 @@ def test_who_fails_has_gone():
 @pytest.fixture
 def arrived(monkeypatch):
     """
-    Counts who has something to write, before they have the lock that they need.
+    A semaphore that counts registered writers, before they have the write lock.
     """
     semaphore = threading.Semaphore(0)
 
@@ -89,7 +89,7 @@ def commits(monkeypatch):
 
 def test_one_commit_serves_all_who_wait_for_their_turn(path, arrived, commits, pool):
     """
-    Eight threads come while somebody else writes; each of them finds its document when its upload has returned.
+    Eight threads arrive during a write; each one finds its document after its upload has returned.
     """
     with EmbeddedEngine(path) as engine:
         store = Store(engine)
@@ -148,7 +148,7 @@ def test_a_write_that_fails_keeps_nobody_waiting(path, arrived, monkeypatch, poo
 
 def test_one_who_finds_nothing_to_change_keeps_nobody_waiting(path):
     """
-    Marks are written to documents as they were read; one that was changed meanwhile is left alone.
+    Labels are not written to documents that changed after they were read.
     """
     with EmbeddedEngine(path) as engine:
         store = Store(engine)
@@ -168,7 +168,7 @@ def test_those_who_wait_while_the_store_is_closed(path, arrived, pool):
     with engine._writing:
         waiting = pool.submit(engine.index, [Document("a", "too late")])
         assert arrived.acquire(timeout=PATIENCE_SECONDS)
-        # It may not have come to the lock yet; what it is told is the same.
+        # The error is the same before and after the thread has reached the lock.
         engine.close()
     with pytest.raises(StoreError, match="is closed"):
         waiting.result(PATIENCE_SECONDS)

@@ -28,7 +28,7 @@ def replaced(engine: EmbeddedEngine, times: int) -> None:
 @pytest.mark.slow
 def test_replacing_documents_over_and_over(path: Path) -> None:
     """
-    Runs, files and memory are let go of at once, not whenever somebody looks for garbage.
+    Segments, files and memory are released at once, not at the next garbage collection.
     """
     with opened(path) as engine:
         replaced(engine, 8)

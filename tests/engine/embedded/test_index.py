@@ -1,4 +1,4 @@
-"""Words and tokens of one index: written together, brought together after a crash between them, made anew together."""
+"""Text index and token index of one store: written together, and consistent after a crash between two commits."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_crash_between_tokens_and_words(path: Path, monkeypatch: pytest.Monkey
 
 def test_an_id_that_is_back_has_a_new_number(path: Path) -> None:
     """
-    Deleted and stored again before anybody applied it: the new one is found, the old one is not.
+    A document deleted and stored again before the journal is applied: only the new one is found.
     """
     with opened(path) as engine:
         engine.index([document("a", "s1"), document("b", "s1")])
@@ -86,7 +86,7 @@ def test_an_id_that_is_back_has_a_new_number(path: Path) -> None:
 @pytest.mark.parametrize("lost", ["tokens", "main", "recent"])
 def test_a_lost_part_is_made_again(path: Path, lost: str) -> None:
     """
-    Whichever it is, words and tokens answer as before.
+    After damage to either part, searches return the same hits.
     """
     with opened(path) as engine:
         engine.index([document(f"d{number}", "s") for number in range(3)])

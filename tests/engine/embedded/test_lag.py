@@ -18,7 +18,7 @@ MISSING = "40 stored or deleted documents are missing from the index"
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
     """
-    Answers of a store of 41 documents, 40 of which are missing from its index, and of the same store with room again.
+    Answers of a store of 41 documents whose index lacks 40, and of the same store after the disk has space again.
     """
     pytest.importorskip("fastapi")
     folder = tmp_path_factory.mktemp("full") / "store"

@@ -26,7 +26,7 @@ def ids(engine: EmbeddedEngine) -> dict[str, float]:
 
 def test_a_store_begins_to_keep_them(tmp_path: Path) -> None:
     """
-    What it held before is indexed anew; it does so from then on without being told again, and after a repair too.
+    Existing documents are indexed again; the option stays set without repeating it, also after a repair.
     """
     with EmbeddedEngine(tmp_path / "store") as engine:
         engine.index([Document("whole", " ".join(WORDS)), Document("other", OTHER)])
@@ -65,7 +65,7 @@ def test_what_is_gone_is_not_counted(tmp_path: Path) -> None:
 
 def test_beside_other_clauses(tmp_path: Path) -> None:
     """
-    Documents can be left out; what is asked is told.
+    Documents can be excluded; `explain` shows the query.
     """
     with EmbeddedEngine(tmp_path / "store", passages=SCHEME) as engine:
         engine.index([Document(name, " ".join(WORDS)) for name in "ab"])
@@ -96,7 +96,7 @@ def test_who_has_opened_it_before_opens_it_again(tmp_path: Path) -> None:
 
 def test_what_cannot_be(tmp_path: Path) -> None:
     """
-    Another scheme; while somebody else writes.
+    Refused for another scheme, and while another engine writes.
     """
     with EmbeddedEngine(tmp_path / "store", passages=SCHEME):
         pass

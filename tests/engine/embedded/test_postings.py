@@ -1,4 +1,4 @@
-"""All segments together, against a plain dictionary, while documents come, change, go and are merged."""
+"""The token index against a plain dictionary, while documents are added, replaced, deleted and merged."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def of(own: Iterable[int]) -> DocumentTokens:
 
 
 def found(index: TokenIndex) -> dict[int, set[int]]:
-    """All tokens below 10 of all documents that are there."""
+    """Return all tokens below 10 of all present documents."""
     snapshot, every = index.snapshot(), np.arange(10, dtype=np.uint64)
     kinds = []
     for kind in range(2):
@@ -138,7 +138,7 @@ def test_a_large_write_ends_in_one_run(tmp_path: Path) -> None:
 
 def test_runs_of_the_dead_are_cleared(tmp_path: Path) -> None:
     """
-    A segment whose documents were replaced, most of them, is written anew without them.
+    A segment with mostly replaced documents is rewritten without them.
     """
     index = made(tmp_path / "tokens")
     for stamp in (1, 2):
@@ -152,7 +152,7 @@ def test_runs_of_the_dead_are_cleared(tmp_path: Path) -> None:
 
 def test_large_merges_go_on_beside_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    What is written and deleted while a thread merges is there before, meanwhile and afterwards.
+    Changes written during a merge are visible before, during and after it.
     """
     monkeypatch.setattr(postings, "SMALLEST_SEGMENT", 3)
     monkeypatch.setattr(postings, "MOST_AT_ONCE", 3)
@@ -187,7 +187,7 @@ def test_large_merges_go_on_beside_writes(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_what_is_not_committed_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Given up or left by a crash, written already or not.
+    Changes abandoned or left by a crash disappear, also already written ones.
     """
     monkeypatch.setattr(postings, "MOST_BUFFERED", 3)
     index = made(tmp_path / "tokens")
@@ -204,7 +204,7 @@ def test_what_is_not_committed_is_forgotten(tmp_path: Path, monkeypatch: pytest.
 
 def test_other_things_are_no_tokens(tmp_path: Path) -> None:
     """
-    Those of another store, a list that is damaged or lost, and one whose segments are gone.
+    Indexes of another store, damaged or lost manifests, and missing segments are refused.
     """
     index = made(tmp_path / "tokens")
     index.replace({1: of([1])})

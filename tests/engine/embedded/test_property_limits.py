@@ -83,7 +83,7 @@ def test_a_write_that_failed_changes_no_counts(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize("former", ["6", "7"])
 def test_stores_without_counts(tmp_path: Path, former: str) -> None:
     """
-    A store of an earlier format opens with all its names; the first write drops those that no document has.
+    A store of an earlier format opens with all its names; the first write drops unused names.
     """
     with EmbeddedEngine(tmp_path / "store") as engine:
         engine.index([with_names("a", "x"), with_names("b", "x", "y"), with_names("gone", "z")])

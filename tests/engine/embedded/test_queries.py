@@ -1,4 +1,4 @@
-"""Bound plans as queries: what is told of them, and whether their scores can differ."""
+"""Translation of bound plans: their descriptions, and whether their scores can differ."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The file of records: what is read of it, damage that is told, and folders that may not be written to."""
+"""The file of records: partial reads, damage, read-only folders, and compressed texts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def answers(path):
 
 
 class Sound(tuple):
-    """A sound store: its folder, its answers and the bytes of its records, which nobody wants to read in an error."""
+    """A sound store: its folder, its answers and the bytes of its records, which are left out of error messages."""
 
     def __new__(cls, *parts):
         return super().__new__(cls, parts)
@@ -128,7 +128,7 @@ def test_flipped_bits_anywhere(sound, tmp_path, at, change):
 
 def test_a_sketch_after_its_document_changed(path):
     """
-    One that was read before is not taken for that of the new text, which has the same number.
+    A cached sketch is not used for the new text of a document, which keeps its number.
     """
     with opened(path) as engine:
         for text in ("one two three four five six", "one two three four five six seven"):
@@ -140,7 +140,7 @@ def test_a_sketch_after_its_document_changed(path):
 
 def test_a_document_that_got_lost(path):
     """
-    What the index finds and the records lack, though nobody has deleted it, is damage, and no hit less.
+    A document in the index that the records lack without a deletion is damage, and not dropped silently.
     """
     fill(path)
     connection = sqlite3.connect(path / RECORDS)
@@ -173,7 +173,7 @@ def steps(path, work):
 
 def test_a_few_records_do_not_cost_all(path, tmp_path):
     """
-    What a sloppy phrase reads grows with what it finds, and not with the store.
+    The documents that a sloppy phrase reads grow with its hits, not with the store.
     """
     few, many = path, tmp_path / "many"
     for place, count in ((few, 10), (many, 500)):
@@ -227,7 +227,7 @@ def listing(path):
 
 def test_a_read_only_store_is_searched(path, locked):
     """
-    All that was stored is found, nothing is written, and who wants to write is told why not.
+    All documents are found, nothing is written, and writes raise an error with the reason.
     """
     fill(path)
     locked()
@@ -260,7 +260,7 @@ def test_a_read_only_store_that_is_behind(path, locked, lost):
 
 def test_a_read_only_store_whose_writer_died(path, locked, start):
     """
-    The log beside the records is read, too.
+    The log of the records is read, too.
     """
     fill(path, 5)
     start("crash", path, "commit", "before", 5).wait(timeout=240)
@@ -291,7 +291,7 @@ def test_another_user_searches(path, start):
 
 def test_a_log_that_another_user_cannot_apply(path, start):
     """
-    Who only reads is not told of writing, but who can help.
+    The error names the owner as the one to open the store.
     """
     fill(path, 5)
     start("crash", path, "commit", "before", 5).wait(timeout=240)
@@ -307,7 +307,7 @@ def test_a_log_that_another_user_cannot_apply(path, start):
 @pytest.fixture
 def reader(monkeypatch):
     """
-    Open a store as somebody who may only read it.
+    Open a store without write permission.
     """
 
     def read_only(path):
@@ -320,7 +320,7 @@ def reader(monkeypatch):
 
 def assert_tells_to_open_again(engine):
     """
-    Nothing that was written meanwhile is called damage, or mixed with what was there before.
+    Later writes are neither reported as damage nor mixed with older data.
     """
     ids = [f"d{number}" for number in range(60)]
     uses = [engine.count, engine.refresh, engine.largest_size, engine.fields, lambda: list(engine.scan())]
@@ -333,7 +333,7 @@ def assert_tells_to_open_again(engine):
 @pytest.mark.parametrize("task", [("index", 5, "new"), ("write", 8)], ids=["finished", "going on"])
 def test_a_read_only_store_is_written_to(path, start, reader, task):
     """
-    What its owner does is told, but not when the owner only reads; opened again, all is there.
+    Writes of the owner raise an error, reads do not; a new engine finds all documents.
     """
     fill(path)
     with reader(path) as engine:
@@ -364,7 +364,7 @@ def test_a_read_only_store_beside_its_writer(path, reader):
             assert_tells_to_open_again(engine)
 
 
-#: Letters of one kind: each says something of its own between words that all have.
+#: Letters with much text in common.
 LETTERS = [
     f"Dear customer {number * 7919 % 1000}, we have received your payment of {number} pounds and {number % 97} pence "
     f"on account {number * 104729 % 99991} and thank you for your prompt attention to this matter. Yours sincerely"
@@ -389,7 +389,7 @@ def documents(first: int, last: int) -> Iterator[Document]:
 @pytest.mark.usefixtures("_small_sample")
 def test_texts_with_much_in_common_take_few_bytes() -> None:
     """
-    Once there are enough, with a dictionary; those of before are read as well.
+    A dictionary is used after enough texts; earlier texts stay readable.
     """
     dictionaries: list[bytes] = []
     codec = TextCodec(lambda: dictionaries[0] if dictionaries else None)
@@ -408,7 +408,7 @@ def test_texts_with_much_in_common_take_few_bytes() -> None:
 @pytest.mark.usefixtures("_small_sample")
 def test_texts_with_nothing_in_common() -> None:
     """
-    Those too short for a dictionary, or none at all, are compressed without.
+    Texts too short or too different for a dictionary are compressed without one.
     """
     codec = TextCodec(lambda: None)
     for texts in ([""] * 40, ["\u4e00"] * 20_000, LETTERS):
@@ -420,7 +420,7 @@ def test_texts_with_nothing_in_common() -> None:
 @pytest.mark.usefixtures("_small_sample")
 def test_a_store_keeps_its_dictionary(tmp_path: Path) -> None:
     """
-    It comes with the texts that it takes, who opens the store later has it, and one is enough.
+    The dictionary is stored with the first texts, loaded by later engines, and never replaced.
     """
     with EmbeddedEngine(tmp_path / "store") as engine:
         engine.index(documents(0, 50))
@@ -443,7 +443,7 @@ def test_a_store_keeps_its_dictionary(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("_small_sample")
 def test_a_store_of_the_version_before_gets_one(tmp_path: Path) -> None:
     """
-    The first write makes it a store of the present format, and the dictionary comes with enough texts.
+    The first write upgrades the format, and the dictionary follows after enough texts.
     """
     with EmbeddedEngine(tmp_path / "store") as engine:
         engine.index(documents(0, 50))
@@ -462,7 +462,7 @@ def test_a_store_of_the_version_before_gets_one(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("_small_sample")
 def test_what_was_not_stored_leaves_no_dictionary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A write that failed takes the dictionary back that it has brought; texts stored later do not need it.
+    A failed write rolls its dictionary back; later texts do not need it.
     """
     with EmbeddedEngine(tmp_path / "store") as engine:
         put = engine._records.put
@@ -483,7 +483,7 @@ def test_what_was_not_stored_leaves_no_dictionary(tmp_path: Path, monkeypatch: p
 @pytest.mark.usefixtures("_small_sample")
 def test_damage_to_the_dictionary_is_told(tmp_path: Path) -> None:
     """
-    One flipped bit of it makes no other text of any.
+    A flipped bit in the dictionary raises an error instead of a wrong text.
     """
     with EmbeddedEngine(tmp_path / "store") as engine:
         engine.index(documents(0, 300))

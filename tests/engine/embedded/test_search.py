@@ -1,4 +1,4 @@
-"""What a search reads of the records, and what it makes of documents that are not there any more."""
+"""Reads of records by searches, hits deleted during a search, and sorting of hits."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_fingerprints_beside_words_are_counted_together(
     engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    What each of many has found by itself would be a query of as many documents.
+    Countable parts next to words are combined, instead of one query of documents for each part.
     """
     counted: list[BoundNode] = []
     real = IndexReader.match_tokens
@@ -151,7 +151,7 @@ def document(document_id: str, **properties: str | list[int]) -> Document:
 
 def plain_key(hit: tuple[str, float], stored: dict[str, Document], key: Order) -> object:
     """
-    The value that a key is about: None where there is none.
+    Return the value of a sort key, None for a hit without one.
     """
     if key.field is None:
         return hit[1]
@@ -171,7 +171,7 @@ def plain_key(hit: tuple[str, float], stored: dict[str, Document], key: Order) -
 )
 def test_orders(hits: list[tuple[str, float]], values: dict[str, tuple[list[int], str]], order: list[Order]) -> None:
     """
-    Key after key decides, none comes last either way, and equal ones are in the order of their ids.
+    Keys decide in order, hits without a value come last either way, and ties are in the order of ids.
     """
     stored = {each: document(each, **{field: numbers}) for each, (numbers, field) in values.items()}
 
@@ -192,7 +192,7 @@ def test_orders(hits: list[tuple[str, float]], values: dict[str, tuple[list[int]
 @pytest.mark.parametrize(("is_ascending", "expected"), [(True, "bac"), (False, "abc")])
 def test_several_values(is_ascending: bool, expected: str) -> None:
     """
-    Of several values the smallest counts ascending and the largest descending.
+    The smallest of several values counts in ascending order, the largest in descending order.
     """
     stored = {each.id: each for each in (document("a", n=[2, 9]), document("b", n=[1, 8]), document("c"))}
     found = sort_hits([(each, 0.0) for each in "cab"], stored, [Order("n", is_ascending, ((Kind.INTEGER, "n"),))])

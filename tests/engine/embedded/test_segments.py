@@ -1,4 +1,4 @@
-"""Token segments, against plain sets: what is looked up, what comes of merging, and what damage does."""
+"""Token segments, against plain sets: look-ups, merges, damage and bit-packing."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def plain(documents: Documents, kind: int, wanted: Sequence[int]) -> set[tuple[i
 
 def test_what_all_documents_have_is_read_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    So a text that comes a hundred thousand times takes no more memory than one that comes a thousand times.
+    A text in a hundred thousand documents takes no more memory than a text in a thousand.
     """
     monkeypatch.setattr(segments, "READ_AT_ONCE", 100)
     own = frozenset(range(1, 40))
@@ -157,7 +157,7 @@ def crowd(count: int) -> Documents:
 @pytest.mark.slow
 def test_tokens_that_many_documents_have(tmp_path: Path) -> None:
     """
-    Beyond what a byte can say of a stretch, as written and as merged.
+    Skip blocks with more postings than a byte can count, written and merged.
     """
     documents = crowd(700)
     halves = [{number: own for number, own in documents.items() if number % 2 == half} for half in (0, 1)]
@@ -231,7 +231,7 @@ def test_numbers_come_out_as_they_went_in(width: int, wide: list[int], data: st.
 
 def test_every_flipped_bit_is_noticed() -> None:
     """
-    Of a block of anything and of an empty one.
+    Checksums of a random and of an empty block.
     """
     for block in (np.random.default_rng(1).bytes(BLOCK), bytes(BLOCK)):
         flipped = np.tile(np.frombuffer(block, np.uint8), (8 * BLOCK, 1))

@@ -18,7 +18,7 @@ from whorl.model import Document
 @pytest.mark.parametrize("seed", range(5))
 def test_kill_while_indexing(path, start, seed):
     """
-    After SIGKILL at any moment everything acknowledged is there, whole steps only, in records and index alike.
+    After SIGKILL at any moment, records and index hold every acknowledged step and only whole steps.
     """
     chosen, done = random.Random(seed), 0
     for _ in range(3):
@@ -73,7 +73,7 @@ def test_kill_while_the_index_is_made(path, start, point, when, is_new):
 
 def index_files(path):
     """
-    Names of an index's files; of those that carry a segment's name, the endings.
+    Return the names of an index's files, and only the endings of files named by a segment.
     """
     files = (path / INDEX).glob("*/*")
     return sorted({file.suffix or file.name for file in files if file.suffix != ".lock"})
@@ -108,7 +108,7 @@ DAMAGES = [damage_garbage, damage_end, damage_empty, Path.unlink]
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_damaged_files_of_the_index(path, damage, is_open):
     """
-    Whichever of its files is broken, the store answers as before, when opened and while open.
+    After damage to any index file the store returns the same hits, on opening and while open.
     """
     fill(path)
     for name in index_files(path):

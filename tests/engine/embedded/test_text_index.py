@@ -1,4 +1,4 @@
-"""The two parts of the index: what changed lately stands beside the rest, and searches see one collection."""
+"""The two parts of the text index: searches see recent changes and the main part as one collection."""
 
 import random
 import threading
@@ -106,7 +106,7 @@ def test_small_changes_leave_the_main_part_alone(path):
 @pytest.mark.slow
 def test_the_small_part_moves_into_the_main_one(small, path):
     """
-    Beyond its size the main part is brought up to date, and the small one begins anew.
+    A full small part is moved into the main part and starts empty.
     """
     with opened(path) as engine:
         for number in range(13):
@@ -211,7 +211,7 @@ def test_merges_go_on_beside_uploads(small, path, monkeypatch):
 
 def test_no_thread_for_the_merges(small, path, monkeypatch):
     """
-    Where the system gives no more threads, merges are waited for; the lock is let go of, and closing ends.
+    Without a thread for merges the writer waits for them, the lock is released, and closing ends.
     """
 
     def start(thread):

@@ -1,4 +1,4 @@
-"""Stores of the former format: what is read of them, and what is refused."""
+"""Reading stores of the previous format, and refusing other folders."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_damage_is_told(tmp_path: Path, column: str) -> None:
 
 def test_other_things_are_no_previous_stores(tmp_path: Path) -> None:
     """
-    Another format is nobody's business here; what is no store at all is an error.
+    Stores of another format are skipped; a folder without a store is an error.
     """
     write_previous_store(tmp_path / "store", [])
     connection = sqlite3.connect(tmp_path / "store" / "records.db")

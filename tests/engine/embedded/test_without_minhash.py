@@ -50,7 +50,7 @@ def test_fingerprint_is_refused(tmp_path: Path, query: str) -> None:
 
 def test_a_store_is_rid_of_them(tmp_path: Path) -> None:
     """
-    From then on, without being told again; and who has it open meanwhile is told so.
+    The option stays set without repeating it, and engines that are open at the time refuse further writes.
     """
     path = tmp_path / "store"
     with open_store(path) as store:

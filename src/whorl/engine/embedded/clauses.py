@@ -364,7 +364,7 @@ class IndexReader:
         return self._index.terms(field, prefix, most)
 
     def filter_hits(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> list[str]:
-        """Return the ids of a query's hits in which at least one of the fields passes a test."""
+        """Return the ids of the hits of a query with at least one field that passes a test."""
         self.require_time_for_all()
         _, hits = self._index.matches(query, 0, self._records.count(), is_ranked=False)
         passing = []

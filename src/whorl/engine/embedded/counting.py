@@ -121,7 +121,7 @@ def _group_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
 def regroup(
     plan: Bool[BoundLeaf], group: Callable[[tuple[BoundNode, ...], Combine], tuple[BoundNode, ...]]
 ) -> Bool[BoundLeaf]:
-    """Return an equivalent plan, with the same scores, in which some parts are combined.
+    """Return an equivalent plan with combined parts and the same scores.
 
     Args:
         plan: The plan.
@@ -182,7 +182,7 @@ def token_holders(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> tuple[
 
 
 class _TokenQuery(NamedTuple):
-    """Look-up of tokens with a minimum should match; a repeated token counts as often as it is repeated."""
+    """Look-up of tokens with a minimum should match; each repetition of a token counts."""
 
     tokens: Sequence[int]
     minimum: int = 1
@@ -294,7 +294,7 @@ def _sums(ordinals: Numbers, counts: Numbers) -> _Totals:
 
 
 def _match_bands(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight: float) -> ScoredDocuments:
-    """Score documents by the number of bands of which they have all rows."""
+    """Score documents by the number of their complete bands."""
     members = [frozenset(band) for band in bands]
     needed = np.array([len(band) for band in members], np.int64)
     bands_of_token: dict[int, list[int]] = {}

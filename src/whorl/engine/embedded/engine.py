@@ -56,31 +56,31 @@ from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, SharedBands, Shar
 #: Documents stored but not yet searchable in a long run of `index`, at most: what a crash leaves to be applied.
 COMMIT_EVERY = 2048
 _DEFAULT_SCHEME = Scheme()
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 
 
 class EmbeddedEngine:
     """A store in a folder; an `Engine`, and a context manager that closes itself.
 
-    Threads may share one. Processes may open the same folder: any number search while one writes. Documents are
-    safe when `index` returns, and found by all after `refresh`; until then this engine keeps other writers waiting.
-    A folder that may not be written to is searched as it was when it was opened; once its owner writes to it,
-    every use is a StoreError that says to open it again.
+    Threads may share one engine. Processes may open the same folder: any number search while one writes. Documents are
+    safe when `index` returns, and searchable after `refresh`; until then this engine keeps other writers waiting.
+    A read-only folder is searched in the state of its opening; after its owner writes to it, every use raises a
+    StoreError that says to open it again.
 
     Args:
         path: The folder.
-        create: Whether to make a store where there is none.
-        scheme: What the store's signatures are made under.
+        create: Whether to create a missing store.
+        scheme: The scheme of the store's signatures.
         wait_seconds: How long to wait for a writer in another process.
-        passages: What the store finds passages by from now on; its documents are indexed anew where it had nothing for
-            it. None for what it has.
-        without_minhash: Whether the store is to keep no MINHASH tokens from now on: they take a fifth of its room, and
-            only FINGERPRINT asks them.
+        passages: The passage scheme that the store keeps from now on; a store without passages is indexed again. None
+            keeps the present scheme.
+        without_minhash: Whether the store drops its MINHASH tokens for good: they take a fifth of its space, and only
+            FINGERPRINT uses them.
         property_limits: Limits of the properties of new documents.
 
     Raises:
-        StoreError: There is no store, or something else, or it cannot be used.
-        SchemeMismatchError: The store's signatures, or its passages, are made under another scheme.
+        StoreError: The folder has no store or something else, or cannot be used.
+        SchemeMismatchError: The store's signatures or passages have another scheme.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class EmbeddedEngine:
         self._process, self._is_open = os.getpid(), True
         self._writing = threading.RLock()
         self._writers = WriterRegister()
-        # The journal number up to which this engine has made all searchable, and let other writers in after it.
+        # The last journal number that this engine made searchable before it released the write lock.
         self._finished_at = -1
         # Damage of the index that was repaired by rebuilding it.
         self._repaired = ""
@@ -138,7 +138,7 @@ class EmbeddedEngine:
 
     @property
     def _index_name(self) -> str:
-        """The store, and the scheme of its passages: an index of other passages is made again."""
+        """The store and the scheme of its passages; an index with another name is rebuilt."""
         scheme = self._preparation.passage_scheme
         return f"{self._records.store} {scheme.name}" if scheme else self._records.store
 
@@ -148,41 +148,41 @@ class EmbeddedEngine:
         return self._scheme
 
     def _with_passages(self, wanted: PassageScheme | None) -> PassageScheme | None:
-        """Return the scheme of the store's passages, which it has from now on if it is wanted."""
+        """Return the scheme of the store's passages, after setting the wanted one if the store has none."""
         there = stored_passage_scheme(self.path, self._records.option("passages"), wanted)
         if wanted is None or there:
             return there
-        self._choose("passages", wanted.name)
+        self._set_option("passages", wanted.name)
         return wanted
 
     def _with_minhash(self, wanted: bool) -> bool:
-        """Return whether the store has MINHASH tokens, which it has no more from now on if they are not wanted."""
+        """Check for MINHASH tokens, after dropping them if they are not wanted."""
         has_minhash = self._records.option("minhash") is None
         if has_minhash and not wanted:
-            self._choose("minhash", "none")
+            self._set_option("minhash", "none")
         return has_minhash and wanted
 
-    def _choose(self, what: StoreOption, value: str) -> None:
+    def _set_option(self, what: StoreOption, value: str) -> None:
         if self._is_read_only:
             raise StoreError(self._not_writable())
         if not self._lock.acquire(self._wait_seconds):
             raise StoreError(busy_message(self.path, self._wait_seconds))
-        # An index of other tokens is none of this store from now on, and made again.
+        # The name of the index changes with its tokens, so the index is rebuilt.
         with self._records.writing():
             self._records.set_option(what, value)
 
     # Writing.
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Store documents, all or none, replacing those of the same id; they are safe when this returns.
+        """Store documents, all or none, and replace documents with the same ids; they are safe when this returns.
 
-        Everything is held in memory until then, so a large collection comes in several calls.
+        All documents are in memory until then, so split a large collection into several calls.
         """
         self._store(documents)
 
     def _store(self, documents: Iterable[Document], *, is_again: bool = False) -> None:
         self._require_writable()
-        # Before anybody has to wait: this is most of the work. Of one id twice, the last stands.
+        # Prepare before taking the lock: this is most of the work. The last document with an id wins.
         batch = list({document.id: document for document in documents}.values())
         if not is_again:
             self._require_few_properties(batch)
@@ -191,7 +191,7 @@ class EmbeddedEngine:
             return
 
         def store(writer: IndexWriter) -> None:
-            # Again, since others may have stored new names in the meantime.
+            # Check again: another writer may have stored new names since.
             if not is_again:
                 self._require_few_properties(batch)
             there = self.digests([record.document.id for record, _ in prepared]) if is_again else {}
@@ -214,11 +214,11 @@ class EmbeddedEngine:
         """Make all stored documents searchable, and release the write lock."""
         self._require_usable()
         wanted = self._records.last_change()
-        # A commit takes as long for many documents as for one, so it comes after those who wait to store theirs.
+        # A commit takes as long for many documents as for one, so let waiting writers store theirs first.
         self._writers.wait_for_current()
         with self._writing:
-            # Whoever has stored something since then makes that searchable, and lets other writers in; but nobody does
-            # after one who found nothing to change.
+            # A later writer makes its documents searchable and releases the lock. A writer without changes does not, so
+            # its open writer is left to this call.
             is_left = self._writer is not None and self._finished_at == self._records.last_change()
             if self._finished_at < wanted or is_left:
                 self._make_searchable()
@@ -228,11 +228,11 @@ class EmbeddedEngine:
             last = self._records.last_change()
             if self._writer is not None or not self._is_up_to_date():
                 self._write(self._finish)
-                self._let_go()
+                self._release()
             self._finished_at = last
 
     def delete(self, ids: Collection[str]) -> int:
-        """Delete documents, at once; return how many there were."""
+        """Delete documents at once, and return the number of deleted documents."""
         self._require_writable()
         there = self.digests(ids)
         if not there:
@@ -252,10 +252,10 @@ class EmbeddedEngine:
         return len(gone)
 
     def _write(self, work: Callable[[IndexWriter], None]) -> None:
-        """Do a piece of writing, whose records are stored before it touches the index."""
+        """Run a function with the writer; the function stores records before it touches the index."""
         self._require_usable()
         with self._writing:
-            # Whoever had the lock may have closed the store.
+            # The previous holder of the lock may have closed the store.
             self._require_usable()
             writer = self._writer or self._begin(self._wait_seconds)
             if writer is None:
@@ -265,13 +265,13 @@ class EmbeddedEngine:
             except IndexBrokenError as error:
                 self._rebuild(error)
             except DocumentError:
-                # Refused before anything was written: changes that are not committed stay with the writer.
+                # The documents were refused before any write, so keep uncommitted changes with the writer.
                 if not writer.pending:
-                    self._let_go()
+                    self._release()
                 raise
             except BaseException:
-                # Half of the work may be with the writer; the next one starts from the journal.
-                self._let_go()
+                # The writer may have half of the changes; the next writer starts from the journal.
+                self._release()
                 raise
 
     def _begin(self, wait_seconds: float) -> IndexWriter | None:
@@ -281,20 +281,20 @@ class EmbeddedEngine:
         try:
             self._require_same_tokens()
             try:
-                self._writer = self._started_writer()
+                self._writer = self._start_writer()
             except IndexBrokenError as error:
                 self._build(error)
-                self._writer = self._started_writer()
+                self._writer = self._start_writer()
         except IndexBrokenError as error:
-            self._let_go()
+            self._release()
             raise self._index_failed(error) from error
         except BaseException:
-            self._let_go()
+            self._release()
             raise
         return self._writer
 
     def _require_same_tokens(self) -> None:
-        """Raise StoreError where another process has chosen other tokens for the store than are written here."""
+        """Raise StoreError if another process has set other tokens for the store since it was opened."""
         if self._records.option("passages") != (self.passage_scheme.name if self.passage_scheme else None):
             raise StoreError(f"the store {self.path} was told to keep passages since it was opened; open it again")
         if (self._records.option("minhash") is None) != self._preparation.has_minhash:
@@ -304,17 +304,17 @@ class EmbeddedEngine:
         last = self._records.last_change()
         return self._index.reached() == (last, last)
 
-    def _started_writer(self) -> IndexWriter:
+    def _start_writer(self) -> IndexWriter:
         reached = self._index.reached()
         is_possible = reached is not None and reached[1] <= self._records.last_change()
         changed = self._records.changed_since(reached[0]) if reached and is_possible else None
         if changed is None:
             self._build()
             changed = {}
-        writer = self._index.writer(self._present, self._merged.wait)
+        writer = self._index.writer(self._current_changes, self._merged.wait)
         try:
             there = {each.number for each in self._records.ids(list(changed))}
-            # First, since an id that came back has another number.
+            # Delete first: an id that was stored again has another number.
             if gone := [Change(each, changed[each], None) for each in changed if each not in there]:
                 writer.replace(gone)
             for some in self._preparation.changes(self._records.documents_by_number(sorted(there))):
@@ -326,8 +326,8 @@ class EmbeddedEngine:
             raise
         return writer
 
-    def _present(self, ids: Iterable[str]) -> Iterator[Change]:
-        """Yield what is to be indexed of the documents of some ids, of those that there are."""
+    def _current_changes(self, ids: Iterable[str]) -> Iterator[Change]:
+        """Yield the index changes of the stored documents among some ids."""
         return chain.from_iterable(self._preparation.changes(self._records.documents(ids)))
 
     def _commit(self, writer: IndexWriter) -> None:
@@ -340,14 +340,14 @@ class EmbeddedEngine:
             try:
                 threading.Thread(target=self._merge, args=(merged,), name="merges of whorl's index").start()
             except RuntimeError:
-                # The system gives no more threads; somebody has to end the merges, or `close` waits for ever.
+                # The system has no threads left; wait for the merges here, or `close` would wait for ever.
                 self._merge(merged)
 
     def _merge(self, merged: Callable[[], None]) -> None:
-        """Wait for the merges of the main part; other engines may write after them, this one goes on meanwhile."""
+        """Wait for merges of the main part, then release the write lock; this engine may write during merges."""
         try:
             with suppress(IndexBrokenError):
-                # The segments stay apart then, and are as good; who finds one broken makes the index again.
+                # Unmerged segments stay valid; a search that finds a broken segment rebuilds the index.
                 merged()
         finally:
             self._merged.set()
@@ -356,9 +356,9 @@ class EmbeddedEngine:
     def _merging_ended(self) -> None:
         with self._writing:
             if self._is_open and self._writer is None:
-                self._let_go()
+                self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         """Discard uncommitted changes, and release the write lock unless a merge is running."""
         if self._writer is not None:
             self._writer.abandon()
@@ -369,7 +369,7 @@ class EmbeddedEngine:
     def _rebuild(self, cause: IndexBrokenError | None = None) -> None:
         """Rebuild the index, regardless of its state."""
         with self._writing:
-            self._let_go()
+            self._release()
             if not self._lock.acquire(self._wait_seconds):
                 raise StoreError(busy_message(self.path, self._wait_seconds))
             try:
@@ -410,13 +410,13 @@ class EmbeddedEngine:
         if not has_index:
             self._note_damage()
         try:
-            # Whoever is writing applies it too; only where there is no index is there nothing to do but wait.
+            # Another writer applies the journal, too, so wait for the lock only if the index is missing.
             if self._begin(0.0 if has_index else self._wait_seconds):
                 self._make_searchable()
             elif not has_index:
                 raise StoreError(busy_message(self.path, self._wait_seconds))
         except StoreError:
-            # The index can be searched all the same, on a full disk for one, and answers carry a warning.
+            # The outdated index can be searched, for instance on a full disk, and answers carry a warning.
             if not has_index:
                 raise
             self._lag.note_failure()
@@ -464,13 +464,13 @@ class EmbeddedEngine:
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
         wanted = np.array(numbers, np.int64)
-        return list(self._mended(lambda: document_frequencies(self._index.tokens(), PASSAGES, wanted)).tolist())
+        return list(self._with_repair(lambda: document_frequencies(self._index.tokens(), PASSAGES, wanted)).tolist())
 
     def passage_holders(
         self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
     ) -> PassageHolders:
-        excluded = None if left_out is None else self._askable(BoundPlan(left_out))
-        return self._mended(lambda: self._runner.holders(counts, most, among, excluded))
+        excluded = None if left_out is None else self._require_tokens(BoundPlan(left_out))
+        return self._with_repair(lambda: self._runner.holders(counts, most, among, excluded))
 
     @property
     def costs(self) -> None:
@@ -486,8 +486,8 @@ class EmbeddedEngine:
         return self._records.sketches(ids)
 
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Return how many distinct shingles documents have, by id."""
-        # The sizes beside the sketches are not sealed, as these are.
+        """Return the number of distinct shingles of documents by id."""
+        # Sketches have checksums; the column of sizes has none.
         return {each: sketch.size for each, sketch in self.sketches(ids).items()}
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
@@ -511,14 +511,14 @@ class EmbeddedEngine:
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         """Run a bound plan, and return its hits with their sketches; they are always in order."""
-        return self._mended(lambda: self._runner.candidates(self._askable(plan), start, rows))
+        return self._with_repair(lambda: self._runner.candidates(self._require_tokens(plan), start, rows))
 
     def sign(self, text: str) -> Signature:
         """Return the signature that a text would have in this store."""
         return signature(text, self._scheme)
 
     def fields(self, *, latest: bool = False) -> Fields:
-        """Return the fields that documents have here; they are always the latest."""
+        """Return the fields of the store's documents; they are always the latest."""
         self._require_usable()
         known: dict[str, dict[Kind, str]] = {"id": {Kind.KEYWORD: "id"}, "content": {Kind.TEXT: "content"}}
         for name, kind in [("name", Kind.KEYWORD), *self._records.fields()]:
@@ -529,16 +529,16 @@ class EmbeddedEngine:
         return Fields(known, profile=self._scheme.profile, split={"name"})
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
-        """Return what is stored of the documents of these ids, by id, of those that there are."""
+        """Return the names and properties of stored documents by id."""
         self._require_usable()
         heads = self._records.heads(ids)
         return {each: Stored(each, document.name, document.contents()) for each, (document, _) in heads.items()}
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         """Run a bound plan."""
-        return self._mended(lambda: self._runner.page(self._askable(plan), start, rows, order))
+        return self._with_repair(lambda: self._runner.page(self._require_tokens(plan), start, rows, order))
 
-    def _askable(self, plan: BoundPlan) -> BoundPlan:
+    def _require_tokens(self, plan: BoundPlan) -> BoundPlan:
         """Return the plan unchanged; raise SchemaError if it needs MINHASH tokens and the store keeps none."""
         if not self._preparation.has_minhash and any(
             isinstance(leaf, SharedTokens | SharedBands) for leaf in leaves(plan.root)
@@ -550,27 +550,27 @@ class EmbeddedEngine:
         return plan
 
     def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[FacetResult, ...]:
-        """Return what is counted among the documents that a plan matches."""
-        return self._mended(lambda: count_facets(self._runner, self._records, plan, asked))
+        """Return the counts of facets among the documents that a plan matches."""
+        return self._with_repair(lambda: count_facets(self._runner, self._records, plan, asked))
 
-    def _mended(self, search: Callable[[], _Answer]) -> _Answer:
+    def _with_repair(self, search: Callable[[], _Result]) -> _Result:
         """Run a search; if the index is broken, refresh or rebuild it and try again."""
         self._require_usable()
-        # First another process may just have put a sound index in place; then this one has to.
-        for mend in (self.refresh, self._rebuild):
+        # Another process may just have replaced the index, so refresh before rebuilding.
+        for repair in (self.refresh, self._rebuild):
             try:
                 return search()
             except IndexBrokenError:
-                mend()
+                repair()
         try:
             return search()
         except IndexBrokenError as error:
             raise self._index_failed(error) from error
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
-        """Return what `search` would ask the index, with numbers of tokens in the place of tokens."""
+        """Return the query that `search` would run as JSON values, with counts of tokens instead of the tokens."""
         self._require_usable()
-        translation = translate(self._askable(plan), self._scheme.profile, None)
+        translation = translate(self._require_tokens(plan), self._scheme.profile, None)
         return {
             "engine": "embedded",
             "store": str(self.path),
@@ -583,7 +583,7 @@ class EmbeddedEngine:
 
     @property
     def labels(self) -> EmbeddedLabels:
-        ids = lambda plan: self._mended(lambda: self._runner.ids(self._askable(plan)))  # noqa: E731
+        ids = lambda plan: self._with_repair(lambda: self._runner.ids(self._require_tokens(plan)))  # noqa: E731
         return EmbeddedLabels(self._records, ids, partial(self._store, is_again=True), self._require_writable)
 
     def count(self) -> int:
@@ -597,10 +597,10 @@ class EmbeddedEngine:
         return self._lag.changes()
 
     def verify(self) -> bool:
-        """Read all files of the store, and compare them with their check sums.
+        """Read all files of the store and verify their checksums.
 
         Raises:
-            StoreError: One of them is not as it was written, or was not when this engine opened the store.
+            StoreError: A file is damaged, or was damaged when this engine opened the store.
         """
         self._require_usable()
         self._records.verify()
@@ -632,7 +632,7 @@ class EmbeddedEngine:
                 self._is_open = False
                 self._merged.wait()
                 self._index.wait()
-                self._let_go()
+                self._release()
                 self._opened.close()
 
     def __enter__(self) -> Self:

@@ -125,7 +125,7 @@ class IndexWriter:
 
     @property
     def base(self) -> int:
-        """The journal number up to which journal entries are no longer needed."""
+        """The last journal number whose entry is no longer needed."""
         return self._text_writer.base
 
     def replace(self, changes: Sequence[Change]) -> None:

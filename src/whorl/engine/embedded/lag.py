@@ -1,4 +1,4 @@
-"""The lag of an index behind the records of its store, after a crash or on a full disk."""
+"""The lag of an index: changes in the records that the index lacks, after a crash or on a full disk."""
 
 from __future__ import annotations
 

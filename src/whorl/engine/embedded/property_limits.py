@@ -25,7 +25,7 @@ class PropertyLimits:
     names: int = 10_000
 
     def require(self, documents: Iterable[Document], known: Collection[str]) -> None:
-        """Raise DocumentError for the first document over a limit; one that brings no new name is within the second.
+        """Raise DocumentError for the first document over a limit; a document without new names is within the second.
 
         Args:
             documents: New documents, in order.

@@ -1,4 +1,4 @@
-"""The SQLite file of an embedded store: the documents, and a journal of what changed.
+"""The SQLite file of an embedded store: the documents, and a journal of changes.
 
 This file is the truth. One transaction writes documents and their journal entries; the index reads the journal to catch
 up. Every blob ends with a checksum of itself and of its label, so that a flipped bit raises an error and is never
@@ -39,7 +39,7 @@ READABLE = ("6", "7", FORMAT)
 #: Properties that can name a document instead of its id.
 HANDLES = ("DBID", "LID")
 
-#: What a user may choose for a store: which tokens its documents have in the index.
+#: Options of a store: the tokens that its documents have in the index.
 StoreOption: TypeAlias = Literal["passages", "minhash"]
 #: The column that selects documents.
 _Key: TypeAlias = Literal["number", "id"]
@@ -60,11 +60,11 @@ CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, en
 """
 _CHUNK = 500  # ids in one statement; older SQLite libraries take 999
 _SEAL_BYTES = 4
-# Of a row a part always shares a page with others, and what is left over there is less the smaller a page is.
+# Rows leave unused space in their last page; small pages waste less.
 _PAGE_BYTES = 1024
 # The inner pages of a million documents take 10 MB; with SQLite's own 2 MB they would be read again for each row.
 _CACHE_KB = 16_384
-#: A file of up to so many bytes is checked when it is opened, which takes less than a second for a gigabyte.
+#: Largest file in bytes that is checked when it is opened, at less than a second for a gigabyte.
 _MOST_CHECKED = 256 << 20
 _META = frozenset(("format", "scheme", "sketches", "store", "dictionary", "passages", "minhash"))
 
@@ -111,7 +111,7 @@ class NumberedDocument(NamedTuple):
 class Records:
     """The documents and the journal in one SQLite file.
 
-    Any thread may read, through one connection behind a lock; one thread at a time may write, through another.
+    Any thread may read, through one locked connection; one thread at a time may write, through another.
 
     Args:
         path: The file; created if it is missing or empty.
@@ -233,16 +233,16 @@ class Records:
             self.raise_damaged(f"{documents:,} of {self.count():,} documents can be read")
 
     def option(self, what: StoreOption) -> str | None:
-        """Return what was chosen for the store: the scheme of its passages, "none" for MINHASH; None for nothing."""
+        """Return an option of the store: the scheme of its passages, or "none" for no MINHASH tokens; None if unset."""
         rows = self._read("SELECT value FROM meta WHERE key = ?", (what,))
         return str(rows[0][0]) if rows else None
 
     def set_option(self, what: StoreOption, value: str) -> None:
-        """Note what is chosen for the store from now on; within `writing` only."""
+        """Set an option of the store; within `writing` only."""
         self._writer.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (what, value))
 
     def require_unchanged(self) -> None:
-        """Raise StoreError where only reading is allowed and somebody has written since this was opened."""
+        """Raise StoreError if a read-only store was written to since it was opened."""
         if self._state_at_open is not None and self._state_at_open != file_state(self._path):
             raise StoreError(
                 f"{self._path} was written to since it was opened; open it again (a folder that may not be written to "
@@ -251,7 +251,7 @@ class Records:
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
-        # Afterwards, since pages may change during the reading; an error in them is then no damage.
+        # Check afterwards: pages may change during the reading, and an error in them is then no damage.
         try:
             yield
         finally:
@@ -270,10 +270,10 @@ class Records:
 
     @contextmanager
     def writing(self, texts: Iterable[str] = ()) -> Iterator[None]:
-        """Hold the file for writing; at the end commit, so that it survives a power cut, or take all back.
+        """Open a transaction, and commit it to the disk at the end or roll it back after an error.
 
         Args:
-            texts: Those of the documents to be stored, to know what they have in common.
+            texts: The texts of the documents to be stored, to train the dictionary.
         """
         try:
             with self._transaction():
@@ -295,7 +295,7 @@ class Records:
                 yield
                 self._writer.execute("COMMIT")
             except BaseException:
-                # A full disk has already taken the transaction back.
+                # On a full disk, SQLite has rolled back already.
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 raise
@@ -399,7 +399,7 @@ class Records:
         rows = self._read("SELECT entry FROM journal WHERE number > ? ORDER BY number", (number,))
         entries = (self._unseal("journal", entry).decode().partition(" ") for (entry,) in rows)
         changed = {int(own): document_id for own, _, document_id in entries}
-        # Numbers have no gaps, so a short list means that the asker is older than the journal, or newer than all.
+        # Numbers have no gaps, so a short list means that the index is older or newer than the journal.
         return changed if number + len(rows) == self.last_change() else None
 
     def documents(self, ids: Iterable[str]) -> Iterator[NumberedDocument]:
@@ -449,7 +449,7 @@ class Records:
         return known[2]
 
     def _read_sketches(self, rows: Sequence[tuple[int, str, object, object]]) -> list[Sketch]:
-        """Return the sketches of rows with numbers, ids, anything else, and these."""
+        """Return the sketches of rows of number, id, any other column, and sketch."""
         if len(rows) == 1:
             [(number, document_id, _, sketch)] = rows
             return [self._read_sketch(number, document_id, sketch)]
@@ -469,7 +469,7 @@ class Records:
         return int(self._read("SELECT count(*) FROM document")[0][0])
 
     def largest_size(self) -> int | None:
-        """Return the distinct shingles of the largest document, None where there is none."""
+        """Return the distinct shingles of the largest document, None in an empty store."""
         rows = self._read("SELECT number, id, size, sketch FROM document ORDER BY size DESC LIMIT 1")
         for number, document_id, size, sketch in rows:
             if self._read_sketch(number, document_id, sketch).size != size:
@@ -486,40 +486,40 @@ class Records:
         return self._fields[1]
 
     def ids(self, numbers: Sequence[int]) -> Iterator[IdentifiedDocument]:
-        """Yield numbers and ids of the documents of some numbers, of those that exist."""
+        """Yield numbers and ids of the existing documents among some numbers."""
         return (IdentifiedDocument(number, each) for number, each, _ in self._select("size", "number", numbers))
 
     def named_documents(self, key: _Key, values: Sequence[int] | Sequence[str]) -> Iterator[NamedDocument]:
-        """Yield what the documents of some numbers or ids are called, of those that exist, in any order."""
+        """Yield the names of the existing documents among some numbers or ids, in any order."""
         for number, each, head in self._select("head", key, values):
             yield NamedDocument(number, each, self._parse_head(number, each, head)[0])
 
     def names(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return names by id, of those documents that exist."""
+        """Return the names of existing documents by id."""
         return {each: self._parse_head(number, each, head)[0] for number, each, head in self._select_by_id("head", ids)}
 
     def properties(self, ids: Iterable[str]) -> dict[str, dict[str, list[PropertyValue]]]:
-        """Return the values of documents' properties by id, of those that exist."""
+        """Return the properties of existing documents by id."""
         some = self._select_by_id("head", ids)
         return {each: self._parse_head(number, each, head)[1] for number, each, head in some}
 
     def heads(self, ids: Iterable[str]) -> dict[str, tuple[Document, str]]:
-        """Return documents without their texts, and their digests, by id, of those that exist."""
+        """Return existing documents without their texts, and their digests, by id."""
         return {each: self._read_head(number, each, head) for number, each, head in self._select_by_id("head", ids)}
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return texts by id, of those documents that exist."""
+        """Return the texts of existing documents by id."""
         return {
             each: self._read_text(number, each, content) for number, each, content in self._select_by_id("content", ids)
         }
 
     def sketches(self, ids: Iterable[str]) -> dict[str, Sketch]:
-        """Return sketches by id, of those documents that exist."""
+        """Return the sketches of existing documents by id."""
         rows = [(number, each, None, sketch) for number, each, sketch in self._select_by_id("sketch", ids)]
         return {each: sketch for (_, each, *_), sketch in zip(rows, self._read_sketches(rows), strict=True)}
 
     def sketched_documents(self, key: _Key, values: Sequence[int] | Sequence[str]) -> Iterator[SketchedDocument]:
-        """Yield what is judged of the documents of some numbers or ids, of those that exist, in any order."""
+        """Yield names and sketches of the existing documents among some numbers or ids, in any order."""
         rows = list(self._select("head, sketch", key, values))
         for (number, each, head, _), sketch in zip(rows, self._read_sketches(rows), strict=True):
             yield SketchedDocument(number, each, self._parse_head(number, each, head)[0], sketch)
@@ -569,7 +569,7 @@ class Records:
 
 
 def _field_entries(name: str, properties: Mapping[str, Any]) -> set[str]:
-    """Return the fields of a document with the types of their values, as they are stored."""
+    """Return the stored entries of a document's fields: names with the types of the values."""
     kinds = {(field, typed(value)[0].name) for field, values in properties.items() for value in values}
     return {json.dumps(entry) for entry in (kinds | {("name", Kind.KEYWORD.name)} if name else kinds)}
 

@@ -581,6 +581,6 @@ def _merge_postings(kind: Sequence[PostingsReader], new_ordinals: Sequence[Numbe
         ordinals = np.concatenate([mapping[portion.ordinals] for portion, mapping in pairs])
         is_retained = ordinals >= 0
         tokens, ordinals = tokens[is_retained], ordinals[is_retained]
-        # A stable sort makes use of the sorted parts.
+        # The parts are sorted, so a stable sort is fast.
         order = np.argsort(tokens, kind="stable")
         yield Postings(tokens[order], ordinals[order])
