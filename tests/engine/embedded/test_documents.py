@@ -33,7 +33,7 @@ def test_new_and_stored_ones_alike(passages: PassageScheme | None, has_minhash: 
     Each kind of token, as many as there are bits for, and the sketch.
     """
     made = DocumentPreparation(Scheme(), SketchScheme(), passages, has_minhash)
-    prepared = made.prepared(DOCUMENTS)
+    prepared = made.prepare(DOCUMENTS)
     (changes,) = made.changes(NumberedDocument(number, document) for number, document in enumerate(DOCUMENTS))
     for document, (record, entry), change in zip(DOCUMENTS, prepared, changes, strict=True):
         assert record.document == document

@@ -32,7 +32,7 @@ from whorl.query.plan.fields import split_name
 from whorl.query.plan.nodes import Kind, Value
 
 #: Bits of a MinHash token. A store without MinHash tokens uses the smaller width, so the two indexes differ.
-_BITS_OF_MINHASH, _BITS_OF_NOTHING = 64, 8
+_BITS_OF_MINHASH, _BITS_WITHOUT_MINHASH = 64, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,45 +54,47 @@ class DocumentPreparation:
     @property
     def token_bits(self) -> list[int]:
         """Bits of each kind of token, in the order of `DocumentTokens.kinds`."""
-        minhash = _BITS_OF_MINHASH if self.has_minhash else _BITS_OF_NOTHING
+        minhash = _BITS_OF_MINHASH if self.has_minhash else _BITS_WITHOUT_MINHASH
         return [minhash, self.sketch_scheme.bits, *([self.passage_scheme.bits] if self.passage_scheme else [])]
 
-    def prepared(self, documents: Sequence[Document]) -> list[tuple[Record, IndexEntry]]:
+    def prepare(self, documents: Sequence[Document]) -> list[tuple[Record, IndexEntry]]:
         """Return the record and the index entry of each document."""
         prepared = []
-        for document, found in zip(documents, self._hashed(documents), strict=True):
-            sketch = found.sketch(self.sketch_scheme)
-            prepared.append((Record(document, sketch), self._entry(document, found, sketch)))
+        for document, fingerprints in zip(documents, self._hash(documents), strict=True):
+            sketch = fingerprints.sketch(self.sketch_scheme)
+            prepared.append((Record(document, sketch), self._entry(document, fingerprints, sketch)))
         return prepared
 
-    def changes(self, some: Iterable[NumberedDocument]) -> Iterator[list[Change]]:
+    def changes(self, documents: Iterable[NumberedDocument]) -> Iterator[list[Change]]:
         """Yield the index changes of stored documents in batches."""
-        for portion in chunks(some, lambda each: len(each.document.text), BATCH_CHARACTERS, BATCH_TEXTS):
-            read = self._hashed([each.document for each in portion])
+        for portion in chunks(documents, lambda numbered: len(numbered.document.text), BATCH_CHARACTERS, BATCH_TEXTS):
+            hashes = self._hash([numbered.document for numbered in portion])
             yield [
-                Change(number, document.id, self._entry(document, found, found.sketch(self.sketch_scheme)))
-                for (number, document), found in zip(portion, read, strict=True)
+                Change(
+                    number, document.id, self._entry(document, fingerprints, fingerprints.sketch(self.sketch_scheme))
+                )
+                for (number, document), fingerprints in zip(portion, hashes, strict=True)
             ]
 
     def words(self, text: str) -> list[str]:
         """Return the folded words of a text."""
         return joined_words(text, self.scheme.profile).words()
 
-    def _hashed(self, documents: Sequence[Document]) -> Iterator[Hashed]:
+    def _hash(self, documents: Sequence[Document]) -> Iterator[Hashed]:
         parts = Parts.ALL if self.has_minhash else Parts.HASHES | Parts.WORDS
         return hashed((document.text for document in documents), self.scheme, parts, workers=1)
 
-    def _entry(self, document: Document, found: Hashed, sketch: Sketch) -> IndexEntry:
-        values = [("content", joined_terms("content", found.words))] if document.text else []
-        texts = [(name, text) for name, some in document.values().items() for text in some]
+    def _entry(self, document: Document, fingerprints: Hashed, sketch: Sketch) -> IndexEntry:
+        values = [("content", joined_terms("content", fingerprints.words))] if document.text else []
+        texts = [(name, text) for name, field_values in document.values().items() for text in field_values]
         for name, text in (("name", document.name), *texts):
             if text:
                 split = split_name(text) if name == "name" else text
                 values.append((name, text_terms(name, split, self.scheme.profile)))
         # Without MinHash tokens the minima are empty.
-        kinds = [sorted_distinct([found.minima[:, 0]]), lookup_numbers(sketch)]
+        kinds = [sorted_distinct([fingerprints.minima[:, 0]]), lookup_numbers(sketch)]
         if self.passage_scheme:
-            kinds.append(winnowed(found.words, self.passage_scheme))
+            kinds.append(winnowed(fingerprints.words, self.passage_scheme))
         return IndexEntry(DocumentTokens(sketch.size, tuple(kinds)), values, document.wholes())
 
 

@@ -149,9 +149,9 @@ class EmbeddedEngine:
 
     def _with_passages(self, wanted: PassageScheme | None) -> PassageScheme | None:
         """Return the scheme of the store's passages, after setting the wanted one if the store has none."""
-        there = stored_passage_scheme(self.path, self._records.option("passages"), wanted)
-        if wanted is None or there:
-            return there
+        stored = stored_passage_scheme(self.path, self._records.option("passages"), wanted)
+        if wanted is None or stored:
+            return stored
         self._set_option("passages", wanted.name)
         return wanted
 
@@ -186,7 +186,7 @@ class EmbeddedEngine:
         batch = list({document.id: document for document in documents}.values())
         if not is_again:
             self._require_few_properties(batch)
-        prepared = self._preparation.prepared(batch)
+        prepared = self._preparation.prepare(batch)
         if not prepared:
             return
 
@@ -194,10 +194,10 @@ class EmbeddedEngine:
             # Check again: another writer may have stored new names since.
             if not is_again:
                 self._require_few_properties(batch)
-            there = self.digests([record.document.id for record, _ in prepared]) if is_again else {}
+            digests = self.digests([record.document.id for record, _ in prepared]) if is_again else {}
             with self._records.writing(record.document.text for record, _ in prepared):
                 self._records.forget_changes(writer.base)
-                retained = [each for each in prepared if not is_again or _is_in(each[0].document, there)]
+                retained = [pair for pair in prepared if not is_again or _is_in(pair[0].document, digests)]
                 numbers = [self._records.put(record) for record, _ in retained]
             entries = zip(numbers, retained, strict=True)
             writer.replace([Change(number, record.document.id, entry) for number, (record, entry) in entries])
@@ -234,22 +234,22 @@ class EmbeddedEngine:
     def delete(self, ids: Collection[str]) -> int:
         """Delete documents at once, and return the number of deleted documents."""
         self._require_writable()
-        there = self.digests(ids)
-        if not there:
+        stored = self.digests(ids)
+        if not stored:
             return 0
-        gone: dict[int, str] = {}
+        deleted: dict[int, str] = {}
 
-        def forget(writer: IndexWriter) -> None:
+        def remove(writer: IndexWriter) -> None:
             with self._records.writing():
-                for document_id in there:
+                for document_id in stored:
                     if number := self._records.remove(document_id):
-                        gone[number] = document_id
-            writer.replace([Change(number, document_id, None) for number, document_id in gone.items()])
+                        deleted[number] = document_id
+            writer.replace([Change(number, document_id, None) for number, document_id in deleted.items()])
 
         with self._writers.registered():
-            self._write(forget)
+            self._write(remove)
         self.refresh()
-        return len(gone)
+        return len(deleted)
 
     def _write(self, work: Callable[[IndexWriter], None]) -> None:
         """Run a function with the writer; the function stores records before it touches the index."""
@@ -313,12 +313,12 @@ class EmbeddedEngine:
             changed = {}
         writer = self._index.writer(self._current_changes, self._merged.wait)
         try:
-            there = {each.number for each in self._records.ids(list(changed))}
+            stored = {row.number for row in self._records.ids(list(changed))}
             # Delete first: an id that was stored again has another number.
-            if gone := [Change(each, changed[each], None) for each in changed if each not in there]:
-                writer.replace(gone)
-            for some in self._preparation.changes(self._records.documents_by_number(sorted(there))):
-                writer.replace(some)
+            if deleted := [Change(number, changed[number], None) for number in changed if number not in stored]:
+                writer.replace(deleted)
+            for changes in self._preparation.changes(self._records.documents_by_number(sorted(stored))):
+                writer.replace(changes)
             if changed:
                 self._commit(writer)
         except BaseException:
@@ -442,12 +442,12 @@ class EmbeddedEngine:
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         self._require_usable()
-        return {each: digest for each, (_, digest) in self._records.heads(ids).items()}
+        return {document_id: digest for document_id, (_, digest) in self._records.heads(ids).items()}
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
         self._require_usable()
-        found = self._runner.resolve(references, self._records.names)
-        return {reference: document_id for reference, (document_id, _) in found}
+        documents = self._runner.resolve(references, self._records.names)
+        return {reference: document_id for reference, (document_id, _) in documents}
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
         self._require_usable()
@@ -505,9 +505,9 @@ class EmbeddedEngine:
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
         """Yield all documents with their sketches, in the order of their ids; the mark is the last id."""
         self._require_usable()
-        while found := self._records.scan(mark, SCAN_BATCH_SIZE):
-            mark = found[-1][0]
-            yield ScanBatch(tuple(found), mark)
+        while batch := self._records.scan(mark, SCAN_BATCH_SIZE):
+            mark = batch[-1][0]
+            yield ScanBatch(tuple(batch), mark)
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         """Run a bound plan, and return its hits with their sketches; they are always in order."""

@@ -33,83 +33,90 @@ from whorl.query.plan.values import whole
 #: Documents read at once, without their texts.
 _READ_AT_ONCE = 1000
 #: Values of the requested fields by document id.
-_Known = Mapping[str, Mapping[tuple[Kind, str], list[Value]]]
+_DocumentValues = Mapping[str, Mapping[tuple[Kind, str], list[Value]]]
 
 
 def count_facets(
-    search: PlanRunner, records: Records, plan: BoundPlan, asked: Sequence[Facet]
+    runner: PlanRunner, records: Records, plan: BoundPlan, facets: Sequence[Facet]
 ) -> tuple[FacetResult, ...]:
     """Return the counts of facets among the documents that match a plan."""
-    places = set(_places(asked))
+    places = set(_places(facets))
     if not places:
-        return tuple(_matching(search, plan.root, facet) for facet in asked if isinstance(facet, MatchCount))
-    return _counted(search, asked, _known(search.ids(plan), records, places), plan.root)
+        return tuple(_count_matching(runner, plan.root, facet) for facet in facets if isinstance(facet, MatchCount))
+    return _count_each(runner, facets, _read_values(runner.ids(plan), records, places), plan.root)
 
 
-def _places(asked: Sequence[Facet]) -> list[tuple[Kind, str]]:
-    found = [(facet.kind, facet.place) for facet in asked if isinstance(facet, ValueFacet | StatisticsFacet)]
-    return found + [place for facet in asked if isinstance(facet, ValueFacet) for place in _places(facet.within)]
+def _places(facets: Sequence[Facet]) -> list[tuple[Kind, str]]:
+    places = [(facet.kind, facet.place) for facet in facets if isinstance(facet, ValueFacet | StatisticsFacet)]
+    return places + [place for facet in facets if isinstance(facet, ValueFacet) for place in _places(facet.within)]
 
 
-def _known(ids: Sequence[str], records: Records, places: set[tuple[Kind, str]]) -> _Known:
-    known: dict[str, dict[tuple[Kind, str], list[Value]]] = {}
-    for some in batches(ids, _READ_AT_ONCE):
+def _read_values(ids: Sequence[str], records: Records, places: set[tuple[Kind, str]]) -> _DocumentValues:
+    values_by_id: dict[str, dict[tuple[Kind, str], list[Value]]] = {}
+    for batch in batches(ids, _READ_AT_ONCE):
         require_time()
-        for document_id, (document, _) in records.heads(some).items():
-            own = known.setdefault(document_id, {})
+        for document_id, (document, _) in records.heads(batch).items():
+            values = values_by_id.setdefault(document_id, {})
             for name, kind, value in [("id", Kind.KEYWORD, document_id), *document.wholes()]:
                 if (kind, name) in places:
-                    own.setdefault((kind, name), []).append(whole(str(value)) if kind is Kind.KEYWORD else value)
-    return known
+                    values.setdefault((kind, name), []).append(whole(str(value)) if kind is Kind.KEYWORD else value)
+    return values_by_id
 
 
-def _counted(search: PlanRunner, asked: Sequence[Facet], known: _Known, among: BoundNode) -> tuple[FacetResult, ...]:
-    counted: list[FacetResult] = []
-    for facet in asked:
+def _count_each(
+    runner: PlanRunner, facets: Sequence[Facet], known: _DocumentValues, among: BoundNode
+) -> tuple[FacetResult, ...]:
+    counts: list[FacetResult] = []
+    for facet in facets:
         match facet:
             case MatchCount():
-                counted.append(_matching(search, among, facet))
+                counts.append(_count_matching(runner, among, facet))
             case ValueFacet():
-                counted.append(_values(search, facet, known, among))
+                counts.append(_count_values(runner, facet, known, among))
             case StatisticsFacet(kind=kind, place=place):
-                counted.append(
-                    _statistics([float(each) for own in known.values() for each in own.get((kind, place), ())])
+                counts.append(
+                    _statistics([float(value) for values in known.values() for value in values.get((kind, place), ())])
                 )
-    return tuple(counted)
+    return tuple(counts)
 
 
-def _matching(search: PlanRunner, among: BoundNode, facet: MatchCount) -> int:
-    return search.page(BoundPlan(Bool(must=(among, facet.node))), 0, 0, ()).total
+def _count_matching(runner: PlanRunner, among: BoundNode, facet: MatchCount) -> int:
+    return runner.page(BoundPlan(Bool(must=(among, facet.node))), 0, 0, ()).total
 
 
-def _values(search: PlanRunner, facet: ValueFacet, known: _Known, among: BoundNode) -> tuple[ValueCount, ...]:
+def _count_values(
+    runner: PlanRunner, facet: ValueFacet, known: _DocumentValues, among: BoundNode
+) -> tuple[ValueCount, ...]:
     kind, place = facet.kind, facet.place
-    counts = Counter(each for own in known.values() for each in dict.fromkeys(own.get((kind, place), ())))
-    found = [
+    counts = Counter(value for values in known.values() for value in dict.fromkeys(values.get((kind, place), ())))
+    retained = [
         (count, encode_sortable(kind, value).encode(), value)
         for value, count in counts.items()
         if count >= facet.least and (not facet.beginning or str(value).startswith(facet.beginning))
     ]
-    found.sort(key=lambda each: each[1] if facet.is_by_value else (-each[0], each[1]))
+    retained.sort(key=lambda counted: counted[1] if facet.is_by_value else (-counted[0], counted[1]))
     return tuple(
-        ValueCount(value, count, _within(search, facet, value, known, among)) for count, _, value in found[: facet.most]
+        ValueCount(value, count, _count_within(runner, facet, value, known, among))
+        for count, _, value in retained[: facet.most]
     )
 
 
-def _within(
-    search: PlanRunner, facet: ValueFacet, value: Value, known: _Known, among: BoundNode
+def _count_within(
+    runner: PlanRunner, facet: ValueFacet, value: Value, known: _DocumentValues, among: BoundNode
 ) -> tuple[FacetResult, ...]:
     if not facet.within:
         return ()
     place = (facet.kind, facet.place)
-    own = {document_id: told for document_id, told in known.items() if value in told.get(place, ())}
-    return _counted(search, facet.within, own, Bool(must=(among, Equal(facet.place, facet.kind, value))))
+    matching = {document_id: values for document_id, values in known.items() if value in values.get(place, ())}
+    return _count_each(runner, facet.within, matching, Bool(must=(among, Equal(facet.place, facet.kind, value))))
 
 
 def _statistics(numbers: Sequence[float]) -> Statistics:
     if not numbers:
         return Statistics()
-    return Statistics(len(numbers), min(numbers), max(numbers), sum(numbers), sum(each * each for each in numbers))
+    return Statistics(
+        len(numbers), min(numbers), max(numbers), sum(numbers), sum(number * number for number in numbers)
+    )
 
 
 #: Limits of a batch of rewritten documents, with their texts.
@@ -159,6 +166,6 @@ class EmbeddedLabels:
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
         """Set the labels of documents, or remove them (None)."""
-        documents = (each.document for each in self._records.documents(changes))
-        for some in chunks(documents, lambda each: len(each.text), _CHARACTERS_AT_ONCE, _AT_ONCE):
-            self._store_again([with_cluster_label(each, changes[each.id]) for each in some])
+        documents = (record.document for record in self._records.documents(changes))
+        for batch in chunks(documents, lambda document: len(document.text), _CHARACTERS_AT_ONCE, _AT_ONCE):
+            self._store_again([with_cluster_label(document, changes[document.id]) for document in batch])

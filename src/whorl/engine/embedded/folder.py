@@ -41,14 +41,14 @@ class OtherIndexError(IndexBrokenError):
 def prepare_folder(path: Path, *, create: bool) -> None:
     """Raise StoreError unless a folder holds a store or can become one; create it in that case."""
     try:
-        there = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
+        names = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
         if path.exists() and not path.is_dir():
             raise StoreError(f"{path} is a file; a store is a folder: name another path")
-        if RECORDS in there and (path / RECORDS).stat().st_size > 0:
+        if RECORDS in names and (path / RECORDS).stat().st_size > 0:
             return
         # An empty file of records comes from a process that was stopped, or is still busy, creating the store.
-        if any(name != LOCK and not name.startswith(RECORDS) for name in there):
-            raise StoreError(f"{path} holds other things and no store ({there[0]}, …); name an empty or a new folder")
+        if any(name != LOCK and not name.startswith(RECORDS) for name in names):
+            raise StoreError(f"{path} holds other things and no store ({names[0]}, …); name an empty or a new folder")
         if not create:
             raise StoreError(f"there is no store at {path}; make one by indexing: whorl index --store {path} FILES")
         path.mkdir(parents=True, exist_ok=True)
@@ -192,14 +192,14 @@ def _log(path: Path) -> Path:
 
 def file_state(path: Path) -> list[tuple[int, int, int]]:
     """Return values that change with every commit: inode, mtime in ns and bytes of the file and of its log."""
-    found = []
+    values = []
     for file in (path, _log(path)):
         with suppress(OSError):
             stat = file.stat()
             # Readers create an empty log.
             if stat.st_size > 0:
-                found.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
-    return found
+                values.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
+    return values
 
 
 @contextmanager

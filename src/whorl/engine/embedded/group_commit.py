@@ -12,20 +12,20 @@ class WriterRegister:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._here: set[object] = set()
+        self._registered: set[object] = set()
 
     @contextmanager
     def registered(self) -> Iterator[None]:
         """Register the current thread as a writer until the block ends, also by an error."""
         ticket = object()
-        # Ctrl-C may come at once; a ticket that stayed would make `let_go` wait for ever.
+        # Ctrl-C may come at once; a ticket that stayed would make `wait_for_current` wait for ever.
         try:
             with self._changed:
-                self._here.add(ticket)
+                self._registered.add(ticket)
             yield
         finally:
             with self._changed:
-                self._here.discard(ticket)
+                self._registered.discard(ticket)
                 self._changed.notify_all()
 
     def wait_for_current(self) -> None:
@@ -34,5 +34,5 @@ class WriterRegister:
         The caller must not block them: it must not hold a lock that they need, nor be registered itself.
         """
         with self._changed:
-            first = frozenset(self._here)
-            self._changed.wait_for(lambda: self._here.isdisjoint(first))
+            first = frozenset(self._registered)
+            self._changed.wait_for(lambda: self._registered.isdisjoint(first))

@@ -85,8 +85,8 @@ class InvertedIndex:
         try:
             writer = IndexWriter(aside, TextIndexWriter(aside, self._store_id), tokens)
             try:
-                for some in changes:
-                    writer.replace(some)
+                for batch in changes:
+                    writer.replace(batch)
                 writer.commit(number, documents)
                 if merge_segments := writer.close():
                     merge_segments()

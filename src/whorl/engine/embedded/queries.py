@@ -131,12 +131,12 @@ class _NodeTranslator:
         """Return a query of the documents that match a countable part of a plan, with their scores."""
         if self.reader is None:
             return Query.empty_query()
-        found = self.reader.match_tokens(plan)
-        chosen = []
-        for score in np.unique(found.scores).tolist():
-            numbers = found.numbers[found.scores == score].tolist()
-            chosen += [Query.const_score_query(each, score) for each in _number_queries(numbers)]
-        return _bool_query((), chosen, (), 1)
+        matches = self.reader.match_tokens(plan)
+        queries = []
+        for score in np.unique(matches.scores).tolist():
+            numbers = matches.numbers[matches.scores == score].tolist()
+            queries += [Query.const_score_query(query, score) for query in _number_queries(numbers)]
+        return _bool_query((), queries, (), 1)
 
     def bool(self, plan: Bool[BoundLeaf]) -> _TranslatedNode:
         must, should, must_not = (

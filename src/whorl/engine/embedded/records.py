@@ -180,12 +180,12 @@ class Records:
         if unknown := {key for (key,) in self._writer.execute("SELECT key FROM meta")} - _META:
             self.raise_damaged(f"it has an unknown entry {min(unknown, key=str)!r}")
         meta = dict(self._writer.execute("SELECT key, value FROM meta WHERE key != 'dictionary'"))
-        if (found := meta.get("format")) not in READABLE:
+        if (stored_format := meta.get("format")) not in READABLE:
             way = "use the version that made it, or index into a new folder"
-            if found == PREVIOUS_FORMAT:
+            if stored_format == PREVIOUS_FORMAT:
                 way = f"bring it up to date: whorl upgrade {self._path.parent}"
             raise StoreError(
-                f"{self._path} is a store of format {found}, and this version reads format {FORMAT}; {way}"
+                f"{self._path} is a store of format {stored_format}, and this version reads format {FORMAT}; {way}"
             )
         for key, name in (("scheme", scheme.name), ("sketches", self._sketch_scheme.name)):
             if meta.get(key) != name:
@@ -415,9 +415,9 @@ class Records:
     def all_documents(self) -> Iterator[NumberedDocument]:
         """Yield all documents, by number."""
         number = -1
-        while found := list(self._read_documents("number > ? ORDER BY number LIMIT 1", number)):
-            number = found[0].number
-            yield found[0]
+        while rows := list(self._read_documents("number > ? ORDER BY number LIMIT 1", number)):
+            number = rows[0].number
+            yield rows[0]
 
     def _read_documents(self, which: str, value: str | int) -> Iterator[NumberedDocument]:
         # One at a time, so that a search in another thread waits for one, not for all.
@@ -453,7 +453,9 @@ class Records:
         if len(rows) == 1:
             [(number, document_id, _, sketch)] = rows
             return [self._read_sketch(number, document_id, sketch)]
-        sealed = [self._unseal(_label("sketch", number, each), sketch) for number, each, _, sketch in rows]
+        sealed = [
+            self._unseal(_label("sketch", number, document_id), sketch) for number, document_id, _, sketch in rows
+        ]
         return decode_all(sealed, self._sketch_scheme)
 
     def _read_text(self, number: int, document_id: str, content: object) -> str:
@@ -487,62 +489,78 @@ class Records:
 
     def ids(self, numbers: Sequence[int]) -> Iterator[IdentifiedDocument]:
         """Yield numbers and ids of the existing documents among some numbers."""
-        return (IdentifiedDocument(number, each) for number, each, _ in self._select("size", "number", numbers))
+        return (
+            IdentifiedDocument(number, document_id)
+            for number, document_id, _ in self._select("size", "number", numbers)
+        )
 
     def named_documents(self, key: _Key, values: Sequence[int] | Sequence[str]) -> Iterator[NamedDocument]:
         """Yield the names of the existing documents among some numbers or ids, in any order."""
-        for number, each, head in self._select("head", key, values):
-            yield NamedDocument(number, each, self._parse_head(number, each, head)[0])
+        for number, document_id, head in self._select("head", key, values):
+            yield NamedDocument(number, document_id, self._parse_head(number, document_id, head)[0])
 
     def names(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the names of existing documents by id."""
-        return {each: self._parse_head(number, each, head)[0] for number, each, head in self._select_by_id("head", ids)}
+        return {
+            document_id: self._parse_head(number, document_id, head)[0]
+            for number, document_id, head in self._select_by_id("head", ids)
+        }
 
     def properties(self, ids: Iterable[str]) -> dict[str, dict[str, list[PropertyValue]]]:
         """Return the properties of existing documents by id."""
-        some = self._select_by_id("head", ids)
-        return {each: self._parse_head(number, each, head)[1] for number, each, head in some}
+        rows = self._select_by_id("head", ids)
+        return {document_id: self._parse_head(number, document_id, head)[1] for number, document_id, head in rows}
 
     def heads(self, ids: Iterable[str]) -> dict[str, tuple[Document, str]]:
         """Return existing documents without their texts, and their digests, by id."""
-        return {each: self._read_head(number, each, head) for number, each, head in self._select_by_id("head", ids)}
+        return {
+            document_id: self._read_head(number, document_id, head)
+            for number, document_id, head in self._select_by_id("head", ids)
+        }
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the texts of existing documents by id."""
         return {
-            each: self._read_text(number, each, content) for number, each, content in self._select_by_id("content", ids)
+            document_id: self._read_text(number, document_id, content)
+            for number, document_id, content in self._select_by_id("content", ids)
         }
 
     def sketches(self, ids: Iterable[str]) -> dict[str, Sketch]:
         """Return the sketches of existing documents by id."""
-        rows = [(number, each, None, sketch) for number, each, sketch in self._select_by_id("sketch", ids)]
-        return {each: sketch for (_, each, *_), sketch in zip(rows, self._read_sketches(rows), strict=True)}
+        rows = [
+            (number, document_id, None, sketch) for number, document_id, sketch in self._select_by_id("sketch", ids)
+        ]
+        return {
+            document_id: sketch for (_, document_id, *_), sketch in zip(rows, self._read_sketches(rows), strict=True)
+        }
 
     def sketched_documents(self, key: _Key, values: Sequence[int] | Sequence[str]) -> Iterator[SketchedDocument]:
         """Yield names and sketches of the existing documents among some numbers or ids, in any order."""
         rows = list(self._select("head, sketch", key, values))
-        for (number, each, head, _), sketch in zip(rows, self._read_sketches(rows), strict=True):
-            yield SketchedDocument(number, each, self._parse_head(number, each, head)[0], sketch)
+        for (number, document_id, head, _), sketch in zip(rows, self._read_sketches(rows), strict=True):
+            yield SketchedDocument(number, document_id, self._parse_head(number, document_id, head)[0], sketch)
 
     def scan(self, after: str, rows: int) -> list[tuple[str, str, Sketch]]:
         """Return ids, names and sketches of the documents whose ids come next, by code point."""
         wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
-        some = self._read(wanted, (after, rows))
+        selected = self._read(wanted, (after, rows))
         return [
-            (each, self._parse_head(number, each, head)[0], sketch)
-            for (number, each, head, _), sketch in zip(some, self._read_sketches(some), strict=True)
+            (document_id, self._parse_head(number, document_id, head)[0], sketch)
+            for (number, document_id, head, _), sketch in zip(selected, self._read_sketches(selected), strict=True)
         ]
 
     def by_handle(self, name: str, value: str) -> str | None:
         """Return the id of the document whose property is exactly this value; of several, the first id."""
-        found: str | None = self._read("SELECT min(id) FROM handle WHERE name = ? AND value = ?", (name, value))[0][0]
-        for document, _ in self.heads([found] if found else []).values():
+        [(document_id,)] = self._read("SELECT min(id) FROM handle WHERE name = ? AND value = ?", (name, value))
+        for document, _ in self.heads([document_id] if document_id else []).values():
             if value not in document.values().get(name, ()):
-                self.raise_damaged(f"{name} of {found} is not what was stored")
-        return found
+                self.raise_damaged(f"{name} of {document_id} is not what was stored")
+        return None if document_id is None else str(document_id)
 
     def _select_by_id(self, columns: str, ids: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-        return self._select(columns, "id", [each for each in ids if each == well_formed(each)])
+        return self._select(
+            columns, "id", [document_id for document_id in ids if document_id == well_formed(document_id)]
+        )
 
     def _select(self, columns: str, key: str, values: Sequence[str] | Sequence[int]) -> Iterator[tuple[Any, ...]]:
         """Yield numbers, ids and some columns of the documents of some numbers or ids."""

@@ -174,8 +174,8 @@ class PlanRunner:
             return None
         for role, value in reference_meanings(reference):
             document_id = value if role == "key" else self._records.by_handle(_PROPERTIES[role], value)
-            if document_id is not None and (found := read([document_id])):
-                return document_id, found[document_id]
+            if document_id is not None and (data := read([document_id])):
+                return document_id, data[document_id]
         return None
 
     def require_deleted(self, missing: Sequence[str] | Sequence[int]) -> None:

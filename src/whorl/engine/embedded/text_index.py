@@ -57,7 +57,7 @@ class TextIndex:
 
     Args:
         folder: The folder; the first writer creates it.
-        mark: Identifier of the store, to detect the index of another store.
+        store_id: Identifier of the store, to detect the index of another store.
     """
 
     def __init__(self, folder: Path, marker: str) -> None:
@@ -165,17 +165,17 @@ class TextIndex:
             others = Query.boolean_query([(Occur.Must, query), (Occur.MustNot, superseded)])
             # Each recent hit before the page displaces one hit of the main part.
             begin = max(0, start - len(recent))
-            count, found = page(snapshot.main, others, begin, start + rows)
-            found = sorted([*found, *recent], key=_best_first)[start - begin :][:rows]
-            return count + recent_count, found
+            count, hits = page(snapshot.main, others, begin, start + rows)
+            hits = sorted([*hits, *recent], key=_best_first)[start - begin :][:rows]
+            return count + recent_count, hits
 
-    def terms(self, field: str, beginning: str, most: int) -> list[str]:
+    def terms(self, field: str, prefix: str, most: int) -> list[str]:
         """Return the terms of a tantivy field with a prefix: all of them, or more than `most` if they exceed it."""
         with index_errors(self._folder):
             snapshot = self._snapshot()
             parts = [part for part in (snapshot.main, snapshot.recent) if part is not None]
-            found = {term for part in parts for term, _ in part.terms_with_prefix(field, beginning, limit=most + 1)}
-            return sorted(found)
+            terms = {term for part in parts for term, _ in part.terms_with_prefix(field, prefix, limit=most + 1)}
+            return sorted(terms)
 
 
 def _best_first(hit: ScoredId) -> tuple[float, str]:
@@ -200,8 +200,8 @@ def _ranked_page(searcher: tantivy.Searcher, query: Query, start: int, end: int)
         return _search(searcher, query, 1)[0], []
     limit = end + _MARGIN
     while True:
-        count, found = _search(searcher, query, min(limit, searcher.num_docs))
-        scores = [score for score, _ in found]
+        count, results = _search(searcher, query, min(limit, searcher.num_docs))
+        scores = [score for score, _ in results]
         end = min(end, count)
         if end <= start:
             return count, []
@@ -212,7 +212,7 @@ def _ranked_page(searcher: tantivy.Searcher, query: Query, start: int, end: int)
     first = scores.index(scores[start])
     last = len(scores) - scores[::-1].index(scores[end - 1])
     hits: list[ScoredId] = [
-        (searcher.doc(address).get_first("id") or "", score) for score, address in found[first:last]
+        (searcher.doc(address).get_first("id") or "", score) for score, address in results[first:last]
     ]
     hits.sort(key=_best_first)
     return count, hits[start - first : end - first]
@@ -221,8 +221,8 @@ def _ranked_page(searcher: tantivy.Searcher, query: Query, start: int, end: int)
 def _search(
     searcher: tantivy.Searcher, query: Query, limit: int, **options: Any
 ) -> tuple[int, list[tuple[Any, tantivy.DocAddress]]]:
-    found = searcher.search(query, limit, **options)
-    return found.count, found.hits  # type: ignore[attr-defined]  # tantivy's stubs have no count
+    result = searcher.search(query, limit, **options)
+    return result.count, result.hits  # type: ignore[attr-defined]  # tantivy's stubs have no count
 
 
 #: Function that returns the current index entries of the existing documents among some ids.
@@ -234,7 +234,7 @@ class TextIndexWriter:
 
     Args:
         folder: The folder.
-        mark: Identifier of the store.
+        store_id: Identifier of the store.
         snapshot: The current index, None to create one.
         stored: Returns the current entries of documents that are in the small part.
         before_main: Called before the main part is opened, to wait for its previous writer.
