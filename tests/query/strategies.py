@@ -165,7 +165,7 @@ def _groups(nodes: st.SearchStrategy[ast.Node]) -> st.SearchStrategy[ast.Node]:
 
 nodes = st.recursive(leaves, _groups, max_leaves=12)
 
-#: TextBuffer that combine to nearly valid queries, so that the parser both accepts and refuses.
+#: Pieces that combine to nearly valid queries, so that the parser both accepts and refuses.
 PIECES = [
     *("a", "word", "don't", "a.b", "1", "2.5", "-3", "é", "😀", r"\u0041", r"\:", "a_b", "a@b.com", "10.pdf"),
     *("b:", "cm:name:", "@cm:x:", "{u}n:", r"cm\:y:", "TYPE:", "f:(", "NOT:", '"c d"', "'e'", "http://i/j"),

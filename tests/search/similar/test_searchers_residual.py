@@ -162,10 +162,11 @@ def test_more_than_can_be_read(store: Store, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_cannot_be_asked(store: Store, tmp_path: Path) -> None:
     """
-    Errors: no definition of common text, tokens and bands, and a store without passages. Named texts need no passages.
+    Errors: tokens and bands, and a store without passages. Named texts need no passages, and without a definition of
+    common text it is text in 1 % of the documents.
     """
-    with pytest.raises(ParameterError, match="needs common_above or boilerplate to say which text is common"):
-        store.similar("00-0", ignore_common=True)
+    default = store.similar("00-0", ignore_common=True)
+    assert default.plan == store.similar("00-0", common_above="1%", ignore_common=True).plan
     with pytest.raises(ParameterError, match="means nothing for tokens and bands"):
         store.search("FINGERPRINT:00-0", common_above=LINE, ignore_common=True)
     with open_store(tmp_path / "plain") as plain:
