@@ -41,7 +41,7 @@ def test_what_is_not_said_is_as_usual(engine: EmbeddedEngine) -> None:
         ({"recall": 101}, "recall"),
         ({"min_words": 0}, "min_words must be at least 1, got 0"),
         ({"most_read": 10_001}, "most_read must be 1 to 10,000, got 10001"),
-        ({"ignore_common": True}, "needs common_above or boilerplate to say which text is common"),
+        ({"ignore_common": True}, "'whorl index --passages' makes them"),
     ],
 )
 def test_what_cannot_be_asked(engine: EmbeddedEngine, options: SourcesOptions, message: str) -> None:
