@@ -129,7 +129,7 @@ def test_the_five_commands_of_the_page(other_url: str, folder: Path, monkeypatch
     assert (store[0], len(commands)) == ("export", 4)
     monkeypatch.setenv("WHORL_STORE", other_url)
     with contextlib.closing(IndexClient(other_url)) as client:
-        client.create({})
+        client.create({"mappings": {"properties": {"body": {"type": "text"}}}})
         for name, text in {"a": TEXT, "b": TEXT.replace("warm sun", "cold rain"), "c": "Nothing of the kind."}.items():
             client.raw.index(index=client.index, id=name, body={"body": text}, params={"refresh": "true"})
     for _, *words in commands:
