@@ -89,12 +89,6 @@ def winnowed(words: JoinedWords, scheme: PassageScheme) -> Numbers:
     return sorted_distinct([_smallest(words, scheme)])
 
 
-def winnowed_in_order(words: JoinedWords, scheme: PassageScheme) -> Numbers:
-    """Return the passage hashes of a text in the order of their first occurrence."""
-    numbers, firsts = np.unique(_smallest(words, scheme), return_index=True)
-    return numbers[np.argsort(firsts)]
-
-
 def all_numbers(words: JoinedWords, scheme: PassageScheme) -> Numbers:
     """Return the hash of each run of `hashed_words` words, kept by `winnowed` or not; uint64 array.
 
