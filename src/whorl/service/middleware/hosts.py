@@ -19,11 +19,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from whorl.errors import ParameterError
 from whorl.service.paths import is_of_the_store
+from whorl.settings.settings import LOOPBACK
 
 #: Entry in the list of allowed hosts that allows all.
 ANY = "*"
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
-_HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Hosts:
@@ -52,7 +52,7 @@ class Hosts:
                     f"allowed_hosts takes names alone, such as docs.example.org, without a port, or {ANY} for any, "
                     f"got {name!r}"
                 )
-        self._names = _HERE | {_plain(name) for name in (listening, *allowed)}
+        self._names = {*LOOPBACK, *(_plain(name) for name in (listening, *allowed))}
         self._allowed = {_plain(name) for name in allowed}
         self._is_any = ANY in allowed
         # A service on all addresses may be called by any of them; an address cannot be used for DNS rebinding.
