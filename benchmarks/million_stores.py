@@ -138,6 +138,6 @@ def ran(command: Sequence[str], meanwhile: Callable[[], object] = lambda: time.s
 
 
 def _anonymous(process: int) -> float:
-    """Return the memory of a process without files, in MB; 0 for one that has just ended."""
+    """Return the memory of a process without files, in MB; 0 if it has just ended."""
     memory = re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
     return int(memory[1]) / 1024 if memory else 0.0

@@ -31,7 +31,7 @@ RIDDLES = re.compile(
 )
 
 #: The largest number of riddles in each tree. Lower it when sentences were rewritten; never raise it.
-CEILINGS = {"src": 30, "tests": 35, "benchmarks": 14, "tools": 0, "docs/decisions": 43, "Makefile": 0}
+CEILINGS = {"src": 30, "tests": 35, "benchmarks": 13, "tools": 0, "docs/decisions": 8, "Makefile": 0}
 
 
 def sentences(path: Path) -> Iterator[str]:
