@@ -118,6 +118,24 @@ def test_versions(page: Page, url: str) -> None:
     expect(page.locator("#clusters-error")).to_contain_text("nobody knows which is the newest of 'note 0' and 30 more")
 
 
+def test_a_quick_click_keeps_the_address(page: Page, url: str) -> None:
+    """
+    A click before the form is filled in searches with the values of the address, not with the defaults.
+    """
+    held: list[Route] = []
+    page.goto("about:blank")
+    page.route("**/api/v1/store", lambda route: held.append(route))
+    with page.expect_request("**/api/v1/store"):
+        page.goto(f"{url}#duplicates?threshold=60&named=lease&keep=longest")
+    find_duplicates(page)
+    with page.expect_request(lambda sent: sent.method == "POST") as sent:
+        for route in held:
+            route.continue_()
+    body = sent.value.post_data_json or {}
+    assert (body["threshold"], body["keep"]) == (60, "longest")
+    expect(page.locator("#clusters > li").get_by_role("heading")).to_have_text(["2 documents: renewal.txt"])
+
+
 def test_duplicates_are_asked_for_as_set(page: Page, url: str) -> None:
     """
     The metric and the kind of cluster are sent with the request, and an empty result is shown.

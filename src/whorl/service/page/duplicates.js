@@ -32,6 +32,8 @@ const PROGRESS = {
 const parts = {};
 /** The address of the job whose clusters are shown or looked for, and what ends the looking. */
 let job = null, going = null, total = 0, shown = null, asked = null;
+/** Resolves once the form has the values of the address. */
+let filled = Promise.resolve();
 /** What ends the asking for clusters of a list that another takes the place of. */
 let listing = new AbortController();
 let cleaning;
@@ -45,9 +47,11 @@ export function start() {
     tell();
   }
   cleaning = new Cleaning(() => job, isDuplicate);
-  byId("clustering").addEventListener("submit", (event) => {
+  byId("clustering").addEventListener("submit", async (event) => {
     event.preventDefault();
-    amend("duplicates", address());
+    // A quick click comes before the store has named the dates to choose from.
+    await filled;
+    if (!amend("duplicates", address())) return;
     approve();
     run();
   });
@@ -84,18 +88,25 @@ export function start() {
  * compares all documents with all others, so no other page may start it by a link.
  */
 export async function show(parameters) {
-  const wanted = location.hash;
+  const wanted = location.hash, isFilling = fillIn(parameters, wanted);
+  filled = isFilling;
+  if (!await isFilling) return;
+  if (isApproved()) await run();
+  else clear();
+}
+
+/** Fill the form from the parameters of an address, and return whether that address is still to be shown. */
+async function fillIn(parameters, wanted) {
   await offerDates();
   // Another address is shown by itself.
-  if (!parameters.size || location.hash !== wanted || wanted === shown) return;
+  if (!parameters.size || location.hash !== wanted || wanted === shown) return false;
   for (const [part, value] of Object.entries(DEFAULTS)) {
     parts[part].value = parameters.get(part) ?? value;
     if (!parts[part].value && value) parts[part].value = value;
   }
   for (const flag of FLAGS) parts[flag].checked = parameters.has(flag);
   for (const part of ["threshold", "recall"]) showValue(parts[part], byId(`cluster-${part}-told`));
-  if (isApproved()) await run();
-  else clear();
+  return true;
 }
 
 /** Offer the fields with dates, by which the newest document of a group can stand for it. */
