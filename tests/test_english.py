@@ -30,6 +30,9 @@ RIDDLES = re.compile(
     )
 )
 
+#: Files whose sentences are read.
+SUFFIXES = (".py", ".md", ".js")
+
 #: The largest number of riddles in each tree. Lower it when sentences were rewritten; never raise it.
 CEILINGS = {"src": 30, "tests": 35, "benchmarks": 13, "tools": 0, "docs/decisions": 8, "Makefile": 0}
 
@@ -44,6 +47,8 @@ def sentences(path: Path) -> Iterator[str]:
     elif path.suffix == ".md":
         yield from re.split(r"\n\n|\n(?=- )", text)
         return
+    elif path.suffix == ".js":
+        text = re.sub(r"^(\s*)(?:/\*\*|\*/|\*|//) ?", r"\1# ", text.replace(" */", ""), flags=re.MULTILINE)
     else:
         yield from re.findall(r"## (.*)", text)
     block: list[str] = []
@@ -58,7 +63,7 @@ def sentences(path: Path) -> Iterator[str]:
 def riddles(tree: str) -> list[str]:
     """Return the sentences of a tree that match a pattern, each with its file."""
     root = ROOT / tree
-    files = [root] if root.is_file() else sorted(path for path in root.rglob("*") if path.suffix in (".py", ".md"))
+    files = [root] if root.is_file() else sorted(path for path in root.rglob("*") if path.suffix in SUFFIXES)
     return [
         f"{path.relative_to(ROOT)}: {plain[:160]}"
         for path in files

@@ -1,4 +1,4 @@
-/** Files that join the documents, some at a time, with progress. */
+/** Uploads files as documents in batches, with progress. */
 
 import { Failure, ask, request } from "./api.js";
 import { byId, element, fill } from "./dom.js";
@@ -6,21 +6,21 @@ import { counted, percent, whole } from "./format.js";
 import { textIn } from "./files.js";
 import { about, changed, compareLink, nameOf, pathOf } from "./store.js";
 
-/** Documents and characters that are sent at once. */
+/** Documents and characters of a request. */
 const AT_ONCE = 20, CHARACTERS = 4_000_000;
 const LISTED = 20;
-/** A new document that is as much alike to another, in percent, is told of. */
+/** Smallest similarity, in percent, for a report that a new document resembles a stored one. */
 const ALIKE = 80;
 let isCancelled = false, isRunning = false;
 
-/** Make the button that ends it work; once. */
+/** Connect the button that cancels the upload; call once. */
 export function watchAdding() {
   byId("adding-cancel").addEventListener("click", () => { isCancelled = true; });
 }
 
 /**
- * Store files as documents; one whose name a document has already is left alone.
- * @param {File[]} files A `path` counts before a `webkitRelativePath`, and that before the name.
+ * Store files as documents; skip a file whose name is already the id of a document with another text.
+ * @param {File[]} files The document's path is `path`, else `webkitRelativePath`, else the name.
  */
 export async function addFiles(files) {
   if (!files.length || isRunning) return;
@@ -35,7 +35,7 @@ export async function addFiles(files) {
   async function send() {
     if (!waiting.length) return;
     const lines = waiting.map((each) => JSON.stringify(each)).join("\n");
-    // Documents that have no sketches are not looked for so quickly.
+    // Documents without sketches cannot be searched quickly enough.
     const { has_sketches: canTell } = await about();
     const report = await (await request(canTell ? `/documents?warn=${ALIKE}` : "/documents", lines)).json();
     repeats.push(...report.repeats ?? []);
@@ -80,7 +80,7 @@ export async function addFiles(files) {
   changed();
 }
 
-/** Say whether a document of this id is there, with another text. */
+/** Check for a document with this id and another text. */
 async function isOther(id, text) {
   try {
     return (await ask(`${pathOf(id)}?text=true`)).text !== text;

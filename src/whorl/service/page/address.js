@@ -1,28 +1,28 @@
-/** The address, which holds what is shown: `#view?parameters`. */
+/** The page's address, which holds the view and its parameters: `#view?parameters`. */
 
-/** What is shown where the address names nothing. */
+/** The view for an address without a view. */
 export const FIRST = "documents";
 
-/** Return the view that the address names, and its parameters. */
+/** Return the view and the parameters of the address. */
 export function read() {
   const address = location.hash.slice(1), cut = address.indexOf("?");
   const name = cut < 0 ? address : address.slice(0, cut);
   return { view: name || FIRST, parameters: new URLSearchParams(cut < 0 ? "" : address.slice(cut + 1)) };
 }
 
-/** Note that the person at this tab asked for what the address says: so it is run again after Back or a reload. */
+/** Record that the user of this tab started the job of this address, so that Back and a reload run it again. */
 export function approve() {
   history.replaceState({ ...history.state, isApproved: true }, "");
 }
 
-/** Return whether they did. An address that comes from a link, a bookmark or another page has not been asked for. */
+/** Check that the user started the job; an address from a link, a bookmark or another page has not been approved. */
 export function isApproved() {
   return history.state?.isApproved === true;
 }
 
 /**
- * Put another address of a view in the place of the present one.
- * @returns {boolean} Whether it is there: a view that was left meanwhile changes nothing.
+ * Replace the current address of a view.
+ * @returns {boolean} Whether it was replaced; false if the user has left the view.
  */
 export function amend(view, address) {
   if (read().view !== view) return false;

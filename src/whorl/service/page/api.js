@@ -1,10 +1,10 @@
-/** The service's routes. Who has to sign in is asked, and then the request goes on. */
+/** Client of the service's routes. On 401 it asks the user to sign in and repeats the request. */
 
 import { credentials, signIn } from "./sign-in.js";
 
 const API = "/api/v1";
 
-/** An answer that is none: `message` for people, and of a wrong query also `span` and `hint`. */
+/** A failed request: `message` for people, and for a wrong query `span` and `hint`. */
 export class Failure extends Error {
   constructor(message, { span = null, hint = "", status = 0 } = {}) {
     super(message);
@@ -13,25 +13,25 @@ export class Failure extends Error {
 }
 
 /**
- * Ask a route of the API.
- * @param {string} path Below that of the API, with its parameters.
- * @param {Object|string} [body] Sent as JSON, a text as lines of it; without one it is a GET.
+ * Send a request to a route of the API.
+ * @param {string} path Path below the API's, with the query string.
+ * @param {Object|string} [body] An object is sent as JSON, a text as JSON lines; without a body the method is GET.
  * @param {AbortSignal} [signal]
- * @param {string} [method] GET or POST, as there is a body, if it is not said.
- * @returns {Promise<Response>} With a status of success.
+ * @param {string} [method] By default POST with a body, else GET.
+ * @returns {Promise<Response>} A response with a status of success.
  */
 export async function request(path, body, signal, method = body === undefined ? "GET" : "POST") {
   for (let wasRefused = false; ; wasRefused = true) {
     const given = credentials(), answer = await send(path, body, signal, method);
     if (answer.ok) return answer;
     if (answer.status !== 401) throw await failureOf(answer);
-    // Who has signed in meanwhile, for another request, is not asked again.
+    // Do not ask again if another request has led to a sign-in by now.
     if (credentials() !== null && credentials() !== given) continue;
     if (!await signIn(wasRefused && given !== null)) throw new Failure("this needs a sign-in", { status: 401 });
   }
 }
 
-/** Ask a route and return the JSON that it answers. */
+/** Send a request and return the JSON of the response. */
 export async function ask(path, body, signal) {
   const answer = await request(path, body, signal);
   try {
@@ -46,7 +46,7 @@ async function send(path, body, signal, method) {
   const headers = { Accept: "application/json" };
   const authorization = credentials();
   if (authorization !== null) headers.Authorization = authorization;
-  // What ends something is sent although the page is left.
+  // A DELETE is sent even if the page is being left.
   const init = { method, headers, signal, credentials: "omit", cache: "no-store", keepalive: method === "DELETE" };
   if (body !== undefined) {
     const isLines = typeof body === "string";
@@ -54,7 +54,7 @@ async function send(path, body, signal, method) {
     init.body = isLines ? body : JSON.stringify(body);
   }
   try {
-    // Without credentials of its own the browser does not ask for a password, so that the page can.
+    // With "omit" the browser shows no password dialog of its own.
     return await fetch(`${API}${path}`, init);
   } catch (error) {
     if (error.name === "AbortError") throw error;

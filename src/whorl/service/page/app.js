@@ -1,4 +1,4 @@
-/** The page: which view is shown, by the address, and what all of them share. */
+/** The page: shows the view of the address, and connects what all views share. */
 
 import { FIRST, read } from "./address.js";
 import { signOut, showState } from "./sign-in.js";
@@ -17,13 +17,13 @@ const TITLES = {
   documents: "Documents", document: "Document", sources: "Sources", search: "Search", compare: "Compare",
   duplicates: "Duplicates",
 };
-/** Milliseconds without scrolling after which a place is noted. */
+/** Milliseconds without scrolling after which the scroll position is saved. */
 const PAUSE = 100;
 let shown = null, going = 0, counting = 0;
 
 async function route() {
   const { view: name, parameters } = read();
-  // What is no view changes nothing; where nothing is shown yet, it is the first one.
+  // An unknown view changes nothing; on a new page, it is the first view.
   if (!Object.hasOwn(VIEWS, name) && shown !== null) return;
   const view = Object.hasOwn(VIEWS, name) ? name : FIRST;
   const isOther = shown !== null && shown !== view, top = history.state?.top ?? 0;
@@ -40,7 +40,7 @@ async function route() {
   scrollTo(0, 0);
   await VIEWS[view].show(parameters);
   if (own !== going) return;
-  // The way back leads to where one was, once that is there again.
+  // Restore the scroll position once the view is complete.
   if (top) requestAnimationFrame(() => scrollTo(0, top));
   going = 0;
 }
@@ -54,24 +54,24 @@ async function count() {
   const own = counting;
   try {
     const { documents: number } = await (await fetch("/readyz", { credentials: "omit", cache: "no-store" })).json();
-    // An answer that was overtaken is of what was before.
+    // Drop a response that a later request has overtaken.
     if (Number.isInteger(number) && own === counting) {
       byId("state").textContent = counted(number, "document");
       byId("state").hidden = false;
     }
   } catch {
-    // The number is a courtesy; the first question tells what is wrong.
+    // The number is optional; the first search shows what is wrong.
   }
 }
 
 history.scrollRestoration = "manual";
 addEventListener("scroll", settled(PAUSE, notePlace), { passive: true });
-// Whoever follows a link may have scrolled just before.
+// Save the scroll position before a link is followed.
 addEventListener("click", notePlace, { capture: true });
 for (const view of Object.values(VIEWS)) view.start();
 watchTexts();
 byId("skip").addEventListener("click", (event) => {
-  // The address says what is shown, and stays.
+  // Keep the address of the view.
   event.preventDefault();
   byId("main").focus();
 });

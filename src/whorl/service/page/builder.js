@@ -1,9 +1,9 @@
-/** Clauses of a query, made of a field, a condition and a value. */
+/** Form that builds a clause of a query from a field, a condition and a value. */
 
 import { byId, element, fill } from "./dom.js";
 import { about } from "./store.js";
 
-/** By the types of a field's values; what each condition writes. */
+/** Conditions by the type of a field's values, each with the function that writes the clause. */
 const CONDITIONS = {
   words: { "has the words": (name, value) => `${name}:${phrase(value)}`, "has a word that begins with": (name, value) => `${name}:${word(value)}*` },
   text: { "is exactly": (name, value) => `=${name}:${phrase(value)}` },
@@ -19,8 +19,8 @@ const word = (value) => value.trim().replace(/[^\p{L}\p{N}]/gu, "\\$&");
 const nameOf = (name) => (/^[\p{L}_][\p{L}\p{N}_.:]*$/u.test(name) ? name : name.replace(/[^\p{L}\p{N}_:]/gu, "\\$&"));
 
 /**
- * Make the builder work; once.
- * @param {function(string)} take Called with a clause.
+ * Connect the form; call once.
+ * @param {function(string)} take Called with the clause.
  */
 export function watchBuilder(take) {
   const field = byId("build-field"), condition = byId("build-condition"), value = byId("build-value");

@@ -1,4 +1,4 @@
-/** A list of documents to delete: marked in clusters, downloaded, or applied where that is allowed and confirmed. */
+/** List of documents to delete: marked in clusters, then downloaded, or deleted after confirmation where allowed. */
 
 import { Failure, request } from "./api.js";
 import { confirmed } from "./deleting.js";
@@ -8,15 +8,15 @@ import { showProblem } from "./problem.js";
 import { save } from "./saving.js";
 import { about, changed, nameOf, pathOf } from "./store.js";
 
-/** The list. */
+/** The list of marked documents. */
 export class Cleaning {
   /**
    * @param {function(): ?string} job Returns the address of the job whose clusters are shown.
-   * @param {function(Object): boolean} isDuplicate Says whether a member is a duplicate of the first of its cluster.
+   * @param {function(Object): boolean} isDuplicate Whether a member is a duplicate of the first of its cluster.
    */
   constructor(job, isDuplicate) {
     [this.job, this.isDuplicate] = [job, isDuplicate];
-    /** Documents that are marked, by id. */
+    /** Marked documents by id. */
     this.marked = new Map();
     byId("cleaning-all").addEventListener("click", (event) => this.#markEverywhere(event.currentTarget));
     byId("cleaning-none").addEventListener("click", () => this.forget());
@@ -24,7 +24,7 @@ export class Cleaning {
     byId("cleaning-delete").addEventListener("click", () => this.#delete());
   }
 
-  /** Return the box of a document. */
+  /** Return the checkbox of a document. */
   box(document_) {
     const box = element("input", { type: "checkbox", "data-id": document_.id, "aria-label": `Delete ${nameOf(document_)}` });
     box.checked = this.marked.has(document_.id);
@@ -42,7 +42,7 @@ export class Cleaning {
     this.#show();
   }
 
-  /** Mark nothing. */
+  /** Unmark all documents. */
   forget() {
     this.marked.clear();
     this.#show();
@@ -57,7 +57,7 @@ export class Cleaning {
     byId("cleaning-delete").hidden = (await about().catch(() => ({ is_read_only: true }))).is_read_only;
   }
 
-  /** Mark all duplicates of the first document of each cluster, those that are not shown as well. */
+  /** Mark all duplicates of the first document of each cluster, including clusters that are not shown. */
   async #markEverywhere(button) {
     button.disabled = true;
     try {
@@ -86,7 +86,7 @@ export class Cleaning {
       for (const id of ids) {
         byId("cleaning-told").textContent = `${whole(done)} of ${count} deleted`;
         await request(pathOf(id), undefined, undefined, "DELETE").catch((error) => {
-          // Somebody was quicker.
+          // Another user has deleted it already.
           if (!(error instanceof Failure) || error.status !== 404) throw error;
         });
         this.marked.delete(id);

@@ -1,4 +1,4 @@
-/** Two documents side by side: what both have, counted exactly, and marked in both. */
+/** Two documents side by side, with their shared passages marked in both and counted exactly. */
 
 import { ask } from "./api.js";
 import { byId, element, fill, inSteps, warn } from "./dom.js";
@@ -12,21 +12,21 @@ import { NOT_HERE, calledOf, lastMark, textOf } from "./texts.js";
 
 const SIDES = ["a", "b"];
 const LISTED = 50;
-/** Characters that the list shows of a passage. */
+/** Characters of a passage in the list. */
 const SAID = 160;
 const STRIP = 400;
 const SVG = "http://www.w3.org/2000/svg";
-/** Where the two texts stand one below the other. */
+/** Layout with the two texts stacked. */
 const NARROW = matchMedia("(max-width: 48rem)");
-/** The marks of texts of one's own, by side; null for a document. */
+/** Marks of the user's own texts, by side; null for a document. */
 const marks = { a: null, b: null };
 let fields, panes, listPassages, places, words, chosen, shown = null, going = null, opened = 0;
 
-/** Make the view work; once. */
+/** Connect the view; call once. */
 export function start() {
   fields = Object.fromEntries(SIDES.map((side) => [side, new NameField(byId(`side-${side}`))]));
   panes = Object.fromEntries(SIDES.map((side) => [side, new TextPane(byId(`text-${side}`), (passage, mark) => {
-    // The other side comes to stand beside what was clicked.
+    // Scroll the other side to the same height.
     const top = mark.getBoundingClientRect().top - byId(`text-${side}`).getBoundingClientRect().top;
     choose(passage, side, top);
   })]));
@@ -58,13 +58,13 @@ export function start() {
   addEventListener("whorl:changed", () => { shown = null; });
 }
 
-/** Show the view with what the address says. */
+/** Show the view for an address. */
 export async function show(parameters) {
   opened += 1;
   const own = opened;
   if (location.hash === shown) return;
   if (!parameters.size) {
-    // A pair that was typed stays.
+    // Keep the names that the user has typed.
     showSides();
     return;
   }
@@ -72,7 +72,7 @@ export async function show(parameters) {
     const mark = parameters.get(`text-${side}`), id = parameters.get(side);
     marks[side] = mark;
     const told = id === null ? null : await documentOf(id);
-    // Another address was opened meanwhile, and its names stand here.
+    // Stop if another address was opened in the meantime.
     if (own !== opened) return;
     if (told !== null) fields[side].set(told);
     else if (mark === null) byId(`side-${side}`).value = "";
@@ -86,12 +86,12 @@ export async function show(parameters) {
   }
 }
 
-/** Return the document that an address names by its id; without a name where it has none that is known. */
+/** Return the document of an id; without a name if it has none. */
 async function documentOf(id) {
   try {
     return { ...await ask(pathOf(id)), id };
   } catch {
-    // A DBID, say, or one that there is not: the comparison knows.
+    // It may be a DBID, or not exist: the comparison will tell.
     return { id, name: "" };
   }
 }
@@ -206,7 +206,7 @@ function beginning(text, { start, end }) {
   return end - start > SAID ? `${said} …` : said;
 }
 
-/** Draw where in the text the passages are. */
+/** Draw a map of the passages' positions in the text. */
 function showStrip(side) {
   const drawn = document.createElementNS(SVG, "svg"), path = document.createElementNS(SVG, "path");
   drawn.setAttribute("class", "strip");
@@ -235,7 +235,7 @@ function choose(passage, clicked = null, top = undefined) {
     if (Number(button.dataset.passage) === passage) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");
   }
-  // On a phone the texts may be below or above what is seen.
+  // On a phone the texts may be outside the screen.
   if (clicked === null && NARROW.matches) byId("panes").scrollIntoView({ block: "start" });
   tellStep();
 }

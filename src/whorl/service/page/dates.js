@@ -1,10 +1,10 @@
-/** The date of a document, among whatever properties it has. */
+/** Finds the date of a document among its properties. */
 
 const ISO = /^\d{4}-\d{2}-\d{2}(?:T|$)/;
-/** Parts of names of properties that hold dates, the best first. */
+/** Parts of names of date properties, the preferred first. */
 const NAMES = ["modif", "updat", "changed", "date", "publish", "creat"];
 
-/** Return a document's date as it is written there, or null: that of its last change where one is told. */
+/** Return the date of a document as its property has it, preferably of the last change; null without one. */
 export function dateOf(properties) {
   const dated = Object.entries(properties).filter(([, values]) => ISO.test(String(values[0] ?? "")));
   const rank = ([name]) => {

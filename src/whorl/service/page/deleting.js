@@ -1,4 +1,4 @@
-/** Documents that are deleted, each time after a question. */
+/** Deletes documents after confirmation. */
 
 import { Failure, request } from "./api.js";
 import { byId } from "./dom.js";
@@ -6,8 +6,8 @@ import { showProblem } from "./problem.js";
 import { changed, nameOf, pathOf } from "./store.js";
 
 /**
- * Delete a document, once that was confirmed.
- * @returns {Promise<boolean>} Whether it is gone.
+ * Delete a document after confirmation.
+ * @returns {Promise<boolean>} Whether it was deleted.
  */
 export async function forget(document_) {
   const label = nameOf(document_);
@@ -24,7 +24,7 @@ export async function forget(document_) {
   return true;
 }
 
-/** Ask whether something is to be done that cannot be undone. */
+/** Ask for confirmation of an action that cannot be undone. */
 export function confirmed(title, told, yes) {
   const dialog = byId("confirm");
   byId("confirm-title").textContent = title;

@@ -1,4 +1,4 @@
-/** One document: what shares content with it, its text and its properties. */
+/** View of one document: similar documents, its text and its properties. */
 
 import { amend } from "./address.js";
 import { ask } from "./api.js";
@@ -11,14 +11,14 @@ import { written } from "./query.js";
 import { about, commonText, compareLink, nameOf, offerCommon, pathOf, sourcesLink } from "./store.js";
 import { TextPane } from "./text-pane.js";
 
-/** Hits that are asked for, and those that are shown at a time. */
+/** Number of hits to request, and to show at a time. */
 const MOST = 200, ROWS = 25;
 const LEAST = 10, PAUSE = 250;
-/** A hit is one by either: how much of the document is in it, and how much of it is in the document. */
+/** Metrics to search by: a hit by either is shown. */
 const METRICS = ["a_in_b", "b_in_a"];
 let pane, shown = null, current = null, going = null;
 
-/** Make the view work; once. */
+/** Connect the view; call once. */
 export function start() {
   const least = byId("least");
   pane = new TextPane(byId("document-text"), () => {});
@@ -40,14 +40,14 @@ export function start() {
   addEventListener("whorl:changed", () => { shown = null; });
 }
 
-/** Show the document that the address names. */
+/** Show the document of the address. */
 export async function show(parameters) {
   const id = parameters.get("id") ?? "", given = Number(parameters.get("least"));
   const least = given >= 1 && given <= 100 ? given : LEAST, isRest = parameters.get("common") === "without";
   const wanted = address(id, least, isRest);
   if (wanted === shown) return;
   shown = wanted;
-  // Nothing that comes of the one before it is shown any more.
+  // Cancel the requests for the previous document.
   going?.abort();
   current = null;
   byId("least").value = least;
@@ -71,7 +71,7 @@ export async function show(parameters) {
   await findSimilar();
 }
 
-/** Return a document with its text, "" where the store keeps none. */
+/** Return a document with its text; "" if the store keeps no texts. */
 async function withText(id) {
   try {
     return await ask(`${pathOf(id)}?text=true`);

@@ -1,4 +1,4 @@
-/** The first view: the documents of the store, and the way in for a text of one's own. */
+/** First view: the documents of the store, and the box for the user's own text. */
 
 import { amend } from "./address.js";
 import { addFiles, watchAdding } from "./adding.js";
@@ -14,7 +14,7 @@ const ROWS = 50, MOST = 1000;
 const PAUSE = 150;
 let listed = null, going = null, count = 0;
 
-/** Make the view work; once. */
+/** Connect the view; call once. */
 export function start() {
   const filter = byId("documents-filter"), box = byId("own-text");
   filter.addEventListener("input", settled(PAUSE, () => {
@@ -35,7 +35,7 @@ export function start() {
   for (const [id, take] of [["own-file", ([file]) => findSourcesOf(file)], ["add-files", addFiles], ["add-first", addFiles]]) {
     byId(id).addEventListener("change", (event) => {
       take([...event.target.files]);
-      // So that the same file can be chosen again.
+      // Allow the same file to be chosen again.
       event.target.value = "";
     });
   }
@@ -46,7 +46,7 @@ export function start() {
   });
 }
 
-/** Show the view with what the address says. */
+/** Show the view for an address. */
 export function show(parameters) {
   const named = parameters.get("named") ?? "", rows = Math.min(MOST, Math.max(ROWS, Number(parameters.get("rows")) || 0));
   byId("documents-filter").value = named;
@@ -93,7 +93,7 @@ function append({ total, documents }, isReadOnly) {
   byId("documents").append(...documents.map((each) => row(each, isReadOnly)));
   count += documents.length;
   offerMore(byId("documents-more"), documents.length ? total - count : 0);
-  // A column of nothing says nothing.
+  // Hide a column without values.
   byId("documents-table").classList.toggle("dateless", !byId("documents").querySelector("time"));
 }
 
@@ -107,7 +107,7 @@ async function more() {
     amend("documents", listed);
     byId("documents").children[before]?.querySelector("a").focus();
   } catch (error) {
-    // Another list took the place of the one that it was more of.
+    // Ignore the failure if another list has replaced this one.
     if (!signal.aborted) showProblem(byId("documents-problem"), error);
   } finally {
     button.disabled = false;

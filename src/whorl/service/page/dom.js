@@ -1,10 +1,10 @@
-/** Elements made of names and texts; text only ever becomes a text node. */
+/** Creates elements; text only ever becomes a text node. */
 
 /**
  * Return a new element.
- * @param {string} name Its tag, with classes: "p.quiet".
- * @param {Object} [attributes] Attributes; on… are listeners, true stands for an empty value, and false, null and
- *   undefined are left out.
+ * @param {string} name Tag with classes: "p.quiet".
+ * @param {Object} [attributes] Attributes; on… are listeners, true is an empty value; false, null and undefined are
+ *   omitted.
  * @param {...(Node|string|number|null)} children
  */
 export function element(name, attributes = {}, ...children) {
@@ -19,16 +19,16 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-/** Return the element of an id. */
+/** Return the element with an id. */
 export const byId = (id) => document.getElementById(id);
 
-/** Put children in the place of what is in an element. */
+/** Replace the children of an element. */
 export const fill = (parent, ...children) => parent.replaceChildren(...children.filter((child) => child !== null));
 
-/** Show each text as an item of a list of warnings. */
+/** Show each text as an item in a list of warnings. */
 export const warn = (list, warnings) => fill(list, ...warnings.map((each) => element("li", {}, each)));
 
-/** Call a function once it was not asked for in a while. */
+/** Debounce a function: call it after a pause without calls. */
 export function settled(milliseconds, call) {
   let waiting = 0;
   return () => {
@@ -37,24 +37,24 @@ export function settled(milliseconds, call) {
   };
 }
 
-/** Show a slider's value beside it, and say what it is to who does not see it. */
+/** Show a slider's value next to it, and in words for screen readers. */
 export function showValue(slider, output) {
   output.textContent = `${slider.value} %`;
   slider.setAttribute("aria-valuetext", `${slider.value} percent`);
 }
 
-/** Offer what is left of a list, if anything is. */
+/** Show the button for the remaining items of a list, if any. */
 export function offerMore(button, left) {
   button.hidden = left <= 0;
   button.textContent = `Show more (${left.toLocaleString("en")} left)`;
 }
 
 /**
- * Show a list some at a time.
+ * Show a list in steps.
  * @param {HTMLElement} list
- * @param {HTMLButtonElement} more Shows the next ones.
+ * @param {HTMLButtonElement} more Button that shows the next items.
  * @param {number} step
- * @returns {function(Array, function): void} Shows items from the first on, each as what the function makes of it.
+ * @returns {function(Array, function): void} Shows a new list; its second argument makes an element of an item.
  */
 export function inSteps(list, more, step) {
   let items = [], make = null, shown = 0;

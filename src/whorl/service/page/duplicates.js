@@ -1,4 +1,4 @@
-/** The clusters of the store: documents that belong together, the largest cluster first, and a list of those to delete. */
+/** View of the clusters of near-duplicates in the store, the largest first, with a list of documents to delete. */
 
 import { amend, approve, isApproved } from "./address.js";
 import { Failure, ask, request } from "./api.js";
@@ -12,12 +12,12 @@ import { saveAnswer } from "./saving.js";
 import { COMMON_ABOVE, about, compareLink, documentLink, nameOf } from "./store.js";
 
 const CLUSTERS = 10;
-/** Members of a cluster whose pairs can be shown as a matrix, and with numbers in it. */
+/** Largest cluster whose pairs are drawn as a matrix, and with numbers in it. */
 const DRAWN = 30, NUMBERED = 8;
 const MEMBERS = 12;
-/** Members with the same words that are folded, at least. */
+/** Smallest number of members with the same words that are folded. */
 const FOLDED = 3;
-/** Passages that are shown of what a version adds or loses. */
+/** Passages to show of a version's additions or losses. */
 const PASSAGES = 3;
 const ASK_AGAIN = 300, PAUSE = 200;
 const DEFAULTS = { metric: "jaccard", threshold: "80", recall: "95", keep: "", order: "size", named: "" };
@@ -30,15 +30,15 @@ const PROGRESS = {
   clustering: (count) => counted(count, "cluster"),
 };
 const parts = {};
-/** The address of the job whose clusters are shown or looked for, and what ends the looking. */
+/** The address of the job whose clusters are shown or awaited, and the controller that cancels waiting. */
 let job = null, going = null, total = 0, shown = null, asked = null;
 /** Resolves once the form has the values of the address. */
 let filled = Promise.resolve();
-/** What ends the asking for clusters of a list that another takes the place of. */
+/** Cancels requests for clusters of a list that another list replaces. */
 let listing = new AbortController();
 let cleaning;
 
-/** Make the view work; once. */
+/** Connect the view; call once. */
 export function start() {
   for (const part of [...Object.keys(DEFAULTS), ...FLAGS]) parts[part] = byId(`cluster-${part}`);
   for (const part of ["threshold", "recall"]) {
@@ -84,8 +84,8 @@ export function start() {
 }
 
 /**
- * Fill the form from the address. The job starts only if the person at this tab has started it, now or before a reload: it
- * compares all documents with all others, so no other page may start it by a link.
+ * Fill the form from the address. Start the job only if the user of this tab has started it, now or before a reload: a
+ * job compares all documents with each other, so a link from another page must not start one.
  */
 export async function show(parameters) {
   const wanted = location.hash, isFilling = fillIn(parameters, wanted);
@@ -98,7 +98,7 @@ export async function show(parameters) {
 /** Fill the form from the parameters of an address, and return whether that address is still to be shown. */
 async function fillIn(parameters, wanted) {
   await offerDates();
-  // Another address is shown by itself.
+  // A later call shows another address.
   if (!parameters.size || location.hash !== wanted || wanted === shown) return false;
   for (const [part, value] of Object.entries(DEFAULTS)) {
     parts[part].value = parameters.get(part) ?? value;
@@ -109,7 +109,7 @@ async function fillIn(parameters, wanted) {
   return true;
 }
 
-/** Offer the fields with dates, by which the newest document of a group can stand for it. */
+/** Offer the date fields, to retain the newest document of a group. */
 async function offerDates() {
   if (parts.isOffered) return;
   const told = await about().catch(() => null);
@@ -128,7 +128,7 @@ function address() {
   return `#duplicates?${told}`;
 }
 
-/** The address of some of the clusters, as they are chosen and ordered. */
+/** Return the address of a page of clusters in the chosen order. */
 function pageOf(start) {
   const told = new URLSearchParams({ start, rows: CLUSTERS, order: parts.order.value, named: parts.named.value });
   return `${job}?${told}`;
@@ -142,12 +142,12 @@ function question() {
     complete: parts.complete.checked,
     versions: parts.versions.checked,
     ...(parts.keep.value ? { keep: parts.keep.value } : {}),
-    // Here the documents themselves tell, whatever the store keeps.
+    // Common text is counted in the documents themselves, even if the store keeps no passages.
     ...(parts.common.checked ? { common_above: COMMON_ABOVE, ignore_common: true } : {}),
   };
 }
 
-/** Begin another list of clusters. */
+/** Start another list of clusters. */
 function another() {
   listing.abort();
   listing = new AbortController();
@@ -182,7 +182,7 @@ async function run() {
   }
 }
 
-/** Wait until the job is over, and return the first page of what it found. */
+/** Wait until the job has ended, and return the first page of its result. */
 async function finished(signal) {
   for (;;) {
     const { state, progress, result, error } = await ask(pageOf(0), undefined, signal);
@@ -195,7 +195,7 @@ async function finished(signal) {
   }
 }
 
-/** Give up what is being looked for, if anything is. */
+/** Cancel the running job, if any. */
 function cancel() {
   if (!going) return;
   going.abort();
@@ -205,11 +205,11 @@ function cancel() {
 }
 
 function end(address) {
-  // Who has lost the service has lost the job as well.
+  // If the service is unreachable, its job is gone as well.
   request(address, undefined, undefined, "DELETE").catch(() => {});
 }
 
-/** Show nothing but the form. */
+/** Show only the form. */
 function clear() {
   cancel();
   another();
@@ -246,7 +246,7 @@ function tellTotal({ documents, pairs, total: clusters }) {
   byId("clusters-told").textContent = `${found} among ${counted(documents, "document")}`;
 }
 
-/** Show further clusters, and return how many were shown before. */
+/** Append clusters to the list, and return how many it had before. */
 function append(clusters) {
   const list = byId("clusters"), more = byId("clusters-more"), before = list.children.length;
   list.append(...clusters.map((cluster, at) => drawCluster(cluster, before + at)));
@@ -270,7 +270,7 @@ async function next() {
 async function download(format, button) {
   button.disabled = true;
   try {
-    // Not a link: it would not carry who asks.
+    // A plain link would not carry the credentials.
     await saveAnswer(await request(`${job}?format=${format}`), `duplicates.${format}`);
   } catch (error) {
     showProblem(byId("clusters-error"), error);
@@ -279,7 +279,7 @@ async function download(format, button) {
   }
 }
 
-/** A cluster: the document that stands for it and the others as rows, of which equal ones are folded, and all pairs where they differ. */
+/** Draw a cluster: its retained document and the others as rows, equal ones folded, and a matrix of pairs if they differ. */
 function drawCluster({ documents, members, pairs, versions = [] }, at) {
   const first = members.find((member) => member.is_principal), others = members.filter((member) => member !== first);
   const alike = others.filter(isSame), same = alike.length < FOLDED ? [] : alike;
@@ -300,7 +300,7 @@ function drawCluster({ documents, members, pairs, versions = [] }, at) {
   );
 }
 
-/** Say whether a member is a duplicate of the one that stands for its group: by a chain of others it need not be. */
+/** Check that a member is a duplicate of the retained one; a member that is linked by others need not be. */
 function isDuplicate(member) {
   const { metric, threshold, ignore_common: isRest } = asked, shares = counting(member, isRest);
   const alike = metric === "containment" ? Math.max(shares.a_in_b, shares.b_in_a) : shares.jaccard;
@@ -309,17 +309,17 @@ function isDuplicate(member) {
 
 const isSame = (member) => member.exact && member.jaccard === 1;
 
-/** How alike two documents are: without common text where that was left out. */
+/** Return the Jaccard similarity, without common text if it is ignored. */
 const alikeness = (told) => counting(told, asked?.ignore_common).jaccard;
 
-/** How alike the others are to the first. */
+/** Return the range of similarities to the first document, in words. */
 function spread(others) {
   const shares = others.map(alikeness), least = Math.min(...shares), most = Math.max(...shares);
   if (least === 1) return "all with the same words";
   return `${least === most ? percent(least) : `${percent(least)} to ${percent(most)}`} alike`;
 }
 
-/** Members, each with what it has in common with the one that stands for them, and a box that marks it for the list. */
+/** Draw members with their similarity to the retained document and a checkbox for the list of deletions. */
 function drawMembers(first, members, kind) {
   function row(member) {
     const isFirst = member === first, label = nameOf(member);
@@ -346,7 +346,7 @@ function drawMembers(first, members, kind) {
   return element("div", {}, element(`table.members.${kind}`, {}, element("thead", {}, element("tr", {}, ...head)), body), more);
 }
 
-/** Members in the order in which they came, each with what it adds to the one before and what it loses. */
+/** Draw members in order of date, each with its additions and losses since the one before. */
 function drawVersions(versions) {
   const own = (sign, { share, words, passages }) => (share || words ? element(
     `p.${sign === "+" ? "adds" : "loses"}`, {},
@@ -364,7 +364,7 @@ function drawVersions(versions) {
 
 const keyOf = (a, b) => (a < b ? JSON.stringify([a, b]) : JSON.stringify([b, a]));
 
-/** All pairs as a square: the darker, the more alike. */
+/** Draw all pairs as a matrix: the darker, the more similar. */
 function drawMatrix(members, pairs) {
   const similar = new Map(pairs.map((pair) => [keyOf(pair.a, pair.b), alikeness(pair)]));
   const isNumbered = members.length <= NUMBERED;

@@ -1,10 +1,10 @@
-/** Files that are chosen or dropped, and what stands in them. */
+/** Reads chosen and dropped files. */
 
 import { ask } from "./api.js";
 
 const MOST_BYTES = 40_000_000;
 
-/** Return the text of a file, which the service reads as `whorl index` does. */
+/** Return the text of a file, extracted by the service as `whorl index` does. */
 export async function textIn(file) {
   if (file.size > MOST_BYTES) throw new Error(`${file.name} has more than ${MOST_BYTES / 1e6} MB`);
   const { text } = await ask("/text", { name: file.name, content: await asBase64(file) });
@@ -12,7 +12,7 @@ export async function textIn(file) {
   return text;
 }
 
-/** Return the files in folders that were dropped, each with its path. */
+/** Return the files of dropped folders, each with its path. */
 export async function within(entries) {
   const found = [], waiting = entries.filter(Boolean);
   while (waiting.length) {
@@ -24,7 +24,7 @@ export async function within(entries) {
       continue;
     }
     const reader = entry.createReader();
-    // It tells some at a time.
+    // readEntries returns some entries at a time.
     for (let some = null; some?.length !== 0;) {
       some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
       waiting.push(...some);

@@ -1,23 +1,23 @@
-/** Numbers as people read them, and the bars that go with them. */
+/** Formats numbers for people, and draws bars. */
 
 import { element } from "./dom.js";
 
-/** A share from 0 to 1 in percent, rounded down: 100.0% is all of it, 0.0% is nothing. */
+/** Format a share from 0 to 1 as a percentage, rounded down: only 1 is 100.0%. */
 export function percent(share) {
   const tenths = Math.floor(share * 1000 + 1e-9);
   return share > 0 && tenths === 0 ? "<0.1%" : `${Math.floor(tenths / 10)}.${tenths % 10}%`;
 }
 
-/** A whole number with its thousands apart. */
+/** Format an integer with thousands separators. */
 export const whole = (number) => number.toLocaleString("en");
 
-/** A number and its noun: 1 word, 2 words. */
+/** Format a number with its noun: 1 word, 2 words. */
 export const counted = (number, noun, nouns = `${noun}s`) => `${whole(number)} ${number === 1 ? noun : nouns}`;
 
-/** About how many words a document has: as many as it has different runs of five words, and four. */
+/** Estimate the words of a document: its distinct shingles of five words, plus four. */
 export const sizeOf = (shingles) => (shingles ? `${counted(shingles + 4, "word")}` : "no five words");
 
-/** A bar of a share; from `low` to `high` it is darker. For the eye only: the number stands beside it. */
+/** Draw a bar for a share, darker from `low` to `high`. It is hidden from screen readers, which read the number. */
 export function bar(share, low = share, high = share, kind = "first") {
   const full = element("i");
   full.style.width = `${100 * share}%`;

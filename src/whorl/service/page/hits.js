@@ -1,4 +1,4 @@
-/** Documents that share content with a source: what they share in words, and the longest passage, a moment later. */
+/** List of hits: their shares at once, their exact shares and longest passages when the texts have been read. */
 
 import { ask } from "./api.js";
 import { element, fill } from "./dom.js";
@@ -6,35 +6,35 @@ import { bar, counted, percent, whole } from "./format.js";
 import { toUnits } from "./offsets.js";
 import { compareLink, commonText, documentLink, nameOf } from "./store.js";
 
-/** Documents whose passages are asked for at once. */
+/** Documents in one request for passages. */
 const AT_ONCE = 8;
 
 /**
- * What hits are hits of.
+ * The source of a search.
  * @typedef {Object} Source
- * @property {string} called As in "of … is in this document": its name, or "your text".
- * @property {string} [id] Of a document.
- * @property {string} [mark] Of a text of one's own, see texts.js.
- * @property {string} [text] That text.
- * @property {boolean} [isRest] Whether only what is not common text counts.
+ * @property {string} called Its name in sentences such as "of … is in this document", or "your text".
+ * @property {string} [id] Id of a document.
+ * @property {string} [mark] Mark of the user's own text, see texts.js.
+ * @property {string} [text] The user's own text.
+ * @property {boolean} [isRest] Whether common text is ignored.
  */
 
-/** The source that a document is. */
+/** Return a document as a source. */
 export const sourceOf = (document_) => ({ called: nameOf(document_), id: document_.id });
 
-/** The source that a text of one's own is. */
+/** Return the user's own text as a source. */
 export const ownSource = (mark, { text }) => ({ called: "your text", mark, text });
 
-/** The address of a source beside a document. */
+/** Return the address that compares a source with a document. */
 export function besideLink(source, id) {
   return source.mark ? `#compare?${new URLSearchParams({ "text-a": source.mark, b: id })}` : compareLink(source.id, id);
 }
 
 /**
- * A row of a list of hits.
- * @param {{id: string, name: string, measured: ?Object}} hit With the shares that are known so far.
+ * Draw a row of a list of hits.
+ * @param {{id: string, name: string, measured: ?Object}} hit The hit with its known shares.
  * @param {?Source} source
- * @param {string} [points] What is told where no shares are known.
+ * @param {string} [points] Text to show if no shares are known.
  */
 export function hitRow(hit, source, points = "") {
   const isSource = source !== null && hit.id === source.id, label = nameOf(hit);
@@ -56,10 +56,10 @@ export function hitRow(hit, source, points = "") {
   return element("li.hit", { "data-id": hit.id }, title, shares, links);
 }
 
-/** The shares of a hit that count: with everything, or without common text where that is known. */
+/** Return the shares of a hit, without common text if they are known. */
 export const counting = (told, isRest) => (isRest && told.without_common) || told;
 
-/** Tell two shares in sentences, with bars, and how they are counted behind an i, which stays as it was used. */
+/** Describe two shares in sentences with bars, and how they are counted in details that stay as the user left them. */
 function tellShares(place, told, source) {
   const isOpen = place.querySelector("details")?.open ?? false, hadKeyboard = place.contains(document.activeElement);
   const behind = formula(told, source);
@@ -76,7 +76,7 @@ function tellShares(place, told, source) {
 function sentence(told, name, words, kind, isRest) {
   const rest = told.without_common, counts = counting(told, isRest), share = counts[name];
   const [low, high] = counts.intervals?.[name] ?? [share, share];
-  // The other share is told where what is common makes a difference.
+  // Show the other share if common text makes a difference.
   const isOther = rest && percent(rest[name]) !== percent(told[name]);
   const other = counts === rest ? `, with common text ${percent(told[name])}` : rest && `, without common text ${percent(rest[name])}`;
   return element(
@@ -105,7 +105,7 @@ function formula(told, source) {
 }
 
 /**
- * Read the texts of hits and put their exact shares and longest passages into their rows.
+ * Read the texts of hits, and put exact shares and longest passages into their rows.
  * @param {HTMLElement[]} rows
  * @param {Source} source
  * @param {AbortSignal} [signal]
@@ -121,12 +121,12 @@ export async function fillPassages(rows, source, signal) {
       for (const told of documents) fillRow(some.get(told.id), told, source);
     }
   } catch {
-    // The estimates stay: the store has no texts, they are too long, or the hits are not looked at any more.
+    // Keep the estimates: the store has no texts, they are too long, or the request was cancelled.
   }
 }
 
 /**
- * Read the texts of hits and show where in them the words of a query stand.
+ * Read the texts of hits, and show where the words of a query occur in them.
  * @param {HTMLElement[]} rows
  * @param {string} query
  * @param {AbortSignal} [signal]
@@ -147,7 +147,7 @@ export async function fillSnippets(rows, query, signal) {
       }
     }
   } catch {
-    // Hits are hits without them: the store has no texts, they are too long, or nobody looks any more.
+    // Keep the hits without snippets: the store has no texts, they are too long, or the request was cancelled.
   }
 }
 

@@ -1,4 +1,4 @@
-/** What is pasted or dropped anywhere on the page: a text gets its sources at once, files can join the documents. */
+/** Handles pastes and drops anywhere on the page: a text is searched for its sources, files can be added. */
 
 import { byId } from "./dom.js";
 import { addFiles } from "./adding.js";
@@ -7,7 +7,7 @@ import { about } from "./store.js";
 import { showProblem } from "./problem.js";
 import { keep } from "./texts.js";
 
-/** Look for the sources of a text. */
+/** Search for the sources of a text. */
 export function findSources(text, name) {
   showProblem(byId("incoming-problem"), null);
   const wanted = `#sources?${new URLSearchParams({ text: keep(text, name) })}`;
@@ -15,7 +15,7 @@ export function findSources(text, name) {
   else location.hash = wanted;
 }
 
-/** Look for the sources of a file. */
+/** Search for the sources of a file. */
 export async function findSourcesOf(file) {
   if (!file) return;
   const told = byId("incoming-told");
@@ -30,7 +30,7 @@ export async function findSourcesOf(file) {
   }
 }
 
-/** Watch for what is pasted and dropped; once. */
+/** Listen for pastes and drops; call once. */
 export function watchTexts() {
   addEventListener("paste", (event) => {
     if (event.target.closest?.("input, textarea, select, dialog")) return;
@@ -64,7 +64,7 @@ export function watchTexts() {
     if (!holdsFile(event)) return;
     event.preventDefault();
     const isToAdd = event.target === add || add.contains(event.target);
-    // Both are gone once this function has returned.
+    // Read both now: they are empty after this function has returned.
     const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.() ?? null);
     const files = [...event.dataTransfer.files];
     end();

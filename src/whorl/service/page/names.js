@@ -1,13 +1,13 @@
-/** Fields that take a document by its name, completed as it is typed; an id does as well. */
+/** Input fields for a document, by id or by a name that is completed while typing. */
 
 import { element, fill, settled } from "./dom.js";
 import { documentsNamed, nameOf } from "./store.js";
 
 const PAUSE = 150, SHOWN = 8;
 
-/** A field for a document. */
+/** An input field for a document. */
 export class NameField {
-  /** @param {HTMLInputElement} input Its `list` is filled with what fits. */
+  /** @param {HTMLInputElement} input Input with a `list` for the completions. */
   constructor(input) {
     this.input = input;
     this.ids = new Map();
@@ -23,8 +23,8 @@ export class NameField {
   }
 
   /**
-   * Return the id of the document that the field names: as it was completed, of the only one whose name has what was
-   * typed in it, or what was typed.
+   * Return the id of the document in the field: the completed one, the only one whose name contains the typed text, or
+   * the typed text itself.
    */
   async id() {
     const typed = this.input.value.trim();
@@ -40,7 +40,7 @@ export class NameField {
     try {
       found = (await documentsNamed(typed, { rows: SHOWN })).documents;
     } catch {
-      return; // What is typed can be sent all the same.
+      return; // The typed text works without completion.
     }
     if (typed !== this.input.value) return;
     const isTwice = (label) => found.filter((each) => nameOf(each) === label).length > 1;

@@ -1,9 +1,9 @@
-/** Places in texts: the service counts Unicode code points, JavaScript counts UTF-16 units. */
+/** Converts positions in texts: the service counts Unicode code points, JavaScript UTF-16 units. */
 
 const ASTRAL = /[\ud800-\udbff][\udc00-\udfff]/;
 
 /**
- * Return ranges of code points as ranges of UTF-16 units.
+ * Convert ranges of code points to ranges of UTF-16 units.
  * @param {string} text
  * @param {Array<{start: number, end: number}>} ranges Half-open, in any order; they may overlap.
  * @returns {Array<{start: number, end: number}>} In the same order.

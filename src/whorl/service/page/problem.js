@@ -1,10 +1,10 @@
-/** What went wrong, for people; in a query with a caret under the place, as the command line draws it. */
+/** Shows errors; for a query with a caret below the position, as on the command line. */
 
 import { element, fill } from "./dom.js";
 
 const BEFORE = 60, BEHIND = 40, WIDTH = 140;
 
-/** Show a failure, or with null show that there is none. */
+/** Show a failure; null hides it. */
 export function showProblem(place, failure, query = "") {
   if (failure === null) {
     fill(place);
@@ -16,7 +16,7 @@ export function showProblem(place, failure, query = "") {
   fill(place, shown);
 }
 
-/** A window on the query, and the caret below; behind the same characters, so that wide ones move it as well. */
+/** Draw the query around a position, with a caret below it; hidden copies of the characters align the caret. */
 function caret(query, span) {
   const points = Array.from(query);
   const begin = Math.max(0, span.start - BEFORE);

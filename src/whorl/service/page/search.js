@@ -1,4 +1,4 @@
-/** The search: words, or a query of the language, and the documents that it finds. */
+/** Search view: words or a query, and its hits. */
 
 import { amend } from "./address.js";
 import { ask } from "./api.js";
@@ -18,12 +18,12 @@ const METRICS = {
   a_in_b: (least) => `At least ${least} of the source is in the document.`,
   b_in_a: (least) => `At least ${least} of the document is in the source.`,
 };
-/** The field that says which group a document is in, once that was written. */
+/** Field with a document's cluster, if labels were written. */
 const CLUSTER = "whorl_cluster";
-/** What makes a query more than words. */
+/** Matches a query that has more than words. */
 const LANGUAGE = /[:()"*?~+\-=<>[\]^%]|\b(?:AND|OR|NOT|TO)\b/u;
 const parts = {};
-/** What was asked, and of what its hits are: `mark` stands for a text of one's own that the query calls `source`. */
+/** The last request, and the source of its hits: `mark` is the user's own text, which the query calls `source`. */
 let asked = null, hits = [], source = null, mark = null, going = null;
 
 const threshold = () => Number(parts.threshold.value);
@@ -31,7 +31,7 @@ const recall = () => Number(parts.recall.value);
 const metric = () => parts.form.elements.metric.value;
 const isCalibrated = () => parts.plan.value === "calibrated";
 
-/** Make the view work; once. */
+/** Connect the view; call once. */
 export function start() {
   const ids = ["query", "threshold", "recall", "plan", "hits", "found", "blank", "more", "explain", "explained", "language", "collapse"];
   for (const id of ids) parts[id] = byId(id);
@@ -88,11 +88,11 @@ export function start() {
   tell();
 }
 
-/** Show the view with what the address says. */
+/** Show the view for an address. */
 export async function show(parameters) {
   const query = parameters.get("q");
   if (query === null) {
-    // The way back to an empty page; a query that was typed stays, and what was looked for does not come any more.
+    // Back to an empty page: keep a typed query, cancel the search.
     going?.abort();
     showFound(null);
     await showExamples();
@@ -110,14 +110,14 @@ export async function show(parameters) {
   await run(Math.min(MOST, Math.max(ROWS, Number(parameters.get("rows")) || 0)));
 }
 
-/** Queries that find something here: made of a document that there is. */
+/** Show examples of queries that have hits in this store, made from one of its documents. */
 async function showExamples() {
   if (parts.examples) return;
   let found;
   try {
     found = (await documentsNamed("", { rows: 1 })).documents[0];
   } catch {
-    return; // They are a courtesy.
+    return; // The examples are optional.
   }
   if (!found) return;
   parts.examples = true;
@@ -144,7 +144,7 @@ function grow() {
   parts.query.style.height = `${parts.query.scrollHeight + 2}px`;
 }
 
-/** Put the numbers of the query into the sliders. */
+/** Set the sliders to the numbers of the query. */
 function adopt() {
   const told = read(parts.query.value);
   if (told?.threshold) parts.threshold.value = Math.round(told.threshold);
@@ -189,7 +189,7 @@ function addressOf({ query, plan, metric: by, collapse, ignore_common: isRest },
 
 function goTo(wanted) {
   if (location.hash === wanted) return;
-  // What was asked first replaces the empty page, so that "back" leads to what was before it.
+  // The first search replaces the empty page in the history.
   if (location.hash.startsWith("#search?")) history.pushState(null, "", wanted);
   else amend("search", wanted);
 }
@@ -203,7 +203,7 @@ async function run(rows = ROWS) {
   showOwn();
   try {
     const wanted = await question();
-    // What is typed may be an id as well, and that is then no mistake.
+    // The typed text may be an id, which need not be a valid query.
     const [page, named] = await Promise.all([
       ask("/search", { ...wanted, rows }, signal).catch((error) => error), documentOf(wanted.query, signal),
     ]);
@@ -228,7 +228,7 @@ async function run(rows = ROWS) {
   }
 }
 
-/** Return the document whose id is typed as it is, or null. */
+/** Return the document whose id is the typed text; null without one. */
 async function documentOf(query, signal) {
   const id = query.trim();
   if (!id || id.length > 1000 || /[\n*?]|^FINGERPRINT:/u.test(id)) return null;
@@ -246,11 +246,11 @@ async function next() {
     const page = await ask("/search", { ...asked, start: hits.length, rows: ROWS }, signal);
     const first = parts.hits.children.length;
     append(page);
-    // The way back leads to as many.
+    // Back shows as many hits.
     amend("search", addressOf(asked, hits.length));
     parts.hits.children[first]?.querySelector("a")?.focus();
   } catch (error) {
-    // Another search took the place of the one that it was more of.
+    // Ignore the failure if another search has replaced this one.
     if (!signal.aborted) showProblem(parts.problem, error, asked.query);
   } finally {
     parts.more.disabled = false;
@@ -265,7 +265,7 @@ function showFound(page, named = null) {
     asked = null;
     return;
   }
-  // What the keyboard was at is about to go.
+  // Move the focus before its element is removed.
   const hadKeyboard = parts.hits.contains(document.activeElement);
   parts.hits.replaceChildren();
   const isNamed = named && !page.hits.some((hit) => hit.id === named.id);
@@ -283,12 +283,12 @@ function showFound(page, named = null) {
   if (hadKeyboard) byId("found-told").focus();
 }
 
-/** Return what the hits share content with, or null where that is nothing or more than one. */
+/** Return the source of the hits; null if the query has none or several. */
 async function sourceOfHits({ sources, hits: found }, wanted) {
   if (sources.length !== 1) return null;
   const [name] = sources, isRest = Boolean(wanted.ignore_common);
   if (wanted.source !== undefined && name === SOURCE) return { ...ownSource(mark, textOf(mark)), isRest };
-  // A DBID or a reference to a node goes on under the name that it has in the query.
+  // Keep the reference of the query for a DBID or a node reference.
   const itself = found.find((hit) => hit.id === name) ?? await ask(pathOf(name)).catch(() => ({ id: name, name: "" }));
   return { ...sourceOf(itself), isRest };
 }
@@ -307,7 +307,7 @@ function append(page) {
   else fillSnippets(rows, asked.query, going?.signal);
 }
 
-/** What is told of a hit without shares: how many of the words it has. */
+/** Describe a hit without shares: how many words of the query it has. */
 function points(hit) {
   if (asked.plan === "stock" && source) return `${whole(hit.score)} points`;
   const words = asked.query.trim().split(/\s+/u);

@@ -1,28 +1,28 @@
-/** Who asks: a key, or a user with a password, kept in this tab and nowhere else. */
+/** Sign-in with a key, or a user name and a password, kept in this tab only. */
 
 import { byId } from "./dom.js";
 
 const KEPT = "whorl.authorization";
 let asking = null;
 
-/** The Authorization header, or null where nobody has signed in. */
+/** Return the Authorization header; null before sign-in. */
 export const credentials = () => sessionStorage.getItem(KEPT);
 
-/** Forget who asks, and the texts that they had. */
+/** Forget the credentials and the user's own texts. */
 export function signOut() {
   sessionStorage.clear();
   showState();
 }
 
-/** Show the button that signs out where there is somebody to. */
+/** Show the sign-out button if the user is signed in. */
 export function showState() {
   byId("sign-out").hidden = credentials() === null;
 }
 
 /**
- * Ask for a key or a password; several requests wait for one answer.
- * @param {boolean} wasWrong Whether what was given before was refused.
- * @returns {Promise<boolean>} Whether there is something to try.
+ * Ask for a key or a password; several requests share one dialog.
+ * @param {boolean} wasWrong Whether the service has refused the former credentials.
+ * @returns {Promise<boolean>} Whether the user has entered credentials.
  */
 export function signIn(wasWrong) {
   asking ??= show(wasWrong).finally(() => { asking = null; });
@@ -69,7 +69,7 @@ function show(wasWrong) {
   });
 }
 
-/** Return the bytes of a text in UTF-8, each as one character: headers take no others. */
+/** Return the UTF-8 bytes of a text, each as one character, as headers require. */
 function bytesOf(text) {
   return String.fromCharCode(...new TextEncoder().encode(text));
 }

@@ -1,4 +1,4 @@
-/** Where a text comes from: the documents that account for it, and which part of it stands in which. */
+/** View of the sources of a text: the documents that account for it, with their passages marked. */
 
 import { ask, request } from "./api.js";
 import { byId, element, fill, warn } from "./dom.js";
@@ -11,14 +11,14 @@ import { commonText, documentLink, nameOf, offerCommon, pathOf } from "./store.j
 import { TextPane } from "./text-pane.js";
 import { NOT_HERE, calledOf, textOf } from "./texts.js";
 
-/** Colours of sources; further ones have them again. */
+/** Number of colours of sources; further sources repeat them. */
 const COLOURS = 8;
 const LISTED = 30;
 const LEAST_WORDS = 8;
 const parts = {};
 let pane, shown = null, going = null, source = null, places = [];
 
-/** Make the view work; once. */
+/** Connect the view; call once. */
 export function start() {
   for (const part of ["words", "quotations", "references", "common", "except"]) parts[part] = byId(`sources-${part}`);
   pane = new TextPane(byId("sources-text"), (at) => choose(at, false));
@@ -32,7 +32,7 @@ export function start() {
   addEventListener("whorl:changed", () => { shown = null; });
 }
 
-/** Show the sources that the address asks for. */
+/** Show the sources for an address. */
 export async function show(parameters) {
   if (location.hash === shown) return;
   going?.abort();
@@ -101,7 +101,7 @@ async function run() {
   }
 }
 
-/** Save the sources as a report, which can be sent to somebody. */
+/** Save the sources as an HTML report. */
 async function report(button) {
   button.disabled = true;
   try {
@@ -152,7 +152,7 @@ function facts(told) {
   ].filter(Boolean);
 }
 
-/** Return the passage of a source of which the most is marked as its own: of others more is marked as a better one's. */
+/** Return the passage of a source with the most text marked as its own; the others are marked as a better source's. */
 function mostSeen({ passages }, group) {
   const first = places.findIndex((place) => place.group === group);
   const seen = pane.seen();
@@ -188,7 +188,7 @@ function cut(text) {
 
 let stepped = -1;
 
-/** Go to the next passage of a source. */
+/** Scroll to the next passage of a source. */
 function step(group) {
   const own = places.map((place, at) => at).filter((at) => places[at].group === group).sort((a, b) => places[a].start - places[b].start);
   const at = own[(own.indexOf(stepped) + 1) % own.length];

@@ -1,10 +1,10 @@
-/** What the store is, asked once; and the ways to its documents. */
+/** Description of the store, requested once, and paths to its documents. */
 
 import { ask } from "./api.js";
 
 let asked = null;
 
-/** Return what `/store` says: `documents`, `is_read_only`, `keeps_passages`, `fields`, … */
+/** Return the response of `/store`: `documents`, `is_read_only`, `keeps_passages`, `fields`, … */
 export function about() {
   asked ??= ask("/store").catch((error) => {
     asked = null;
@@ -13,45 +13,45 @@ export function about() {
   return asked;
 }
 
-/** Say that documents have come or gone. */
+/** Announce that documents were added or deleted. */
 export function changed() {
   asked = null;
   dispatchEvent(new Event("whorl:changed"));
 }
 
-/** What stands in more of the documents is common text. */
+/** Text in more documents than this share is common. */
 export const COMMON_ABOVE = "1%";
 
 /**
- * Return what tells common text apart, to be sent with a question: nothing where the store cannot tell.
- * @param {boolean} [isIgnored] Whether it is to count for nothing.
+ * Return the options of common text for a request; none if the store keeps no passages.
+ * @param {boolean} [isIgnored] Whether to ignore common text.
  */
 export async function commonText(isIgnored = false) {
   const { keeps_passages: keeps } = await about();
   return keeps ? { common_above: COMMON_ABOVE, ...(isIgnored ? { ignore_common: true } : {}) } : {};
 }
 
-/** Offer a box to leave out common text, where the store can tell it. */
+/** Show the checkbox that ignores common text, if the store keeps passages. */
 export async function offerCommon(box) {
   const { keeps_passages: keeps } = await about();
   box.closest("label").hidden = !keeps;
 }
 
 /**
- * Return documents by their names: `total`, `warnings` and `documents`.
- * @param {string} named Parts of their names or ids; "" for all.
+ * Return documents by name: `total`, `warnings` and `documents`.
+ * @param {string} named Part of their names or ids; "" for all.
  */
 export const documentsNamed = (named, { start = 0, rows, signal }) => (
   ask(`/documents?${new URLSearchParams({ named, start, rows })}`, undefined, signal)
 );
 
-/** What people call a document. */
+/** Return the display name of a document. */
 export const nameOf = ({ id, name }) => name || id;
 
-/** The address of a document, below that of the API. */
+/** Return the path of a document below the API's. */
 export const pathOf = (id) => `/documents/${encodeURIComponent(id)}`;
 
-/** The addresses of views. */
+/** Addresses of views. */
 export const documentLink = (id) => `#document?${new URLSearchParams({ id })}`;
 export const sourcesLink = (id) => `#sources?${new URLSearchParams({ id })}`;
 export const compareLink = (a, b) => `#compare?${new URLSearchParams(b === undefined ? { a } : { a, b })}`;

@@ -1,31 +1,31 @@
 /**
- * A text with its shared passages marked, of any length: blocks of lines, each made when there is time for it and laid
- * out only while it is near what is seen (`content-visibility`).
+ * A text of any length with its shared passages marked: blocks of lines, each created when there is time and laid out
+ * only near the visible part (`content-visibility`).
  */
 
 import { element } from "./dom.js";
 
-/** Characters of a block: it ends with the line in which it reaches the first number, at the second in any case. */
+/** Characters of a block: it ends with the line that reaches the first number, and at the second at the latest. */
 const BLOCK = 3_000, LONGEST = 9_000;
-/** Milliseconds of work at a time, so that keys and scrolling are answered in between. */
+/** Milliseconds of work at a time, so that the page reacts to keys and scrolling. */
 const STRETCH = 10;
-/** Blocks of which no layout is saved. */
+/** Smallest number of blocks to skip the layout of invisible ones. */
 const SHORT = 20;
 const LINE_PIXELS = 23, LINE_CHARACTERS = 70;
 const NONE = -1;
 
-/** One of the two texts of a comparison. */
+/** Pane with one of the two texts of a comparison. */
 export class TextPane {
   /**
-   * @param {HTMLElement} box Where the text is shown; it scrolls.
-   * @param {function(number)} chosen Called with the number of a passage that is clicked.
+   * @param {HTMLElement} box Scrollable element for the text.
+   * @param {function(number)} chosen Called with the number of the clicked passage.
    */
   constructor(box, chosen) {
     this.box = box;
     this.run = 0;
     box.addEventListener("click", (event) => {
       const mark = event.target.closest("mark");
-      // Who selects words does not mean to jump.
+      // Selecting words is not a click.
       if (mark?.dataset.passage && getSelection().isCollapsed) chosen(Number(mark.dataset.passage), mark);
     });
   }
@@ -33,10 +33,10 @@ export class TextPane {
   /**
    * Show a text.
    * @param {string} text
-   * @param {Array<{start: number, end: number, group: ?number, kind: ?string}>} places Of the passages, in UTF-16 units;
-   *   where some overlap, the first is marked. Those of a group are chosen together, each alone where it has none; a kind
-   *   is a class of its marks.
-   * @param {Array<{start: number, end: number}>} [common] What many documents have; of the passages it is marked paler.
+   * @param {Array<{start: number, end: number, group: ?number, kind: ?string}>} places Passages, in UTF-16 units; where
+   *   several overlap, the first is marked. Passages of a group are chosen together; the kind is a class of the
+   *   marks.
+   * @param {Array<{start: number, end: number}>} [common] Common text; its part of the passages is marked paler.
    */
   show(text, places, common = []) {
     this.run += 1;
@@ -48,7 +48,7 @@ export class TextPane {
     for (const { start, end } of common) this.common.fill(1, start, end);
     this.starts = blockStarts(text);
     this.blocks = this.starts.map((start, at) => this.#empty(start, this.starts[at + 1] ?? text.length));
-    // A short text is laid out as a whole: it then can be printed and searched from the start.
+    // Lay out a short text completely, so that it can be printed and searched from the start.
     this.box.classList.toggle("long", this.blocks.length > SHORT);
     this.box.replaceChildren(...this.blocks);
     this.box.scrollTop = 0;
@@ -56,7 +56,7 @@ export class TextPane {
     this.#fillSome(0, this.run);
   }
 
-  /** How many of the text's characters are in a passage, by its places from the beginning: numbers from 0 to 1. */
+  /** Return the share of characters inside passages, 0 to 1, for each of several equal parts of the text. */
   density(steps) {
     const told = new Float64Array(steps), width = this.text.length / steps;
     for (let step = 0; step < steps; step += 1) {
@@ -68,23 +68,23 @@ export class TextPane {
     return told;
   }
 
-  /** How many characters are marked as each passage's. */
+  /** Return the number of characters marked for each passage. */
   seen() {
     const told = new Uint32Array(this.places.length);
     for (const passage of this.painted) if (passage !== NONE) told[passage] += 1;
     return told;
   }
 
-  /** Mark a passage, or those of a group, as the chosen ones. */
+  /** Highlight a passage, or the passages of a group, as chosen. */
   choose(group) {
     this.current = group;
     for (const mark of this.box.querySelectorAll("mark")) mark.classList.toggle("on", this.#groupOf(Number(mark.dataset.passage)) === group);
   }
 
   /**
-   * Scroll to a place.
+   * Scroll to a position.
    * @param {number} place In UTF-16 units.
-   * @param {number} [top] How many pixels below the box's upper edge it is to be; a third of the box if not given.
+   * @param {number} [top] Pixels between the box's upper edge and the position; by default a third of the box.
    */
   scrollTo(place, top = this.box.clientHeight / 3) {
     const block = this.blocks[this.#blockOf(place)];
@@ -95,14 +95,14 @@ export class TextPane {
       this.box.scrollTop += now - top;
     };
     move();
-    // What comes into sight is laid out then, and seldom as high as was estimated.
+    // Blocks are laid out when they become visible, and seldom have the estimated height.
     requestAnimationFrame(() => {
       move();
       requestAnimationFrame(move);
     });
   }
 
-  /** Scroll to a share of the text. */
+  /** Scroll to a fraction of the text. */
   scrollToShare(share) {
     this.scrollTo(Math.min(this.text.length - 1, Math.floor(share * this.text.length)), 0);
   }
@@ -163,7 +163,7 @@ export class TextPane {
   }
 }
 
-/** Where the blocks of a text start: at the beginnings of lines, in a very long line behind a blank. */
+/** Return the start of each block: a line's beginning, or a blank in a very long line. */
 function blockStarts(text) {
   const starts = [0];
   for (let start = 0; start + BLOCK < text.length;) {
@@ -171,7 +171,7 @@ function blockStarts(text) {
     if (end === 0 || end - start > LONGEST) {
       end = text.lastIndexOf(" ", start + LONGEST) + 1;
       if (end <= start + BLOCK) end = start + LONGEST;
-      // Not between the two halves of one character.
+      // Do not split a surrogate pair.
       if (/[\udc00-\udfff]/.test(text[end] ?? "")) end -= 1;
     }
     if (end >= text.length) break;

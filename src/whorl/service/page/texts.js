@@ -1,6 +1,6 @@
 /**
- * Texts of one's own: pasted, or read from files. They are in no store and stay in this tab, each under a mark that
- * addresses hold in its place: who is sent such an address learns that there was a text, and not what it says.
+ * The user's own texts, pasted or read from files. They are in no store and stay in this tab, each under a mark that
+ * stands for it in addresses: a shared address reveals that there was a text, but not its content.
  */
 
 const KEPT = "whorl.text.";
@@ -10,8 +10,8 @@ const inMemory = new Map();
 /**
  * Keep a text until the tab is closed.
  * @param {string} text
- * @param {string} name Its file's; "" for a pasted one.
- * @returns {string} Its mark.
+ * @param {string} name Name of its file; "" for a pasted text.
+ * @returns {string} The mark.
  */
 export function keep(text, name) {
   const mark = markOf(text), told = { text, name };
@@ -23,14 +23,14 @@ export function keep(text, name) {
       sessionStorage.setItem(KEPT + mark, JSON.stringify(told));
       break;
     } catch {
-      // There is room for some megabytes; what is longer lasts until the page is left.
+      // Session storage has room for a few megabytes; a longer text lasts until the page is left.
     }
   }
   sessionStorage.setItem(LAST, mark);
   return mark;
 }
 
-/** Return the text of a mark and its name, or null where it is not in this tab. */
+/** Return the text of a mark and its name; null if it is not in this tab. */
 export function textOf(mark) {
   if (!inMemory.has(mark)) {
     const kept = sessionStorage.getItem(KEPT + mark);
@@ -39,20 +39,20 @@ export function textOf(mark) {
   return inMemory.get(mark) ?? null;
 }
 
-/** Return the mark of the last text that there was, or null. */
+/** Return the mark of the last text; null without one. */
 export function lastMark() {
   const mark = sessionStorage.getItem(LAST);
   return mark !== null && textOf(mark) ? mark : null;
 }
 
-/** What an address says that leads to a text of somebody else's. */
+/** Message for an address with a text of another tab. */
 export const NOT_HERE = "This address leads to a text that somebody pasted or read from a file. It was never sent along: "
   + "paste it here, or drop the file.";
 
-/** How a text of one's own is called. */
+/** Return the display name of the user's own text. */
 export const calledOf = ({ name }) => (name ? `Your text (${name})` : "Your text");
 
-/** A number for a text (FNV-1a), with its length: two texts of one tab hardly have the same. */
+/** Hash a text (FNV-1a) together with its length, so that two texts of one tab hardly collide. */
 function markOf(text) {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
