@@ -155,16 +155,14 @@ def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Ite
         for text, own in made:
             of_text = words_of(text)
             begin = time.process_time()
-            found = by_passages(kept.engine, SCHEME, of_text, left_out=None, progress=lambda *_: None)
+            found = by_passages(kept.engine, SCHEME, of_text, left_out=None)
             took["with certainty"].append((time.process_time() - begin) * 1000)
             ids = {each.id for each in found.holders}
             candidates += len(ids)
             certain += met(ids, own)
             is_promised += [is_followed(kept, each) for each in own]
             begin = time.process_time()
-            sketched = find_candidates(
-                plain.engine, text, of_text, RECALL, min_words=8, left_out=None, own_id=None, progress=lambda *_: None
-            )
+            sketched = find_candidates(plain.engine, text, of_text, RECALL, min_words=8, left_out=None, own_id=None)
             took["by sketches"].append((time.process_time() - begin) * 1000)
             by_sketch += met((each.id for each in sketched.found), own)
             for each in own:

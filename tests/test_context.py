@@ -12,6 +12,8 @@ from whorl.context import (
     cancellation,
     deadline,
     new_request,
+    report_progress,
+    reporting,
     require_time,
     seconds_left,
     timely,
@@ -121,3 +123,35 @@ def test_what_must_not_stop_half_way() -> None:
         with pytest.raises(StoppedError):
             require_time()
     assert not cancellation().is_set()
+
+
+def test_progress_goes_to_the_innermost_function() -> None:
+    """
+    Progress goes to the innermost function, through deadlines, but not from a new request; without one it is dropped.
+    """
+    outer: list[tuple[str, int, int | None]] = []
+    inner: list[tuple[str, int, int | None]] = []
+    report_progress("reading", 0)
+    with reporting(lambda *report: outer.append(report)):
+        report_progress("reading", 1)
+        with deadline(60), undisturbed(), reporting(lambda *report: inner.append(report)):
+            report_progress("comparing", 2, 3)
+        with new_request():
+            report_progress("reading", 4)
+        with deadline(60):
+            report_progress("reading", 5)
+    assert (outer, inner) == ([("reading", 1, None), ("reading", 5, None)], [("comparing", 2, 3)])
+
+
+def test_progress_is_reported_from_a_thread_with_the_context() -> None:
+    """
+    A thread reports progress only if it runs in a copy of the request's context.
+    """
+    steps: list[str] = []
+    with reporting(lambda step, *_: steps.append(step)):
+        inheriting = threading.Thread(target=copy_context().run, args=(report_progress, "inherited", 1))
+        other = threading.Thread(target=report_progress, args=("none", 1))
+        for thread in (inheriting, other):
+            thread.start()
+            thread.join()
+    assert steps == ["inherited"]

@@ -37,6 +37,8 @@ Pair, Cluster, Member             the results; Version, a member in the order of
 write_ids       writes cluster labels into a store; Marked, numbers of documents labelled
 RepeatSearch    novelty check: the documents that new ones repeat, as Repeats
 
+reporting       calls a function with the progress of the work inside
+
 Without a store:
 
 compare         two texts compared exactly
@@ -53,6 +55,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from whorl.context import reporting
     from whorl.duplicates.boilerplate import BoilerplateOptions, ask_common
     from whorl.duplicates.clusters import Own
     from whorl.duplicates.options import DuplicatesOptions, Granularity, Keep, PairOptions, ask_pairs
@@ -213,6 +216,7 @@ __all__ = [
     "open_store",
     "parse",
     "quote",
+    "reporting",
     "simhash",
     "simhashes",
     "superfluous",
@@ -222,6 +226,7 @@ __all__ = [
 ]
 
 _NAMES = {
+    "context": "reporting",
     "search.boilerplate": "CommonOptions",
     "duplicates.run": "duplicates_among duplicates_in",
     "duplicates.clusters": "Own",

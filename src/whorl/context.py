@@ -1,14 +1,14 @@
-"""Context of the current request: deadline, cancellation, and a trace of the work done.
+"""Context of the current request: deadline, cancellation, progress, and a trace of the work done.
 
 One context variable holds it, and threads started for the request inherit it. Long loops call `require_time` from time
-to time, because a thread cannot be stopped from outside.
+to time, because a thread cannot be stopped from outside, and `report_progress` to show how far they are.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -18,6 +18,8 @@ from typing import TypeVar
 from whorl.errors import StoppedError
 
 Item = TypeVar("Item")
+#: Called with the current step, the number of items done, and their total, or None where it is unknown.
+Reporter = Callable[[str, int, int | None], None]
 
 
 @dataclass(slots=True)
@@ -56,17 +58,19 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Deadline, cancellation and trace of one request.
+    """Deadline, cancellation, trace and progress of one request.
 
     Args:
         trace: The work done so far.
         end: Deadline on the clock of `time.monotonic`; None for no deadline.
         cancelled: Set when the result is no longer wanted.
+        reporter: Receives the progress of the work.
     """
 
     trace: Trace = field(default_factory=Trace)
     end: float | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
+    reporter: Reporter | None = None
 
     def cancel(self) -> None:
         """Make the work end at its next `require_time`."""
@@ -100,6 +104,33 @@ def deadline(seconds: float) -> Iterator[Request]:
 def undisturbed() -> Iterator[Request]:
     """Run the code inside, such as a write, without deadline and cancellation."""
     yield from _within(replace(_current.get() or Request(), end=None, cancelled=threading.Event()))
+
+
+@contextmanager
+def reporting(reporter: Reporter) -> Iterator[Request]:
+    """Call a function with the progress of the code inside: its step, the number done, and the total if it is known.
+
+    The function runs in the thread that works, about once per batch; an exception it raises ends the work. Worker
+    processes and helper threads do not call it. A new request begins without it.
+
+    >>> with reporting(lambda step, done, total: print(step, done, total)):
+    ...     report_progress("reading", 512)
+    reading 512 None
+    """
+    yield from _within(replace(_current.get() or Request(), reporter=reporter))
+
+
+def report_progress(step: str, done: int, total: int | None = None) -> None:
+    """Report the progress of a step to the function set by `reporting`, if any; call it once per batch.
+
+    Args:
+        step: The current step, such as "reading".
+        done: Number of items done in this step.
+        total: Number of all items, if it is known.
+    """
+    request = _current.get()
+    if request is not None and request.reporter is not None:
+        request.reporter(step, done, total)
 
 
 def _within(request: Request) -> Iterator[Request]:

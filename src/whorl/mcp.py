@@ -23,7 +23,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ToolAnnotations
 from pydantic import Field, ValidationError
 
-from whorl.context import new_request
+from whorl.context import Reporter, new_request, reporting
 from whorl.duplicates import ask_pairs, duplicates_in
 from whorl.duplicates.options import PairWord
 from whorl.duplicates.run import require_few_documents
@@ -65,8 +65,6 @@ _DEFAULT_CHARACTERS = 20_000
 _ERROR_CHARACTERS = 2_000
 #: Characters of an argument's or a tool's name in a message, and the most mistakes listed for one call.
 _NAME_CHARACTERS, _MOST_MISTAKES = 80, 10
-
-_Progress = Callable[[str, int, int | None], None]
 
 
 class _Server(MCPServer[Any]):
@@ -186,14 +184,12 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         min_words: Annotated[int, Field(ge=1, le=1000, description="The shortest passage that counts")] = 8,
         start: _Start = 0,
         rows: _Rows = 20,
-        *,
-        progress: _Progress,
     ) -> dict[str, Any]:
         """Find out which documents a text was put together from: a small set that covers most of it, with the passages.
 
         `coverage` is the share of the text's words that are in a source; places of passages are ranges of characters.
         """
-        attribution = store.sources(_reference(id, text), source=text or None, min_words=min_words, progress=progress)
+        attribution = store.sources(_reference(id, text), source=text or None, min_words=min_words)
         values = sources_values(Read.of(id or None, attribution.content), attribution, texts="passages")
         page = values["sources"][start : start + rows]
         return {**values, "total": len(values["sources"]), "sources": page}
@@ -237,8 +233,6 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         threshold: _Percent = 80,
         start: _Start = 0,
         rows: _Rows = 20,
-        *,
-        progress: _Progress,
     ) -> dict[str, Any]:
         """Find the groups of near-duplicates in the whole store, the largest first; any two members are alike.
 
@@ -246,7 +240,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         """
         count = require_few_documents(store.engine, "here")
         pairs = ask_pairs(metric, threshold, 95)
-        with duplicates_in(store.engine, pairs, progress=lambda doing, done: progress(doing, done, None)) as duplicates:
+        with duplicates_in(store.engine, pairs) as duplicates:
             largest_first = sorted(duplicates.clusters(complete=True), key=lambda cluster: -len(cluster.members))
         page = [cluster_values(cluster) for cluster in largest_first[start : start + rows]]
         return {"documents": count, "total": len(largest_first), "clusters": page, "warnings": list(pairs.notes)}
@@ -293,8 +287,8 @@ def _tool(
     """Return a decorator that registers a function as a tool.
 
     A parameter `options` that is an operation becomes one argument for each of its options. The tool runs in a thread
-    that ends with its request, reports progress if the function has a parameter for it, and
-    turns whorl's errors into messages that help an assistant to correct its request.
+    that ends with its request, reports its progress, and turns whorl's errors into messages that help an assistant to
+    correct its request.
 
     Args:
         server: The server to register the tool with.
@@ -304,7 +298,6 @@ def _tool(
 
     def decorate(function: Callable[..., dict[str, Any]]) -> None:
         parameters = dict(signature(function, eval_str=True).parameters)
-        reports = parameters.pop("progress", None) is not None
         operation = parameters.pop("options").annotation if "options" in parameters else None
         declared = () if operation is None else options_of(operation, "mcp")
 
@@ -315,14 +308,12 @@ def _tool(
             start = arguments.get("start", 0)
             if operation is not None:
                 arguments["options"] = operation(**{each.name: _value(each, arguments) for each in declared})
-            if reports:
-                arguments["progress"] = _progress(context)
 
             def limited() -> dict[str, Any]:
                 answer = function(**arguments)
                 return _paged(answer, items, start, max_characters) if items else answer
 
-            return await _in_thread(limited)
+            return await _in_thread(limited, _progress(context))
 
         extra = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=Context)]
         if items:
@@ -360,9 +351,9 @@ def _value(declared: OptionField, arguments: dict[str, Any]) -> Any:
     return None if declared.is_optional and not value else value
 
 
-async def _in_thread(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+async def _in_thread(work: Callable[[], dict[str, Any]], reporter: Reporter) -> dict[str, Any]:
     """Run the work of a tool in a thread; if the request is cancelled, it ends at its next `require_time`."""
-    with new_request() as request:
+    with new_request() as request, reporting(reporter):
         try:
             return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
         except WhorlError as error:
@@ -371,11 +362,11 @@ async def _in_thread(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
             request.cancel()
 
 
-def _progress(context: Context[Any, Any]) -> _Progress:
+def _progress(context: Context[Any, Any]) -> Reporter:
     """Return a callback for threads that reports progress to the assistant's program."""
 
-    def report(doing: str, done: int, total: int | None) -> None:
-        anyio.from_thread.run(context.report_progress, done, total, doing)
+    def report(step: str, done: int, total: int | None) -> None:
+        anyio.from_thread.run(context.report_progress, done, total, step)
 
     return report
 

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from tests.families import true_pairs, version_documents
 from whorl.cli.main import main
+from whorl.context import reporting
 from whorl.duplicates import output
 from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions, Keep, ask_pairs
@@ -401,9 +402,11 @@ def test_only_what_differs_is_written(monkeypatch: Any) -> None:
     clusters = [cluster("a", "b", "c", principal="b"), cluster("d", "e", principal="d")]
     engine.write({"b": ClusterLabel("a", is_principal=True)})
     engine.sent.clear()
-    progress: list[int] = []
-    assert write_ids(engine, clusters, progress.append) == Marked(2, 5, 4, 1)
-    assert (engine.sent, progress) == ([["a", "c"], ["d", "e"], ["x"]], [2, 4, 5])
+    progress: list[tuple[str, int, int | None]] = []
+    with reporting(lambda *report: progress.append(report)):
+        assert write_ids(engine, clusters) == Marked(2, 5, 4, 1)
+    assert engine.sent == [["a", "c"], ["d", "e"], ["x"]]
+    assert progress == [("writing", 2, 5), ("writing", 4, 5), ("writing", 5, 5)]
     assert engine.there == {
         **{each: ClusterLabel("a", is_principal=each == "b") for each in "abc"},
         **{each: ClusterLabel("d", is_principal=each == "d") for each in "de"},

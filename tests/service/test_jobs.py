@@ -11,9 +11,9 @@ import pytest
 from starlette.exceptions import HTTPException
 
 from tests.service.limited import PATIENCE_SECONDS, until
-from whorl.context import require_time
+from whorl.context import report_progress, require_time
 from whorl.errors import ParameterError, StoppedError
-from whorl.service.jobs import KEPT_SECONDS, MOST_KEPT, MOST_WAITING, WATCHED_SECONDS, Job, Jobs, Report, State
+from whorl.service.jobs import KEPT_SECONDS, MOST_KEPT, MOST_WAITING, WATCHED_SECONDS, Job, Jobs, State
 from whorl.service.logs import LOGGER, JsonLines
 
 
@@ -45,10 +45,10 @@ class Gate:
     def __init__(self) -> None:
         self.begun, self.released = threading.Event(), threading.Event()
 
-    def work(self, report: Report) -> str:
+    def work(self) -> str:
         self.begun.set()
         assert self.released.wait(PATIENCE_SECONDS)
-        report("comparing", 7)
+        report_progress("comparing", 7)
         return "found"
 
 
@@ -141,13 +141,13 @@ def test_what_was_found_is_kept_for_a_while(jobs: Jobs[str], clock: Clock) -> No
     done = []
     for _ in range(MOST_KEPT + 2):
         clock.now += 1
-        done.append(ended(jobs.start(lambda _: "found")))
+        done.append(ended(jobs.start(lambda: "found")))
     clock.now += 1
     assert jobs.of(done[-1].id).result == "found"
     kept = [job for job in done if job.id in jobs._jobs]
     assert kept == done[-MOST_KEPT:]
     clock.now += KEPT_SECONDS + 1
-    jobs.start(lambda _: "other")
+    jobs.start(lambda: "other")
     for job in done:
         with pytest.raises(HTTPException):
             jobs.of(job.id)
@@ -164,7 +164,7 @@ def test_a_job_that_fails(
     error.
     """
 
-    def work(_: Report) -> str:
+    def work() -> str:
         raise error
 
     with caplog.at_level(logging.INFO, LOGGER):
@@ -183,7 +183,7 @@ def test_closing_ends_all_of_them(jobs: Jobs[str]) -> None:
     """
     begun = threading.Event()
 
-    def endless(_: Report) -> str:
+    def endless() -> str:
         begun.set()
         patience = threading.Event()
         for _turn in range(6_000):
@@ -196,4 +196,4 @@ def test_closing_ends_all_of_them(jobs: Jobs[str]) -> None:
     jobs.close()
     assert isinstance(running.error, StoppedError)
     assert waiting.result is None
-    assert ended(jobs.start(lambda _: "found")).result == "found"
+    assert ended(jobs.start(lambda: "found")).result == "found"

@@ -14,6 +14,7 @@ import click
 
 from whorl.cli.options import BOILERPLATE, FOLLOW_LINKS, ID_COLUMN, IGNORE_COMMON, TEXT_COLUMN
 from whorl.cli.termination import terminable
+from whorl.context import report_progress, reporting
 from whorl.errors import ParameterError, WhorlError, without_login
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from whorl.duplicates.input import InputReader
     from whorl.duplicates.options import Keep
     from whorl.duplicates.result import Duplicates
-    from whorl.duplicates.run import Progress
     from whorl.ingest.files import Problems
 
 
@@ -232,16 +232,16 @@ def _write_duplicates(asked: Asked, reading: InputReader) -> int:
     from whorl.cli.render.duplicates import print_lines
 
     has_begun = False
-    with reading_bar(lambda: reading.share) as tell:
+    with reading_bar(lambda: reading.share) as show:
 
-        def progress(doing: str, count: int) -> None:
+        def progress(step: str, done: int, total: int | None) -> None:
             nonlocal has_begun
             has_begun = True
-            tell(doing, count)
+            show(step, done, total)
 
         try:
-            with _found(asked, reading, progress) as found:
-                progress("", 0)
+            with reporting(progress), _found(asked, reading) as found:
+                report_progress("", 0)
                 # Write files before printing: the reader of standard output may be gone.
                 lines = _write_beside(found, asked, reading)
                 try:
@@ -271,12 +271,12 @@ def _write_beside(found: Duplicates, asked: Asked, reading: InputReader) -> list
     return lines
 
 
-def _found(asked: Asked, reading: InputReader, progress: Progress) -> AbstractContextManager[Duplicates]:
+def _found(asked: Asked, reading: InputReader) -> AbstractContextManager[Duplicates]:
     from whorl.duplicates import duplicates_among
     from whorl.duplicates.worker_pool import worthwhile_workers
 
     if not asked.paths:
-        return _found_in_store(asked, progress)
+        return _found_in_store(asked)
     return duplicates_among(
         reading.documents(),
         replace(asked.options, workers=asked.workers or worthwhile_workers(reading.share[1])),
@@ -284,12 +284,11 @@ def _found(asked: Asked, reading: InputReader, progress: Progress) -> AbstractCo
         dates=reading.dates,
         texts=reading.texts,
         on_repeated=reading.note_repeated,
-        progress=progress,
     )
 
 
 @contextmanager
-def _found_in_store(asked: Asked, progress: Progress) -> Iterator[Duplicates]:
+def _found_in_store(asked: Asked) -> Iterator[Duplicates]:
     from whorl.duplicates import duplicates_in
     from whorl.settings.settings import Settings
     from whorl.store import open_store
@@ -311,7 +310,6 @@ def _found_in_store(asked: Asked, progress: Progress) -> Iterator[Duplicates]:
             asked.options,
             origin=f"the store {origin}",
             names=opened.names,
-            progress=progress,
         ) as found:
             yield found
 
@@ -346,16 +344,14 @@ def _write(found: Duplicates, asked: Asked) -> str:
 
 
 def _write_ids(found: Duplicates, store: str | None, keep: Keep | None) -> str:
-    from whorl.cli.render.console import progress_bar
+    from whorl.cli.render.console import reported_progress
     from whorl.duplicates.output import write_ids
     from whorl.output.duplicates import marked_line
     from whorl.settings.settings import Settings
     from whorl.store import open_store
 
-    with open_store(store, Settings.load(), create=False) as opened, progress_bar("documents") as bar:
-        task = bar.add_task("writing clusters", total=None)
-        clusters = found.clusters(complete=True, keep=keep)
-        done = write_ids(opened.engine, clusters, lambda count: bar.update(task, completed=count))
+    with open_store(store, Settings.load(), create=False) as opened, reported_progress("documents"):
+        done = write_ids(opened.engine, found.clusters(complete=True, keep=keep))
     return marked_line(done)
 
 

@@ -8,6 +8,7 @@ from click.core import ParameterSource
 from whorl.cli.duplicates_asked import Asked
 from whorl.cli.render.console import problem_lines, reading_bar
 from whorl.cli.render.duplicates import print_lines, rewrite, write_clusters_to, write_list, write_pairs_to
+from whorl.context import report_progress, reporting
 from whorl.duplicates import Keep, passages_among
 from whorl.duplicates.input import InputReader
 from whorl.duplicates.passages import WORDS
@@ -41,7 +42,8 @@ def write_passages(asked: Asked, reading: InputReader) -> int:
     """Find the repeated passages in files, write the requested output, and return the number of documents."""
     words = asked.words or WORDS
     with (
-        reading_bar(lambda: reading.share) as tell,
+        reading_bar(lambda: reading.share) as show,
+        reporting(show),
         passages_among(
             reading.documents(),
             words,
@@ -49,10 +51,9 @@ def write_passages(asked: Asked, reading: InputReader) -> int:
             within=asked.within,
             workers=asked.workers or worthwhile_workers(reading.share[1]),
             on_repeated=reading.note_repeated,
-            progress=tell,
         ) as found,
     ):
-        tell("", 0)
+        report_progress("", 0)
         lines = []
         # Write files before printing: the reader of standard output may be gone.
         if asked.delete_list is not None:

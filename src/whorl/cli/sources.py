@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -19,7 +17,7 @@ from whorl.cli.options import (
     written_file,
 )
 from whorl.cli.render.comparison import is_file, read_file
-from whorl.cli.render.console import console, progress_bar
+from whorl.cli.render.console import console, reported_progress
 from whorl.cli.render.sources import closing_line, sources_table, totals_line
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.output.comparison import Read
@@ -105,7 +103,7 @@ def sources(
         require_writable(report_file, [named, *boilerplate_files])
     boilerplate = boilerplate_texts(boilerplate_files, [named])
     given = read_file(named) if is_file(named) else None
-    with open_store(store, create=False) as opened, _progress() as progress:
+    with open_store(store, create=False) as opened, reported_progress():
         try:
             found = opened.sources(
                 named if given is None else SOURCE,
@@ -118,7 +116,6 @@ def sources(
                 boilerplate=boilerplate,
                 ignore_common=ignore_common,
                 without=without,
-                progress=progress,
             )
         except UnknownDocumentError as error:
             if given is not None:
@@ -149,15 +146,3 @@ def sources(
     hidden = len(found.sources) - rows
     click.echo(f"… and {hidden:,} more\n" if hidden > 0 else "", nl=False)
     click.echo(closing_line(found))
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Show the current step and its progress on a terminal."""
-    with progress_bar() as bar:
-        task = bar.add_task("reading", total=None)
-
-        def tell(doing: str, done: int, total: int) -> None:
-            bar.update(task, description=doing, completed=done, total=total)
-
-        yield tell

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.context import require_time
+from whorl.context import report_progress, require_time
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketch_store import SketchStore, StoredSketches, sketch_key
 from whorl.duplicates.sketches import Numbers
@@ -55,7 +55,6 @@ def verify_exact(
     pairs: Pairs,
     pair_options: PairOptions,
     read: ReadHashes,
-    progress: Callable[[int], None],
 ) -> Pairs:
     """Verify undecided pairs on their texts, and return the remaining pairs."""
     needed = pair_options.least_overlap(pairs.sizes_a, pairs.sizes_b)
@@ -76,7 +75,7 @@ def verify_exact(
                 shared[at] = low[at] = high[at] = count
                 is_kept[at] = count >= needed[at]
         done += some.size
-        progress(done)
+        report_progress("reading whole", done)
     updated = Pairs(pairs.a, pairs.b, pairs.sizes_a, pairs.sizes_b, shared, low, high)
     return updated.only(is_kept)
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
 
 from whorl.arrays import batches
-from whorl.context import require_time
+from whorl.context import report_progress, require_time
 from whorl.duplicates.input import InputReader, by_document, without, without_ranges
 from whorl.duplicates.options import Granularity
 from whorl.duplicates.result import Cluster
@@ -318,9 +318,7 @@ class Marked:
     left: int = 0
 
 
-def write_ids(
-    engine: Engine, clusters: Iterable[Cluster], progress: Callable[[int], None] = lambda count: None
-) -> Marked:
+def write_ids(engine: Engine, clusters: Iterable[Cluster]) -> Marked:
     """Write cluster labels into the documents of a store: the cluster's id, and whether the document is its principal.
 
     Only missing or changed labels are written, so another run completes an interrupted one and adapts the labels to
@@ -329,7 +327,6 @@ def write_ids(
     Args:
         engine: Engine of the store in which the clusters were found.
         clusters: All clusters, complete ones, so that each document is a duplicate of its principal.
-        progress: Called with the number of documents changed so far.
 
     Raises:
         SchemaError: The store has no fields for labels; nothing was changed.
@@ -351,7 +348,7 @@ def write_ids(
     for done, some in enumerate(portions := list(batches(sorted(changes), _AT_ONCE))):
         require_time()
         engine.labels.write({each: changes[each] for each in some})
-        progress(done * _AT_ONCE + len(some))
+        report_progress("writing", done * _AT_ONCE + len(some), len(changes))
     engine.refresh()
     right = [
         each

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import run_starts
-from whorl.context import require_time
+from whorl.context import report_progress, require_time
 from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.prefix_filter import AT_ONCE, HashBlock, find_candidates
@@ -45,7 +45,6 @@ def find_pairs(
     known: Pairs,
     is_known: npt.NDArray[np.bool_],
     keys: Numbers | None = None,
-    progress: Callable[[int], None] = lambda pairs: None,
 ) -> Pairs:
     """Return all pairs of different documents.
 
@@ -57,7 +56,6 @@ def find_pairs(
         is_known: Documents whose pairs with each other are all in `known`; bool array of shape (documents,).
         keys: As in `first_of_equals`. Documents of one size are compared in the order of their keys, which makes the
             result independent of the order of input; without keys it depends on that order.
-        progress: Called with the number of pairs found so far.
     """
     places = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     if keys is not None:
@@ -94,7 +92,7 @@ def find_pairs(
                     spanning.add(pairs)
         batches_found.append(pairs.at(places))
         count += len(pairs)
-        progress(count)
+        report_progress("comparing", count)
     return Pairs.together([known, *batches_found])
 
 

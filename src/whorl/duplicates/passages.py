@@ -27,10 +27,10 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import batches, chunks, run_starts, with_made
-from whorl.context import require_time
+from whorl.context import report_progress, require_time
 from whorl.duplicates.input import passage_id
 from whorl.duplicates.result import Cluster, Member, Pair
-from whorl.duplicates.run import FILES_SCHEME, Progress, load_documents
+from whorl.duplicates.run import FILES_SCHEME, load_documents
 from whorl.duplicates.sketch_store import HASH, DocumentInfo, StoredSketches, TemporarySketchStore
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.sketching import SketchBatch, bits_of, part_of
@@ -64,7 +64,6 @@ def passages_among(
     within: str | None = None,
     workers: int = 1,
     on_repeated: Callable[[str], None] = lambda document_id: None,
-    progress: Progress = lambda doing, count: None,
 ) -> Iterator[Passages]:
     """Find the passages that documents repeat.
 
@@ -77,7 +76,6 @@ def passages_among(
             other.
         workers: Processes for reading; the result does not depend on it.
         on_repeated: Called with each id that comes again.
-        progress: Called with the current activity and its count.
 
     Raises:
         ParameterError: The number of words is out of range.
@@ -91,12 +89,12 @@ def passages_among(
         temporary = tempfile.TemporaryDirectory(prefix="whorl-passages-", ignore_cleanup_errors=True)
         folder = Path(opened.enter_context(temporary))
         store = opened.enter_context(TemporarySketchStore(folder, FILES_SCHEME))
-        load_documents(store, reference, reading, workers, on_repeated, progress)
+        load_documents(store, reference, reading, workers, on_repeated)
         store.mark_as_reference()
-        load_documents(store, documents, reading, workers, on_repeated, progress)
+        load_documents(store, documents, reading, workers, on_repeated)
         stored = store.stored()
         stream = _WordStream(stored, words)
-        sources = _sources(stream, folder, lambda count: progress("comparing", count))
+        sources = _sources(stream, folder)
         yield Passages(store, stored, stream, _cover_windows(stream, sources), scheme)
 
 
@@ -193,7 +191,7 @@ class _WordStream:
         return held.astype(HASH, copy=False).tobytes()[:size].decode()
 
 
-def _sources(stream: _WordStream, folder: Path, progress: Callable[[int], None]) -> Numbers:
+def _sources(stream: _WordStream, folder: Path) -> Numbers:
     """Return for each window the position of its first occurrence plus 1, or 0 if the window repeats none.
 
     Returns:
@@ -226,7 +224,7 @@ def _sources(stream: _WordStream, folder: Path, progress: Callable[[int], None])
             hashes.append(of_windows[is_met])
             windows.append(np.flatnonzero(is_met) + begin)
         _record_sources(stream, np.concatenate(hashes), np.concatenate(windows), sources)
-        progress((part + 1) * total // parts)
+        report_progress("comparing", (part + 1) * total // parts)
     return sources
 
 

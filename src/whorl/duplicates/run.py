@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import batches
-from whorl.context import require_time
+from whorl.context import report_progress, require_time
 from whorl.duplicates.boilerplate import remove_boilerplate
 from whorl.duplicates.exact import ReadHashes, split_by_hash_collision, verify_exact
 from whorl.duplicates.options import DuplicatesOptions, Granularity, PairOptions, seconds_of
@@ -41,8 +41,6 @@ _TEXTS_AT_ONCE = 50
 #: Largest number of field names listed in an error message.
 _SHOWN = 20
 
-Progress = Callable[[str, int], None]
-
 
 @contextmanager
 def duplicates_among(
@@ -53,7 +51,6 @@ def duplicates_among(
     dates: Callable[[Document], float | None] = no_date,
     texts: ReadTexts = lambda ids: {},
     on_repeated: Callable[[str], None] = lambda document_id: None,
-    progress: Progress = lambda doing, count: None,
 ) -> Iterator[Duplicates]:
     """Find the near-duplicates among documents outside any store.
 
@@ -65,7 +62,6 @@ def duplicates_among(
         dates: Returns a document's time of creation or change in seconds since 1970, None if unknown.
         texts: Returns the texts of the documents that still have one, to show in words what versions add and lose.
         on_repeated: Called with each id that comes again in this run.
-        progress: Called with the current activity and its count.
 
     Raises:
         StoreError: The folder cannot be used.
@@ -86,14 +82,12 @@ def duplicates_among(
         if isinstance(store, PersistentSketchStore):
             store.begin_partial_scan()
             _set_options(store, options)
-            _load_changed(store, documents, sketching, on_repeated, progress)
+            _load_changed(store, documents, sketching, on_repeated)
         else:
-            load_documents(store, reference, sketching, options.workers, on_repeated, progress)
+            load_documents(store, reference, sketching, options.workers, on_repeated)
             store.mark_as_reference()
-            load_documents(store, documents, sketching, options.workers, on_repeated, progress)
-        duplicates = _find_duplicates(
-            store, options, None, spanning_everywhere=options.spanning_only, progress=progress
-        )
+            load_documents(store, documents, sketching, options.workers, on_repeated)
+        duplicates = _find_duplicates(store, options, None, spanning_everywhere=options.spanning_only)
         duplicates.read_texts, duplicates.kind = texts, options.unit.value
         yield duplicates
 
@@ -117,7 +111,6 @@ def duplicates_in(
     *,
     origin: str = "a store",
     names: Mapping[str, str] | None = None,
-    progress: Progress = lambda doing, count: None,
 ) -> Iterator[Duplicates]:
     """Find the near-duplicates in a store, from its sketches, and from its texts if these leave a pair undecided.
 
@@ -128,7 +121,6 @@ def duplicates_in(
             to it.
         origin: Name of the store.
         names: Maps field names to those in the store, as in a query.
-        progress: Called with the current activity and its count.
 
     Raises:
         NoSketchesError: The documents of the store have no sketches.
@@ -153,7 +145,7 @@ def duplicates_in(
             store.put(new, portion.mark)
             without += missing
             require_time()
-            progress("reading", store.count())
+            report_progress("reading", store.count())
         store.end_scan()
 
         def read(ids: Sequence[str]) -> Mapping[str, npt.NDArray[np.uint64]]:
@@ -176,7 +168,6 @@ def duplicates_in(
             options,
             None if options.common else read,
             properties if policy.column or date_field else None,
-            progress=progress,
         )
         duplicates.read_texts = texts_of(engine)
         if options.common:
@@ -287,7 +278,6 @@ def load_documents(
     sketching: SketchMaker,
     workers: int,
     on_repeated: Callable[[str], None],
-    progress: Progress,
 ) -> None:
     """Load documents into a temporary sketch store.
 
@@ -297,7 +287,6 @@ def load_documents(
         sketching: Sketching method.
         workers: Processes for reading and sketching.
         on_repeated: Called with each id that comes again.
-        progress: Called with the current activity and its count.
     """
     method = start_method(documents) if workers > 1 else ""
     if method:
@@ -308,7 +297,7 @@ def load_documents(
         require_time()
         for document_id in store.add(sketched):
             on_repeated(document_id)
-        progress("reading", store.count())
+        report_progress("reading", store.count())
     for document_id in store.repeated():
         on_repeated(document_id)
 
@@ -318,7 +307,6 @@ def _load_changed(
     documents: Iterable[Document],
     sketching: Sketching,
     on_repeated: Callable[[str], None],
-    progress: Progress,
 ) -> None:
     """Put documents into a persistent sketch store, except unchanged ones."""
     ahead: Counter[str] = Counter()
@@ -363,7 +351,7 @@ def _load_changed(
             on_repeated(document_id)
         ahead -= Counter(document.id for document in some)
         seen += len(entries)
-        progress("reading", seen)
+        report_progress("reading", seen)
 
 
 def _digest(document: Document, sketching: Sketching) -> bytes:
@@ -385,7 +373,6 @@ def _find_duplicates(
     properties: ReadProperties | None = None,
     *,
     spanning_everywhere: bool = False,
-    progress: Progress,
 ) -> Duplicates:
     """Find the pairs of the documents in a sketch store.
 
@@ -395,7 +382,6 @@ def _find_duplicates(
         read: Returns all hashes of texts, to verify pairs that sketches leave undecided; None if sketches are complete.
         properties: Returns ranks and dates of documents by id, if the sketch store has none.
         spanning_everywhere: As in `JoinOptions`.
-        progress: Called with the current activity and its count.
     """
     _set_options(store, options)
     stored, common = store.stored(), options.common
@@ -422,9 +408,8 @@ def _find_duplicates(
         known=known,
         is_known=is_known,
         keys=stored.keys,
-        progress=lambda count: progress("comparing", count),
     )
     if read is not None:
-        pairs = verify_exact(store, stored, pairs, options.pairs, read, lambda count: progress("reading whole", count))
+        pairs = verify_exact(store, stored, pairs, options.pairs, read)
     store.replace_pairs(pairs, stored.numbers)
     return Duplicates(store, stored, pairs, firsts, options.scheme, properties, residual)

@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from starlette.exceptions import HTTPException
 
-from whorl.context import new_request, require_time
+from whorl.context import Reporter, new_request, reporting, require_time
 from whorl.errors import WhorlError
 from whorl.service.logs import LOGGER
 
@@ -29,8 +29,6 @@ MOST_WAITING, MOST_KEPT = 4, 4
 _log = logging.getLogger(LOGGER)
 
 Result = TypeVar("Result")
-#: Called with the current step and its progress; raises `StoppedError` if the job is cancelled.
-Report = Callable[[str, int], None]
 
 
 class State(Enum):
@@ -73,14 +71,14 @@ class Job(Generic[Result]):
         """Cancel the job; it ends at its next report."""
         self._cancelled.set()
 
-    def run(self, work: Callable[[Report], Result], report: Report) -> None:
+    def run(self, work: Callable[[], Result], report: Reporter) -> None:
         """Run the job in the calling thread."""
         began = time.perf_counter()
-        with new_request(self.id, self._cancelled) as request:
+        with new_request(self.id, self._cancelled) as request, reporting(report):
             try:
                 require_time()
                 self.state = State.RUNNING
-                self.result = work(report)
+                self.result = work()
                 self.state = State.DONE
             except Exception as error:
                 self.error, self.state = error, State.FAILED
@@ -103,11 +101,11 @@ class Jobs(Generic[Result]):
         self._jobs: dict[str, Job[Result]] = {}
         self._thread: ThreadPoolExecutor | None = None
 
-    def start(self, work: Callable[[Report], Result]) -> Job[Result]:
+    def start(self, work: Callable[[], Result]) -> Job[Result]:
         """Queue a job.
 
         Args:
-            work: Calls the given function with its progress from time to time; each call may end it.
+            work: Reports its progress from time to time; each report may end it.
 
         Raises:
             HTTPException: 429, the queue is full.
@@ -120,8 +118,8 @@ class Jobs(Generic[Result]):
             self._jobs[job.id] = job
             thread = self._thread = self._thread or ThreadPoolExecutor(1, "whorl-job")
 
-        def report(doing: str, count: int) -> None:
-            job.doing, job.count = doing, count
+        def report(step: str, done: int, _total: int | None) -> None:
+            job.doing, job.count = step, done
             with self._lock:
                 self._give_up()
             require_time()

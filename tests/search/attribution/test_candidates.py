@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.search.attribution.made import words
 from whorl import Document, Store
+from whorl.context import reporting
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare import words_of
 from whorl.fingerprint.winnowing import PassageScheme
@@ -35,9 +36,7 @@ RECALL = Fraction(95, 100)
 
 
 def found(store: Store, text: str, recall: Fraction = RECALL) -> Candidates:
-    return find_candidates(
-        store.engine, text, words_of(text), recall, min_words=8, left_out=None, own_id=None, progress=lambda *_: None
-    )
+    return find_candidates(store.engine, text, words_of(text), recall, min_words=8, left_out=None, own_id=None)
 
 
 @given(st.integers(0, 300_000))
@@ -119,7 +118,7 @@ def test_who_is_left_out(tmp_path: Path) -> None:
         store.index([Document(name, text) for name in "abc"])
         left = find_candidates(
             store.engine, text, words_of(text), RECALL, min_words=8, left_out=DocumentIds("", ((1.0, ("a",)),)),
-            own_id="b", progress=lambda *_: None,
+            own_id="b",
         )  # fmt: skip
     assert [each.id for each in left.found] == ["c"]
 
@@ -172,7 +171,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def asked(store: Store, text: str, left_out: BoundNode | None = None) -> PassageCandidates:
-    return by_passages(store.engine, SCHEME, words_of(text), left_out=left_out, progress=lambda *_: None)
+    return by_passages(store.engine, SCHEME, words_of(text), left_out=left_out)
 
 
 def ids(found: PassageCandidates) -> set[str]:
@@ -266,10 +265,9 @@ def test_the_work_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(candidates, "_QUESTIONS", 5)
     form = " ".join(words(random.Random(34), 2_000))
     store.index(Document(f"{number:02}", form) for number in range(30))
-    questions: list[tuple[str, int, int]] = []
-    found = by_passages(
-        store.engine, SCHEME, words_of(form), left_out=None, progress=lambda *each: questions.append(each)
-    )
+    questions: list[tuple[str, int, int | None]] = []
+    with reporting(lambda *report: questions.append(report)):
+        found = by_passages(store.engine, SCHEME, words_of(form), left_out=None)
     assert len(questions) <= 5
     # Among equal documents the first are taken, for every part of the text.
     assert ids(found) == {"00", "01", "02"}

@@ -12,7 +12,7 @@ import pytest
 from tests.search.attribution.made import words
 from tests.search.similar.copies import Watched
 from whorl import Document, ParameterError, Shares, Store
-from whorl.context import new_request
+from whorl.context import new_request, reporting
 from whorl.errors import StoppedError
 from whorl.fingerprint.compare import Passage
 from whorl.search.attribution import reading
@@ -182,9 +182,10 @@ def test_what_is_told_meanwhile(store: Store) -> None:
     Progress reports name the step, the number done and the total.
     """
     store.index([Document("a", WHALE), Document("b", PRIDE)])
-    told: list[tuple[str, int, int]] = []
-    find_sources(store.engine, TEXT, RECALL, progress=lambda *each: told.append(each))
-    assert told == [("looking for candidates", 0, 1), ("comparing", 0, 2), ("comparing", 1, 2)]
+    reports: list[tuple[str, int, int | None]] = []
+    with reporting(lambda *report: reports.append(report)):
+        find_sources(store.engine, TEXT, RECALL)
+    assert reports == [("looking for candidates", 0, 1), ("comparing", 0, 2), ("comparing", 1, 2)]
 
 
 def test_it_ends_when_nobody_waits(store: Store) -> None:
@@ -192,10 +193,12 @@ def test_it_ends_when_nobody_waits(store: Store) -> None:
     A cancelled request compares no further documents.
     """
     store.index([Document("a", WHALE), Document("b", WHALE)])
-    with new_request() as request, pytest.raises(StoppedError):
-        find_sources(
-            store.engine, TEXT, RECALL, progress=lambda doing, *_: request.cancel() if doing == "comparing" else None
-        )
+    with (
+        new_request() as request,
+        reporting(lambda step, *_: request.cancel() if step == "comparing" else None),
+        pytest.raises(StoppedError),
+    ):
+        find_sources(store.engine, TEXT, RECALL)
 
 
 @pytest.mark.parametrize(

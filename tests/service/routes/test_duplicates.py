@@ -26,6 +26,7 @@ with warnings.catch_warnings():
 from tests.families import family_documents, true_components, true_pairs
 from tests.service.limited import until
 from whorl import Document, Store, open_store
+from whorl.context import report_progress
 from whorl.duplicates import ask_common, ask_pairs, duplicates_in, run
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.errors import EngineUnavailableError
@@ -247,12 +248,12 @@ def held(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[TestCl
     let = threading.Event()
 
     @contextmanager
-    def waiting(*asked: Any, progress: Any, **more: Any) -> Iterator[Any]:
+    def waiting(*asked: Any, **more: Any) -> Iterator[Any]:
         for at in range(6_000):
-            progress("reading", at)
+            report_progress("reading", at)
             if let.wait(0.01):
                 break
-        with duplicates_in(*asked, progress=progress, **more) as there:
+        with duplicates_in(*asked, **more) as there:
             yield there
 
     monkeypatch.setattr(duplicates, "duplicates_in", waiting)

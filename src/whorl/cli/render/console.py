@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
+from whorl.context import reporting
 from whorl.output.format import percent, printable
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from whorl.context import Reporter
     from whorl.model import Page
 
 _BAR_WIDTH = 20
@@ -133,32 +135,49 @@ def _is_watched() -> bool:
 
 
 @contextmanager
-def reading_bar(share: Callable[[], tuple[int, int]]) -> Iterator[Callable[[str, int], None]]:
-    """Show progress on a terminal; yields a function that takes the current step and its count.
+def reported_progress(of: str = "") -> Iterator[None]:
+    """Show the progress that the code inside reports, as a bar on a terminal.
+
+    Args:
+        of: Unit of the counts.
+    """
+    with progress_bar(of) as bar:
+        task = bar.add_task("reading", total=None)
+
+        def show(step: str, done: int, total: int | None) -> None:
+            bar.update(task, description=step, completed=done, total=total)
+
+        with reporting(show):
+            yield
+
+
+@contextmanager
+def reading_bar(share: Callable[[], tuple[int, int]]) -> Iterator[Reporter]:
+    """Yield a function for `reporting` that shows the progress of reading files on a terminal; step "" ends the bar.
 
     Args:
         share: Returns the bytes read, and the total.
     """
     if not _is_watched():
-        yield lambda doing, count: None
+        yield lambda step, done, total: None
         return
     # Without a refresh thread, so that other processes can be forked from this one.
     with progress_bar("{task.fields[unit]}", is_alone=True) as bar:
         task = bar.add_task("reading", total=None, unit="documents")
         shown = -_SHOWN_EVERY
 
-        def tell(doing: str, count: int) -> None:
+        def show(step: str, done: int, total: int | None) -> None:
             nonlocal shown
-            if doing and time.monotonic() < shown + _SHOWN_EVERY:
+            if step and time.monotonic() < shown + _SHOWN_EVERY:
                 return
             shown = time.monotonic()
             read, size = (part // _MEGABYTE for part in share())
-            if doing == "reading" and size:
-                bar.update(task, description=f"reading {count:,} documents", completed=read, total=size, unit="MB")
-            elif doing:
-                bar.update(task, description=doing, completed=count, total=None, unit=_COUNTED.get(doing, ""))
+            if step == "reading" and size:
+                bar.update(task, description=f"reading {done:,} documents", completed=read, total=size, unit="MB")
+            elif step:
+                bar.update(task, description=step, completed=done, total=total, unit=_COUNTED.get(step, ""))
             else:
                 bar.stop()
             bar.refresh()
 
-        yield tell
+        yield show

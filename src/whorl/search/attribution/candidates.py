@@ -18,7 +18,7 @@ is common text: only the documents that share most with that part of the text be
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
@@ -26,7 +26,7 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-from whorl.context import require_time, trace
+from whorl.context import report_progress, require_time, trace
 from whorl.engine.protocol import Engine, PassageHolders
 from whorl.fingerprint.compare import TextWords
 from whorl.fingerprint.shingling import join
@@ -120,7 +120,6 @@ def find_candidates(
     min_words: int,
     left_out: BoundNode | None,
     own_id: str | None,
-    progress: Callable[[str, int, int], None],
     wanted: npt.NDArray[np.bool_] | None = None,
 ) -> Candidates:
     """Look for the documents that may have a passage of a text.
@@ -133,12 +132,11 @@ def find_candidates(
         min_words: Words of the shortest passage that counts.
         left_out: Documents to exclude.
         own_id: The id of the document that the text comes from; it is excluded as well.
-        progress: Called with the current step, the number of steps done and the total.
         wanted: Mask of the words to find documents for; a window without `min_words` consecutive wanted words is
             skipped. None for all words.
     """
     best = _Best(own_id)
-    asked = _Windows(engine, text, of_text, recall, min_words, left_out, progress, wanted)
+    asked = _Windows(engine, text, of_text, recall, min_words, left_out, wanted)
     for found in asked.found():
         best.add(Candidate(each.hit.id, each.hit.name, each.estimate.hit_size) for each in found)
     return Candidates(best.in_order(), Promise(recall, asked.promised_words), tuple(dict.fromkeys(asked.warnings)))
@@ -179,11 +177,10 @@ class _Windows:
         recall: Fraction,
         min_words: int,
         left_out: BoundNode | None,
-        progress: Callable[[str, int, int], None],
         wanted: npt.NDArray[np.bool_] | None,
     ) -> None:
         self._wanted = wanted
-        self._engine, self._text, self._of_text, self._progress = engine, text, of_text, progress
+        self._engine, self._text, self._of_text = engine, text, of_text
         self._recall, self._min_words = recall, min_words
         self._others: BoundNode = MatchAll() if left_out is None else Bool(must=(MatchAll(),), must_not=(left_out,))
         self.promised_words: int | None = None
@@ -203,7 +200,7 @@ class _Windows:
         crowded, longest = 0, float(shared)
         for done, (start, end) in enumerate(places):
             require_time()
-            self._progress("looking for candidates", done, len(places))
+            report_progress("looking for candidates", done, len(places))
             part = self._text[self._of_text.spans[start, 0] : self._of_text.spans[end + size - 2, 1]]
             search = search_for(Sources(self._engine, {_WINDOW: part}), _WINDOW, question)
             plan = look_ups(search, self._others)
@@ -290,7 +287,6 @@ def by_passages(
     of_text: TextWords,
     *,
     left_out: BoundNode | None,
-    progress: Callable[[str, int, int], None],
 ) -> PassageCandidates:
     """Look up the passage hashes of a text.
 
@@ -299,7 +295,6 @@ def by_passages(
         scheme: The scheme of the store's passage hashes.
         of_text: The words of the text.
         left_out: Documents to exclude.
-        progress: Called with the current step, the number of steps done and the total.
     """
     in_order = all_numbers(join(of_text.words), scheme)
     numbers = list(dict.fromkeys(in_order.tolist()))
@@ -311,7 +306,7 @@ def by_passages(
     best: dict[str, None] = {}
     for done, stretch in enumerate(stretches):
         require_time()
-        progress("looking up passages", done, len(stretches))
+        report_progress("looking up passages", done, len(stretches))
         best |= dict.fromkeys(_best(engine, scheme, stretch, left_out))
     found = engine.passage_holders(known, most=MANY, among=tuple(best), left_out=left_out)
     crowded = sum(count > MANY for count in known.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Unpack
 
@@ -26,14 +26,12 @@ class SourcesOptions(CommonOptions, total=False):
             shingle.
         most_read: Most documents to read, 1 to 10,000, by default 5,000; together about 50 million characters at most.
         without: Parts of the text to leave out: "quotations", "references".
-        progress: Called now and then with the current step, the number of steps done and the total.
     """
 
     recall: Percent
     min_words: int
     most_read: int
     without: Collection[Exclusion | str]
-    progress: Callable[[str, int, int], None] | None
 
 
 def sources_of(
@@ -46,7 +44,6 @@ def sources_of(
     min_words: int = MIN_WORDS,
     most_read: int = DEFAULT_READ,
     without: Collection[Exclusion | str] = (),
-    progress: Callable[[str, int, int], None] | None = None,
     **common: Unpack[CommonOptions],
 ) -> Attribution:
     """Return the documents that account for a text.
@@ -60,7 +57,6 @@ def sources_of(
         min_words: See `SourcesOptions`.
         most_read: See `SourcesOptions`.
         without: See `SourcesOptions`.
-        progress: See `SourcesOptions`.
         common: Options for boilerplate.
 
     Raises:
@@ -77,7 +73,6 @@ def sources_of(
         commons=commons(engine, **common),
         ignore_common=common.get("ignore_common", False),
         without={exclusion_named(each) for each in without},
-        progress=progress,
     )
     warnings = (*(left_out.warnings if left_out else ()), *notes_on(recall=recall), *found.warnings)
     return replace(found, warnings=tuple(dict.fromkeys(warnings)))

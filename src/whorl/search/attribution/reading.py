@@ -6,14 +6,14 @@ first by hashes of runs of words, which is fast, and then word by word if the ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import batches
-from whorl.context import require_time
+from whorl.context import report_progress, require_time
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.batch import Parts, hashed, hashes_of_words
 from whorl.fingerprint.compare import Comparison, Passage, TextWords
@@ -70,7 +70,6 @@ class CandidateReader:
         is_counted: Mask of the words that count; bool array of shape (words,).
         ignore_common: Whether boilerplate that the text shares with a document does not count for it.
         most: Most documents to read.
-        progress: Called with the current step, the number of steps done and the total.
 
     Attributes:
         read: Number of documents read.
@@ -85,12 +84,11 @@ class CandidateReader:
         min_words: int,
         is_counted: npt.NDArray[np.bool_],
         most: int,
-        progress: Callable[[str, int, int], None],
         *,
         ignore_common: bool,
     ) -> None:
         self._engine, self._of_text, self._comparer, self._min_words = engine, of_text, comparer, min_words
-        self._is_counted, self._ignore_common, self._progress = is_counted, ignore_common, progress
+        self._is_counted, self._ignore_common = is_counted, ignore_common
         self._most, self._characters = most, 0
         self.read = self.without_text = 0
         scheme = engine.scheme
@@ -176,7 +174,7 @@ class CandidateReader:
                 self.without_text += not each.is_read
                 each.is_read = True
             elif not each.is_read:
-                self._progress("comparing", self.read, max(self.read + 1, total))
+                report_progress("comparing", self.read, max(self.read + 1, total))
                 require_time()
                 self.read += 1
                 self._characters += len(texts[each.id])

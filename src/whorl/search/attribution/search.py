@@ -6,7 +6,7 @@ chooses documents to read; further candidates are read as long as they can have 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -46,7 +46,6 @@ def find_sources(
     commons: Commons | None = None,
     ignore_common: bool = False,
     without: Collection[Exclusion] = (),
-    progress: Callable[[str, int, int], None] | None = None,
 ) -> Attribution:
     """Return the documents that account for a text.
 
@@ -61,7 +60,6 @@ def find_sources(
         commons: Detects boilerplate.
         ignore_common: Whether the sources account only for words that are not boilerplate.
         without: Parts of the text to leave out.
-        progress: Called now and then with the current step, the number of steps done and the total.
 
     Raises:
         ParameterError: A number is out of its range.
@@ -70,20 +68,19 @@ def find_sources(
         raise ParameterError(f"min_words must be at least 1, got {min_words}")
     if not 1 <= most_read <= MOST_READ:
         raise ParameterError(f"most_read must be 1 to {MOST_READ:,}, got {most_read}")
-    tell = progress or (lambda doing, done, total: None)
     of_text = words_of(text, engine.scheme)
     comparer = Comparer(of_text, engine.scheme, commons)
     is_counted = ~comparer.is_common if ignore_common else np.full(len(of_text.words), True)
     is_excluded = excluded_words(text, of_text, without) & is_counted
     is_counted &= ~is_excluded
     reader = CandidateReader(
-        engine, of_text, comparer, min_words, is_counted, most_read, tell, ignore_common=ignore_common
+        engine, of_text, comparer, min_words, is_counted, most_read, ignore_common=ignore_common
     )  # fmt: skip
     chooser = _Chooser(reader, is_counted)
     warnings: list[str] = []
     certain_words, crowded = None, 0
     if (scheme := engine.passage_scheme) is not None:
-        certain = by_passages(engine, scheme, of_text, left_out=left_out, progress=tell)
+        certain = by_passages(engine, scheme, of_text, left_out=left_out)
         warnings += certain.warnings
         # A passage hash proves a passage of at least min_words counted words.
         is_whole = min_words <= scheme.hashed_words and bool(is_counted.all())
@@ -95,7 +92,7 @@ def find_sources(
         )
         chooser.settle()
     found = find_candidates(
-        engine, text, of_text, recall, min_words=min_words, left_out=left_out, own_id=own_id, progress=tell,
+        engine, text, of_text, recall, min_words=min_words, left_out=left_out, own_id=own_id,
         wanted=None if certain_words is None else chooser.uncovered(),
     )  # fmt: skip
     everywhere = np.array([[0, len(of_text.words)]], np.int64)

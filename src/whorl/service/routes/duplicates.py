@@ -13,6 +13,7 @@ from fastapi import APIRouter, HTTPException, Path, Query, Response
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
+from whorl.context import report_progress
 from whorl.duplicates import DuplicatesOptions, Keep, ask_common, ask_pairs, duplicates_in
 from whorl.duplicates.boilerplate import BoilerplateOptions
 from whorl.duplicates.options import PairWord
@@ -31,7 +32,7 @@ from whorl.output.duplicates import (
     write_clusters,
 )
 from whorl.service.errors import DEFECT, Json, require_writable, status_of
-from whorl.service.jobs import Job, Jobs, Report
+from whorl.service.jobs import Job, Jobs
 from whorl.service.paths import API
 from whorl.service.routes.asked import Example, Ignoring, Percent
 from whorl.service.routes.router import api_router
@@ -245,10 +246,10 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
         if (keep := asked.choice) is not None and keep.is_by_value and not keep.column:
             raise ParameterError(f"documents of a store have dates in a property: keep {keep}:PROPERTY")
 
-        def work(report: Report) -> Found:
+        def work() -> Found:
             # Only one job runs at a time, so `fresh` needs no lock.
             if not fresh or not fresh[0].answers(asked, store.count()) or asked.write_ids:
-                fresh[:] = [_searched(store, asked, report)]
+                fresh[:] = [_searched(store, asked)]
             return fresh[0]
 
         job = jobs.start(work)
@@ -322,7 +323,7 @@ def _require_comparable(store: Store, *, needs_sketches: bool) -> None:
     require_few_documents(store.engine, "over HTTP")
 
 
-def _searched(store: Store, asked: DuplicatesRequest, report: Report) -> Found:
+def _searched(store: Store, asked: DuplicatesRequest) -> Found:
     count = store.count()
     question = ask_pairs(asked.metric, str(asked.threshold), str(asked.recall))
     keep = asked.choice
@@ -331,7 +332,7 @@ def _searched(store: Store, asked: DuplicatesRequest, report: Report) -> Found:
     options = DuplicatesOptions(
         question, keep=keep, date_column=date, common=asked.common, spanning_only=not is_complete
     )
-    search = duplicates_in(store.engine, options, origin="the store", names=store.names, progress=report)
+    search = duplicates_in(store.engine, options, origin="the store", names=store.names)
     with search as there:
         clusters = []
         sought = there.clusters(
@@ -340,11 +341,11 @@ def _searched(store: Store, asked: DuplicatesRequest, report: Report) -> Found:
         for cluster in sought:
             clusters.append(cluster)
             if len(clusters) % 256 == 0:
-                report("clustering", len(clusters))
+                report_progress("clustering", len(clusters))
         pairs = there.count_pairs()
         worded = partial(with_words, read=there.read_texts, scheme=there.scheme)
         notes = [common_line(there.rest)] if there.rest else []
-        marked = write_ids(store.engine, clusters, partial(report, "writing")) if asked.write_ids else None
+        marked = write_ids(store.engine, clusters) if asked.write_ids else None
         told = tuple(clusters), (*question.notes, *notes, *left_out(there)), worded, marked
         return Found(asked, time.monotonic(), count, there.documents, pairs, *told)
 
