@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
 from tests.hamming.plain import all_pairs, components, neighbourhood, skewed
+from whorl.context import reporting
 from whorl.errors import ParameterError
 from whorl.hamming import find_clusters, find_pairs, stream_pairs
 
@@ -38,28 +42,37 @@ def test_a_chain_is_one_cluster() -> None:
     assert find_clusters(chain, 1).to_lists() == [chain]
 
 
+@contextmanager
+def reported_shares() -> Iterator[list[float]]:
+    """The completed fractions that the code inside reports."""
+    shares: list[float] = []
+    with reporting(lambda _step, done, total: shares.append(done / (total or 1))):
+        yield shares
+
+
 def test_streamed_pairs_come_once(route: str) -> None:  # noqa: F811
     """
-    The stream has the same pairs in pieces, each once, and progress reaches 1.
+    The stream has the same pairs in pieces, each once, and progress reaches its total.
     """
-    codes, told = skewed(3000), list[float]()
-    streamed = np.concatenate(list(stream_pairs(codes, 3, told.append)))
+    codes = skewed(3000)
+    with reported_shares() as shares:
+        streamed = np.concatenate(list(stream_pairs(codes, 3)))
     assert sorted(streamed.tolist()) == all_pairs(codes, 3).tolist()
-    assert told == sorted(told)
-    assert told[-1] == 1
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
 
 
 @pytest.mark.parametrize("count", [0, 1, 60])
 @pytest.mark.parametrize("distance", [0, 3])
 def test_progress_reaches_the_whole_of_little(route: str, count: int, distance: int) -> None:  # noqa: F811
     """
-    Progress also reaches 1 if there is nothing to compare, or if all codes are compared with all.
+    Progress also reaches its total if there is nothing to compare, or if all codes are compared with all.
     """
-    told = list[float]()
-    for _ in stream_pairs(skewed(count), distance, told.append):
-        pass
-    assert told == sorted(told)
-    assert told[-1] == 1
+    with reported_shares() as shares:
+        for _ in stream_pairs(skewed(count), distance):
+            pass
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from whorl.errors import ParameterError
 
 if TYPE_CHECKING:
     from whorl.hamming.codes import Codes, Groups
-    from whorl.hamming.pairs import Progress
 
 _MOST_BLOCKS, _DIGITS = 64, 19
 #: Exit code that shells report for a command ended by SIGPIPE.
@@ -54,7 +53,7 @@ class _Job(NamedTuple):
     written: str
     than: str
     what: str
-    find: Callable[[Codes, int, Progress], Iterator[Groups]]
+    find: Callable[[Codes, int], Iterator[Groups]]
     are_pairs: bool
 
 
@@ -83,20 +82,20 @@ def find_clusters(arguments: Sequence[str] | None = None) -> int:
     )
 
 
-def _pairs(codes: Codes, distance: int, progress: Progress) -> Iterator[Groups]:
+def _pairs(codes: Codes, distance: int) -> Iterator[Groups]:
     import numpy as np
 
     from whorl.hamming.codes import Groups
     from whorl.hamming.pairs import stream_pairs
 
-    for pairs in stream_pairs(codes, distance, progress):
+    for pairs in stream_pairs(codes, distance):
         yield Groups(pairs.ravel(), np.arange(0, pairs.size + 1, 2))
 
 
-def _clusters(codes: Codes, distance: int, progress: Progress) -> Iterator[Groups]:
+def _clusters(codes: Codes, distance: int) -> Iterator[Groups]:
     from whorl.hamming.pairs import clusters_of, stream_pairs
 
-    yield clusters_of(stream_pairs(codes, distance, progress))
+    yield clusters_of(stream_pairs(codes, distance))
 
 
 def _main(job: _Job, arguments: Sequence[str] | None) -> int:
@@ -143,8 +142,8 @@ def _run(job: _Job, arguments: Sequence[str]) -> None:
     _say(f"Reading hashes from {'stdin.' if source == '-' else source}")
     codes, ids = _read(source)
     _say(f"Computing {job.sought}...")
-    with _progress(target) as progress:
-        _write(job, target, _lines(job, job.find(codes, distance, progress), ids))
+    with _progress(target):
+        _write(job, target, _lines(job, job.find(codes, distance), ids))
 
 
 def _number(text: str | None) -> int:
@@ -214,16 +213,18 @@ def _write(job: _Job, target: str, lines: Iterator[bytes]) -> None:
 
 
 @contextlib.contextmanager
-def _progress(target: str) -> Iterator[Progress]:
+def _progress(target: str) -> Iterator[None]:
     """Show the progress on a terminal, unless results are printed to the same terminal."""
     if not _is_terminal(sys.stderr) or (target == "-" and _is_terminal(sys.stdout)):
-        yield lambda _: None
+        yield
         return
     from whorl.cli.render.console import progress_bar
+    from whorl.context import reporting
 
     with progress_bar("%") as bar:
         task = bar.add_task("comparing", total=100)
-        yield lambda share: bar.update(task, completed=100 * share)
+        with reporting(lambda _step, done, total: bar.update(task, completed=100 * done // (total or 1))):
+            yield
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

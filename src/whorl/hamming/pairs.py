@@ -11,7 +11,7 @@ Source: G. S. Manku, A. Jain, A. Das Sarma, Detecting Near-Duplicates for Web Cr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, groupby
@@ -20,6 +20,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from whorl.context import report_progress
 from whorl.hamming.codes import (
     LARGEST,
     Codes,
@@ -37,8 +38,8 @@ from whorl.hamming.tables import PADDING, order_by, sort_codes
 
 #: Pairs of codes; uint64 of shape (pairs, 2), the smaller code first.
 Pairs = NDArray[np.uint64]
-#: Reports the completed fraction, from 0 to 1.
-Progress = Callable[[float], None]
+#: Step that progress reports; it counts sorted codes.
+_STEP = "comparing"
 
 #: Approximate number of pairs yielded together, and of codes that numpy compares together.
 _AT_ONCE = 1 << 18
@@ -111,39 +112,39 @@ def find_pairs(codes: CodesLike, distance: int) -> Pairs:
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
-def stream_pairs(codes: CodesLike, distance: int, progress: Progress | None = None) -> Iterator[Pairs]:
+def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
     """Yield the pairs of `find_pairs`, some at a time.
 
     Takes 16 bytes a code (without numba about 50), plus the yielded pairs. Each pair comes once, in an arbitrary but
-    reproducible order.
+    reproducible order. `whorl.reporting` shows the progress.
 
     Args:
         codes: As in `find_pairs`.
         distance: As in `find_pairs`.
-        progress: Receives the completed fraction, 1 at the end.
     """
     distance = as_distance(distance)
     own = sort_codes(as_codes(codes).copy())
     padded = np.empty(own.size + PADDING, np.uint64)
     padded[: own.size] = own
     del own
-    return _pairs_of(padded, np.empty(0, np.uint64), distance, _DEEPEST, progress or (lambda _: None))
+    return _pairs_of(padded, np.empty(0, np.uint64), distance, _DEEPEST)
 
 
-def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int, progress: Progress) -> Iterator[Pairs]:
+def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iterator[Pairs]:
     """Yield the pairs of codes.
 
     Args:
         codes: Codes and PADDING; the array is reordered.
         differing: Masks; a pair must differ in at least one bit of each.
         distance: Maximum number of differing bits.
-        depth: Number of recursive searches left for codes that agree on some bits.
-        progress: Receives the completed fraction.
+        depth: Number of recursive searches left for codes that agree on some bits; only the outermost reports progress.
     """
     codes[codes.size - PADDING :] = 0
     count = codes.size - PADDING
+    is_outermost = depth == _DEEPEST
     if not distance or count < 2:
-        progress(1.0)
+        if is_outermost:
+            report_progress(_STEP, 1, 1)
         return
     # Bits that are equal in all codes are not split into blocks.
     free = int(np.bitwise_or.reduce(codes[:count]) ^ np.bitwise_and.reduce(codes[:count]))
@@ -152,29 +153,30 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int, progres
     costs = _COMPILED if compiled else _PLAIN
     blocks = costs.blocks(1 << count.bit_length(), bits, distance) if depth else 0
     if not blocks:
-        yield from _pairs_in_runs(codes, 0, differing, distance, count, [], progress)
-        progress(1.0)
+        for done, pairs in _pairs_in_runs(codes, 0, differing, distance, count, []):
+            if pairs.size:
+                yield pairs
+            if is_outermost:
+                report_progress(_STEP, done, count)
         return
     masks = blocks_of(free, blocks)
     scratch = np.empty(count if compiled else 0, np.uint64)
     choices = list(combinations(range(blocks), blocks - distance))
-    for done, chosen in enumerate(choices):
+    total = count * len(choices)
+    for before, chosen in zip(range(0, total, count), choices, strict=True):
         lead = sum(masks[block] for block in chosen)
         earlier = [masks[block] for block in range(chosen[-1]) if block not in chosen]
         must = np.concatenate((differing, np.array(earlier, np.uint64)))
         _sort_by(codes[:count], lead, scratch)
         longest = costs.longest_run(bits - lead.bit_count(), distance)
         long: list[tuple[int, int]] = []
-        yield from _pairs_in_runs(codes, lead, must, distance, longest, long, _part(progress, done, len(choices)))
+        for done, pairs in _pairs_in_runs(codes, lead, must, distance, longest, long):
+            if pairs.size:
+                yield pairs
+            if is_outermost:
+                report_progress(_STEP, before + done, total)
         for start, end in long:
-            run = codes[start : end + PADDING].copy()
-            yield from _pairs_of(run, must, distance, depth - 1, lambda _: None)
-        progress((done + 1) / len(choices))
-
-
-def _part(progress: Progress, done: int, parts: int) -> Progress:
-    """Return a function that reports the progress of one of several parts."""
-    return lambda share: progress((done + share) / parts)
+            yield from _pairs_of(codes[start : end + PADDING].copy(), must, distance, depth - 1)
 
 
 def _sort_by(codes: Codes, lead: int, scratch: Codes) -> None:
@@ -216,9 +218,10 @@ def _pairs_in_runs(
     distance: int,
     longest: int,
     long: list[tuple[int, int]],
-    progress: Progress,
-) -> Iterator[Pairs]:
+) -> Iterator[tuple[int, Pairs]]:
     """Yield the pairs of codes that agree on the leading bits, except in runs that are too long.
+
+    With some pairs at a time comes the number of codes that are done.
 
     Args:
         codes: Codes and PADDING; codes that agree are adjacent.
@@ -227,7 +230,6 @@ def _pairs_in_runs(
         distance: Maximum number of differing bits.
         longest: Maximum length of a run; longer runs are skipped.
         long: Receives the starts and ends of the skipped runs.
-        progress: Receives the completed fraction.
     """
     count = codes.size - PADDING
     compiled = loops(0)
@@ -237,9 +239,7 @@ def _pairs_in_runs(
         begin = 0
         while begin < count:
             begin = compiled.pairs(codes, begin, numbers, differing, found, told)
-            if told[0]:
-                yield found[: told[0]].copy()
-            progress(begin / count)
+            yield begin, found[: told[0]].copy()
         if told[1]:
             long += _long_runs(_run_starts(codes[:count], lead), longest)
         return
@@ -254,11 +254,10 @@ def _pairs_in_runs(
         near = np.flatnonzero(np.bitwise_count(change) <= distance)
         for mask in differing:
             near = near[change[near] & mask != 0]
-        if near.size:
-            pairs = np.stack((one[near], other[near]), axis=1)
-            pairs.sort(axis=1)
-            yield pairs
-        progress(int(first[-1]) / count)
+        pairs = np.stack((one[near], other[near]), axis=1)
+        pairs.sort(axis=1)
+        yield int(first[-1]), pairs
+    yield count, np.empty((0, 2), np.uint64)
 
 
 def find_clusters(codes: CodesLike, distance: int) -> Groups:
