@@ -8,7 +8,7 @@ from collections.abc import Collection
 import click
 
 from whorl.cli.options import FOLLOW_LINKS, ID_COLUMN, STORE, TEXT_COLUMN
-from whorl.cli.render.console import problem_lines, progress_bar
+from whorl.cli.render.console import problem_lines, progress_bar, reported_progress
 from whorl.errors import DocumentError, WhorlError
 from whorl.fingerprint.statistics.metric import Metric, fraction_of, metric_named
 from whorl.ingest.files import Problem, Problems, documents_in, places
@@ -124,9 +124,8 @@ def index(
 def _warn(repeats: RepeatSearch, stored: Collection[str], threshold: str, metric: Metric) -> None:
     """Print the stored documents that repeat others."""
     count = 0
-    with progress_bar("documents") as bar:
-        task = bar.add_task("comparing", total=len(stored))
-        for found in repeats.of_stored(stored, lambda done: bar.update(task, completed=done)):
+    with reported_progress("documents"):
+        for found in repeats.of_stored(stored):
             count += 1
             for line in repeats_lines(found, metric):
                 click.echo(line)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from whorl.context import report_progress
 from whorl.engine.lag import require_current_index
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.fingerprint.statistics.metric import Metric, Percent
@@ -57,18 +58,18 @@ class RepeatSearch:
         found = self._found(document.text, {document.id})
         return Repeats(document.id, found) if found else None
 
-    def of_stored(self, ids: Iterable[str], progress: Callable[[int], None] = lambda count: None) -> Iterator[Repeats]:
+    def of_stored(self, ids: Iterable[str]) -> Iterator[Repeats]:
         """Yield the documents among the given ones that repeat documents stored before them.
 
         Args:
             ids: Distinct ids of the documents just stored, in their order.
-            progress: Called with the number of documents checked.
         """
         later = dict.fromkeys(ids)
+        total = len(later)
         for count, document_id in enumerate(list(later), start=1):
             found = self._found(None, later, document_id)
             del later[document_id]
-            progress(count)
+            report_progress("comparing", count, total)
             if found:
                 yield Repeats(document_id, found)
 
