@@ -7,12 +7,30 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import hypothesis
 import platformdirs
 import pytest
+from hypothesis import strategies as st
 
 from whorl.engine.solr.schema import FieldNames
 from whorl.errors import ParameterError
-from whorl.settings.settings import Setting, Settings, all_settings
+from whorl.settings.settings import (
+    ADDRESS,
+    FIELDS,
+    FILE,
+    FLAG,
+    FOLDER,
+    LOGIN,
+    NAMES,
+    SECONDS,
+    Setting,
+    Settings,
+    ValueType,
+    all_settings,
+    text,
+    texts,
+    whole,
+)
 
 PAGE = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
 
@@ -214,9 +232,9 @@ def test_a_user_has_a_password() -> None:
     for wrong in ({"WHORL_USER": "a:b"}, {"WHORL_USER": "a:b", "WHORL_PASSWORD": "c"}):
         with pytest.raises(ParameterError, match="WHORL_USER"):
             Settings.load(wrong)
-    for text in ('user = "ann"', 'password = "pw"'):
+    for config in ('user = "ann"', 'password = "pw"'):
         with pytest.raises(ParameterError, match="WHORL_USER"):
-            configured(text)
+            configured(config)
     with pytest.raises(ParameterError, match="user must be a name without a colon, together with a password, got 1"):
         configured("user = 1\npassword = 2")
 
@@ -281,7 +299,7 @@ def test_every_setting_is_in_the_documentation(each: Setting) -> None:
     """
     variable = f"`{each.variable}`" if each.variable else "–"
     default = f"`{each.default}`" if re.fullmatch(r"[\w.:]+", each.default.replace(",", "")) else each.default
-    row = f"| `{each.key}` | {variable} | {default} | {each.kind.allowed} | {each.meaning} |"
+    row = f"| `{each.key}` | {variable} | {default} | {each.type.allowed} | {each.meaning} |"
     section = re.search(rf"^## {re.escape(each.section)}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
     assert section is not None
     assert row in section[1].splitlines(), row
@@ -340,3 +358,151 @@ def test_credentials_of_the_environment_go_to_no_server_of_a_folder(secret: str,
         Settings.load({secret: "user:secret"})
     assert Settings.load({secret: "user:secret", "WHORL_CONFIG": "whorl.toml"}).store == store
     assert Settings.load({secret: "user:secret", "WHORL_STORE": "https://own.example/solr/docs"}).solr_verify
+
+
+@pytest.mark.parametrize(
+    ("given", "address"),
+    [("0.0.0.0:80", ("0.0.0.0", 80)), ("[::1]:0", ("::1", 0)), ("example.org:65535", ("example.org", 65_535))],
+)
+def test_addresses(given: str, address: tuple[str, int]) -> None:
+    """
+    An address is a host and a port; an IPv6 address loses its brackets.
+    """
+    assert Settings.load({"WHORL_LISTEN": given}).listen == address
+
+
+@pytest.mark.parametrize("given", ["8000", ":8000", "::1:8000", "localhost", "localhost:65536", "a:b", "http://a:80"])
+def test_no_addresses(given: str) -> None:
+    """
+    An ambiguous address is an error.
+    """
+    with pytest.raises(ParameterError, match="WHORL_LISTEN must be host:port, an IPv6 address in brackets"):
+        Settings.load({"WHORL_LISTEN": given})
+
+
+@pytest.mark.parametrize("given", ["true", "Yes", "1", "on"])
+def test_flags_in_variables(given: str) -> None:
+    """
+    A flag accepts the usual words for true and false.
+    """
+    assert Settings.load({"WHORL_OPEN": given}).is_open
+    opposite = {"true": "false", "Yes": "no", "1": "0", "on": "off"}[given]
+    assert not Settings.load({"WHORL_SOLR_VERIFY": opposite}).solr_verify
+
+
+def test_leading_zeros_change_no_number() -> None:
+    """
+    Any number of leading zeros leaves a number unchanged.
+    """
+    assert Settings.load({"WHORL_MAX_WAITING": "0" * 30 + "25"}).max_waiting == 25
+    assert Settings.load({"WHORL_MAX_WAITING": "0" * 30}).max_waiting == 0
+
+
+class Refused:
+    """Marker of a ValueError, which becomes an error message of the setting."""
+
+
+def read(kind: ValueType, given: object) -> object:
+    try:
+        return kind.read(given)
+    except ValueError:
+        return Refused
+
+
+FIVE = whole(1, 5)
+READ: list[tuple[ValueType, object, object]] = [
+    (text("words"), "a b", "a b"),
+    (text("words"), "", Refused),
+    (text("words"), 5, Refused),
+    (texts("a key"), " a ,b", ("a", "b")),
+    (texts("a key"), ["a, b ", "c"], ("a, b", "c")),
+    (texts("a key"), [], ()),
+    (texts("a key"), "", Refused),
+    (texts("a key"), "a,,b", Refused),
+    (texts("a key"), ["a", 5], Refused),
+    (texts("a key"), {"a": "b"}, Refused),
+    (FIVE, "0005", 5),
+    (FIVE, 5, 5),
+    (FIVE, "6", Refused),
+    (FIVE, "0", Refused),
+    (FIVE, "-1", Refused),
+    (FIVE, "+1", Refused),
+    (FIVE, " 1", Refused),
+    (FIVE, "1.0", Refused),
+    (FIVE, 1.0, Refused),
+    (FIVE, True, Refused),
+    (FIVE, "５", Refused),
+    (FIVE, "9" * 5_000, Refused),
+    (whole(0, 10**6), "1_000", 1000),
+    (whole(0, 10**6), "1__000", Refused),
+    (whole(0, 10**6), "1_", Refused),
+    (SECONDS, "0.5", 0.5),
+    (SECONDS, 5, 5.0),
+    (SECONDS, True, Refused),
+    (SECONDS, 0, Refused),
+    (SECONDS, "nan", Refused),
+    (SECONDS, 86_399.9, 86_399.9),
+    (SECONDS, 10**400, Refused),
+    (SECONDS, None, Refused),
+    (FLAG, "OFF", False),
+    (FLAG, True, True),
+    (FLAG, 1, Refused),
+    (FLAG, "y", Refused),
+    (FOLDER, "not/there", Path("not/there")),
+    (FOLDER, "", Refused),
+    (FILE, __file__, Path(__file__)),
+    (FILE, str(Path(__file__).parent), Refused),
+    (FILE, "not/there", Refused),
+    (LOGIN, "user:pass:word", ("user", "pass:word")),
+    (LOGIN, "user:", ("user", "")),
+    (LOGIN, ":password", Refused),
+    (LOGIN, "user", Refused),
+    (ADDRESS, "[::1]:0", ("::1", 0)),
+    (ADDRESS, "host:65536", Refused),
+    (ADDRESS, "[host]:80", Refused),
+    (ADDRESS, "host:٨٠", Refused),
+    (ADDRESS, 80, Refused),
+    (FIELDS, {"content": "text_en"}, FieldNames(content="text_en")),
+    (FIELDS, {"text": "x"}, Refused),
+    (FIELDS, {"content": ""}, Refused),
+    (FIELDS, "content", Refused),
+    (NAMES, {"cm:title": "title", "": "x"}, {"cm:title": "title", "": "x"}),
+    (NAMES, {"a": 5}, Refused),
+    (NAMES, [], Refused),
+]
+
+
+@pytest.mark.parametrize(("kind", "given", "value"), READ)
+def test_values_are_read_or_refused(kind: ValueType, given: object, value: object) -> None:
+    """
+    An ambiguous value is refused, never guessed.
+    """
+    result = read(kind, given)
+    assert (result, type(result)) == (value, type(value))
+
+
+@hypothesis.given(st.integers(0, 10**18), st.integers(0, 10**18), st.integers(0, 10**19), st.integers(0, 30))
+def test_whole_numbers_are_those_of_their_range(one: int, other: int, number: int, zeros: int) -> None:
+    """
+    Whole numbers within the range are accepted from a file or as text, with any number of leading zeros.
+    """
+    least, most = sorted((one, other))
+    kind = whole(least, most)
+    value = number if least <= number <= most else Refused
+    assert read(kind, number) == read(kind, "0" * zeros + str(number)) == value
+
+
+@pytest.mark.parametrize("kind", {kind.read: kind for kind, _, _ in READ}.values(), ids=lambda kind: kind.allowed)
+@hypothesis.given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda one: st.lists(one) | st.dictionaries(st.text(), one),
+        max_leaves=5,
+    )
+)
+def test_nothing_else_is_raised(kind: ValueType, given: object) -> None:
+    """
+    Reading raises only ValueError, whatever value a file has.
+    """
+    read(kind, given)
+    assert kind.allowed

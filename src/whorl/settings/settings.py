@@ -1,8 +1,8 @@
 """Settings from `WHORL_*` variables and `whorl.toml`: the list of all settings, and the only code that reads them.
 
-Each setting is declared once in `Settings`: `setting` takes its name in the file, its value type, default and meaning.
-The name of the variable is derived from the name in the file. docs/settings.md shows this list. The environment
-overrides the file; an empty variable counts as unset.
+`Settings` declares each setting once, with its name in the file, value type, default and meaning; the name of the
+variable follows from the name in the file. docs/settings.md shows this list. The environment overrides the file; an
+empty variable counts as unset.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
@@ -26,7 +26,6 @@ from whorl.ingest.extraction.reader import Limits
 from whorl.operations import MAX_ROWS
 from whorl.query import ast
 from whorl.query.options import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LENGTH, QueryLimits
-from whorl.settings.kinds import Address, Fields, File, Flag, Folder, Kind, Login, Names, Seconds, Text, Texts, Whole
 
 #: Smallest permitted `max_rows`, because requests without a number of rows may return this many.
 _LEAST_MAX_ROWS = 100
@@ -47,13 +46,135 @@ _OF_KUBERNETES = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_[0-9]+_(TC
 _LINK = re.compile(r"(tcp|udp|sctp)://")
 
 
+_WHOLE = re.compile(r"[0-9]+(_[0-9]+)*")
+_FLAGS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+_DAY_SECONDS = 86_400
+#: Host and port; an IPv6 address is in brackets.
+_ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:/\s]+)):([0-9]{1,5})")
+
+
+@dataclass(frozen=True, slots=True)
+class ValueType:
+    """Type of a setting's value.
+
+    Args:
+        allowed: Permitted values, for error messages and the documentation: "must be …".
+        read: Returns the value of a text from a variable, or of a TOML value; raises ValueError if it is not permitted.
+    """
+
+    allowed: str
+    read: Callable[[object], Any]
+
+
+def text(allowed: str) -> ValueType:
+    """Return the type of a text."""
+    return ValueType(allowed, _text)
+
+
+def _text(given: object) -> str:
+    if not isinstance(given, str) or not given:
+        raise ValueError
+    return given
+
+
+def texts(content: str) -> ValueType:
+    """Return the type of several texts: separated by commas in a variable, a list or a single text in the file."""
+
+    def read(given: object) -> tuple[str, ...]:
+        listed = given.split(",") if isinstance(given, str) else given
+        if not isinstance(listed, Sequence):
+            raise ValueError
+        return tuple(_text(item.strip() if isinstance(item, str) else item) for item in listed)
+
+    return ValueType(f"{content}, or several: with commas between them in a variable, a list in the file", read)
+
+
+def whole(least: int, most: int) -> ValueType:
+    """Return the type of a whole number in a range."""
+
+    def read(given: object) -> int:
+        if isinstance(given, str) and _WHOLE.fullmatch(given):
+            # Leading zeros must not use up the limit of 20 digits.
+            given = int(given.lstrip("0_")[:20].rstrip("_") or "0")
+        if not isinstance(given, int) or isinstance(given, bool) or not least <= given <= most:
+            raise ValueError
+        return given
+
+    return ValueType(f"a whole number, {least:,} to {most:,}", read)
+
+
+def _seconds(given: object) -> float:
+    # TOML's true is not a number of seconds.
+    if not isinstance(given, str | int | float) or isinstance(given, bool):
+        raise ValueError
+    try:
+        seconds = float(given)
+    except OverflowError as error:
+        raise ValueError from error
+    if not 0 < seconds < _DAY_SECONDS:
+        raise ValueError
+    return seconds
+
+
+def _flag(given: object) -> bool:
+    flag = _FLAGS.get(given.lower()) if isinstance(given, str) else given
+    if not isinstance(flag, bool):
+        raise ValueError
+    return flag
+
+
+def _file(given: object) -> Path:
+    path = Path(_text(given))
+    if not path.is_file():
+        raise ValueError
+    return path
+
+
+def _login(given: object) -> tuple[str, str]:
+    user, separator, password = _text(given).partition(":")
+    if not separator or not user:
+        raise ValueError
+    return user, password
+
+
+def _address(given: object) -> tuple[str, int]:
+    address = _ADDRESS.fullmatch(_text(given))
+    if address is None or int(address[3]) > 65_535:
+        raise ValueError
+    return address[1] or address[2], int(address[3])
+
+
+def _names(given: object) -> dict[str, str]:
+    if not isinstance(given, dict):
+        raise ValueError
+    return {name: _text(value) for name, value in given.items()}
+
+
+def _field_names(given: object) -> FieldNames:
+    names = _names(given)
+    if not names.keys() <= {*_FIELD_NAMES}:
+        raise ValueError
+    return FieldNames(**names)
+
+
+_FIELD_NAMES = tuple(name.name for name in fields(FieldNames))
+SECONDS = ValueType("seconds, above 0 and below a day", _seconds)
+FLAG = ValueType("true or false", _flag)
+FOLDER = ValueType("a folder", lambda given: Path(_text(given)))
+FILE = ValueType("a file that can be read", _file)
+LOGIN = ValueType("user:password", _login)
+ADDRESS = ValueType("host:port, an IPv6 address in brackets", _address)
+FIELDS = ValueType(f"a table from {', '.join(_FIELD_NAMES)} to the collection's own names", _field_names)
+NAMES = ValueType('a table from names in queries to fields of the store ("cm:title" = "title")', _names)
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """Declaration of one setting.
 
     Args:
         key: Name in whorl.toml; the name of a table if the value is one.
-        kind: Type of the value.
+        type: Type of the value.
         meaning: Description.
         default: Description of the default; "" for none.
         is_secret: Whether to hide the value.
@@ -61,7 +182,7 @@ class Setting:
     """
 
     key: str
-    kind: Kind
+    type: ValueType
     meaning: str
     default: str
     is_secret: bool
@@ -70,9 +191,9 @@ class Setting:
     @property
     def variable(self) -> str | None:
         """Name of the variable; None for a table."""
-        return None if isinstance(self.kind, Fields | Names) else f"{PREFIX}{self.key.upper()}"
+        return None if self.type in (FIELDS, NAMES) else f"{PREFIX}{self.key.upper()}"
 
-    def read(self, told: object, place: str) -> Any:
+    def read(self, given: object, place: str) -> Any:
         """Return the value.
 
         Raises:
@@ -80,10 +201,10 @@ class Setting:
                 value.
         """
         try:
-            return self.kind.read(told)
+            return self.type.read(given)
         except ValueError:
-            shown = "" if self.is_secret else f", got {told!r:.200}"
-            raise ParameterError(f"{place} must be {self.kind.allowed}{shown}") from None
+            shown = "" if self.is_secret else f", got {given!r:.200}"
+            raise ParameterError(f"{place} must be {self.type.allowed}{shown}") from None
 
 
 STORE, SOLR, OPENSEARCH, FILES, SERVICE, REQUEST, TOGETHER = (
@@ -100,34 +221,32 @@ STORE, SOLR, OPENSEARCH, FILES, SERVICE, REQUEST, TOGETHER = (
 def setting(
     section: str,
     key: str,
-    kind: Kind,
+    value_type: ValueType,
     default: object,
     meaning: str,
     *,
-    told: str | None = None,
+    shown: str | None = None,
     is_secret: bool = False,
-    made: Callable[[], object] | None = None,
 ) -> Any:
     """Return a dataclass field of `Settings` that declares a setting.
 
     Args:
         section: Heading in the documentation.
         key: Name in whorl.toml.
-        kind: Type of the value.
-        default: The default.
+        value_type: Type of the value.
+        default: The default, or a function that returns it if it depends on the environment.
         meaning: Description.
-        told: Description of the default, if the default itself does not show it.
+        shown: Description of the default, if the default itself does not show it.
         is_secret: Whether to hide the value.
-        made: Factory for a default that depends on the environment.
     """
-    about = Setting(key, kind, meaning, _told(default) if told is None else told, is_secret, section)
+    about = Setting(key, value_type, meaning, _shown(default) if shown is None else shown, is_secret, section)
     metadata = {"setting": about}
-    if made is not None:
-        return field(default_factory=made, repr=not is_secret, metadata=metadata)
+    if callable(default):
+        return field(default_factory=default, repr=not is_secret, metadata=metadata)
     return field(default=default, repr=not is_secret, metadata=metadata)
 
 
-def _told(default: object) -> str:
+def _shown(default: object) -> str:
     match default:
         case None | ():
             return ""
@@ -160,191 +279,191 @@ class Settings:
     """All settings of whorl."""
 
     store: str = setting(
-        STORE, "store", Text("the URL of a Solr collection or of an index, or a folder"), "",
-        "the store to use if none is given", told="a folder of your own", made=_default_store,
+        STORE, "store", text("the URL of a Solr collection or of an index, or a folder"), _default_store,
+        "the store to use if none is given", shown="a folder of your own",
     )  # fmt: skip
     fields: FieldNames = setting(
-        STORE, "fields", Fields(), FieldNames(), "what a collection calls its fields ([more](solr.md))",
-        told="whorl's own names",
+        STORE, "fields", FIELDS, FieldNames(), "what a collection calls its fields ([more](solr.md))",
+        shown="whorl's own names",
     )  # fmt: skip
     names: Mapping[str, str] = setting(
-        STORE, "names", Names(), {}, "maps field names used in queries to field names in the store ([more](afts.md))",
-        told="", made=dict,
+        STORE, "names", NAMES, dict, "maps field names used in queries to field names in the store ([more](afts.md))",
+        shown="",
     )  # fmt: skip
 
     passages: bool = setting(
-        STORE, "passages", Flag(), False,
+        STORE, "passages", FLAG, False,
         "whether stores on disk find every passage of 20 words, as with `whorl index --passages` "
         "([more](sources.md))",
     )  # fmt: skip
 
     max_properties: int = setting(
-        STORE, "max_properties", Whole(1, 100_000), PropertyLimits().per_document,
+        STORE, "max_properties", whole(1, 100_000), PropertyLimits().per_document,
         "properties of a document in a store on disk; a document with more is refused",
     )  # fmt: skip
     max_property_names: int = setting(
-        STORE, "max_property_names", Whole(1, 1_000_000), PropertyLimits().names,
+        STORE, "max_property_names", whole(1, 1_000_000), PropertyLimits().names,
         "different names of properties in a store on disk; a document that brings more is refused. Names that no "
         "document has any more do not count",
     )  # fmt: skip
 
     timeout_seconds: float = setting(
-        SOLR, "timeout", Seconds(), 60.0, "how long Solr or a cluster may be silent within one answer"
+        SOLR, "timeout", SECONDS, 60.0, "how long Solr or a cluster may be silent within one answer"
     )
     connect_timeout_seconds: float = setting(
-        SOLR, "connect_timeout", Seconds(), 5.0, "how long it may take to connect to Solr or a cluster"
+        SOLR, "connect_timeout", SECONDS, 5.0, "how long it may take to connect to Solr or a cluster"
     )
     solr_auth: tuple[str, str] | None = setting(
-        SOLR, "solr_auth", Login(), None, "for Solr's basic authentication, if the URL has no user",
+        SOLR, "solr_auth", LOGIN, None, "for Solr's basic authentication, if the URL has no user",
         is_secret=True,
     )  # fmt: skip
     solr_ca: Path | None = setting(
-        SOLR, "solr_ca", File(), None,
+        SOLR, "solr_ca", FILE, None,
         "certificates (PEM) of the authorities to trust for Solr, instead of the usual ones",
     )  # fmt: skip
     solr_verify: bool = setting(
-        SOLR, "solr_verify", Flag(), True,
+        SOLR, "solr_verify", FLAG, True,
         "whether Solr's certificate is checked; if not, anybody between whorl and Solr can read and change everything",
     )  # fmt: skip
     solr_retries: int = setting(
-        SOLR, "solr_retries", Whole(0, 10), 2,
+        SOLR, "solr_retries", whole(0, 10), 2,
         "how often a request is repeated if the server refused or lost it, or answered with 429, 502, 503 or 504; "
         "requests that took too long are not repeated",
     )  # fmt: skip
     solr_connections: int = setting(
-        SOLR, "solr_connections", Whole(1, 1_000), 64, "how many connections to Solr or a cluster are kept open"
+        SOLR, "solr_connections", whole(1, 1_000), 64, "how many connections to Solr or a cluster are kept open"
     )
     solr_cache: Path = setting(
-        SOLR, "solr_cache", Folder(), None, "where the jars of a local Solr are kept",
-        told="in your cache folder", made=_default_cache,
+        SOLR, "solr_cache", FOLDER, _default_cache, "where the jars of a local Solr are kept",
+        shown="in your cache folder",
     )  # fmt: skip
 
     opensearch_auth: tuple[str, str] | None = setting(
-        OPENSEARCH, "opensearch_auth", Login(), None,
+        OPENSEARCH, "opensearch_auth", LOGIN, None,
         "for the cluster's basic authentication, if the URL has no user", is_secret=True,
     )  # fmt: skip
     opensearch_api_key: str | None = setting(
-        OPENSEARCH, "opensearch_api_key", Text("an API key"), None,
+        OPENSEARCH, "opensearch_api_key", text("an API key"), None,
         "sent as `Authorization: ApiKey KEY` instead of a user and a password", is_secret=True,
     )  # fmt: skip
     opensearch_ca: Path | None = setting(
-        OPENSEARCH, "opensearch_ca", File(), None,
+        OPENSEARCH, "opensearch_ca", FILE, None,
         "certificates (PEM) of the authorities to trust for the cluster, instead of the usual ones",
     )  # fmt: skip
     opensearch_verify: bool = setting(
-        OPENSEARCH, "opensearch_verify", Flag(), True,
+        OPENSEARCH, "opensearch_verify", FLAG, True,
         "whether the cluster's certificate is checked; if not, anybody in between can read and change everything",
     )  # fmt: skip
     opensearch_cache: Path = setting(
-        OPENSEARCH, "opensearch_cache", Folder(), None,
+        OPENSEARCH, "opensearch_cache", FOLDER, _default_opensearch_cache,
         "where the jars of a local OpenSearch or Elasticsearch are kept",
-        told="in your cache folder", made=_default_opensearch_cache,
+        shown="in your cache folder",
     )  # fmt: skip
 
     max_file_bytes: int = setting(
-        FILES, "max_file_bytes", Whole(1_000_000, 1_000_000_000), Limits().file_bytes,
+        FILES, "max_file_bytes", whole(1_000_000, 1_000_000_000), Limits().file_bytes,
         "bytes in a file, except JSON lines; a larger file is reported and not read",
     )  # fmt: skip
     max_file_text: int = setting(
-        FILES, "max_file_text", Whole(1, 1_000_000_000), Limits().text_characters,
+        FILES, "max_file_text", whole(1, 1_000_000_000), Limits().text_characters,
         "characters of text in a file that is not plain text; a file with more is not read",
     )  # fmt: skip
     file_timeout_seconds: float = setting(
-        FILES, "file_timeout", Seconds(), Limits().seconds, "how long reading a file that is not plain text may take"
+        FILES, "file_timeout", SECONDS, Limits().seconds, "how long reading a file that is not plain text may take"
     )
     file_memory_bytes: int = setting(
-        FILES, "file_memory_bytes", Whole(200_000_000, 64_000_000_000), Limits().memory_bytes,
+        FILES, "file_memory_bytes", whole(200_000_000, 64_000_000_000), Limits().memory_bytes,
         "memory of a process that reads such files; a DOCX, PPTX or XLSX must not unpack to more ([more](files.md))",
     )  # fmt: skip
 
     listen: tuple[str, int] = setting(
-        SERVICE, "listen", Address(), ("127.0.0.1", 8000), "where `whorl serve` listens; port 0 means any free port"
+        SERVICE, "listen", ADDRESS, ("127.0.0.1", 8000), "where `whorl serve` listens; port 0 means any free port"
     )
     api_keys: tuple[str, ...] = setting(
-        SERVICE, "api_key", Texts("a key"), (),
+        SERVICE, "api_key", texts("a key"), (),
         "accepted as `Authorization: Bearer KEY`; give two at once to replace one",
         is_secret=True,
     )  # fmt: skip
     user: str | None = setting(
-        SERVICE, "user", Text("a name without a colon, together with a password"), None,
+        SERVICE, "user", text("a name without a colon, together with a password"), None,
         "the user for basic authentication and for tickets ([Alfresco's clients](alfresco.md))",
     )  # fmt: skip
     password: str | None = setting(
-        SERVICE, "password", Text("a password, together with a user"), None, "that user's password", is_secret=True
+        SERVICE, "password", text("a password, together with a user"), None, "that user's password", is_secret=True
     )
     is_open: bool = setting(
-        SERVICE, "open", Flag(), False, "accept requests from other machines without a key or password"
+        SERVICE, "open", FLAG, False, "accept requests from other machines without a key or password"
     )
     is_read_only: bool = setting(
-        SERVICE, "read_only", Flag(), False, "refuse to store or delete documents, also on the page"
+        SERVICE, "read_only", FLAG, False, "refuse to store or delete documents, also on the page"
     )
     allowed_hosts: tuple[str, ...] = setting(
-        SERVICE, "allowed_hosts", Texts("a host name"), (),
+        SERVICE, "allowed_hosts", texts("a host name"), (),
         "host names that an open service answers to, besides localhost, its addresses and the host it listens on; "
         "pages of these hosts may use any service; `*` for any name",
     )  # fmt: skip
     allowed_origins: tuple[str, ...] = setting(
-        SERVICE, "allowed_origins", Texts("an origin such as https://app.example.org"), (),
+        SERVICE, "allowed_origins", texts("an origin such as https://app.example.org"), (),
         "origins whose pages may use the service from a browser (CORS)",
     )  # fmt: skip
     shutdown_timeout_seconds: float = setting(
-        SERVICE, "shutdown_timeout", Seconds(), 30.0,
+        SERVICE, "shutdown_timeout", SECONDS, 30.0,
         "how long the service may take to finish accepted requests when it is told to stop",
     )  # fmt: skip
 
     max_search_bytes: int = setting(
-        REQUEST, "max_search_bytes", Whole(1, 1_000_000_000), 4_000_000,
+        REQUEST, "max_search_bytes", whole(1, 1_000_000_000), 4_000_000,
         "bytes in any other body, such as a search with its source; more is 413",
     )  # fmt: skip
     max_text_bytes: int = setting(
-        REQUEST, "max_text_bytes", Whole(1, 1_000_000_000), 64_000_000,
+        REQUEST, "max_text_bytes", whole(1, 1_000_000_000), 64_000_000,
         "bytes in a body that brings a text or a file: to compare, to find similar documents or sources for, or to "
         "read; more is 413",
     )  # fmt: skip
     max_line_bytes: int = setting(
-        REQUEST, "max_line_bytes", Whole(1, 1_000_000_000), 64_000_000,
+        REQUEST, "max_line_bytes", whole(1, 1_000_000_000), 64_000_000,
         "bytes in one document that is sent to be stored; only a longer one is refused, and there may be any number",
     )  # fmt: skip
     max_query_length: int = setting(
-        REQUEST, "max_query_length", Whole(1, MAX_LENGTH), DEFAULT_LENGTH, "characters of a query; more is 400"
+        REQUEST, "max_query_length", whole(1, MAX_LENGTH), DEFAULT_LENGTH, "characters of a query; more is 400"
     )
     max_query_depth: int = setting(
-        REQUEST, "max_query_depth", Whole(1, ast.MAX_DEPTH), ast.MAX_DEPTH, "levels of a query; more is 400"
+        REQUEST, "max_query_depth", whole(1, ast.MAX_DEPTH), ast.MAX_DEPTH, "levels of a query; more is 400"
     )
     max_query_clauses: int = setting(
-        REQUEST, "max_query_clauses", Whole(1, MAX_CLAUSES), DEFAULT_CLAUSES,
+        REQUEST, "max_query_clauses", whole(1, MAX_CLAUSES), DEFAULT_CLAUSES,
         "words, phrases and fingerprints of a query; more is 400",
     )  # fmt: skip
     max_rows: int = setting(
-        REQUEST, "max_rows", Whole(_LEAST_MAX_ROWS, MAX_ROWS), MAX_ROWS, "hits on a page; more is 400"
+        REQUEST, "max_rows", whole(_LEAST_MAX_ROWS, MAX_ROWS), MAX_ROWS, "hits on a page; more is 400"
     )
     request_timeout_seconds: float = setting(
-        REQUEST, "request_timeout", Seconds(), 60.0,
+        REQUEST, "request_timeout", SECONDS, 60.0,
         "how long a request may wait and run once its body has arrived; longer is 503. The body may take as long "
         "again, then 408. For documents being sent, this only limits the wait for each part",
     )  # fmt: skip
     body_timeout_seconds: float = setting(
         REQUEST,
         "body_timeout",
-        Seconds(),
+        SECONDS,
         30.0,
         "how long a client may be silent in the middle of a body, and how far the body may fall behind 1,000 bytes a "
         "second; then 408",
     )
 
     max_concurrent: int = setting(
-        TOGETHER, "max_concurrent", Whole(1, 1_000), 32, "requests that are worked on at the same time; others wait"
+        TOGETHER, "max_concurrent", whole(1, 1_000), 32, "requests that are worked on at the same time; others wait"
     )
     max_uploads: int = setting(
         TOGETHER,
         "max_uploads",
-        Whole(1, 1_000),
+        whole(1, 1_000),
         8,
         "requests whose documents are stored at the same time; others wait, but not for those still being sent",
     )
-    max_waiting: int = setting(TOGETHER, "max_waiting", Whole(0, 100_000), 256, "requests that wait; more get 503")
+    max_waiting: int = setting(TOGETHER, "max_waiting", whole(0, 100_000), 256, "requests that wait; more get 503")
     max_per_client: int = setting(
-        TOGETHER, "max_per_client", Whole(1, 100_000), 128,
+        TOGETHER, "max_per_client", whole(1, 100_000), 128,
         "requests at the same time from one key or user, or from one address if the service is open; more get 429",
     )  # fmt: skip
 
@@ -421,11 +540,11 @@ def all_settings() -> tuple[Setting, ...]:
 
 
 def _by_attribute() -> dict[str, Setting]:
-    return {each.name: each.metadata["setting"] for each in fields(Settings)}
+    return {attribute.name: attribute.metadata["setting"] for attribute in fields(Settings)}
 
 
 def _require_known(environ: Mapping[str, str]) -> None:
-    known = {CONFIG, *(each.variable for each in all_settings() if each.variable)}
+    known = {CONFIG, *(about.variable for about in all_settings() if about.variable)}
     for name in environ:
         if name.startswith(PREFIX) and not (
             name in known
@@ -448,7 +567,7 @@ def _config(named: str | None) -> tuple[Path, dict[str, Any]]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         source = CONFIG if named else "the configuration"
         raise ParameterError(f"{source}: {path} cannot be read: {error}") from error
-    known = {each.key for each in all_settings()}
+    known = {about.key for about in all_settings()}
     for key in config:
         if key not in known:
             raise ParameterError(
