@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from whorl.cli.render.console import progress_bar
-from whorl.engine.embedded.upgrade import PREVIOUS_FORMAT, previous_count, previous_documents
+from whorl.engine.embedded.records import PREVIOUS_FORMAT, previous_count, previous_documents
 from whorl.errors import StoreError
 from whorl.output.format import counted
 from whorl.store import open_store

@@ -17,15 +17,15 @@ from whorl.query.plan.nodes import BoundPlan, Equal, Kind, MatchAll
 
 def test_records_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Whatever is asked of values, each hit's record is read once; a count of a plan alone reads none.
+    Facets of values read each hit's record once; the count of a plan reads none.
     """
     read = list[str]()
     heads = Records.heads
 
-    def reading(self: Records, ids: Iterable[str]) -> Any:
-        some = list(ids)
-        read.extend(some)
-        return heads(self, some)
+    def reading(self: Records, key: Any, values: Iterable[str]) -> Any:
+        ids = list(values)
+        read.extend(ids)
+        return heads(self, key, ids)
 
     with open_store(tmp_path / "store") as store:
         store.index(Document(f"d{at}", "text", properties={"n": at % 3, "k": "a"}) for at in range(10))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cmp_to_key
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from whorl import Store
 from whorl.engine.embedded.clauses import IndexReader
 from whorl.engine.embedded.counting import ScoredDocuments
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.embedded.records import Records
+from whorl.engine.embedded.records import Head, Records
 from whorl.engine.embedded.search import sort_hits
 from whorl.model import Document, Order
 from whorl.query.plan.nodes import BoundNode, Kind
@@ -104,20 +105,24 @@ def test_a_page_of_equals_is_in_the_order_of_ids(
 
 def test_an_order_of_ids_reads_no_values(engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Of all documents that match; the names are read of those on the page.
+    An order of ids reads only the documents on the page, an order of values all matching documents.
     """
-    asked, heads = list[str](), Records.heads
+    read, heads = list[int | str](), Records.heads
 
-    def counted(records: Records, ids: Iterable[str]) -> dict[str, tuple[Document, str]]:
-        asked.extend(some := list(ids))
-        return heads(records, some)
+    def counted(
+        records: Records, key: Literal["number", "id"], values: Iterable[int] | Iterable[str]
+    ) -> Iterator[Head]:
+        wanted: list[Any] = list(values)
+        read.extend(wanted)
+        return heads(records, key, wanted)
 
     monkeypatch.setattr(Records, "heads", counted)
     page = Store(engine).search("*", rows=2, order=[Order("id")])
     assert [(hit.id, hit.name) for hit in page.hits] == [("copy 29", "name 29"), ("copy 28", "name 28")]
-    assert (page.total, asked) == (COUNT + 1, [])
+    assert (page.total, read) == (COUNT + 1, ["copy 29", "copy 28"])
+    read.clear()
     Store(engine).search("*", rows=2, order=[Order("name")])
-    assert len(asked) == COUNT + 1
+    assert len(read) == COUNT + 1 + 2
 
 
 def test_a_reference_and_its_sketch(engine: EmbeddedEngine) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.embedded.previous_store import write_previous_store
-from whorl.engine.embedded.upgrade import previous_count, previous_documents
+from whorl.engine.embedded.records import previous_count, previous_documents
 from whorl.errors import StoreError
 from whorl.model import Document
 
@@ -57,5 +57,5 @@ def test_other_things_are_no_previous_stores(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="there is no store at"):
         previous_count(tmp_path)
     (tmp_path / "records.db").write_bytes(b"no database" * 100)
-    with pytest.raises(StoreError, match="cannot be read"):
+    with pytest.raises(StoreError, match="is damaged"):
         previous_count(tmp_path)

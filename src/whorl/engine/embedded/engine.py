@@ -313,7 +313,7 @@ class EmbeddedEngine:
             changed = {}
         writer = self._index.writer(self._current_changes, self._merged.wait)
         try:
-            stored = {row.number for row in self._records.ids(list(changed))}
+            stored = self._records.ids(list(changed))
             # Delete first: an id that was stored again has another number.
             if deleted := [Change(number, changed[number], None) for number in changed if number not in stored]:
                 writer.replace(deleted)
@@ -442,7 +442,7 @@ class EmbeddedEngine:
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         self._require_usable()
-        return {document_id: digest for document_id, (_, digest) in self._records.heads(ids).items()}
+        return {head.id: head.digest for head in self._records.heads("id", ids)}
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
         self._require_usable()
@@ -531,8 +531,8 @@ class EmbeddedEngine:
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the names and properties of stored documents by id."""
         self._require_usable()
-        heads = self._records.heads(ids)
-        return {each: Stored(each, document.name, document.contents()) for each, (document, _) in heads.items()}
+        heads = self._records.heads("id", ids)
+        return {head.id: Stored(head.id, head.name, head.document().contents()) for head in heads}
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         """Run a bound plan."""

@@ -55,9 +55,9 @@ def _read_values(ids: Sequence[str], records: Records, places: set[tuple[Kind, s
     values_by_id: dict[str, dict[tuple[Kind, str], list[Value]]] = {}
     for batch in batches(ids, _READ_AT_ONCE):
         require_time()
-        for document_id, (document, _) in records.heads(batch).items():
-            values = values_by_id.setdefault(document_id, {})
-            for name, kind, value in [("id", Kind.KEYWORD, document_id), *document.wholes()]:
+        for head in records.heads("id", batch):
+            values = values_by_id.setdefault(head.id, {})
+            for name, kind, value in [("id", Kind.KEYWORD, head.id), *head.document().wholes()]:
                 if (kind, name) in places:
                     values.setdefault((kind, name), []).append(whole(str(value)) if kind is Kind.KEYWORD else value)
     return values_by_id
@@ -157,7 +157,7 @@ class EmbeddedLabels:
 
     def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
         """Return the labels of the labelled ones among some documents, by id."""
-        return cluster_labels(self._records.properties(ids))
+        return cluster_labels({head.id: head.properties for head in self._records.heads("id", ids)})
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
         """Return the number of matching documents by cluster; clusters without a match are left out."""

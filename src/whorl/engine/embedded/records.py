@@ -8,21 +8,29 @@ taken for stored data.
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 import uuid
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 import zstandard
 
+from whorl.arrays import batches
 from whorl.context import require_time
-from whorl.engine.embedded.folder import connect, connect_read_only, damaged_message, file_state, sqlite_errors
-from whorl.engine.embedded.upgrade import PREVIOUS_FORMAT
+from whorl.engine.embedded.folder import (
+    RECORDS,
+    connect,
+    connect_read_only,
+    damaged_message,
+    file_state,
+    sqlite_errors,
+)
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import well_formed
@@ -34,6 +42,8 @@ from whorl.query.plan.values import typed
 
 #: Version of the tables below; every change to them needs a new number.
 FORMAT = "8"
+#: The format that `previous_documents` reads, for upgrades.
+PREVIOUS_FORMAT = "5"
 #: Formats 6 and 7 do not count the documents with a field; the first write adds the counts. Format 6 has no dictionary.
 READABLE = ("6", "7", FORMAT)
 #: Properties that can name a document instead of its id.
@@ -77,23 +87,22 @@ class Record:
     sketch: Sketch
 
 
-class IdentifiedDocument(NamedTuple):
-    """A document's number and its id."""
-
-    number: int
-    id: str
-
-
-class NamedDocument(NamedTuple):
-    """A document's number, id and name."""
+class Head(NamedTuple):
+    """A stored document without its text."""
 
     number: int
     id: str
     name: str
+    properties: dict[str, list[PropertyValue]]
+    digest: str
+
+    def document(self, text: str = "") -> Document:
+        """Return the document, with an empty text by default."""
+        return Document(self.id, text, self.name, self.properties)
 
 
 class SketchedDocument(NamedTuple):
-    """A document's number, id, name and sketch, for verification as a candidate."""
+    """A candidate and its sketch, for verification."""
 
     number: int
     id: str
@@ -102,7 +111,7 @@ class SketchedDocument(NamedTuple):
 
 
 class NumberedDocument(NamedTuple):
-    """A stored document with its number, which is fixed and never used again after a deletion."""
+    """A stored document with its number, which is never used again after a deletion."""
 
     number: int
     document: Document
@@ -306,9 +315,9 @@ class Records:
             return
         self._writer.execute("DROP TABLE field")
         self._writer.execute(_FIELDS)
-        for number, document_id, head in self._writer.execute("SELECT number, id, head FROM document"):
-            name, properties, _ = self._parse_head(number, document_id, head)
-            self._field_changes.update(_field_entries(name, properties))
+        for row in self._writer.execute("SELECT number, id, head FROM document"):
+            head = self._head(*row)
+            self._field_changes.update(_field_entries(head.name, head.properties))
         self._writer.execute("UPDATE meta SET value = ? WHERE key = 'format'", (FORMAT,))
 
     def _write_field_counts(self) -> None:
@@ -363,12 +372,12 @@ class Records:
 
     def _predecessor(self, document_id: str) -> int | None:
         """Return the number of the document to be replaced or deleted, and take its fields out of the counts."""
-        row = self._writer.execute("SELECT number, head FROM document WHERE id = ?", (document_id,)).fetchone()
+        row = self._writer.execute("SELECT number, id, head FROM document WHERE id = ?", (document_id,)).fetchone()
         if not row:
             return None
-        name, properties, _ = self._parse_head(row[0], document_id, row[1])
-        self._field_changes.subtract(_field_entries(name, properties))
-        return int(row[0])
+        head = self._head(*row)
+        self._field_changes.subtract(_field_entries(head.name, head.properties))
+        return head.number
 
     def _next_number(self) -> int:
         """Return the number of the next journal entry, which no document has had."""
@@ -425,20 +434,12 @@ class Records:
             f"SELECT number, id, head, content FROM document WHERE {which}", (value,)
         ):
             text = self._read_text(number, document_id, content)
-            yield NumberedDocument(number, self._read_head(number, document_id, head, text)[0])
+            yield NumberedDocument(number, self._head(number, document_id, head).document(text))
 
-    def _read_head(self, number: int, document_id: str, head: object, text: str = "") -> tuple[Document, str]:
-        name, properties, digest = self._parse_head(number, document_id, head)
-        return Document(document_id, text, name, properties), digest
-
-    def _parse_head(
-        self, number: int, document_id: str, head: object
-    ) -> tuple[str, dict[str, list[PropertyValue]], str]:
-        """Return name, properties and digest of a document."""
+    def _head(self, number: int, document_id: str, head: object) -> Head:
         # json.loads guesses the encoding of bytes first, so decode them here.
         raw = self._unseal(_label("head", number, document_id), head).decode()
-        name, properties, digest = json.loads(raw)
-        return name, properties, digest
+        return Head(number, document_id, *json.loads(raw))
 
     def _read_sketch(self, number: int, document_id: str, sketch: object) -> Sketch:
         known = self._last_sketch
@@ -487,86 +488,56 @@ class Records:
             self._fields = change, [(name, Kind[kind]) for name, kind in sorted(entries)]
         return self._fields[1]
 
-    def ids(self, numbers: Sequence[int]) -> Iterator[IdentifiedDocument]:
-        """Yield numbers and ids of the existing documents among some numbers."""
-        return (
-            IdentifiedDocument(number, document_id)
-            for number, document_id, _ in self._select("size", "number", numbers)
-        )
+    def ids(self, numbers: Sequence[int]) -> dict[int, str]:
+        """Return the ids of existing documents by number."""
+        return {number: document_id for number, document_id, _ in self._select("size", "number", numbers)}
 
-    def named_documents(self, key: _Key, values: Sequence[int] | Sequence[str]) -> Iterator[NamedDocument]:
-        """Yield the names of the existing documents among some numbers or ids, in any order."""
-        for number, document_id, head in self._select("head", key, values):
-            yield NamedDocument(number, document_id, self._parse_head(number, document_id, head)[0])
+    def heads(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[Head]:
+        """Yield the existing documents among some numbers or ids, in any order."""
+        return (self._head(*row) for row in self._select("head", key, values))
 
     def names(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the names of existing documents by id."""
-        return {
-            document_id: self._parse_head(number, document_id, head)[0]
-            for number, document_id, head in self._select_by_id("head", ids)
-        }
-
-    def properties(self, ids: Iterable[str]) -> dict[str, dict[str, list[PropertyValue]]]:
-        """Return the properties of existing documents by id."""
-        rows = self._select_by_id("head", ids)
-        return {document_id: self._parse_head(number, document_id, head)[1] for number, document_id, head in rows}
-
-    def heads(self, ids: Iterable[str]) -> dict[str, tuple[Document, str]]:
-        """Return existing documents without their texts, and their digests, by id."""
-        return {
-            document_id: self._read_head(number, document_id, head)
-            for number, document_id, head in self._select_by_id("head", ids)
-        }
+        return {head.id: head.name for head in self.heads("id", ids)}
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the texts of existing documents by id."""
         return {
             document_id: self._read_text(number, document_id, content)
-            for number, document_id, content in self._select_by_id("content", ids)
+            for number, document_id, content in self._select("content", "id", ids)
         }
 
     def sketches(self, ids: Iterable[str]) -> dict[str, Sketch]:
         """Return the sketches of existing documents by id."""
-        rows = [
-            (number, document_id, None, sketch) for number, document_id, sketch in self._select_by_id("sketch", ids)
-        ]
-        return {
-            document_id: sketch for (_, document_id, *_), sketch in zip(rows, self._read_sketches(rows), strict=True)
-        }
+        rows = list(self._select("NULL, sketch", "id", ids))
+        return {row[1]: sketch for row, sketch in zip(rows, self._read_sketches(rows), strict=True)}
 
     def sketched_documents(self, key: _Key, values: Sequence[int] | Sequence[str]) -> Iterator[SketchedDocument]:
         """Yield names and sketches of the existing documents among some numbers or ids, in any order."""
-        rows = list(self._select("head, sketch", key, values))
+        return self._sketched(list(self._select("head, sketch", key, values)))
+
+    def _sketched(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[SketchedDocument]:
         for (number, document_id, head, _), sketch in zip(rows, self._read_sketches(rows), strict=True):
-            yield SketchedDocument(number, document_id, self._parse_head(number, document_id, head)[0], sketch)
+            yield SketchedDocument(number, document_id, self._head(number, document_id, head).name, sketch)
 
     def scan(self, after: str, rows: int) -> list[tuple[str, str, Sketch]]:
         """Return ids, names and sketches of the documents whose ids come next, by code point."""
         wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
-        selected = self._read(wanted, (after, rows))
-        return [
-            (document_id, self._parse_head(number, document_id, head)[0], sketch)
-            for (number, document_id, head, _), sketch in zip(selected, self._read_sketches(selected), strict=True)
-        ]
+        return [(row.id, row.name, row.sketch) for row in self._sketched(self._read(wanted, (after, rows)))]
 
     def by_handle(self, name: str, value: str) -> str | None:
         """Return the id of the document whose property is exactly this value; of several, the first id."""
         [(document_id,)] = self._read("SELECT min(id) FROM handle WHERE name = ? AND value = ?", (name, value))
-        for document, _ in self.heads([document_id] if document_id else []).values():
-            if value not in document.values().get(name, ()):
+        for head in self.heads("id", [document_id] if document_id else []):
+            if value not in head.document().values().get(name, ()):
                 self.raise_damaged(f"{name} of {document_id} is not what was stored")
         return None if document_id is None else str(document_id)
 
-    def _select_by_id(self, columns: str, ids: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-        return self._select(
-            columns, "id", [document_id for document_id in ids if document_id == well_formed(document_id)]
-        )
-
-    def _select(self, columns: str, key: str, values: Sequence[str] | Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    def _select(self, columns: str, key: _Key, values: Iterable[str] | Iterable[int]) -> Iterator[tuple[Any, ...]]:
         """Yield numbers, ids and some columns of the documents of some numbers or ids."""
-        for at in range(0, len(values), _CHUNK):
+        known = [value for value in values if isinstance(value, int) or value == well_formed(value)]
+        for chunk in batches(known, _CHUNK):
             require_time()
-            chunk = values[at : at + _CHUNK]
             marks = ", ".join("?" * len(chunk))
             yield from self._read(f"SELECT number, id, {columns} FROM document WHERE {key} IN ({marks})", chunk)
 
@@ -603,6 +574,46 @@ def _seal(label: str, blob: bytes) -> bytes:
 
 def _checksum(label: str, blob: bytes) -> bytes:
     return zlib.crc32(blob, zlib.crc32(label.encode())).to_bytes(_SEAL_BYTES, "big")
+
+
+@contextmanager
+def _previous_store(folder: Path) -> Iterator[sqlite3.Connection]:
+    if not (folder / RECORDS).is_file():
+        raise StoreError(f"there is no store at {folder}")
+    with sqlite_errors(folder / RECORDS), closing(connect_read_only(folder / RECORDS, 0.0)) as connection:
+        yield connection
+
+
+def previous_count(folder: Path) -> int | None:
+    """Return the number of documents of a store of the previous format, None for a store of another format.
+
+    Raises:
+        StoreError: The folder has no store, or it cannot be read.
+    """
+    with _previous_store(folder) as connection:
+        if connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() != (PREVIOUS_FORMAT,):
+            return None
+        return int(connection.execute("SELECT count(*) FROM document").fetchone()[0])
+
+
+def previous_documents(folder: Path) -> Iterator[Document]:
+    """Yield the documents of a store of the previous format, for an upgrade, in the order of their insertion.
+
+    Raises:
+        StoreError: The store is damaged.
+    """
+
+    def unseal(part: str, document_id: str, sealed: bytes) -> bytes:
+        label, blob = f"{part} of {document_id}", sealed[:-_SEAL_BYTES]
+        if _seal(label, blob) != sealed:
+            raise StoreError(damaged_message(folder / RECORDS, f"{label} is not what was stored"))
+        return blob
+
+    with _previous_store(folder) as connection:
+        for document_id, head, content in connection.execute("SELECT id, head, content FROM document"):
+            name, properties, _ = json.loads(unseal("head", document_id, head))
+            text = zlib.decompress(unseal("content", document_id, content)).decode()
+            yield Document(document_id, text, name, properties)
 
 
 #: The level of zstd: texts are nearly as small as with zlib, in a fifth of the time.

@@ -52,20 +52,16 @@ class PlanRunner:
     def page(self, plan: BoundPlan, start: int, rows: int, order: Sequence[Order]) -> Page:
         """Return a page of hits."""
         if not order and is_countable(plan.root):
-            total, named = self._count_page(
-                plan, start, rows, lambda numbers: self._records.named_documents("number", numbers)
-            )
+            total, named = self._count_page(plan, start, rows, lambda numbers: self._records.heads("number", numbers))
             return Page(total, tuple(Hit(row.id, row.name, score) for row, score in named), plan.warnings)
         if order:
             # Fetch all hits: the index cannot sort by values.
             total, scored, warnings = self._all_matches(plan)
-            heads = self._records.heads(_ids(scored) if any(map(needs_document, order)) else [])
-            documents = {document_id: document for document_id, (document, _) in heads.items()}
-            scored = sort_hits(scored, documents, order)[start : start + rows]
-            names = self._records.names(_ids(scored))
+            heads = self._records.heads("id", _ids(scored) if any(map(needs_document, order)) else [])
+            scored = sort_hits(scored, {head.id: head.document() for head in heads}, order)[start : start + rows]
         else:
             total, scored, warnings = self._match_page(plan, start, rows)
-            names = {row.id: row.name for row in self._records.named_documents("id", _ids(scored))}
+        names = self._records.names(_ids(scored))
         # A missing hit is being deleted at this moment.
         self.require_deleted([document_id for document_id, _ in scored if document_id not in names])
         hits = tuple(
@@ -95,9 +91,9 @@ class PlanRunner:
         wanted = np.array(list(counts), np.int64)
         numbers, documents = token_holders(self._index.tokens(), PASSAGES, wanted)
         is_rare = np.array(list(counts.values()), np.int64) <= most
-        required = [row.number for row in self._records.named_documents("id", list(among))]
+        required = [head.number for head in self._records.heads("id", among)]
         holders = np.union1d(documents[is_rare[numbers]], np.array(required, np.int64))
-        id_of = {row.number: row.id for row in self._records.ids(holders.tolist())}
+        id_of = self._records.ids(holders.tolist())
         if left_out is not None and id_of:
             excluded = set(self.ids(left_out))
             id_of = {number: document_id for number, document_id in id_of.items() if document_id not in excluded}
@@ -112,11 +108,13 @@ class PlanRunner:
 
     def _all_matches(self, plan: BoundPlan) -> tuple[int, list[ScoredId], tuple[str, ...]]:
         """Return the number of matching documents, their ids and scores, and warnings."""
-        count = self._records.count()
         if not is_countable(plan.root):
-            return self._match_page(plan, 0, count)
-        total, counted = self._count_page(plan, 0, count, self._records.ids)
-        return total, [(row.id, score) for row, score in counted], plan.warnings
+            return self._match_page(plan, 0, self._records.count())
+        matches = match_tokens(plan.root, self._index.tokens())
+        id_of = self._records.ids(matches.numbers.tolist())
+        self.require_deleted([number for number in matches.numbers.tolist() if number not in id_of])
+        pairs = zip(matches.numbers.tolist(), matches.scores.tolist(), strict=True)
+        return len(id_of), [(id_of[number], score) for number, score in pairs if number in id_of], plan.warnings
 
     def _count_page(
         self, plan: BoundPlan, start: int, rows: int, read: Callable[[Sequence[int]], Iterable[_Row]]
@@ -135,7 +133,7 @@ class PlanRunner:
         def ids(numbers: Sequence[int]) -> Mapping[int, str]:
             # Usually these are the page. If they are more, most need their ids only.
             if len(numbers) > rows:
-                return {row.number: row.id for row in self._records.ids(numbers)}
+                return self._records.ids(numbers)
             rows_read.update((row.number, row) for row in read(numbers))
             return {number: row.id for number, row in rows_read.items()}
 
