@@ -45,8 +45,8 @@ from whorl.engine.opensearch.documents import SourceNames
 from whorl.engine.opensearch.setup import create
 from whorl.fingerprint.batch import text_hashes
 from whorl.fingerprint.scheme import Scheme
-from whorl.search.similar import searchers
-from whorl.search.similar.searchers import SketchSearch
+from whorl.search.similar import search as similar_search
+from whorl.search.similar.search import SketchSearch
 
 HERE = Path(__file__).resolve().parent
 KEPT = (0.95, 0.85, 0.7, 0.5)
@@ -227,7 +227,7 @@ def measured(
         answers: dict[str, dict[str, set[str]]] = {way: {} for way in found}
         for _, name in product(range(rounds), sources):
             for way in chance.sample(list(found), len(found)):
-                searchers._plan.cache_clear()
+                similar_search._plan.cache_clear()
                 began, began_work = time.perf_counter(), time.process_time()
                 ids = found[way](name, least)
                 times[way].append(1000 * (time.perf_counter() - began))

@@ -176,10 +176,10 @@ class Store:
             ParameterError: A number is out of its range; or common text cannot be detected in this store.
             QueryError: The query of `only` cannot be run.
         """
-        question = ask(metric, threshold, recall)
+        criteria = ask(metric, threshold, recall)
         sources = Sources(self.engine, None if source is None else {reference: source})
         told, is_ignored = commons(self.engine, **common), common.get("ignore_common", False)
-        return PreparedSimilar(self._reader(), sources, reference, question, only, told, ignore_common=is_ignored)
+        return PreparedSimilar(self._reader(), sources, reference, criteria, only, told, ignore_common=is_ignored)
 
     def similar(
         self,

@@ -18,7 +18,7 @@ from whorl.model import Document, Order
 from whorl.query.plan.fields import Fields
 from whorl.query.plan.nodes import BoundPlan, MatchAll
 from whorl.search.prepared import Filter, PreparedQuery
-from whorl.search.similar import searchers
+from whorl.search.similar import search as similar_search
 
 #: Short enough for a complete sketch, so that all numbers are exact.
 WORDS = 60
@@ -128,8 +128,8 @@ def test_not_every_candidate_of_a_fingerprint(store: Store, monkeypatch: pytest.
     whole = store.search("FINGERPRINT:whole_20", calibrated=True)
     assert (whole.is_total_exact, whole.total) == (True, COPIES + 1)
     assert whole.warnings == ("somebody writes",)
-    monkeypatch.setattr(searchers, "MOST_VERIFIED", 4)
-    monkeypatch.setattr(searchers, "AT_ONCE", 2)
+    monkeypatch.setattr(similar_search, "MOST_VERIFIED", 4)
+    monkeypatch.setattr(similar_search, "AT_ONCE", 2)
     page = store.search("FINGERPRINT:whole_20 AND kind:copy", calibrated=True)
     assert not page.is_total_exact
     assert page.total < COPIES

@@ -50,12 +50,12 @@ from whorl.search.collapse import collapsed_page
 from whorl.search.similar.options import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, SimilarCriteria
 from whorl.search.similar.results import Measured, Similar, SimilarPlan, Verified, measure
 from whorl.search.similar.search import (
+    RestSearch,
     SimilarSearch,
     choose,
     find_similar,
     look_ups,
     search_for,
-    search_of_rest,
     verify,
 )
 from whorl.search.similar.sources import Sources
@@ -341,7 +341,7 @@ class PreparedQuery:
             found.hit.id: found.estimate
             for (reference, _), verified in self._verified.items()
             if reference == self._references[0]
-            for found in verified.kept
+            for found in verified.hits
             if found.estimate.is_exact
         }
         return {each: replace(told, estimate=exact.get(each, told.estimate)) for each, told in measured.items()}
@@ -407,7 +407,7 @@ class PreparedQuery:
         if isinstance(search, str):
             warnings.append(search)
             return Nothing(search)
-        key = (clause.reference, search.question)
+        key = (clause.reference, search.criteria)
         if key not in self._verified:
             self._verified[key] = verify(search)
         verified = self._verified[key]
@@ -425,11 +425,11 @@ class PreparedQuery:
         """Return the search of a calibrated FINGERPRINT, or the reason why it finds nothing."""
         overlap, probability = clause.overlap or DEFAULT_THRESHOLD, clause.probability or DEFAULT_RECALL
         # These are fractions already; a percentage up to 1 would be read as a fraction.
-        question = SimilarCriteria(metric_named(self._metric or Metric.JACCARD, METRICS), overlap, probability)
-        key = (clause.reference, question)
+        criteria = SimilarCriteria(metric_named(self._metric or Metric.JACCARD, METRICS), overlap, probability)
+        key = (clause.reference, criteria)
         if key not in self._searches:
             try:
-                self._searches[key] = _search_for(self._sources, clause.reference, question, self._ignored)
+                self._searches[key] = _search_for(self._sources, clause.reference, criteria, self._ignored)
             except UnknownDocumentError as error:
                 self._searches[key] = unknown_document(error.reference)
             except ParameterError as error:
@@ -495,7 +495,7 @@ class PreparedSimilar:
         reader: Parses the filter.
         sources: Resolves the source.
         reference: The source: a document, or the name of a given text.
-        question: Options of the search.
+        criteria: Options of the search.
         only: Query for the documents that may be hits; None for all.
         commons: Detects common words; None if common text is not defined.
         ignore_common: Whether to ignore common text.
@@ -506,7 +506,7 @@ class PreparedSimilar:
         reader: QueryReader,
         sources: Sources,
         reference: str,
-        question: SimilarCriteria,
+        criteria: SimilarCriteria,
         only: str | None,
         commons: Commons | None = None,
         *,
@@ -514,7 +514,7 @@ class PreparedSimilar:
     ) -> None:
         self._reader, self._engine, self._length = reader, sources.engine, len(only or "")
         self._filter = BoundPlan(MatchAll()) if only is None else reader.bound_filter(only)
-        self._search = _search_for(sources, reference, question, commons if ignore_common else None)
+        self._search = _search_for(sources, reference, criteria, commons if ignore_common else None)
         self._commons, self._ignores_common = commons, ignore_common
 
     @property
@@ -554,10 +554,10 @@ class PreparedSimilar:
         return self._engine.explain(look_ups(self._search, self._filter.root), start=0, rows=self._search.at_once)
 
 
-def _search_for(sources: Sources, reference: str, question: SimilarCriteria, ignored: Commons | None) -> SimilarSearch:
+def _search_for(sources: Sources, reference: str, criteria: SimilarCriteria, ignored: Commons | None) -> SimilarSearch:
     if ignored is None:
-        return search_for(sources, reference, question)
-    return search_of_rest(sources, reference, question, ignored)
+        return search_for(sources, reference, criteria)
+    return RestSearch(sources.engine, sources.source(reference), criteria, ignored)
 
 
 def _unpromised(search: SimilarSearch) -> list[str]:

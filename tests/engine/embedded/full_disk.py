@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from whorl import open_store
 from whorl.cli.main import main
-from whorl.engine.embedded import lag
+from whorl.engine.embedded import engine as embedded
 from whorl.errors import StoreError
 from whorl.model import Document
 
@@ -76,7 +76,7 @@ def ask(folder: Path) -> None:
     with open_store(store) as opened, TestClient(create_app(opened)) as client:
         answer(client, *REQUESTS)
         limit(resource.RLIM_INFINITY)
-        lag.RETRY_SECONDS = 0
+        embedded.RETRY_SECONDS = 0
         answer(client, "/search", "/readyz", "/store")
 
 

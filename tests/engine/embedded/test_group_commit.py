@@ -8,8 +8,7 @@ import pytest
 
 from whorl import Document
 from whorl.engine.embedded import engine as embedded
-from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.embedded.group_commit import WriterRegister
+from whorl.engine.embedded.engine import EmbeddedEngine, WriterRegister
 from whorl.engine.embedded.index import IndexWriter
 from whorl.errors import StoreError
 from whorl.store import Store

@@ -64,7 +64,7 @@ def test_settling_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch
     assert len(read) > 1
     assert {each.hit.id for each in settled.found if each.estimate.is_exact} <= {each[8:] for each in read}
     engine.asked.clear()
-    monkeypatch.setattr(verify, "MOST_SETTLED", 1)
+    monkeypatch.setattr(verify, "MOST_VERIFIED_EXACTLY", 1)
     bounded = store.similar("whole", threshold=92, rows=100)
     assert sum(each.startswith("text of copy") for each in engine.asked) == 1
     assert {each.hit.id for each in bounded.found} >= {each.hit.id for each in settled.found}

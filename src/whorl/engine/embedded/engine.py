@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -35,9 +36,7 @@ from whorl.engine.embedded.folder import (
     mirror,
     prepare_folder,
 )
-from whorl.engine.embedded.group_commit import WriterRegister
 from whorl.engine.embedded.index import IndexWriter, InvertedIndex
-from whorl.engine.embedded.lag import IndexLag
 from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.embedded.queries import translate
 from whorl.engine.embedded.records import Records, StoreOption
@@ -55,6 +54,8 @@ from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, SharedBands, Shar
 
 #: Documents stored but not yet searchable in a long run of `index`, at most: what a crash leaves to be applied.
 COMMIT_EVERY = 2048
+#: Seconds between two attempts to write an index that could not be written.
+RETRY_SECONDS = 10.0
 _DEFAULT_SCHEME = Scheme()
 _Result = TypeVar("_Result")
 
@@ -144,7 +145,6 @@ class EmbeddedEngine:
 
     @property
     def scheme(self) -> Scheme:
-        """The scheme of the tokens in this store."""
         return self._scheme
 
     def _with_passages(self, wanted: PassageScheme | None) -> PassageScheme | None:
@@ -211,7 +211,6 @@ class EmbeddedEngine:
         self._property_limits.require(documents, {name for name, _ in self._records.fields()})
 
     def refresh(self) -> None:
-        """Make all stored documents searchable, and release the write lock."""
         self._require_usable()
         wanted = self._records.last_change()
         # A commit takes as long for many documents as for one, so let waiting writers store theirs first.
@@ -232,7 +231,6 @@ class EmbeddedEngine:
             self._finished_at = last
 
     def delete(self, ids: Collection[str]) -> int:
-        """Delete documents at once, and return the number of deleted documents."""
         self._require_writable()
         stored = self.digests(ids)
         if not stored:
@@ -477,7 +475,6 @@ class EmbeddedEngine:
         return None
 
     def largest_size(self) -> int | None:
-        """Return the distinct shingles of the largest document, None in an empty store."""
         self._require_usable()
         return self._records.largest_size()
 
@@ -486,19 +483,16 @@ class EmbeddedEngine:
         return self._records.sketches(ids)
 
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Return the number of distinct shingles of documents by id."""
         # Sketches have checksums; the column of sizes has none.
         return {each: sketch.size for each, sketch in self.sketches(ids).items()}
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
-        """Return ids, and signatures or None, by reference."""
         self._require_usable()
         named = dict(self._runner.resolve(wanted, self._records.texts))
         signatures = signatures_by_id(dict(named.values()), self._scheme)
         return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        """Return ids, and sketches or None, by reference."""
         self._require_usable()
         return dict(self._runner.resolve(references, self._records.sketches))
 
@@ -514,7 +508,6 @@ class EmbeddedEngine:
         return self._with_repair(lambda: self._runner.candidates(self._require_tokens(plan), start, rows))
 
     def sign(self, text: str) -> Signature:
-        """Return the signature that a text would have in this store."""
         return signature(text, self._scheme)
 
     def fields(self, *, latest: bool = False) -> Fields:
@@ -529,13 +522,11 @@ class EmbeddedEngine:
         return Fields(known, profile=self._scheme.profile, split={"name"})
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
-        """Return the names and properties of stored documents by id."""
         self._require_usable()
         heads = self._records.heads("id", ids)
         return {head.id: Stored(head.id, head.name, head.document().contents()) for head in heads}
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
-        """Run a bound plan."""
         return self._with_repair(lambda: self._runner.page(self._require_tokens(plan), start, rows, order))
 
     def _require_tokens(self, plan: BoundPlan) -> BoundPlan:
@@ -550,7 +541,6 @@ class EmbeddedEngine:
         return plan
 
     def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[FacetResult, ...]:
-        """Return the counts of facets among the documents that a plan matches."""
         return self._with_repair(lambda: count_facets(self._runner, self._records, plan, asked))
 
     def _with_repair(self, search: Callable[[], _Result]) -> _Result:
@@ -587,21 +577,14 @@ class EmbeddedEngine:
         return EmbeddedLabels(self._records, ids, partial(self._store, is_again=True), self._require_writable)
 
     def count(self) -> int:
-        """Return the number of documents in the store."""
         self._require_usable()
         return self._records.count()
 
     def index_lag(self) -> int:
-        """Return the number of stored or deleted documents that are missing from the index."""
         self._require_usable()
         return self._lag.changes()
 
     def verify(self) -> bool:
-        """Read all files of the store and verify their checksums.
-
-        Raises:
-            StoreError: A file is damaged, or was damaged when this engine opened the store.
-        """
         self._require_usable()
         self._records.verify()
         try:
@@ -659,3 +642,80 @@ class EmbeddedEngine:
 
 def _is_in(document: Document, digests: Mapping[str, str]) -> bool:
     return digests.get(document.id) == document.digest
+
+
+class WriterRegister:
+    """Register of waiting and active writer threads, so that one commit serves all of them (group commit)."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._registered: set[object] = set()
+
+    @contextmanager
+    def registered(self) -> Iterator[None]:
+        """Register the current thread as a writer until the block ends, also by an error."""
+        ticket = object()
+        # Ctrl-C may come at once; a ticket that stayed would make `wait_for_current` wait for ever.
+        try:
+            with self._changed:
+                self._registered.add(ticket)
+            yield
+        finally:
+            with self._changed:
+                self._registered.discard(ticket)
+                self._changed.notify_all()
+
+    def wait_for_current(self) -> None:
+        """Wait until all writers registered now have left; later ones do not count.
+
+        The caller must not block them: it must not hold a lock that they need, nor be registered itself.
+        """
+        with self._changed:
+            first = frozenset(self._registered)
+            self._changed.wait_for(lambda: self._registered.isdisjoint(first))
+
+
+class IndexLag:
+    """Measures the changes in the records that the index lacks, after a crash or on a full disk, and applies them.
+
+    Args:
+        records: The records of the store.
+        index: Its index.
+        catch_up: Applies the journal to the index, unless a writer is at work; raises StoreError if it cannot.
+    """
+
+    def __init__(self, records: Records, index: InvertedIndex, catch_up: Callable[[], None]) -> None:
+        self._records, self._index, self._catch_up = records, index, catch_up
+        self._current_at = -1
+        self._failed_at: float | None = None
+
+    def note_failure(self) -> None:
+        """Remember that the index could not be written."""
+        self._failed_at = time.monotonic()
+
+    def changes(self) -> int:
+        """Return the number of changed documents that the index lacks; 0 while a writer is at work."""
+        if self._is_current():
+            return 0
+        if self._failed_at is None or time.monotonic() - self._failed_at >= RETRY_SECONDS:
+            self._failed_at = None
+            try:
+                self._catch_up()
+            except StoreError:
+                self.note_failure()
+        if self._failed_at is None or self._is_current():
+            return 0
+        reached = self._index.reached()
+        changed = self._records.changed_since(reached[0]) if reached else None
+        # An index older than the journal is rebuilt as a whole.
+        return self._records.count() if changed is None else len(changed)
+
+    def _is_current(self) -> bool:
+        last = self._records.last_change()
+        if self._current_at != last:
+            reached = self._index.reached()
+            if reached is None or reached[0] < last:
+                return False
+            self._current_at = last
+        self._failed_at = None
+        return True

@@ -150,22 +150,18 @@ class EmbeddedLabels:
         self._require_writable()
 
     def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
-        """Yield all labels by document id, in batches."""
         ids = self._ids(BoundPlan(_MARKED))
         for at in range(0, len(ids), _READ_AT_ONCE):
             yield self.labels_of(ids[at : at + _READ_AT_ONCE])
 
     def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
-        """Return the labels of the labelled ones among some documents, by id."""
         return cluster_labels({head.id: head.properties for head in self._records.heads("id", ids)})
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
-        """Return the number of matching documents by cluster; clusters without a match are left out."""
         both = BoundPlan(Bool(must=(plan.root, _MARKED)))
         return Counter(mark.cluster for mark in self.labels_of(self._ids(both)).values())
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
-        """Set the labels of documents, or remove them (None)."""
         documents = (record.document for record in self._records.documents(changes))
         for batch in chunks(documents, lambda document: len(document.text), _CHARACTERS_AT_ONCE, _AT_ONCE):
             self._store_again([with_cluster_label(document, changes[document.id]) for document in batch])

@@ -214,7 +214,7 @@ class _Windows:
             crowded += batch.total > len(batch.ids)
             longest = max(longest, _promised(search.plan, shared))
             self.warnings += [*search.warnings, *batch.warnings]
-            yield sorted(batch.kept, key=lambda found: (-found.hit.score, found.hit.id))
+            yield sorted(batch.hits, key=lambda found: (-found.hit.score, found.hit.id))
         if crowded:
             self.warnings.append(
                 f"{crowded} of {len(places)} parts of the text have more candidates than are looked at; those with "

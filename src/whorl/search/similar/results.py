@@ -43,27 +43,14 @@ class Batch:
     Args:
         total: Number of all candidates.
         ids: Ids of the candidates in this batch.
-        kept: Hits in this batch.
+        hits: Hits in this batch.
         warnings: Warnings for the user.
     """
 
     total: int
     ids: tuple[str, ...]
-    kept: tuple[Found, ...]
+    hits: tuple[Found, ...]
     warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ExactlyVerified:
-    """Hits of all batches after exact verification.
-
-    Args:
-        kept: The hits.
-        unread: Number of candidates left undecided, since their texts were not read.
-    """
-
-    kept: list[Found]
-    unread: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +58,13 @@ class Verified:
     """All hits of a search, best first, ties by id.
 
     Args:
-        kept: The hits.
+        hits: The hits.
         candidates: Number of documents found by the look-ups.
         seen: Number of candidates verified.
         warnings: Warnings for the user.
     """
 
-    kept: tuple[Found, ...]
+    hits: tuple[Found, ...]
     candidates: int
     seen: int
     warnings: tuple[str, ...] = ()
@@ -91,8 +78,8 @@ class Verified:
     def projected(self) -> int:
         """Number of hits, projected from the verified candidates to all."""
         if self.is_whole or not self.seen:
-            return len(self.kept)
-        return round(len(self.kept) * self.candidates / self.seen)
+            return len(self.hits)
+        return round(len(self.hits) * self.candidates / self.seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +111,9 @@ def scored(hit: Hit, estimate: Estimate, metric: Metric) -> Found:
     return Found(replace(hit, score=round(100 * estimate.shares.by(metric), 4)), estimate)
 
 
-def best_first(found: Iterable[Found]) -> list[Found]:
+def best_first(hits: Iterable[Found]) -> list[Found]:
     """Return hits by descending percentage, ties by id."""
-    return sorted(found, key=lambda each: (-each.hit.score, each.hit.id))
+    return sorted(hits, key=lambda found: (-found.hit.score, found.hit.id))
 
 
 def exact_estimate(source_size: int, hit_size: int, shared: int) -> Estimate:
@@ -167,24 +154,24 @@ def measure(sources: Sources, reference: str, ids: Collection[str]) -> Mapping[s
     own = sources.signatures({reference: False}).get(reference)
     if own is None or not len(own) or not ids:
         return {}
-    others = [each for each in ids if each != source.document_id]
+    others = [document_id for document_id in ids if document_id != source.document_id]
     signatures = dict(sources.engine.signatures(dict.fromkeys(others, False))) if others else {}
     if source.document_id is not None:
         signatures[source.document_id] = own
-    there = {each: signatures[each] for each in ids if each in signatures and len(signatures[each])}
-    estimates = {**_by_tokens(own, there), **_by_sketches(sources, source, list(there))}
+    signed = {name: signatures[name] for name in ids if name in signatures and len(signatures[name])}
+    estimates = {**_by_tokens(own, signed), **_by_sketches(sources, source, list(signed))}
     return {
-        each: Measured(shared_tokens(own, signature), len(own), estimates.get(each))
-        for each, signature in there.items()
+        document_id: Measured(shared_tokens(own, signature), len(own), estimates.get(document_id))
+        for document_id, signature in signed.items()
     }
 
 
-def _by_tokens(own: Signature, there: Mapping[str, Signature]) -> dict[str, Estimate]:
+def _by_tokens(own: Signature, signatures: Mapping[str, Signature]) -> dict[str, Estimate]:
     if not own.scheme.fills_every_bucket:
         return {}
-    others = [buckets_from(signature) for signature in there.values()]
+    others = [buckets_from(signature) for signature in signatures.values()]
     overlaps = compare_buckets(buckets_from(own), others)
-    return dict(zip(there, estimate_buckets(overlaps), strict=True))
+    return dict(zip(signatures, estimate_buckets(overlaps), strict=True))
 
 
 def _by_sketches(sources: Sources, source: Source, ids: list[str]) -> dict[str, Estimate]:
@@ -193,8 +180,8 @@ def _by_sketches(sources: Sources, source: Source, ids: list[str]) -> dict[str, 
     own = None if scheme is None else sources.sketch(source, scheme)
     if own is None:
         return {}
-    sketches = dict(engine.sketches([each for each in ids if each != source.document_id]))
+    sketches = dict(engine.sketches([document_id for document_id in ids if document_id != source.document_id]))
     if source.document_id is not None:
         sketches[source.document_id] = own
-    measured = [each for each in ids if each in sketches]
-    return dict(zip(measured, estimate(own, [sketches[each] for each in measured]), strict=True))
+    measured = [document_id for document_id in ids if document_id in sketches]
+    return dict(zip(measured, estimate(own, [sketches[document_id] for document_id in measured]), strict=True))

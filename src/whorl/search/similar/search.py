@@ -1,25 +1,360 @@
-"""Calibrated search: finds the documents that share content with a source, verifies them and measures their shares."""
+"""Calibrated search: finds the documents that share content with a source, verifies them and measures their shares.
+
+`docs/accuracy.md` explains why the search keeps the requested recall. The plan determines the tokens of the source's
+sketch to look up and the number that a document must have; the engine returns those documents with their sketches; the
+second phase verifies every candidate on its sketch. Hits that the sketches leave undecided (a short text in a very long
+one) are read whole, so that their numbers are exact. Collections without sketches are searched by MinHash tokens, with
+wider intervals.
+
+Without common text, `RestPlan` defines the candidates and the promised recall. The texts of the candidates are read, up
+to the limits of one search and those with the largest overlap first; hits are the documents that reach the threshold
+without common text, so that all their numbers are exact.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Set
+from dataclasses import replace
+from functools import lru_cache
 from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
+from whorl.arrays import ascending_distinct
 from whorl.context import require_time, trace
+from whorl.engine.protocol import Costs, Engine
 from whorl.errors import ParameterError, quoted
-from whorl.fingerprint.batch import text_hashes
+from whorl.fingerprint.batch import hashes_of_words, text_hashes
+from whorl.fingerprint.compare import TextWords, common_shingles, words_of
 from whorl.fingerprint.compiled.first_use import count_search
-from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, DocumentIds, MatchAll, Nothing
+from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets, judge_buckets
+from whorl.fingerprint.minhash.codec import integers
+from whorl.fingerprint.minhash.signature import Signature, bucket_of_each, buckets_from
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import Sketch, compare, sketch_of_distinct
+from whorl.fingerprint.statistics.estimate import estimate_overlaps
+from whorl.fingerprint.statistics.metric import Metric, least_overlap
+from whorl.model import Hit
+from whorl.query.plan.nodes import (
+    Bool,
+    BoundNode,
+    BoundPlan,
+    DocumentIds,
+    MatchAll,
+    Nothing,
+    SharedTokens,
+    SketchTokens,
+)
 from whorl.search.boilerplate import Commons
+from whorl.search.similar.minhash_plan import MinHashPlan, make_minhash_plan
 from whorl.search.similar.options import SimilarCriteria
-from whorl.search.similar.results import Found, Similar, Verified, best_first
-from whorl.search.similar.searchers import MinHashSearch, RestSearch, SketchSearch
-from whorl.search.similar.sources import Sources
-from whorl.search.similar.verify import TextVerifier
+from whorl.search.similar.plan import BUDGET_OF_TWO_PHASES, Branch, RestPlan, SketchPlan, make_plan, part_of_source
+from whorl.search.similar.results import Batch, Found, Similar, Verified, best_first, exact_estimate, scored
+from whorl.search.similar.sources import Source, Sources, text_of
+from whorl.search.similar.verify import TextVerifier, comparisons
+
+#: Largest number of candidates that a search verifies, best first.
+MOST_VERIFIED = 10_000
+#: Candidates fetched at once; their sketches take about 3 MB.
+AT_ONCE = 2_000
+#: Largest number of candidates for which a second query with more tokens does not pay off.
+FEW = 100
+#: Further pages of hits have the plan of the first page, so plans are cached.
+_plan = lru_cache(64)(make_plan)
+
+
+class SketchSearch:
+    """Calibrated search for one source, in a store whose documents have sketches.
+
+    Args:
+        engine: Engine of the store.
+        source: Source that documents are compared with.
+        sketch: Sketch of the source.
+        criteria: Options of the search.
+        budget: Tokens of a branch, as in `make_plan`.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        source: Source,
+        sketch: Sketch,
+        criteria: SimilarCriteria,
+        budget: int = BUDGET_OF_TWO_PHASES,
+    ) -> None:
+        self._budget = budget
+        self.engine, self.source, self.criteria, self._sketch = engine, source, criteria, sketch
+        # Documents that contain the source may have any size; limit the promise to the largest size in the index.
+        self._largest = engine.largest_size() if criteria.metric is Metric.A_IN_B else None
+        self._costs = engine.costs
+        self.plan: SketchPlan = self._planned(self._costs)
+        self._verifier = TextVerifier(engine, source, criteria)
+        self.warnings: tuple[str, ...] = () if sketch.size else (source.no_fingerprint(engine.scheme),)
+
+    def _planned(self, costs: Costs | None) -> SketchPlan:
+        criteria, asks = self.criteria, 1 if self._costs is None else 2
+        return _plan(
+            self._sketch,
+            criteria.metric,
+            criteria.threshold,
+            criteria.recall,
+            budget=self._budget,
+            asks=asks,
+            costs=costs,
+            largest_size=self._largest,
+        )
+
+    def _narrow(self) -> None:
+        """Switch to the plan with more tokens, and to large batches of candidates."""
+        precise = self._planned(None)
+        self.plan, self._costs = max(self.plan, precise, key=lambda plan: plan.look_ups), None
+
+    @property
+    def most_verified(self) -> int:
+        return MOST_VERIFIED
+
+    @property
+    def at_once(self) -> int:
+        return AT_ONCE
+
+    def look_ups(self) -> BoundNode | None:
+        """Return the query for the documents of all branches; None if there are no tokens to look up."""
+        plan = self.plan
+        largest = max((branch.largest_size or 0 for branch in plan.branches), default=0)
+        branches = tuple(
+            self._look_up(
+                branch,
+                # Larger documents may have been added since the plan was made.
+                branch.largest_size if branch.largest_size != largest or plan.metric is not Metric.A_IN_B else None,
+            )
+            for branch in plan.branches
+            if branch.min_should_match
+        )
+        if len(branches) < 2:
+            return next(iter(branches), None)
+        return Bool(should=branches, min_should_match=1)
+
+    def _look_up(self, branch: Branch, largest_size: int | None) -> SketchTokens:
+        tokens = self._sketch.hashes[branch.tokens.start : branch.tokens.stop]
+        distinct = ascending_distinct(tokens)
+        # Two shingles with the same token count as one match.
+        minimum = max(1, branch.min_should_match - (tokens.size - distinct.size))
+        return SketchTokens(
+            self.source.name,
+            self._sketch.scheme,
+            tuple(distinct.tolist()),
+            minimum,
+            branch.smallest_size,
+            largest_size,
+        )
+
+    def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch | None:
+        """Fetch the candidates after the first `start` ones, and verify those not seen yet.
+
+        Returns:
+            None if the few tokens of the first plan match too many candidates; `look_ups` then returns another query.
+        """
+        # The first query fetches at most FEW candidates: it is repeated if there are more, and complete otherwise, so
+        # that their order does not matter.
+        is_cheap = self._costs is not None and not start
+        candidates = self.engine.candidates(
+            look_ups, start=start, rows=FEW if is_cheap else AT_ONCE, in_order=not is_cheap
+        )
+        if is_cheap and candidates.total > FEW:
+            self._narrow()
+            return None
+        fresh = [
+            (hit, sketch)
+            for hit, sketch in candidates.found
+            if sketch is not None and hit.id not in seen and hit.id != self.source.document_id
+        ]
+        ids = tuple(hit.id for hit, _ in candidates.found)
+        return Batch(candidates.total, ids, tuple(self._judged(fresh)), candidates.warnings)
+
+    def _judged(self, candidates: list[tuple[Hit, Sketch]]) -> list[Found]:
+        if not candidates:
+            return []
+        overlaps = compare(self._sketch, [sketch for _, sketch in candidates])
+        at = np.flatnonzero(self.plan.is_hit(overlaps))
+        estimates = estimate_overlaps(overlaps.of(at))
+        return [
+            scored(candidates[place][0], estimate, self.criteria.metric)
+            for place, estimate in zip(at.tolist(), estimates, strict=True)
+        ]
+
+    def verify_exact(self, hits: list[Found]) -> tuple[list[Found], int]:
+        """Verify the undecided hits of all batches on their texts, within the search's limits.
+
+        Returns:
+            The hits, and the number of candidates left undecided because their texts were not read.
+        """
+        return list(self._verifier.verify_exact(hits)), 0
+
+
+#: Largest number of candidates whose tokens are fetched; each takes some 10 KB.
+MOST_MINHASH_VERIFIED = 2_000
+#: Candidates fetched at once.
+MINHASH_AT_ONCE = 500
+_ROUGH = (
+    "the documents have no sketches ('whorl solr check' or 'whorl opensearch check' says how they get them), so the "
+    "percentages are rough and a short text in a long one can be missed"
+)
+
+
+class MinHashSearch:
+    """Calibrated search for one source, in a store whose documents have no sketches.
+
+    Args:
+        engine: Engine of the store.
+        source: Source that documents are compared with.
+        signature: Tokens of the source, as the collection encodes them.
+        size: Distinct shingles of the source, if its text was given; otherwise estimated from the tokens.
+        criteria: Options of the search.
+    """
+
+    def __init__(
+        self, engine: Engine, source: Source, signature: Signature, size: int | None, criteria: SimilarCriteria
+    ) -> None:
+        self.engine, self.source, self.criteria, self._signature = engine, source, criteria, signature
+        self._size = size
+        self.warnings = (_ROUGH if len(signature) else source.no_fingerprint(engine.scheme),)
+        self._buckets = buckets_from(signature)
+        metric, threshold, recall = criteria.metric, criteria.threshold, criteria.recall
+        self.plan: MinHashPlan = make_minhash_plan(self._buckets, metric, threshold, recall, source_size=size)
+
+    @property
+    def most_verified(self) -> int:
+        return MOST_MINHASH_VERIFIED
+
+    @property
+    def at_once(self) -> int:
+        return MINHASH_AT_ONCE
+
+    def look_ups(self) -> BoundNode | None:
+        """Return the query for documents with enough of the tokens; None if there are no tokens to look up."""
+        if not self.plan.buckets:
+            return None
+        is_asked = np.isin(bucket_of_each(self._signature), list(self.plan.buckets))
+        tokens = tuple(dict.fromkeys(integers(self._signature.hashes[is_asked])))
+        return SharedTokens(self.source.name, tokens, min(self.plan.min_should_match, len(tokens)))
+
+    def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch:
+        """Fetch the candidates after the first `start` ones, and verify those not seen yet."""
+        page = self.engine.search(look_ups, start=start, rows=MINHASH_AT_ONCE)
+        fresh = [hit for hit in page.hits if hit.id not in seen and hit.id != self.source.document_id]
+        return Batch(page.total, tuple(hit.id for hit in page.hits), tuple(self._judged(fresh)), page.warnings)
+
+    def verify_exact(self, hits: list[Found]) -> tuple[list[Found], int]:
+        """Return the hits unchanged: the intervals are so wide that too many texts would have to be read."""
+        return hits, 0
+
+    def _judged(self, hits: list[Hit]) -> list[Found]:
+        signatures = self.engine.signatures(dict.fromkeys((hit.id for hit in hits), False)) if hits else {}
+        there = [hit for hit in hits if hit.id in signatures and len(signatures[hit.id])]
+        others = [buckets_from(signatures[hit.id]) for hit in there]
+        overlaps = compare_buckets(self._buckets, others, self._size)
+        plan = self.plan
+        is_kept = judge_buckets(overlaps, plan.metric, plan.threshold, plan.second_recall).tolist()
+        judged = zip(there, is_kept, estimate_buckets(overlaps), strict=True)
+        return [scored(hit, estimate, plan.metric) for hit, keep, estimate in judged if keep]
+
+
+#: Largest number of texts that a search reads.
+MOST_READ = 1_000
+#: Tokens of a branch in the search for documents within the source: finding small parts of it takes more.
+_BUDGET_WITHIN = 4 * BUDGET_OF_TWO_PHASES
+
+
+class RestSearch:
+    """Calibrated search for one source without common text, in a store whose documents have sketches and texts.
+
+    Args:
+        engine: Engine of the store.
+        source: Source that documents are compared with.
+        criteria: Options of the search, applied to the text that is not common.
+        commons: Detector of common text.
+
+    Raises:
+        ParameterError: The documents have no sketches, or the source has no text.
+    """
+
+    def __init__(self, engine: Engine, source: Source, criteria: SimilarCriteria, commons: Commons) -> None:
+        scheme = engine.sketch_scheme
+        if scheme is None:
+            raise ParameterError(
+                "what is common can be left out where documents have sketches, and these have none: 'whorl solr check' "
+                "or 'whorl opensearch check' says how they get them"
+            )
+        text = text_of(engine, source)
+        if text is None:
+            raise ParameterError(f"{source.name!r} has no stored text, so its common text cannot be left out")
+        self.engine, self.source, self.criteria = engine, source, criteria
+        self._text, self._commons = text, commons
+        words = words_of(text, engine.scheme)
+        left, self._size = _left(words, commons, engine.scheme)
+        part = part_of_source(criteria.metric, criteria.threshold, left.size)
+        self._by_sketch = SketchSearch(
+            engine,
+            source,
+            sketch_of_distinct(left, scheme),
+            SimilarCriteria(Metric.A_IN_B, part, criteria.recall),
+            budget=_BUDGET_WITHIN if criteria.metric is Metric.B_IN_A else BUDGET_OF_TWO_PHASES,
+        )
+        self.warnings: tuple[str, ...] = self._by_sketch.warnings
+        if self._size and not left.size:
+            self.warnings = (f"all of {source.name!r} is common, so nothing is left to look for",)
+
+    @property
+    def plan(self) -> RestPlan:
+        """Plan of the candidates, and the promised recall."""
+        criteria = self.criteria
+        return RestPlan(criteria.metric, criteria.threshold, criteria.recall, self._size, self._by_sketch.plan)
+
+    @property
+    def most_verified(self) -> int:
+        return self._by_sketch.most_verified
+
+    @property
+    def at_once(self) -> int:
+        return self._by_sketch.at_once
+
+    def look_ups(self) -> BoundNode | None:
+        return self._by_sketch.look_ups()
+
+    def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch | None:
+        return self._by_sketch.batch(look_ups, start, seen)
+
+    def verify_exact(self, candidates: list[Found]) -> tuple[list[Found], int]:
+        """Return the candidates that are hits on their texts, and the number of candidates that were not read."""
+        # The score estimates the candidate's share of the source's rest.
+        by_id = {candidate.hit.id: candidate for candidate in best_first(candidates)}
+        wanted, metric, hits, read = list(by_id)[:MOST_READ], self.criteria.metric, list[Found](), 0
+        for document_id, comparison in comparisons(self.engine, self._text, wanted, self._commons):
+            read += 1
+            rest = comparison.rest
+            assert rest is not None
+            least = least_overlap(metric, self.criteria.threshold, rest.shingles_a, rest.shingles_b)
+            if rest.shared_shingles < max(1, least):
+                continue
+            sizes = comparison.a.shingles, comparison.b.shingles
+            hit = replace(by_id[document_id].hit, score=round(100 * rest.shares.by(metric), 4))
+            hits.append(Found(hit, exact_estimate(*sizes, comparison.shared_shingles), rest))
+        return hits, len(candidates) - read
+
+
+def _left(words: TextWords, commons: Commons, scheme: Scheme) -> tuple[npt.NDArray[np.uint64], int]:
+    """Return the distinct hashes of a text's shingles that are not common, sorted, and the number of all of them."""
+    hashes = hashes_of_words(words.words, scheme)
+    common = hashes[common_shingles(commons.words(words), scheme.shingle_size)]
+    distinct = np.unique(hashes)
+    return np.setdiff1d(distinct, common), distinct.size
+
 
 SimilarSearch: TypeAlias = SketchSearch | MinHashSearch | RestSearch
 
 
-def search_for(sources: Sources, reference: str, question: SimilarCriteria) -> SketchSearch | MinHashSearch:
+def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> SketchSearch | MinHashSearch:
     """Return the search of a source: by sketches, or by MinHash tokens in a store without sketches.
 
     Raises:
@@ -30,31 +365,21 @@ def search_for(sources: Sources, reference: str, question: SimilarCriteria) -> S
     source = sources.source(reference, with_sketch=scheme is not None)
     if scheme is None:
         size = None if source.text is None else len(text_hashes(source.text, engine.scheme))
-        return MinHashSearch(engine, source, sources.signature(source), size, question)
+        return MinHashSearch(engine, source, sources.signature(source), size, criteria)
     sketch = sources.sketch(source, scheme)
     if sketch is None:
         raise ParameterError(
             f"document {quoted(reference)} has no sketch; 'whorl solr backfill' or indexing it adds one"
         )
-    return SketchSearch(engine, source, sketch, question)
-
-
-def search_of_rest(sources: Sources, reference: str, question: SimilarCriteria, commons: Commons) -> RestSearch:
-    """Return the search of a source without common text.
-
-    Raises:
-        UnknownDocumentError: The reference names nothing.
-        ParameterError: The reference names a document without a text, or the documents have no sketches.
-    """
-    return RestSearch(sources.engine, sources.source(reference), question, commons)
+    return SketchSearch(engine, source, sketch, criteria)
 
 
 def look_ups(search: SimilarSearch, only: BoundNode = MatchAll()) -> BoundPlan:  # noqa: B008 - frozen
     """Return the bound plan for candidates that match a filter."""
-    found = search.look_ups()
-    if found is None:
+    plan = search.look_ups()
+    if plan is None:
         return BoundPlan(Nothing("the source has no tokens to look for"))
-    return BoundPlan(found if isinstance(only, MatchAll) else Bool(must=(found, only)))
+    return BoundPlan(plan if isinstance(only, MatchAll) else Bool(must=(plan, only)))
 
 
 def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # noqa: B008 - frozen
@@ -62,7 +387,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
     plan = look_ups(search, only)
     if isinstance(plan.root, Nothing):
         return Verified((), 0, 0, search.warnings)
-    kept: list[Found] = []
+    hits: list[Found] = []
     # During concurrent writes, a document can move from one page of candidates to the next.
     seen: set[str] = set()
     warnings = list(search.warnings)
@@ -78,14 +403,13 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
             # The remaining candidates were deleted during the search.
             break
         warnings += batch.warnings
-        kept += batch.kept
+        hits += batch.hits
         seen.update(batch.ids)
         start += len(batch.ids)
     trace().verified += len(seen)
     count_search(search.engine.scheme)
-    settled = search.settled(kept)
-    known, found = len(seen) - settled.unread, tuple(best_first(settled.kept))
-    return Verified(found, total if seen else 0, known, tuple(dict.fromkeys(warnings)))
+    hits, unread = search.verify_exact(hits)
+    return Verified(tuple(best_first(hits)), total if seen else 0, len(seen) - unread, tuple(dict.fromkeys(warnings)))
 
 
 def find_similar(
@@ -101,11 +425,11 @@ def find_similar(
         exact: Whether the hits on the page are compared on their whole texts.
     """
     verified = verify(search, only.root)
-    warnings = [*only.warnings, *search.question.notes, *verified.warnings]
-    total, hits = verified.projected, verified.kept
+    warnings = [*only.warnings, *search.criteria.notes, *verified.warnings]
+    total, hits = verified.projected, verified.hits
     if exact:
-        hits, more = TextVerifier(search.engine, search.source, search.question).exact(verified.kept, start + rows)
-        total -= len(verified.kept) - len(hits)
+        hits, more = TextVerifier(search.engine, search.source, search.criteria).exact(verified.hits, start + rows)
+        total -= len(verified.hits) - len(hits)
         warnings += more
     if not verified.is_whole:
         warnings.append(
@@ -119,7 +443,7 @@ def find_similar(
 def choose(search: SimilarSearch, verified: Verified, weight: float) -> DocumentIds | Nothing:
     """Return verified hits, and the source itself, as a node of a plan; each scores its percentage times a weight."""
     groups: dict[int, list[str]] = {}
-    for found in verified.kept:
+    for found in verified.hits:
         # Round to whole percentages: the engine's query has one group of documents for each score.
         groups.setdefault(max(1, round(found.hit.score)), []).append(found.hit.id)
     source = search.source

@@ -22,24 +22,24 @@ from whorl.search.similar.sources import Source, text_of
 
 #: Limits of one search: texts read to decide hits that the sketches leave undecided, texts read for exact numbers on a
 #: page (which compares passages), and characters read in all.
-MOST_SETTLED, MOST_READ, MOST_CHARACTERS = 3_000, 300, 30_000_000
+MOST_VERIFIED_EXACTLY, MOST_READ, MOST_CHARACTERS = 3_000, 300, 30_000_000
 #: Texts fetched in one request for each of the two, and approximate limit of their shingles.
-_SETTLED_AT_ONCE, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 200, 25, 100_000
+_VERIFIED_AT_ONCE, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 200, 25, 100_000
 #: Smallest number of texts read at once when a page lacks fewer.
 _LEAST_AT_ONCE = 5
 
 
 class TextVerifier:
-    """TextVerifier of texts that keeps to the limits of one search.
+    """Exact verification of hits on their texts, within the limits of one search.
 
     Args:
         engine: Engine of the store.
         source: Source that the texts are compared with.
-        question: Options of the search.
+        criteria: Options of the search.
     """
 
-    def __init__(self, engine: Engine, source: Source, question: SimilarCriteria) -> None:
-        self._engine, self._source, self._question = engine, source, question
+    def __init__(self, engine: Engine, source: Source, criteria: SimilarCriteria) -> None:
+        self._engine, self._source, self._criteria = engine, source, criteria
         self._read, self._characters = 0, 0
         self._own: npt.NDArray[np.uint64] | None = None
 
@@ -58,30 +58,30 @@ class TextVerifier:
 
     # Exact verification of undecided hits.
 
-    def settled(self, kept: list[Found]) -> Iterator[Found]:
+    def verify_exact(self, hits: list[Found]) -> Iterator[Found]:
         """Yield the hits without the ones ruled out by their texts; undecided ones get exact numbers.
 
         Args:
-            kept: Hits by their sketches.
+            hits: Hits by their sketches.
         """
-        is_open = [found for found in kept if self._is_open(found.estimate)]
+        is_open = [found for found in hits if self._is_open(found.estimate)]
         # Read the smallest first, to decide as many hits as possible.
         is_open.sort(key=lambda found: (found.estimate.hit_size, found.hit.id))
         hashes = dict(self._hashes(is_open))
-        for found in kept:
+        for found in hits:
             if self._own is None or found.hit.id not in hashes:
                 yield found
             elif exact := self._exact(self._own, hashes[found.hit.id]):
-                yield scored(found.hit, exact, self._question.metric)
+                yield scored(found.hit, exact, self._criteria.metric)
 
     def _is_open(self, estimate: Estimate) -> bool:
         # An interval below the threshold is undecided, too: its law may be sharper than the acceptance test.
-        return not estimate.is_exact and estimate.low.by(self._question.metric) < float(self._question.threshold)
+        return not estimate.is_exact and estimate.low.by(self._criteria.metric) < float(self._criteria.threshold)
 
     def _hashes(self, is_open: list[Found]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
         """Yield the ids of hits with all hashes of their texts, after reading the source's text."""
-        for group in chunks(is_open, _shingles, _SHINGLES_AT_ONCE, _SETTLED_AT_ONCE):
-            if not (left := self._left(MOST_SETTLED)):
+        for group in chunks(is_open, _shingles, _SHINGLES_AT_ONCE, _VERIFIED_AT_ONCE):
+            if not (left := self._left(MOST_VERIFIED_EXACTLY)):
                 return
             # Fetch the source's text together with the first hits.
             beside = [own_id] if self._own is None and (own_id := self._source.document_id) is not None else []
@@ -94,39 +94,39 @@ class TextVerifier:
             yield from zip(texts, self._hashed(texts.values()), strict=True)
 
     def _hashed(self, texts: Iterable[str]) -> list[npt.NDArray[np.uint64]]:
-        return [each.hashes for each in hashed(texts, self._engine.scheme, workers=1)]
+        return [text.hashes for text in hashed(texts, self._engine.scheme, workers=1)]
 
     def _exact(self, own: npt.NDArray[np.uint64], hashes: npt.NDArray[np.uint64]) -> Estimate | None:
-        question, size = self._question, len(hashes)
+        criteria, size = self._criteria, len(hashes)
         few, many = sorted((own, hashes), key=len)
         shared = int((many.take(np.searchsorted(many, few), mode="clip") == few).sum()) if few.size else 0
-        if shared < least_overlap(question.metric, question.threshold, len(own), size):
+        if shared < least_overlap(criteria.metric, criteria.threshold, len(own), size):
             return None
         return exact_estimate(len(own), size, shared)
 
     # Exact numbers for the hits of a page.
 
-    def exact(self, kept: Sequence[Found], end: int) -> tuple[tuple[Found, ...], list[str]]:
+    def exact(self, hits: Sequence[Found], end: int) -> tuple[tuple[Found, ...], list[str]]:
         """Compare the texts of the best hits with the source's until the first `end` hits have exact numbers.
 
         A hit is read as long as the upper end of its interval allows it to be among them.
 
         Args:
-            kept: Hits by their estimates.
+            hits: Hits by their estimates.
             end: Index after the last hit of the page.
 
         Returns:
             The hits, best first, without those that the texts rule out; and warnings for the user.
         """
-        metric = self._question.metric
+        metric = self._criteria.metric
         unread = sorted(
-            (found for found in kept if not found.estimate.is_exact),
+            (found for found in hits if not found.estimate.is_exact),
             key=lambda found: (-found.estimate.high.by(metric), found.hit.id),
         )
-        known = best_first(found for found in kept if found.estimate.is_exact)
+        known = best_first(found for found in hits if found.estimate.is_exact)
         own = text_of(self._engine, self._source) if unread and end else None
         if unread and end and own is None:
-            return tuple(kept), [f"{self._source.name!r} has no stored text, so the percentages are estimates"]
+            return tuple(hits), [f"{self._source.name!r} has no stored text, so the percentages are estimates"]
         without_text: list[Found] = []
         while unread and own is not None and (left := self._left(MOST_READ)):
             lacking = end - len(known)
@@ -140,8 +140,8 @@ class TextVerifier:
             without_text += [found for found in group if found.hit.id not in texts]
             read = (self._compared(own, found, texts[found.hit.id]) for found in group if found.hit.id in texts)
             known = best_first([*known, *(found for found in read if found is not None)])
-        hits = tuple(best_first([*known, *without_text, *unread]))
-        on_page = {found.hit.id for found in hits[:end] if not found.estimate.is_exact}
+        page = tuple(best_first([*known, *without_text, *unread]))
+        on_page = {found.hit.id for found in page[:end] if not found.estimate.is_exact}
         missing = sum(found.hit.id in on_page for found in without_text)
         warnings = [f"{missing} of the hits have no stored text, so their percentages are estimates"] if missing else []
         if len(on_page) > missing:
@@ -149,18 +149,18 @@ class TextVerifier:
                 f"{len(on_page) - missing:,} of the hits were not read, and their percentages are estimates: one "
                 f"search reads {MOST_READ} texts, or as many as have {MOST_CHARACTERS:,} characters together"
             )
-        return hits, warnings
+        return page, warnings
 
     def _compared(self, own: str, found: Found, text: str) -> Found | None:
-        question, comparison = self._question, compare(own, text, self._engine.scheme)
+        criteria, comparison = self._criteria, compare(own, text, self._engine.scheme)
         if comparison.shared_shingles < least_overlap(
-            question.metric, question.threshold, comparison.a.shingles, comparison.b.shingles
+            criteria.metric, criteria.threshold, comparison.a.shingles, comparison.b.shingles
         ):
             return None
         return scored(
             found.hit,
             exact_estimate(comparison.a.shingles, comparison.b.shingles, comparison.shared_shingles),
-            question.metric,
+            criteria.metric,
         )
 
 

@@ -16,7 +16,7 @@ from whorl.fingerprint.compare import Comparison
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.output.search import plan_lines, promise, similar_values
-from whorl.search.similar import searchers
+from whorl.search.similar import search as similar_search
 from whorl.search.similar.plan import RestPlan
 
 CHANCE = random.Random(71)
@@ -150,12 +150,12 @@ def test_more_than_can_be_read(store: Store, monkeypatch: pytest.MonkeyPatch) ->
     """
     If not all candidates can be read, those with most in common are, and the total is marked as projected.
     """
-    monkeypatch.setattr(searchers, "MOST_READ", 1)
+    monkeypatch.setattr(similar_search, "MOST_READ", 1)
     page = store.similar("02-0", threshold=20, common_above=LINE, ignore_common=True)
     assert [found.hit.id for found in page.found] == ["02-1"]
     assert not page.is_total_exact
     assert any("the total is projected" in warning for warning in page.warnings)
-    monkeypatch.setattr(searchers, "MOST_READ", 0)
+    monkeypatch.setattr(similar_search, "MOST_READ", 0)
     nothing = store.similar("02-0", threshold=20, common_above=LINE, ignore_common=True)
     assert (nothing.total, nothing.is_total_exact) == (0, False)
 

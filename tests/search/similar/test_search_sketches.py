@@ -17,8 +17,7 @@ from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Document
 from whorl.query.plan.nodes import Bool, BoundPlan, SketchTokens
 from whorl.search.similar.options import METRICS, SimilarCriteria
-from whorl.search.similar.search import search_for, verify
-from whorl.search.similar.searchers import AT_ONCE, FEW, SketchSearch
+from whorl.search.similar.search import AT_ONCE, FEW, SketchSearch, search_for, verify
 from whorl.search.similar.sources import Sources
 
 DOCUMENTS = family_documents(25, seed=5, longest=60)
@@ -64,7 +63,7 @@ def test_short_texts_are_found_exactly(engine: EmbeddedEngine, metric: Metric, p
             whole = {Metric.JACCARD: own | theirs, Metric.A_IN_B: own, Metric.B_IN_A: theirs}[metric]
             if other != name and theirs and 100 * len(own & theirs) >= percent * len(whole):
                 expected[other] = pytest.approx(100 * len(own & theirs) / len(whole), abs=1e-4)
-        assert {each.hit.id: each.hit.score for each in found.kept} == expected
+        assert {each.hit.id: each.hit.score for each in found.hits} == expected
         assert found.seen == found.candidates
 
 
@@ -97,7 +96,7 @@ def test_a_text_without_shingles_asks_nothing(engine: EmbeddedEngine) -> None:
     huge = Sources(engine, {"huge": " ".join(f"w{at}" for at in range(10_000))})
     made = search_for(huge, "huge", SimilarCriteria(Metric.A_IN_B, Fraction(1, 2)))
     assert made.look_ups() is None
-    assert verify(made).kept == ()
+    assert verify(made).hits == ()
 
 
 def test_candidates_that_lost_their_sketch_are_passed_over(
@@ -112,8 +111,8 @@ def test_candidates_that_lost_their_sketch_are_passed_over(
     assert root is not None
     whole = made.batch(BoundPlan(root), 0, set())
     assert whole is not None
-    assert len(whole.kept) > 1
-    lost, known = whole.kept[0].hit.id, whole.kept[1].hit.id
+    assert len(whole.hits) > 1
+    lost, known = whole.hits[0].hit.id, whole.hits[1].hit.id
     candidates = engine.candidates(BoundPlan(root), start=0, rows=99)
     without = replace(
         candidates, found=tuple((hit, None if hit.id == lost else sketch) for hit, sketch in candidates.found)
@@ -122,7 +121,7 @@ def test_candidates_that_lost_their_sketch_are_passed_over(
     batch = made.batch(BoundPlan(root), 0, {known})
     assert batch is not None
     assert batch.ids == whole.ids
-    assert {each.hit.id for each in batch.kept} == {each.hit.id for each in whole.kept} - {lost, known}
+    assert {each.hit.id for each in batch.hits} == {each.hit.id for each in whole.hits} - {lost, known}
 
 
 class Dear(EmbeddedEngine):
@@ -158,7 +157,7 @@ def test_boilerplate_is_asked_about_with_more_tokens(tmp_path: Path) -> None:
             engine.rows = []
             made = search(engine, name, SimilarCriteria(Metric.JACCARD, Fraction(1, 2)))
             few, found = made.plan.look_ups, verify(made)
-            assert [each.hit.id for each in found.kept] == [f"copy of {name}"]
+            assert [each.hit.id for each in found.hits] == [f"copy of {name}"]
             is_common = int(name) < 150
             assert engine.rows == ([FEW, AT_ONCE] if is_common else [FEW])
             assert (made.plan.look_ups > few) == is_common

@@ -12,8 +12,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.minhash.signature import sign
 from whorl.query.plan.nodes import BoundPlan, SharedTokens
 from whorl.search.similar.options import SimilarCriteria
-from whorl.search.similar.search import search_for, verify
-from whorl.search.similar.searchers import MinHashSearch
+from whorl.search.similar.search import MinHashSearch, search_for, verify
 from whorl.search.similar.sources import Sources
 
 
@@ -61,7 +60,7 @@ def test_hits_are_near_the_truth(search: MinHashSearch) -> None:
     root = search.look_ups()
     assert root is not None
     batch = search.batch(BoundPlan(root), 0, {"copy 29"})
-    ids = {each.hit.id for each in batch.kept}
+    ids = {each.hit.id for each in batch.hits}
     assert {"whole", "copy 29", "short"}.isdisjoint(ids)
     truth = {name: jaccard("whole", name) for name in TEXTS}
     assert {name for name, share in truth.items() if share > 0.6} - {"whole", "copy 29"} <= ids
@@ -69,10 +68,10 @@ def test_hits_are_near_the_truth(search: MinHashSearch) -> None:
     # About one in twenty of the 95 % intervals may miss.
     missed = [
         each.hit.id
-        for each in batch.kept
+        for each in batch.hits
         if not each.estimate.low.jaccard <= truth[each.hit.id] <= each.estimate.high.jaccard
     ]
-    assert len(missed) <= len(batch.kept) // 10
+    assert len(missed) <= len(batch.hits) // 10
 
 
 def test_a_text_without_shingles_asks_nothing(engine: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,5 +81,5 @@ def test_a_text_without_shingles_asks_nothing(engine: Watched, monkeypatch: pyte
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
     made = search_for(Sources(engine, {"given": "one two"}), "given", SimilarCriteria())
     assert made.look_ups() is None
-    assert verify(made).kept == ()
+    assert verify(made).hits == ()
     assert "candidates" not in engine.asked
