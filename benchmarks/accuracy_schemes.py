@@ -35,6 +35,7 @@ from whorl.fingerprint.sketch.codec import encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare, lookup_numbers, sketch_of_distinct
 from whorl.fingerprint.statistics.estimate import estimate
 from whorl.fingerprint.statistics.metric import Metric
+from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.plan import make_plan
 
 CHOSEN = SketchScheme()
@@ -103,7 +104,7 @@ class Sampled:
         """Return a document's hits."""
         own = self._sketches[source]
         threshold, recall = Fraction(asked.threshold, 100), Fraction(asked.recall, 100)
-        plan = make_plan(own, asked.metric, threshold, recall, largest_size=self._largest)
+        plan = make_plan(own, SimilarCriteria(asked.metric, threshold, recall), largest_size=self._largest)
         passing = []
         for branch in plan.branches:
             tokens = branch.tokens

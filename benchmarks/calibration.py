@@ -34,6 +34,7 @@ import whorl
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.statistics.hypergeometric import least_good_for, upper_tail
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
+from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.plan import Branch, SketchPlan, make_plan
 
 RESULTS = Path(__file__).resolve().parent / "results" / "calibration.csv"
@@ -121,7 +122,13 @@ def measured(
     size = sources[0].size
     budget = 64 if phases == 2 else 128
     plans = [
-        make_plan(source, metric, threshold, wanted, budget=budget, phases=phases, largest_size=max(hit_size, size))
+        make_plan(
+            source,
+            SimilarCriteria(metric, threshold, wanted),
+            budget=budget,
+            phases=phases,
+            largest_size=max(hit_size, size),
+        )
         for source in sources
     ]
     branches = [own_branch(plan, hit_size) for plan in plans]

@@ -30,6 +30,7 @@ from whorl.output.search import (
 from whorl.search.novelty import Repeats
 from whorl.search.prepared import Explanation
 from whorl.search.similar.minhash_plan import make_minhash_plan
+from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.plan import make_plan
 from whorl.search.similar.results import Found, Measured, Similar, exact_estimate, scored
 
@@ -57,7 +58,9 @@ def test_a_page() -> None:
     """
     The options are fractions, and the score of each hit is a percentage.
     """
-    plan = make_plan(source_of(20), Metric.A_IN_B, Fraction(1, 2), Fraction(95, 100), largest_size=1024)
+    plan = make_plan(
+        source_of(20), SimilarCriteria(Metric.A_IN_B, Fraction(1, 2), Fraction(95, 100)), largest_size=1024
+    )
     hit = scored(Hit("b", "B", 0.0), ABOUT, Metric.A_IN_B)
     page = Similar(9, False, (hit,), plan, 12, ("projected",))
     values = similar_values(page)
@@ -84,7 +87,7 @@ def test_a_plan_by_hand() -> None:
     """
     All ten shingles are looked up, so no document below the threshold passes.
     """
-    plan = make_plan(source_of(10), Metric.A_IN_B, HALF, HALF, largest_size=128)
+    plan = make_plan(source_of(10), SimilarCriteria(Metric.A_IN_B, HALF, HALF), largest_size=128)
     assert list(plan_lines(plan)) == [
         "find documents that contain at least 50 % of the source",
         "the source has 10 distinct shingles",
@@ -94,7 +97,7 @@ def test_a_plan_by_hand() -> None:
         "then each candidate's whole sketch is compared, and those below the threshold are dropped",
         "at least 50 of 100 documents just at the threshold are found, more of those above it",
     ]
-    one_phase = make_plan(source_of(10), Metric.A_IN_B, HALF, HALF, phases=1, largest_size=128)
+    one_phase = make_plan(source_of(10), SimilarCriteria(Metric.A_IN_B, HALF, HALF), phases=1, largest_size=128)
     assert not any("sketch" in line for line in plan_lines(one_phase))
 
 
@@ -110,7 +113,7 @@ def test_what_is_looked_for(metric: Metric, words: str) -> None:
     """
     The first line has the direction of the metric and the threshold as written.
     """
-    plan = make_plan(source_of(1), metric, Fraction(1, 8), HALF)
+    plan = make_plan(source_of(1), SimilarCriteria(metric, Fraction(1, 8), HALF))
     lines = list(plan_lines(plan))
     assert lines[:2] == [f"find documents that {words}", "the source has 1 distinct shingle"]
 
@@ -129,7 +132,12 @@ def test_best_effort_says_from_where_it_holds(tokens: int, reached: str) -> None
     A best-effort plan states the sizes without a promise, and the threshold from which on the recall holds for them.
     """
     hashes = np.r_[np.arange(tokens), SCHEME.bound(1) + np.arange(20 - tokens)].astype(np.uint64)
-    plan = make_plan(Sketch(SCHEME, 20, hashes), Metric.A_IN_B, HALF, Fraction(95, 100), phases=1, largest_size=100_000)
+    plan = make_plan(
+        Sketch(SCHEME, 20, hashes),
+        SimilarCriteria(Metric.A_IN_B, HALF, Fraction(95, 100)),
+        phases=1,
+        largest_size=100_000,
+    )
     weak = [branch for branch in plan.branches if not branch.promised]
     last = replace(plan, branches=(*(each for each in plan.branches if each.promised), weak[-1]))
     assert re.fullmatch(
@@ -141,7 +149,7 @@ def test_nothing_can_be_found_of_nothing() -> None:
     """
     The promise of a plan without shingles says that nothing can be found.
     """
-    plan = make_plan(source_of(0), Metric.JACCARD, HALF, HALF)
+    plan = make_plan(source_of(0), SimilarCriteria(Metric.JACCARD, HALF, HALF))
     assert "nothing can share content with it" in promise(plan)
     assert "0 look-ups in all" in list(plan_lines(plan))
 
@@ -207,7 +215,10 @@ def test_an_explanation() -> None:
     """
     A source may occur twice, each time with its own plan in words.
     """
-    plans = [make_plan(source_of(10), Metric.JACCARD, Fraction(percent, 100), Fraction(9, 10)) for percent in (20, 80)]
+    plans = [
+        make_plan(source_of(10), SimilarCriteria(Metric.JACCARD, Fraction(percent, 100), Fraction(9, 10)))
+        for percent in (20, 80)
+    ]
     explained = Explanation(("all of:",), tuple(("s", plan) for plan in plans), ("careful",), {"q": "*:*"})
     values = explanation_values("q", explained)
     assert values == {

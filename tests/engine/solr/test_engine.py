@@ -21,7 +21,7 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.ingest.indexing import BATCH_CHARACTERS
 from whorl.query.plan.nodes import BoundPlan, SharedTokens
-from whorl.search.similar.options import METRICS
+from whorl.search.similar.options import METRICS, SimilarCriteria
 from whorl.search.similar.plan import make_plan
 
 #: Longer than Lucene's limit on a term of a string field.
@@ -113,7 +113,7 @@ def test_no_calibrated_search_has_too_many_clauses(store: Store, metric: Metric)
 
 def _look_ups(size: int) -> int:
     sketch = text_sketch(_words(size), Scheme(), SketchScheme())
-    return make_plan(sketch, Metric.B_IN_A, Fraction(20, 100), Fraction(95, 100)).look_ups
+    return make_plan(sketch, SimilarCriteria(Metric.B_IN_A, Fraction(20, 100), Fraction(95, 100))).look_ups
 
 
 def _words(size: int) -> str:

@@ -24,7 +24,7 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, compare
 from whorl.fingerprint.statistics.estimate import judge_overlaps
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, sizes_for
-from whorl.search.similar.options import METRICS
+from whorl.search.similar.options import METRICS, SimilarCriteria
 from whorl.search.similar.plan import (
     Branch,
     RestPlan,
@@ -76,7 +76,9 @@ def test_promised_recall_is_held(size: int, metric: Metric, phases: int) -> None
     promised = 0
     for threshold in THRESHOLDS[phases - 1 :: 2]:
         for recall in RECALLS[phases - 1 :: 2]:
-            plan = make_plan(source, metric, threshold, recall, phases=2 if phases == 2 else 1, largest_size=300_000)
+            plan = make_plan(
+                source, SimilarCriteria(metric, threshold, recall), phases=2 if phases == 2 else 1, largest_size=300_000
+            )
             for branch in plan.branches:
                 from_size = promised_from(plan, branch)
                 for other in some_sizes(branch):
@@ -103,9 +105,18 @@ def test_costs_change_no_promise(size: int, metric: Metric) -> None:
     source, held, asked = source_of(size), 0, [0, 0]
     for threshold in THRESHOLDS:
         for recall in RECALLS[1::2]:
-            cheap = make_plan(source, metric, threshold, recall, asks=2, costs=Costs(200.0, 150.0), largest_size=30_000)
-            precise = make_plan(source, metric, threshold, recall, asks=2, largest_size=30_000)
-            assert cheap.promised == make_plan(source, metric, threshold, recall, largest_size=30_000).promised
+            cheap = make_plan(
+                source,
+                SimilarCriteria(metric, threshold, recall),
+                asks=2,
+                costs=Costs(200.0, 150.0),
+                largest_size=30_000,
+            )
+            precise = make_plan(source, SimilarCriteria(metric, threshold, recall), asks=2, largest_size=30_000)
+            assert (
+                cheap.promised
+                == make_plan(source, SimilarCriteria(metric, threshold, recall), largest_size=30_000).promised
+            )
             asked = [asked[0] + cheap.look_ups, asked[1] + precise.look_ups]
             for plan in (cheap, precise):
                 for branch in (each for each in plan.branches if each.recall >= plan.first_recall):
@@ -129,7 +140,7 @@ def test_the_dearer_a_look_up_the_fewer_there_are(look_up: float, tokens: int) -
     The documents share half of a large source; a candidate takes 150 microseconds.
     """
     half, recall = Fraction(1, 2), Fraction(9, 10)
-    plan = make_plan(source_of(20_000), Metric.JACCARD, half, recall, costs=Costs(look_up, 150.0))
+    plan = make_plan(source_of(20_000), SimilarCriteria(Metric.JACCARD, half, recall), costs=Costs(look_up, 150.0))
     assert len(plan.branches[0].tokens) == tokens
 
 
@@ -145,7 +156,9 @@ def test_recall_is_what_was_asked_for(metric: Metric, size: int) -> None:
     excesses = []
     for threshold in THRESHOLDS:
         for recall in RECALLS:
-            plan = make_plan(source, metric, threshold, recall, budget=128, phases=1, largest_size=2 * size)
+            plan = make_plan(
+                source, SimilarCriteria(metric, threshold, recall), budget=128, phases=1, largest_size=2 * size
+            )
             own = next(b for b in plan.branches if b.largest_size is None or size <= b.largest_size)
             excesses.append(first_recall(plan, own, size) - float(recall))
     assert min(excesses) >= -ROUNDING
@@ -157,7 +170,7 @@ def test_branches_are_in_order(size: int, metric: Metric, threshold: Fraction, r
     """
     Branches cover the possible sizes without gaps, with ever fewer tokens, the smallest of the sketch.
     """
-    plan = make_plan(source_of(size), metric, threshold, recall)
+    plan = make_plan(source_of(size), SimilarCriteria(metric, threshold, recall))
     smallest, largest = sizes_for(metric, threshold, size)
     assert plan.branches[0].smallest_size == smallest
     assert plan.branches[-1].largest_size == largest
@@ -180,7 +193,9 @@ def test_a_promise_may_take_more_than_the_budget() -> None:
     64 tokens miss documents with 5 % of the source 4 times in 100; a recall of 99 % takes more tokens, so the plan uses
     more.
     """
-    plan = make_plan(source_of(20_000), Metric.A_IN_B, Fraction(5, 100), Fraction(99, 100), largest_size=50_000)
+    plan = make_plan(
+        source_of(20_000), SimilarCriteria(Metric.A_IN_B, Fraction(5, 100), Fraction(99, 100)), largest_size=50_000
+    )
     (branch,) = plan.branches
     assert branch.promised
     assert 100 < len(branch.tokens) < 128
@@ -192,7 +207,9 @@ def test_small_documents_keep_their_promise() -> None:
     Documents of the source's own size would need fewer tokens; those of a twentieth of its size, entirely within it,
     need 63.
     """
-    plan = make_plan(source_of(20_000), Metric.JACCARD, Fraction(5, 100), Fraction(8, 10), largest_size=50_000)
+    plan = make_plan(
+        source_of(20_000), SimilarCriteria(Metric.JACCARD, Fraction(5, 100), Fraction(8, 10)), largest_size=50_000
+    )
     first = plan.branches[0]
     assert (first.smallest_size, first.second_recall) == (1000, plan.second_recall)
     assert float(plan.first_recall) <= first.recall
@@ -205,7 +222,7 @@ def test_levels_with_the_same_tokens_are_one_branch() -> None:
     """
     source = source_of(500)
     assert source.count_at(2) >= 64 > source.count_at(3)
-    plan = make_plan(source, Metric.A_IN_B, Fraction(1, 2), Fraction(9, 10))
+    plan = make_plan(source, SimilarCriteria(Metric.A_IN_B, Fraction(1, 2), Fraction(9, 10)))
     first = plan.branches[0]
     assert (first.smallest_size, first.largest_size, first.level) == (250, 512, 2)
 
@@ -218,16 +235,18 @@ def test_sources_of_a_size_have_branches_in_common() -> None:
     one, other = (
         sketch_of(np.random.default_rng(seed).integers(0, 1 << 63, 100, np.uint64), SCHEME) for seed in (1, 2)
     )
-    first, second = (make_plan(each, Metric.JACCARD, Fraction(1, 2), Fraction(19, 20)) for each in (one, other))
+    first, second = (
+        make_plan(each, SimilarCriteria(Metric.JACCARD, Fraction(1, 2), Fraction(19, 20))) for each in (one, other)
+    )
     assert first.branches is second.branches
     assert (first.source, second.source) == (one, other)
     different = [
-        make_plan(source_of(200), Metric.JACCARD, Fraction(1, 2), Fraction(19, 20)),
-        make_plan(one, Metric.A_IN_B, Fraction(1, 2), Fraction(19, 20)),
-        make_plan(one, Metric.JACCARD, Fraction(3, 5), Fraction(19, 20)),
-        make_plan(one, Metric.JACCARD, Fraction(1, 2), Fraction(99, 100)),
-        make_plan(one, Metric.JACCARD, Fraction(1, 2), Fraction(19, 20), costs=Costs(30.0, 1.0)),
-        make_plan(one, Metric.JACCARD, Fraction(1, 2), Fraction(19, 20), largest_size=120),
+        make_plan(source_of(200), SimilarCriteria(Metric.JACCARD, Fraction(1, 2), Fraction(19, 20))),
+        make_plan(one, SimilarCriteria(Metric.A_IN_B, Fraction(1, 2), Fraction(19, 20))),
+        make_plan(one, SimilarCriteria(Metric.JACCARD, Fraction(3, 5), Fraction(19, 20))),
+        make_plan(one, SimilarCriteria(Metric.JACCARD, Fraction(1, 2), Fraction(99, 100))),
+        make_plan(one, SimilarCriteria(Metric.JACCARD, Fraction(1, 2), Fraction(19, 20)), costs=Costs(30.0, 1.0)),
+        make_plan(one, SimilarCriteria(Metric.JACCARD, Fraction(1, 2), Fraction(19, 20)), largest_size=120),
     ]
     assert all(each.branches != first.branches for each in different)
 
@@ -236,7 +255,7 @@ def test_complete_sets_are_tested_exactly() -> None:
     """
     With all ten shingles looked up, a document is found exactly if it shares five of them.
     """
-    plan = make_plan(source_of(10), Metric.A_IN_B, Fraction(1, 2), Fraction(1, 2), largest_size=128)
+    plan = make_plan(source_of(10), SimilarCriteria(Metric.A_IN_B, Fraction(1, 2), Fraction(1, 2)), largest_size=128)
     (branch,) = plan.branches
     assert (branch.smallest_size, branch.largest_size, branch.tokens) == (5, 128, range(10))
     assert (branch.min_should_match, branch.recall, branch.promised) == (5, 1.0, True)
@@ -250,7 +269,9 @@ def test_small_numbers_by_hand() -> None:
     9 of 10 shingles are shared and 5 are looked up: in half of the cases 5 match, otherwise 4.
     """
     one, other = (
-        make_plan(source_of(10), Metric.A_IN_B, Fraction(9, 10), recall, budget=5, phases=1, largest_size=120)
+        make_plan(
+            source_of(10), SimilarCriteria(Metric.A_IN_B, Fraction(9, 10), recall), budget=5, phases=1, largest_size=120
+        )
         for recall in (Fraction(1, 2), Fraction(6, 10))
     )
     (five,), (four,) = one.branches, other.branches
@@ -265,10 +286,10 @@ def test_a_recall_of_one_is_exact_where_it_can_be() -> None:
     """
     A document cannot miss more tokens than it has unshared shingles, so a recall of one is possible.
     """
-    plan = make_plan(source_of(10), Metric.A_IN_B, Fraction(9, 10), Fraction(1), budget=5)
+    plan = make_plan(source_of(10), SimilarCriteria(Metric.A_IN_B, Fraction(9, 10), Fraction(1)), budget=5)
     first = plan.branches[0]
     assert (len(first.tokens), first.min_should_match, first.recall, first.promised) == (5, 4, 1.0, True)
-    far = make_plan(source_of(100), Metric.A_IN_B, Fraction(2, 10), Fraction(1)).branches[1]
+    far = make_plan(source_of(100), SimilarCriteria(Metric.A_IN_B, Fraction(2, 10), Fraction(1))).branches[1]
     assert (far.promised, far.min_should_match) == (False, 1)
 
 
@@ -276,7 +297,7 @@ def test_a_branch_without_tokens_finds_nothing() -> None:
     """
     A source has no hashes beyond the level of its smallest hash, so that branch finds nothing and its recall is 0.
     """
-    plan = make_plan(source_of(20), Metric.A_IN_B, Fraction(1, 2), Fraction(9, 10))
+    plan = make_plan(source_of(20), SimilarCriteria(Metric.A_IN_B, Fraction(1, 2), Fraction(9, 10)))
     last = plan.branches[-1]
     assert (last.largest_size, last.tokens, last.min_should_match, last.recall) == (None, range(0), 0, 0.0)
     assert not plan.is_candidate(np.array([1 << 40]), np.array([0])).any()
@@ -286,7 +307,7 @@ def test_a_text_without_shingles_has_no_plan() -> None:
     """
     A source without shingles has no branches, and finds nothing.
     """
-    plan = make_plan(source_of(0), Metric.JACCARD, Fraction(1, 2), Fraction(9, 10))
+    plan = make_plan(source_of(0), SimilarCriteria(Metric.JACCARD, Fraction(1, 2), Fraction(9, 10)))
     assert plan.branches == ()
     assert plan.look_ups == 0
     assert not plan.is_candidate(np.array([5]), np.array([1])).any()
@@ -296,7 +317,7 @@ def test_an_index_of_smaller_documents_is_not_asked() -> None:
     """
     No branches, because no document in the index is large enough to contain half of the source.
     """
-    plan = make_plan(source_of(100), Metric.A_IN_B, Fraction(1, 2), Fraction(9, 10), largest_size=49)
+    plan = make_plan(source_of(100), SimilarCriteria(Metric.A_IN_B, Fraction(1, 2), Fraction(9, 10)), largest_size=49)
     assert plan.branches == ()
 
 
@@ -315,7 +336,7 @@ def test_arguments_outside_their_range(threshold: Fraction, recall: Fraction, bu
     The error names the argument.
     """
     with pytest.raises(ParameterError, match=r"threshold|recall|budget"):
-        make_plan(source_of(10), Metric.JACCARD, threshold, recall, budget=budget)
+        make_plan(source_of(10), SimilarCriteria(Metric.JACCARD, threshold, recall), budget=budget)
 
 
 # The second phase, and both phases together
@@ -342,7 +363,7 @@ def test_both_phases_keep_what_is_promised(metric: Metric, a: int, b: int) -> No
                 # A source with `count` hashes below the bound of the level and the other ones above it.
                 hashes = np.r_[np.arange(count), TINY.bound(1) + np.arange(a - count)].astype(np.uint64)
                 own = Sketch(TINY, a, hashes[:count] if TINY.level(a) else hashes)
-                plan = make_plan(own, metric, threshold, recall, budget=6, largest_size=b)
+                plan = make_plan(own, SimilarCriteria(metric, threshold, recall), budget=6, largest_size=b)
                 branch = plan.branches[-1]
                 from_size = promised_from(plan, branch)
                 if from_size is None or from_size > b:
@@ -364,7 +385,7 @@ def test_second_phase_leaves_what_the_first_used_up() -> None:
     may only drop certain misses: documents without 11 of the 20 shingles.
     """
     source = Sketch(SCHEME, 20, np.r_[np.arange(4), SCHEME.bound(1) + np.arange(16)].astype(np.uint64))
-    plan = make_plan(source, Metric.A_IN_B, Fraction(1, 2), Fraction(95, 100), largest_size=4096)
+    plan = make_plan(source, SimilarCriteria(Metric.A_IN_B, Fraction(1, 2), Fraction(95, 100)), largest_size=4096)
     far = plan.branches[-1]
     # 1 - (10 over 4) / (20 over 4)
     assert far.recall == pytest.approx(1 - 210 / 4845)
@@ -381,7 +402,7 @@ def test_a_search_of_real_sets() -> None:
     pool = generator.integers(0, 1 << 64, 60_000, dtype=np.uint64)
     source = sketch_of(pool[:5000], SCHEME)
     hits = [sketch_of(pool[start : start + 5000], SCHEME) for start in range(0, 20_000, 500)]
-    plan = make_plan(source, Metric.JACCARD, Fraction(1, 2), Fraction(95, 100))
+    plan = make_plan(source, SimilarCriteria(Metric.JACCARD, Fraction(1, 2), Fraction(95, 100)))
     (branch,) = plan.branches
     asked = source.hashes[branch.tokens.start : branch.tokens.stop]
     shared = np.array([np.isin(asked, hit.hashes).sum() for hit in hits])
@@ -418,7 +439,7 @@ def test_what_is_promised(metric: Metric, threshold: int, least: int, promised: 
     """
     asked, recall = Fraction(threshold, 100), Fraction(95, 100)
     part = part_of_source(metric, asked, LEFT.size)
-    candidates = make_plan(LEFT, Metric.A_IN_B, part, recall, largest_size=1_000)
+    candidates = make_plan(LEFT, SimilarCriteria(Metric.A_IN_B, part, recall), largest_size=1_000)
     plan = RestPlan(metric, asked, recall, 300, candidates)
     assert (plan.left, plan.least, plan.promised) == (80, least, promised)
 
@@ -432,7 +453,10 @@ def test_best_effort_says_what_it_reaches(tokens: int, recall: float) -> None:
     """
     hashes = np.r_[np.arange(tokens), SCHEME.bound(1) + np.arange(20 - tokens)].astype(np.uint64)
     plan = make_plan(
-        Sketch(SCHEME, 20, hashes), Metric.A_IN_B, Fraction(1, 2), Fraction(95, 100), phases=1, largest_size=100_000
+        Sketch(SCHEME, 20, hashes),
+        SimilarCriteria(Metric.A_IN_B, Fraction(1, 2), Fraction(95, 100)),
+        phases=1,
+        largest_size=100_000,
     )
     far = plan.branches[-1]
     assert (far.level, far.promised, promised_from(plan, far), plan.promised) == (3, False, None, False)
@@ -449,7 +473,9 @@ def test_false_positives_are_those_of_the_search(metric: Metric, size: int, phas
     `is_candidate` accepts; the second phase keeps at most its own share.
     """
     source = source_of(size)
-    plan = make_plan(source, metric, Fraction(4, 10), Fraction(9, 10), phases=phases, largest_size=40_000)
+    plan = make_plan(
+        source, SimilarCriteria(metric, Fraction(4, 10), Fraction(9, 10)), phases=phases, largest_size=40_000
+    )
     sampled = 0
     for branch in plan.branches:
         hit_size = max(branch.smallest_size, min(size, branch.largest_size or size))

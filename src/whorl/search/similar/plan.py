@@ -71,6 +71,7 @@ from whorl.fingerprint.statistics.hypergeometric import (
     upper_tail,
 )
 from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_threshold, sizes_for
+from whorl.search.similar.options import SimilarCriteria
 
 #: Tokens of a branch that is followed by a second phase.
 BUDGET_OF_TWO_PHASES = 64
@@ -204,9 +205,7 @@ class SketchPlan:
 
 def make_plan(
     source: Sketch,
-    metric: Metric,
-    threshold: Fraction,
-    recall: Fraction,
+    criteria: SimilarCriteria,
     *,
     budget: int = BUDGET_OF_TWO_PHASES,
     phases: Literal[1, 2] = 2,
@@ -218,9 +217,7 @@ def make_plan(
 
     Args:
         source: Sketch of the source. A source without shingles gives a plan without branches.
-        metric: Metric that the threshold applies to.
-        threshold: Fraction in (0, 1].
-        recall: Wanted probability that a document just at the threshold is found, a fraction in (0, 1].
+        criteria: Options of the search.
         budget: Tokens to look up in a branch, at least 1; 64 suit two phases, 128 to 256 a single one. Up to four times
             as many are looked up if the promised recall requires them (a threshold of 5 % with recall 99 %), and all
             tokens with Metric.B_IN_A, since finding small documents within a large one takes no fewer.
@@ -233,6 +230,7 @@ def make_plan(
     Raises:
         ParameterError: An argument is outside its range.
     """
+    metric, threshold, recall = criteria.metric, criteria.threshold, criteria.recall
     require_threshold(threshold)
     require_probability("recall", recall)
     if budget < 1 or phases not in (1, 2):

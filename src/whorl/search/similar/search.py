@@ -93,16 +93,9 @@ class SketchSearch:
         self.warnings: tuple[str, ...] = () if sketch.size else (source.no_fingerprint(engine.scheme),)
 
     def _planned(self, costs: Costs | None) -> SketchPlan:
-        criteria, asks = self.criteria, 1 if self._costs is None else 2
+        asks = 1 if self._costs is None else 2
         return _plan(
-            self._sketch,
-            criteria.metric,
-            criteria.threshold,
-            criteria.recall,
-            budget=self._budget,
-            asks=asks,
-            costs=costs,
-            largest_size=self._largest,
+            self._sketch, self.criteria, budget=self._budget, asks=asks, costs=costs, largest_size=self._largest
         )
 
     def _narrow(self) -> None:
