@@ -15,7 +15,7 @@ from mcp import Client
 from starlette.testclient import TestClient
 
 from tests.cli.running import whorl
-from whorl import Document, Reading, SimilarOptions, Store, open_store
+from whorl import Document, QueryOptions, SimilarOptions, Store, open_store
 from whorl.cli.search import search
 from whorl.cli.similar import similar
 from whorl.mcp import server_of
@@ -36,7 +36,7 @@ CALLS: dict[type[Any], tuple[click.Command, str, str, set[str]]] = {
         search,
         "/api/v1/search",
         "search",
-        {*Reading.__annotations__, *signature(PreparedQuery.search).parameters},
+        {*QueryOptions.__annotations__, *signature(PreparedQuery.search).parameters},
     ),
 }
 

@@ -5,8 +5,8 @@ A store:
 open_store      a Solr collection by URL, or a folder on disk, as a Store
 Store           index, search, similar, sources, compare, explain, delete, signature
 Settings        settings from variables and whorl.toml; FieldNames, the names of a Solr collection's fields
-Conventions     defaults for reading queries, with Operator and QueryLimits
-PreparedQuery   a query parsed once, with the options in Reading, to search, count, measure and explain;
+QueryDefaults   defaults for reading queries, with Operator and QueryLimits
+PreparedQuery   a query parsed once, with QueryOptions, to search, count, measure and explain;
                 PreparedSimilar, the same for a similar search
 Explanation     the plan and the request of a query
 
@@ -109,13 +109,13 @@ if TYPE_CHECKING:
     from whorl.query.literals import quote
     from whorl.query.options import QueryLimits
     from whorl.query.parser import parse, unparse
-    from whorl.query.plan.conventions import Conventions
+    from whorl.query.plan.defaults import QueryDefaults
     from whorl.query.plan.nodes import Kind
     from whorl.search.attribution.options import SourcesOptions
     from whorl.search.attribution.results import Attribution, Common, Promise, TextSource
     from whorl.search.boilerplate import CommonOptions
     from whorl.search.novelty import Repeats, RepeatSearch
-    from whorl.search.prepared import Explanation, PreparedQuery, PreparedSimilar, Reading
+    from whorl.search.prepared import Explanation, PreparedQuery, PreparedSimilar, QueryOptions
     from whorl.search.similar.minhash_plan import MinHashPlan
     from whorl.search.similar.options import SimilarOptions
     from whorl.search.similar.plan import Branch, RestPlan, SketchPlan
@@ -137,7 +137,6 @@ __all__ = [
     "Common",
     "CommonOptions",
     "Comparison",
-    "Conventions",
     "Document",
     "DocumentError",
     "Duplicates",
@@ -174,10 +173,11 @@ __all__ = [
     "PreparedQuery",
     "PreparedSimilar",
     "Promise",
+    "QueryDefaults",
     "QueryError",
     "QueryLimits",
+    "QueryOptions",
     "QuerySyntaxError",
-    "Reading",
     "RepeatSearch",
     "Repeats",
     "Rest",
@@ -246,8 +246,8 @@ _NAMES = {
     "ingest.indexing": "IndexOptions",
     "model": "Document Hit Indexed Order Page Stored",
     "query.plan.nodes": "Kind",
-    "query.plan.conventions": "Conventions",
-    "search.prepared": "Explanation PreparedQuery PreparedSimilar Reading",
+    "query.plan.defaults": "QueryDefaults",
+    "search.prepared": "Explanation PreparedQuery PreparedSimilar QueryOptions",
     "query.ast": "Operator",
     "query.options": "QueryLimits",
     "query.literals": "quote",

@@ -213,7 +213,7 @@ class SearchOperation(Paging, IgnorableBoilerplate):
         Literal["lenient", "strict"],
         Option(
             "How the query is read: as its author probably means it, or exactly as Alfresco reads it.",
-            names={"python": "conventions"},
+            names={"python": "defaults"},
         ),
     ] = "lenient"
     filter: Annotated[

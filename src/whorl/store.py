@@ -19,12 +19,12 @@ from whorl.ingest.indexing import IndexOptions, index_documents
 from whorl.model import Document, Indexed, Order, Page, Stored
 from whorl.operations import MAX_ROWS, Paging, SimilarOperation
 from whorl.query.options import QueryLimits
-from whorl.query.plan.conventions import Conventions
+from whorl.query.plan.defaults import QueryDefaults
 from whorl.search.attribution.options import SourcesOptions, sources_of
 from whorl.search.attribution.results import Attribution
 from whorl.search.boilerplate import CommonOptions, Comparer, commons, commons_for_comparison, ignored
 from whorl.search.pagination import count_matching, delete_matching
-from whorl.search.prepared import Explanation, Filter, PreparedQuery, PreparedSimilar, QueryReader, Reading
+from whorl.search.prepared import Explanation, Filter, PreparedQuery, PreparedSimilar, QueryOptions, QueryReader
 from whorl.search.similar.options import METRICS, SimilarOptions, ask
 from whorl.search.similar.results import Similar
 from whorl.search.similar.sources import SOURCE, Sources, stored_texts
@@ -82,7 +82,7 @@ class Store:
         source: str | Mapping[str, str] | None = None,
         calibrated: bool = False,
         metric: Metric | str = Metric.JACCARD,
-        conventions: Conventions = Conventions(),  # noqa: B008 - frozen
+        defaults: QueryDefaults = QueryDefaults(),  # noqa: B008 - frozen
         filters: Iterable[Filter] = (),
         **common: Unpack[CommonOptions],
     ) -> PreparedQuery:
@@ -95,7 +95,7 @@ class Store:
             calibrated: Meaning of FINGERPRINT: the tokens and bands of Alfresco and Solr, or the documents that
                 `similar` finds, scored by percentage; the overlap is then 20 by default, the probability 95.
             metric: Metric of calibrated FINGERPRINTs, as in `similar`.
-            conventions: Defaults for the query and the filters.
+            defaults: Defaults for the query and the filters.
             filters: Queries that select without scoring, or one; a group in it contains alternatives.
             common: Options for common text, which a calibrated FINGERPRINT may ignore.
 
@@ -109,7 +109,7 @@ class Store:
         if left_out and not calibrated:
             raise ParameterError("ignore_common means nothing for tokens and bands; ask for calibrated FINGERPRINTs")
         sources = Sources(self.engine, source)
-        reader = self._reader(conventions, sources.texts)
+        reader = self._reader(defaults, sources.texts)
         return PreparedQuery(reader, sources, query, filters, chosen if calibrated else None, left_out)
 
     def search(
@@ -121,7 +121,7 @@ class Store:
         with_shared: bool = False,
         collapsed: bool = False,
         order: Sequence[Order] = (),
-        **reading: Unpack[Reading],
+        **options: Unpack[QueryOptions],
     ) -> Page:
         """Return one page of the documents that a query matches.
 
@@ -132,20 +132,20 @@ class Store:
             with_shared: Also count the tokens that each hit shares with the source, if the query has just one.
             collapsed: Whether to return only the best hit of each cluster that `whorl duplicates --write-ids` wrote.
             order: What to sort the hits by, instead of their scores.
-            reading: The other arguments of `prepare`.
+            options: The other arguments of `prepare`.
 
         Raises:
             QueryError: The query cannot be run; the message shows the position.
             ParameterError: A sort field does not exist.
         """
-        prepared = self.prepare(query, **reading)
+        prepared = self.prepare(query, **options)
         return prepared.search(start=start, rows=rows, order=order, with_shared=with_shared, collapsed=collapsed)
 
     def explain(
-        self, query: str, *, start: int = Paging.start, rows: int = Paging.rows, **reading: Unpack[Reading]
+        self, query: str, *, start: int = Paging.start, rows: int = Paging.rows, **options: Unpack[QueryOptions]
     ) -> Explanation:
         """Return the explanation of a `search` with the same arguments, without searching."""
-        return self.prepare(query, **reading).explain(start=start, rows=rows)
+        return self.prepare(query, **options).explain(start=start, rows=rows)
 
     def prepare_similar(
         self,
@@ -231,11 +231,11 @@ class Store:
 
     def _reader(
         self,
-        conventions: Conventions = Conventions(),  # noqa: B008 - frozen
+        defaults: QueryDefaults = QueryDefaults(),  # noqa: B008 - frozen
         texts: Collection[str] = (),
     ) -> QueryReader:
-        conventions = replace(conventions, limits=self._limits)
-        return QueryReader(self.engine, self.names, conventions, self._max_rows, texts)
+        defaults = replace(defaults, limits=self._limits)
+        return QueryReader(self.engine, self.names, defaults, self._max_rows, texts)
 
     def delete(self, ids: Collection[str]) -> int:
         """Delete documents; return how many of the ids existed."""

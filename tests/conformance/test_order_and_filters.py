@@ -11,7 +11,7 @@ from whorl import Document, Store
 from whorl.errors import ParameterError, QueryError
 from whorl.model import Order
 from whorl.query.ast import Operator
-from whorl.query.plan.conventions import Conventions
+from whorl.query.plan.defaults import QueryDefaults
 from whorl.search.pagination import behind
 
 
@@ -122,26 +122,26 @@ def test_a_filter_is_read_as_a_query_is(store: Store) -> None:
     assert failure.value.query == "nothing:x"
 
 
-def test_conventions(store: Store) -> None:
+def test_defaults(store: Store) -> None:
     """
     Default operators, templates and default fields apply.
     """
     both, either = ids(store, "lorem1 AND ipsum1"), ids(store, "lorem1 OR ipsum1")
-    assert ids(store, "lorem1 ipsum1", conventions=Conventions(operator=Operator.AND)) == both
+    assert ids(store, "lorem1 ipsum1", defaults=QueryDefaults(default_operator=Operator.AND)) == both
     assert ids(store, "lorem1 ipsum1") == either
     assert both != either
     grouped = "content:(lorem1 ipsum1)"
-    assert ids(store, grouped, conventions=Conventions(field_operator=Operator.AND)) == both
-    assert ids(store, "any:lorem1", conventions=Conventions(templates={"any": "%(name content)"})) == ids(
+    assert ids(store, grouped, defaults=QueryDefaults(field_operator=Operator.AND)) == both
+    assert ids(store, "any:lorem1", defaults=QueryDefaults(templates={"any": "%(name content)"})) == ids(
         store, "lorem1"
     )
     assert ids(store, "nul") == ["controls"]
-    assert ids(store, "nul", conventions=Conventions(default_field="content")) == []
-    assert ids(store, "nul", conventions=Conventions(text_fields=("cm:content",))) == []
-    assert ids(store, "TEXT:nul", conventions=Conventions(text_fields=("cm:content", "cm:name"))) == ["controls"]
-    once = store.search("lorem1", rows=1000, conventions=Conventions(text_fields=("content", "name", "content"))).hits
+    assert ids(store, "nul", defaults=QueryDefaults(default_field="content")) == []
+    assert ids(store, "nul", defaults=QueryDefaults(text_fields=("cm:content",))) == []
+    assert ids(store, "TEXT:nul", defaults=QueryDefaults(text_fields=("cm:content", "cm:name"))) == ["controls"]
+    once = store.search("lorem1", rows=1000, defaults=QueryDefaults(text_fields=("content", "name", "content"))).hits
     assert {hit.score for hit in once} == {1.0}
-    assert ids(store, "final:true", conventions=Conventions(namespace="acme")) == ids(store, "acme:final:true")
+    assert ids(store, "final:true", defaults=QueryDefaults(namespace="acme")) == ids(store, "acme:final:true")
 
 
 def test_what_is_stored(store: Store, collection: list[Document], embedded_store: Store) -> None:

@@ -120,8 +120,8 @@ _OCCURS = {"PLUS": ast.Occur.MUST, "MINUS": ast.Occur.MUST_NOT, "BAR": ast.Occur
 class Builder:
     """Builds the tree of one query; each method has the name of its rule."""
 
-    def __init__(self, query: str, reading: ParseOptions, values: Values) -> None:
-        self._query, self._reading, self._values = query, reading, values
+    def __init__(self, query: str, options: ParseOptions, values: Values) -> None:
+        self._query, self._options, self._values = query, options, values
         # Fields of the open groups; None for a group without a field.
         self._fields: list[str | None] = []
         self._leaves = 0
@@ -163,7 +163,7 @@ class Builder:
         pieces = [piece for conjunction in conjunctions for piece in conjunction]
         if self._operator() is ast.Operator.AND:
             return [_plain(piece) for piece in _all(pieces)]
-        if len(pieces) == 1 or self._reading.is_strict:
+        if len(pieces) == 1 or self._options.strict:
             return [_plain(piece) for piece in pieces]
         if all(_OCCURS[piece.sign] is ast.Occur.SHOULD for piece in pieces):
             return pieces
@@ -178,7 +178,7 @@ class Builder:
 
     def _operator(self) -> ast.Operator:
         in_field = bool(self._fields) and self._fields[-1] is not None
-        return self._reading.field_operator if in_field else self._reading.operator
+        return self._options.field_operator if in_field else self._options.default_operator
 
     def idle_or(self, *_operator: Token) -> None:
         """`idle_or: OR`, which has no effect."""
@@ -251,7 +251,7 @@ class Builder:
         return self._leaf(ast.Phrase(as_typed(pattern), field, form, slop, span))
 
     def _wildcard(self, node: ast.Wildcard, behind: Token | None) -> ast.Wildcard:
-        if behind is not None and not self._reading.is_strict:
+        if behind is not None and not self._options.strict:
             message = f"{shorten(behind)} behind a word with wildcards is not supported"
             raise Mistake(message, span_of(behind), "Leave out one of the two.", UnsupportedQueryError)
         return node
@@ -282,7 +282,7 @@ class Builder:
         words, stars = lead.rest[::2], lead.rest[1::2]
         patterns = [self._values.word(word) for word in words]
         slops = [self._distance(star) for star in stars]
-        if self._reading.is_strict:
+        if self._options.strict:
             # Alfresco ignores the rest of a chain.
             patterns, slops = patterns[:2], slops[:1]
         else:
@@ -337,7 +337,7 @@ class Builder:
         self._check_not_nested(tokens[0], tokens[-1])
         if not names:
             raise Mistake("a template needs a field", span, "As in %(cm:name cm:title)")
-        if not (self._reading.is_template or self._reading.is_strict):
+        if not (self._options.is_template or self._options.strict):
             hint = r"A template's text is given beside the query; the character itself is \%."
             raise Mistake(f"{shorten(self._text(span))} has a meaning in templates only", span, hint)
         return Piece(ast.Template(names, span), span)
@@ -382,10 +382,10 @@ class Builder:
     def _leaf(self, node: ast.Leaf) -> Piece:
         """Return a leaf, or the template that its field stands for."""
         self._leaves += 1
-        most = self._reading.limits.clauses
+        most = self._options.limits.clauses
         template = None
         if not isinstance(node, ast.Everything | ast.Fingerprint | ast.Template) and node.field is not None:
-            template = self._reading.templates.get(node.field.lower())
+            template = self._options.templates.get(node.field.lower())
         if template is None and self._leaves <= most:
             return Piece(node, node.span)
         if template is None:

@@ -32,9 +32,9 @@ class QueryLimits:
 class ParseOptions:
     """Parse options: the arguments of `parse`, with templates as trees; `is_template` allows %field placeholders."""
 
-    operator: ast.Operator = ast.Operator.OR
+    default_operator: ast.Operator = ast.Operator.OR
     field_operator: ast.Operator = ast.Operator.OR
-    is_strict: bool = False
+    strict: bool = False
     templates: Mapping[str, ast.Node] = field(default_factory=dict)
     is_template: bool = False
     limits: QueryLimits = field(default_factory=QueryLimits)

@@ -60,33 +60,33 @@ def parse(
     >>> parse("big type:pdf~0.8").children[0]
     Term(text='big', field=None, form=<Form.DEFAULT: ''>)
     """
-    reading = ParseOptions(default_operator, field_operator, strict, limits=limits)
+    options = ParseOptions(default_operator, field_operator, strict, limits=limits)
     if templates:
-        reading = replace(reading, templates=_trees(templates, reading))
-    return _parse(query, reading)
+        options = replace(options, templates=_trees(templates, options))
+    return _parse(query, options)
 
 
-def _trees(templates: Mapping[str, str], reading: ParseOptions) -> dict[str, ast.Node]:
-    inside = replace(reading, is_template=True)
+def _trees(templates: Mapping[str, str], options: ParseOptions) -> dict[str, ast.Node]:
+    inside = replace(options, is_template=True)
     trees = {name.lower(): _parse(text, inside) for name, text in templates.items()}
     if len(trees) < len(templates):
         raise ParameterError(f"two templates have the same name, case aside: {', '.join(sorted(templates))}")
-    return resolved(trees, reading.limits.clauses)
+    return resolved(trees, options.limits.clauses)
 
 
-def _parse(query: str, reading: ParseOptions) -> ast.Node:
-    language = _ALFRESCO if reading.is_strict else _WHORL
+def _parse(query: str, options: ParseOptions) -> ast.Node:
+    language = _ALFRESCO if options.strict else _WHORL
     try:
-        _check_text(query, reading.limits.length)
-        tree = _read(query, reading, language)
-        return _not_too_deep(Builder(query, reading, language.values).build(tree), reading.limits.depth)
+        _check_text(query, options.limits.length)
+        tree = _read(query, options, language)
+        return _not_too_deep(Builder(query, options, language.values).build(tree), options.limits.depth)
     except Mistake as mistake:
         raise mistake.error(query) from None
 
 
-def _read(query: str, reading: ParseOptions, language: _Language) -> Any:
+def _read(query: str, options: ParseOptions, language: _Language) -> Any:
     """Return Lark's parse tree."""
-    checks = TokenChecks(query, reading)
+    checks = TokenChecks(query, options)
     parser = _lark(language.grammar).parse_interactive(query)
     try:
         for token in parser.iter_parse():
@@ -225,9 +225,9 @@ class TokenChecks:
         Mistake: A token is misplaced, or exceeds a limit.
     """
 
-    def __init__(self, query: str, reading: ParseOptions) -> None:
+    def __init__(self, query: str, options: ParseOptions) -> None:
         self.seen: list[Token] = []
-        self._query, self._reading = query, reading
+        self._query, self._options = query, options
         self._open: list[Operator] = []
         self._pieces = 0
         self._nots = 0
@@ -235,7 +235,7 @@ class TokenChecks:
     def take(self, token: Token) -> None:
         """Check and accept the next token of a query."""
         before = self.seen[-1] if self.seen else None
-        if before is not None and before.end_pos == token.start_pos and not self._reading.is_strict:
+        if before is not None and before.end_pos == token.start_pos and not self._options.strict:
             self._check_space(before, token)
         self._check_limits(token, before)
         if token.type in ("_OR", "_AND"):
@@ -243,8 +243,8 @@ class TokenChecks:
         self.seen.append(token)
 
     def _check_limits(self, token: Token, before: Token | None) -> None:
-        limits = self._reading.limits
-        if self._reading.is_strict:
+        limits = self._options.limits
+        if self._options.strict:
             self._pieces += 1 if token.type in _PIECES else _PIECES_OF_A_WORD * (token.type == "PHRASE")
         else:
             self._pieces += _PIECES_OF_A_WORD * ((token.type in _LEAVES) - (token.type in _JOINS))
@@ -252,7 +252,7 @@ class TokenChecks:
             raise too_many(span_of(token), limits.clauses)
         if token.type == "LPAR":
             is_field = before is not None and before.type in FIELDS
-            self._open.append(self._reading.field_operator if is_field else self._operator())
+            self._open.append(self._options.field_operator if is_field else self._operator())
         elif token.type == "RPAR" and self._open:
             self._open.pop()
         self._nots = self._nots + 1 if token.type == "NOT" else 0
@@ -260,7 +260,7 @@ class TokenChecks:
             raise too_deep(span_of(token), limits.depth)
 
     def _operator(self) -> Operator:
-        return self._open[-1] if self._open else self._reading.operator
+        return self._open[-1] if self._open else self._options.default_operator
 
     def _check_idle(self, token: Token, before: Token | None) -> None:
         """Allow only the default operator before the first operand."""

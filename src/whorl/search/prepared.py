@@ -22,7 +22,7 @@ from whorl.model import Order, Page
 from whorl.operations import MAX_START, SearchOperation
 from whorl.query.literals import write_quoted
 from whorl.query.plan.bind import bind, unknown_document
-from whorl.query.plan.conventions import Conventions
+from whorl.query.plan.defaults import QueryDefaults
 from whorl.query.plan.describe import describe
 from whorl.query.plan.fields import Places
 from whorl.query.plan.nodes import (
@@ -70,23 +70,23 @@ _TEXTS_AT_ONCE = 25
 Filter: TypeAlias = str | Sequence[str]
 
 
-class Reading(CommonOptions, total=False):
+class QueryOptions(CommonOptions, total=False):
     """Options for reading a query: the arguments of `Store.prepare`."""
 
     source: str | Mapping[str, str] | None
     calibrated: bool
     metric: Metric | str
-    conventions: Conventions
+    defaults: QueryDefaults
     filters: Iterable[Filter]
 
 
-def search_options(operation: SearchOperation, source: str | None) -> Reading:
+def search_options(operation: SearchOperation, source: str | None) -> QueryOptions:
     """Return the arguments of `Store.prepare` for an operation."""
     return {
         "source": source,
         "calibrated": operation.plan == "calibrated",
         "metric": operation.metric,
-        "conventions": Conventions(is_strict=operation.afts == "strict"),
+        "defaults": QueryDefaults(strict=operation.afts == "strict"),
         "filters": () if operation.filter is None else operation.filter,
         "common_above": operation.common_above,
         "boilerplate": operation.boilerplate,
@@ -131,12 +131,12 @@ class Explanation:
 
 
 class QueryReader:
-    """Parses and resolves queries of one store, with the same conventions, fields and current time.
+    """Parses and resolves queries of one store, with the same defaults, fields and current time.
 
     Args:
         engine: The engine with the fields.
         names: Maps field names used in queries to field names in the store.
-        conventions: Defaults of the queries.
+        defaults: Defaults of the queries.
         max_rows: Maximum number of hits on a page.
         texts: Names of the texts given with the queries.
     """
@@ -145,21 +145,21 @@ class QueryReader:
         self,
         engine: Engine,
         names: Mapping[str, str],
-        conventions: Conventions,
+        defaults: QueryDefaults,
         max_rows: int,
         texts: Collection[str] = (),
     ) -> None:
-        self._engine, self._names, self._conventions = engine, names, conventions
+        self._engine, self._names, self._defaults = engine, names, defaults
         self._max_rows, self._texts, self._now = max_rows, texts, datetime.now(UTC)
 
     def query(self, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
         """Return the plan of a query, and warnings for the user."""
-        return self._resolved(self._conventions.plan(text), text)
+        return self._resolved(self._defaults.plan(text), text)
 
     def filter(self, chosen: Filter) -> tuple[ResolvedPlan, tuple[str, ...]]:
         """Return the plan of a filter, and warnings for the user."""
         texts = [chosen] if isinstance(chosen, str) else chosen
-        plans = [self._resolved(self._conventions.filter(text), text) for text in texts]
+        plans = [self._resolved(self._defaults.filter(text), text) for text in texts]
         warnings = tuple(warning for _, some in plans for warning in some)
         return Bool(should=tuple(plan for plan, _ in plans), min_should_match=1), warnings
 
@@ -171,7 +171,7 @@ class QueryReader:
 
     def places(self, field: str) -> Places | None:
         """Return the types and engine fields of a name in a query, or None if the store has no such field."""
-        named = self._conventions.named(field)
+        named = self._defaults.named(field)
         places = self._engine.fields().named(named, self._names)
         return places or self._engine.fields(latest=True).named(named, self._names)
 
@@ -222,7 +222,7 @@ class QueryReader:
 
     def _with_fields(self, plan: Plan, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
         # A query with FINGERPRINTs only does not need the engine's list of fields.
-        empty = self._conventions.empty_fields
+        empty = self._defaults.empty_fields
         if not any(isinstance(leaf, FieldClause) for leaf in leaves(plan)):
             return resolve(plan, None, text, self._now, self._names, empty)
         try:

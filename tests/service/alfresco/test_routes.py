@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from starlette.testclient import TestClient
 
 from tests.service.contracts import NODE
 from whorl import Document, Store, parse
-from whorl.query.plan import conventions
+from whorl.query.plan import defaults
 from whorl.service.paths import SEARCH
 
 #: Queries for the lease, for its renewal (which has seven eighths of it), and for the minutes (which quote one of its
@@ -264,9 +265,8 @@ def test_each_text_is_read_once(service: TestClient, contracts: Store, monkeypat
         fetched.append(sorted(wanted))
         return signatures(wanted)
 
-    monkeypatch.setattr(conventions, "parse", parsing)
-    # Forget the queries that other tests have parsed.
-    conventions._read_before.cache_clear()
+    # A fresh cache, without the queries that other tests have parsed.
+    monkeypatch.setattr(defaults, "_cached_parse", lru_cache(parsing))
     monkeypatch.setattr(engine, "signed", asking)
     monkeypatch.setattr(engine, "signatures", fetching)
     facets = [{"query": "pages:1"}, {"query": f"{ANY}_50 AND pages:3"}]

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from whorl.model import Order
 from whorl.operations import MAX_ROWS, MAX_START
 from whorl.query.ast import Operator
-from whorl.query.plan.conventions import Conventions
+from whorl.query.plan.defaults import QueryDefaults
 from whorl.query.plan.fields import ALWAYS_IN_ALFRESCO
 from whorl.search.highlight import Marking
 from whorl.service.alfresco.facet_request import (
@@ -255,11 +255,11 @@ class SearchRequest(Part):
         return self
 
     @property
-    def conventions(self) -> Conventions:
+    def query_defaults(self) -> QueryDefaults:
         """Defaults for the queries of this request."""
         defaults = self.defaults
-        return Conventions(
-            operator=Operator(defaults.default_fts_operator),
+        return QueryDefaults(
+            default_operator=Operator(defaults.default_fts_operator),
             field_operator=Operator(defaults.default_fts_field_operator),
             templates={template.name: template.template for template in self.templates},
             default_field=defaults.default_field_name,

@@ -19,17 +19,18 @@ TEXT = "TEXT"
 #: Namespace of the store's own names, and of names without a namespace.
 NAMESPACE = "cm"
 #: Size of the cache of syntax trees, and length of the longest query in it, in characters.
-_MOST_KEPT, _SHORT = 256, 1000
+_MOST_CACHED, _SHORT = 256, 1000
+_cached_parse = lru_cache(_MOST_CACHED)(parse)
 #: Names of properties; names in capitals belong to the query language.
 _PROPERTY = re.compile(r"(?=.*[a-z])[^:{}_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Conventions:
+class QueryDefaults:
     """Defaults for reading queries; without arguments, those of the command line.
 
     Args:
-        operator: Operator between adjacent words.
+        default_operator: Operator between adjacent words.
         field_operator: Operator between words in a group after a field.
         templates: Queries by name, with `%field` as the placeholder for the searched words.
         default_field: Field of words without a field.
@@ -37,28 +38,28 @@ class Conventions:
         namespace: Namespace of properties named without one.
         empty_fields: Fields that the store may lack; clauses on them then match no document. Other unknown fields are
             errors.
-        is_strict: Whether to parse queries strictly in Alfresco's dialect.
+        strict: Whether to parse queries strictly in Alfresco's dialect.
         limits: Size limits for queries.
     """
 
-    operator: Operator = Operator.OR
+    default_operator: Operator = Operator.OR
     field_operator: Operator = Operator.OR
     templates: Mapping[str, str] = field(default_factory=dict)
     default_field: str = TEXT
     text_fields: tuple[str, ...] = ()
     namespace: str = NAMESPACE
     empty_fields: Collection[str] = ()
-    is_strict: bool = False
+    strict: bool = False
     limits: QueryLimits = field(default_factory=QueryLimits)
 
     def read(self, query: str) -> ast.Node:
         """Return the syntax tree of a query, from `parse`."""
-        if not self.templates and len(query) <= _SHORT:
-            return _read_before(query, self.is_strict, self.operator, self.field_operator, self.limits)
-        return parse(
+        # Paging and facets repeat the same query.
+        parse_query = parse if self.templates or len(query) > _SHORT else _cached_parse
+        return parse_query(
             query,
-            strict=self.is_strict,
-            default_operator=self.operator,
+            strict=self.strict,
+            default_operator=self.default_operator,
             field_operator=self.field_operator,
             templates=self.templates or None,
             limits=self.limits,
@@ -92,22 +93,16 @@ class Conventions:
         if name is None or name == TEXT:
             if not self.text_fields:
                 return node
-            each = tuple(_in_field(node, self.named(text_field)) for text_field in self.text_fields)
-            return each[0] if len(each) == 1 else either(tuple(replace(one, weight=0.0) for one in each), node.weight)
+            clauses = [_in_field(node, self.named(text_field)) for text_field in self.text_fields]
+            if len(clauses) == 1:
+                return clauses[0]
+            return either(tuple(replace(clause, weight=0.0) for clause in clauses), node.weight)
         return _in_field(node, self.named(name))
 
     def named(self, name: str) -> str:
         """Return a field's name with the default namespace, if it has none."""
         is_bare = self.namespace != NAMESPACE and _PROPERTY.fullmatch(name)
         return f"{self.namespace}:{name}" if is_bare else name
-
-
-@lru_cache(_MOST_KEPT)
-def _read_before(
-    query: str, is_strict: bool, operator: Operator, field_operator: Operator, limits: QueryLimits
-) -> ast.Node:
-    """Return a cached tree; paging and facets repeat the same query. Callers must not change the tree."""
-    return parse(query, strict=is_strict, default_operator=operator, field_operator=field_operator, limits=limits)
 
 
 def _in_field(node: FieldClause, name: str) -> FieldClause:
