@@ -39,8 +39,8 @@ def copies() -> Iterator[Document]:
 
 def counted(prepared: PreparedQuery, chosen: Filter) -> tuple[int, tuple[str, ...]]:
     """Return the number of matches that pass a further filter, and the warnings."""
-    bound = prepared.counting.filtered(chosen)
-    (count,) = prepared.counting.facets([MatchCount(bound.root)])
+    bound = prepared.bound_filter(chosen)
+    (count,) = prepared.facets([MatchCount(bound.root)])
     assert isinstance(count, int)
     return count, bound.warnings
 
@@ -208,9 +208,9 @@ def test_counts_are_of_what_the_query_finds(store: Store) -> None:
     assert counted(prepared, "number:4") == (1, ())
     assert counted(prepared, ["number:4", "number:[8 TO *]"]) == (3, ())
     whole = MatchCount(MatchAll())
-    assert prepared.counting.facets([whole]) == (7,)
-    assert prepared.counting.facets([whole], without=[0]) == (COPIES,)
-    assert prepared.counting.facets([]) == ()
+    assert prepared.facets([whole]) == (7,)
+    assert prepared.facets([whole], without=[0]) == (COPIES,)
+    assert prepared.facets([]) == ()
     total, warnings = counted(prepared, "number:4 OR FINGERPRINT:gone")
     assert (total, warnings) == (1, ("the store has no document 'gone'",))
     assert prepared.search().warnings == ()

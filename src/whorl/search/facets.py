@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from whorl.engine.lag import lag_warnings
 from whorl.engine.lucene import encode_sortable
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.errors import ParameterError, UnknownFieldError
@@ -41,7 +42,7 @@ class FieldValues:
         is_by_value: Whether to sort by value, ascending, instead of by count.
         beginning: Prefix of the values; text only.
         with_missing: Whether to add the count of the hits without a value, at the end.
-        within: Nested questions about the hits with each value.
+        within: Nested requests about the hits with each value.
     """
 
     field: str
@@ -66,13 +67,13 @@ FacetRequest: TypeAlias = FilterCount | FieldValues | FieldNumbers
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A value, the number of hits with it, and the answers to nested questions.
+    """A value, the number of hits with it, and the answers to nested requests.
 
     Args:
         text: The value in the query language; None for the hits without a value.
         query: Query for the documents with the value.
         count: Number of hits with the value.
-        within: Answers to the nested questions.
+        within: Answers to the nested requests.
     """
 
     text: str | None
@@ -89,59 +90,53 @@ class FieldStatistics:
     missing: int
 
 
-#: Answer to a question, in the order of the types of `FacetRequest`.
+#: Answer to a request, in the order of the types of `FacetRequest`.
 Answer: TypeAlias = int | tuple[Bucket, ...] | FieldStatistics
 _Read: TypeAlias = Callable[[Iterator[FacetResult]], Answer]
 
 
-@dataclass(frozen=True, slots=True)
-class Faceted:
-    """Answers to several questions, and warnings for the user."""
-
-    answers: tuple[Answer, ...]
-    warnings: tuple[str, ...]
-
-
-def faceted(prepared: PreparedQuery, questions: Sequence[FacetRequest], without: Collection[int] = ()) -> Faceted:
-    """Return facets of all hits of a query.
+def faceted(
+    prepared: PreparedQuery, requests: Sequence[FacetRequest], without: Collection[int] = ()
+) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
+    """Return the answers to several requests about all hits of a query, and warnings for the user.
 
     Args:
         prepared: The query.
-        questions: The questions; all are answered by one request to the engine.
+        requests: The requests; one request to the engine answers all.
         without: Filters of the query, by number, to ignore when counting.
 
     Raises:
         ParameterError: A field holds words, which cannot be counted, or no numbers.
         QueryError: A filter cannot be run, unless it only refers to an unknown field: such a filter matches nothing.
     """
-    asking = _Asking(prepared)
-    reads = [asking.asked(each) for each in questions]
-    warnings = (*asking.warnings, *prepared.counting.lag_warnings())
-    told = iter(prepared.counting.facets(asking.facets, without))
-    return Faceted(tuple(read(told) for read in reads), tuple(dict.fromkeys(warnings)))
+    translator = _Translator(prepared)
+    reads = [translator.add(request) for request in requests]
+    warnings = (*translator.warnings, *lag_warnings(prepared.engine))
+    results = iter(prepared.facets(translator.facets, without))
+    return tuple(read(results) for read in reads), tuple(dict.fromkeys(warnings))
 
 
-class _Asking:
-    """Translates questions about fields into the engine's facets, and merges the engine's answers."""
+class _Translator:
+    """Translates requests about fields into the engine's facets, and merges the engine's results."""
 
     def __init__(self, prepared: PreparedQuery) -> None:
         self._prepared = prepared
         self.facets: list[Facet] = []
         self.warnings: list[str] = []
 
-    def asked(self, question: FacetRequest) -> _Read:
-        """Add a question's facets, and return the function that reads its answer; call these functions in order."""
-        match question:
+    def add(self, request: FacetRequest) -> _Read:
+        """Add a request's facets, and return the function that reads its answer; call these functions in order."""
+        match request:
             case FilterCount(filter=chosen):
                 return self._filter(chosen)
             case FieldValues():
-                return self._values(question)
+                return self._values(request)
             case FieldNumbers(field=field):
                 return self._numbers(field)
 
     def _filter(self, chosen: Filter) -> _Read:
         try:
-            bound = self._prepared.counting.filtered(chosen)
+            bound = self._prepared.bound_filter(chosen)
         except UnknownFieldError as error:
             self.warnings.append(f"{error.message}, so {error.query!r:.100} counts nothing")
             return lambda _: 0
@@ -149,37 +144,37 @@ class _Asking:
         self.facets.append(MatchCount(bound.root))
         return _count
 
-    def _values(self, question: FieldValues) -> _Read:
-        places = self._places(question.field)
-        if question.beginning:
+    def _values(self, request: FieldValues) -> _Read:
+        places = self._places(request.field)
+        if request.beginning:
             places = {kind: place for kind, place in places.items() if kind is Kind.KEYWORD}
-        inner = _Asking(self._prepared)
-        reads = [inner.asked(each) for each in question.within]
+        inner = _Translator(self._prepared)
+        reads = [inner.add(nested) for nested in request.within]
         self.warnings += inner.warnings
-        most, within = question.skip + question.most, tuple(inner.facets)
+        most, within = request.skip + request.most, tuple(inner.facets)
         # A number may be an integer in one document and a float in another, and only their sum has to reach the
         # minimum.
-        least = 1 if places.keys() >= {*_NUMBERS} else question.least
+        least = 1 if places.keys() >= {*_NUMBERS} else request.least
         self.facets += [
-            ValueFacet(kind, place, most, least, question.is_by_value, question.beginning, within)
+            ValueFacet(kind, place, most, least, request.is_by_value, request.beginning, within)
             for kind, place in places.items()
         ]
-        if question.with_missing:
+        if request.with_missing:
             self.facets.append(_missing(places))
 
         def bucket(kind: Kind, counted: ValueCount) -> Bucket:
-            told = iter(counted.within)
-            query = value_query(question.field, kind, counted.value)
-            return Bucket(_text(kind, counted.value), query, counted.count, tuple(each(told) for each in reads))
+            results = iter(counted.within)
+            query = value_query(request.field, kind, counted.value)
+            return Bucket(_text(kind, counted.value), query, counted.count, tuple(read(results) for read in reads))
 
-        def read(told: Iterator[FacetResult]) -> Answer:
-            counts = zip(places, told, strict=False)
-            together = _together([(kind, each) for kind, each in counts if isinstance(each, tuple)])
-            found = [each for each in together if each[1].count >= question.least]
-            found.sort(key=_by_value if question.is_by_value else _by_count)
-            buckets = [bucket(*each) for each in found[question.skip : most]]
-            if question.with_missing:
-                buckets.append(Bucket(None, f'ISNULL:"{question.field}"', _count(told)))
+        def read(results: Iterator[FacetResult]) -> Answer:
+            counts = zip(places, results, strict=False)
+            merged = _merge_kinds([(kind, values) for kind, values in counts if isinstance(values, tuple)])
+            counted = [pair for pair in merged if pair[1].count >= request.least]
+            counted.sort(key=_by_value if request.is_by_value else _by_count)
+            buckets = [bucket(*pair) for pair in counted[request.skip : most]]
+            if request.with_missing:
+                buckets.append(Bucket(None, f'ISNULL:"{request.field}"', _count(results)))
             return tuple(buckets)
 
         return read
@@ -194,12 +189,12 @@ class _Asking:
             )
         self.facets += [*(StatisticsFacet(kind, place) for kind, place in numbers.items()), _missing(numbers)]
 
-        def read(told: Iterator[FacetResult]) -> Answer:
-            together = Statistics()
-            for _, each in zip(numbers, told, strict=False):
-                if isinstance(each, Statistics):
-                    together = together.merge(each)
-            return FieldStatistics(together, _count(told))
+        def read(results: Iterator[FacetResult]) -> Answer:
+            merged = Statistics()
+            for _, statistics in zip(numbers, results, strict=False):
+                if isinstance(statistics, Statistics):
+                    merged = merged.merge(statistics)
+            return FieldStatistics(merged, _count(results))
 
         return read
 
@@ -247,33 +242,33 @@ def _missing(places: dict[Kind, str]) -> MatchCount:
     return MatchCount(Bool(must=(MatchAll(),), must_not=present))
 
 
-def _count(told: Iterator[FacetResult]) -> int:
-    count = next(told)
+def _count(results: Iterator[FacetResult]) -> int:
+    count = next(results)
     return count if isinstance(count, int) else 0
 
 
-def _together(told: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list[tuple[Kind, ValueCount]]:
+def _merge_kinds(results: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list[tuple[Kind, ValueCount]]:
     """Return the values of all types, with equal numbers merged; nested answers are those of the first."""
-    found: dict[tuple[bool, Value], tuple[Kind, ValueCount]] = {}
-    for kind, counts in told:
-        for each in counts:
-            key = (True, each.value) if kind in _NUMBERS else (False, f"{kind.name} {each.value}")
-            if key in found:
+    merged: dict[tuple[bool, Value], tuple[Kind, ValueCount]] = {}
+    for kind, counts in results:
+        for counted in counts:
+            key = (True, counted.value) if kind in _NUMBERS else (False, f"{kind.name} {counted.value}")
+            if key in merged:
                 # The integer is the shorter text.
-                first, other = found[key]
-                value = other.value if first is Kind.INTEGER else each.value
-                found[key] = Kind.INTEGER, ValueCount(value, other.count + each.count, other.within)
+                first, other = merged[key]
+                value = other.value if first is Kind.INTEGER else counted.value
+                merged[key] = Kind.INTEGER, ValueCount(value, other.count + counted.count, other.within)
             else:
-                found[key] = kind, each
-    return list(found.values())
+                merged[key] = kind, counted
+    return list(merged.values())
 
 
-def _by_value(each: tuple[Kind, ValueCount]) -> tuple[int, bytes]:
-    kind, counted = each
+def _by_value(pair: tuple[Kind, ValueCount]) -> tuple[int, bytes]:
+    kind, counted = pair
     if kind in _NUMBERS:
         return 0, encode_sortable(Kind.FLOAT, float(counted.value)).encode()
     return 1 + list(Kind).index(kind), encode_sortable(kind, counted.value).encode()
 
 
-def _by_count(each: tuple[Kind, ValueCount]) -> tuple[int, int, bytes]:
-    return -each[1].count, *_by_value(each)
+def _by_count(pair: tuple[Kind, ValueCount]) -> tuple[int, int, bytes]:
+    return -pair[1].count, *_by_value(pair)

@@ -5,7 +5,7 @@ str → Ast → Plan → ResolvedPlan → BoundPlan → Page
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -160,7 +160,7 @@ class QueryReader:
         """Return the plan of a filter, and warnings for the user."""
         texts = [chosen] if isinstance(chosen, str) else chosen
         plans = [self._resolved(self._defaults.filter(text), text) for text in texts]
-        warnings = tuple(warning for _, some in plans for warning in some)
+        warnings = tuple(warning for _, of_text in plans for warning in of_text)
         return Bool(should=tuple(plan for plan, _ in plans), min_should_match=1), warnings
 
     def bound_filter(self, chosen: Filter) -> BoundPlan:
@@ -187,7 +187,7 @@ class QueryReader:
         if places is None:
             raise ParameterError(f"the store has no field {key.field!r:.80} to sort by")
         # If some documents have dates or numbers in the field, sort by these.
-        kinds = next((some for some in _SORTED_BY if not places.keys().isdisjoint(some)), None)
+        kinds = next((kinds for kinds in _SORTED_BY if not places.keys().isdisjoint(kinds)), None)
         if kinds is None:
             raise ParameterError(
                 f"field {key.field!r:.80} holds words, which have no order; sort by one with whole values"
@@ -254,12 +254,14 @@ class PreparedQuery:
         metric: Metric | str | None,
         ignored: Commons | None = None,
     ) -> None:
-        self._reader, self._sources, self._metric, self._ignored = reader, sources, metric, ignored
-        self._engine, self._length = sources.engine, len(query)
-        self._asked, warnings = reader.query(query)
-        self._references = tuple(references(self._asked))
+        self.reader, self._sources, self._metric, self._ignored = reader, sources, metric, ignored
+        self.engine, self._length = sources.engine, len(query)
+        #: The plan of the query without its filters, before binding.
+        self.resolved, warnings = reader.query(query)
+        #: References of the query's FINGERPRINTs, each once, without those of filters.
+        self.references = tuple(references(self.resolved))
         chosen = [reader.filter(each) for each in ([filters] if isinstance(filters, str) else filters)]
-        self._chosen = [plan for plan, _ in chosen]
+        self._filters = [plan for plan, _ in chosen]
         self._plan: ResolvedPlan = self._without(())
         used = references(self._plan)
         unused = [
@@ -267,30 +269,10 @@ class PreparedQuery:
             for name in sources.texts
             if name not in used
         ]
-        self._warnings = (*warnings, *(warning for _, some in chosen for warning in some), *unused)
+        self._warnings = (*warnings, *(warning for _, of_filter in chosen for warning in of_filter), *unused)
         self._searches: dict[tuple[str, SimilarCriteria], SimilarSearch | str] = {}
         self._verified: dict[tuple[str, SimilarCriteria], Verified] = {}
         self._is_whole = True
-
-    @property
-    def references(self) -> tuple[str, ...]:
-        """References of the query's FINGERPRINTs, each once, without those of filters."""
-        return self._references
-
-    @property
-    def resolved(self) -> ResolvedPlan:
-        """The plan of the query without its filters, before binding."""
-        return self._asked
-
-    @property
-    def reader(self) -> QueryReader:
-        """Parser of the query."""
-        return self._reader
-
-    @property
-    def counting(self) -> Counting:
-        """Counter of facets among all matching documents."""
-        return Counting(self._engine, self._reader, self._bind, self._plan_without)
 
     @cached_property
     def bound(self) -> BoundPlan:
@@ -319,13 +301,13 @@ class PreparedQuery:
         Raises:
             ParameterError: The page is out of range, a sort field does not exist, or no document has a cluster label.
         """
-        self._reader.require_page(start, rows)
-        keys = [self._reader.sortable(key) for key in order]
-        lag = lag_warnings(self._engine)
+        self.reader.require_page(start, rows)
+        keys = [self.reader.sortable(key) for key in order]
+        lag = lag_warnings(self.engine)
         if collapsed:
-            page = collapsed_page(self._engine, self.bound, start=start, rows=rows, order=keys)
+            page = collapsed_page(self.engine, self.bound, start=start, rows=rows, order=keys)
         else:
-            page = self._engine.search(self.bound, start=start, rows=rows, order=keys)
+            page = self.engine.search(self.bound, start=start, rows=rows, order=keys)
         trace().answered(kinds(self.bound.root), self._length, page.total)
         if lag or not self._is_whole:
             page = replace(page, is_total_exact=False, warnings=(*page.warnings, *lag))
@@ -333,30 +315,33 @@ class PreparedQuery:
 
     def measured(self, ids: Collection[str]) -> Mapping[str, Measured]:
         """Return the hits' overlap with the query's source, by id; empty unless the query has exactly one source."""
-        if len(self._references) != 1:
+        if len(self.references) != 1:
             return {}
-        measured = measure(self._sources, self._references[0], ids)
+        measured = measure(self._sources, self.references[0], ids)
         # Return the exact counts made to verify a hit, rather than an estimate, which may be below the threshold.
         exact = {
             found.hit.id: found.estimate
             for (reference, _), verified in self._verified.items()
-            if reference == self._references[0]
+            if reference == self.references[0]
             for found in verified.hits
             if found.estimate.is_exact
         }
-        return {each: replace(told, estimate=exact.get(each, told.estimate)) for each, told in measured.items()}
+        return {
+            document_id: replace(overlap, estimate=exact.get(document_id, overlap.estimate))
+            for document_id, overlap in measured.items()
+        }
 
     def snippets(self, ids: Collection[str]) -> Iterator[tuple[str, Snippet]]:
         """Yield the hits whose texts contain words of the query, each with a snippet.
 
         Hits without a stored text are left out, and so are the last hits if the texts exceed a total length.
         """
-        clauses = word_clauses(self._plan, self._reader.content_places())
-        characters, profile = 0, self._engine.scheme.profile
-        for some in batches(dict.fromkeys(ids) if clauses else (), _TEXTS_AT_ONCE):
+        clauses = word_clauses(self._plan, self.reader.content_places())
+        characters, profile = 0, self.engine.scheme.profile
+        for batch in batches(dict.fromkeys(ids) if clauses else (), _TEXTS_AT_ONCE):
             if characters >= MOST_PAGE_CHARACTERS:
                 break
-            for document_id, text in self._engine.texts(some).items():
+            for document_id, text in self.engine.texts(batch).items():
                 require_time()
                 characters += len(text)
                 if shown := snippet(text, clauses, profile):
@@ -367,7 +352,7 @@ class PreparedQuery:
         require_time()
         if self._metric is None or not any(isinstance(leaf, FingerprintClause) for leaf in leaves(self._plan)):
             bound = self.bound
-            request = self._engine.explain(bound, start=start, rows=rows)
+            request = self.engine.explain(bound, start=start, rows=rows)
             return Explanation(tuple(describe(bound.root)), (), bound.warnings, request)
         warnings = list[str]()
         requests = list[dict[str, object]]()
@@ -379,17 +364,30 @@ class PreparedQuery:
                 continue
             warnings += [*search.warnings, *_unpromised(search)]
             plans.append((clause.reference, search.plan))
-            request = self._engine.explain(look_ups(search), start=0, rows=search.at_once)
+            request = self.engine.explain(look_ups(search), start=0, rows=search.at_once)
             requests.append({"source": clause.reference, "request": request})
         known = tuple(dict.fromkeys((*warnings, *self._warnings)))
         return Explanation(tuple(describe(self._plan)), tuple(plans), known, {"candidates": requests})
 
-    def _plan_without(self, filters: Collection[int]) -> BoundPlan:
-        return self._bind(self._without(filters)) if filters else self.bound
+    def facets(self, requests: Sequence[Facet], without: Collection[int] = ()) -> tuple[FacetResult, ...]:
+        """Return the engine's facets of all matching documents; `whorl.search.facets` counts by field names.
+
+        Args:
+            requests: The facets; the results have the same order.
+            without: Filters, by number, to ignore when counting.
+        """
+        plan = self._bind(self._without(without)) if without else self.bound
+        return self.engine.facets(plan, requests) if requests else ()
+
+    def bound_filter(self, chosen: Filter) -> BoundPlan:
+        """Return a further filter as a plan for the engine, with its warnings."""
+        plan, warnings = self.reader.filter(chosen)
+        bound = self._bind(plan)
+        return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *warnings))))
 
     def _without(self, filters: Collection[int]) -> ResolvedPlan:
-        chosen = [plan for number, plan in enumerate(self._chosen) if number not in filters]
-        return Bool(must=(self._asked, *chosen)) if chosen else self._asked
+        remaining = [plan for number, plan in enumerate(self._filters) if number not in filters]
+        return Bool(must=(self.resolved, *remaining)) if remaining else self.resolved
 
     def _bind(self, plan: ResolvedPlan) -> BoundPlan:
         if self._metric is None:
@@ -397,11 +395,11 @@ class PreparedQuery:
         warnings: list[str] = []
 
         def bound(leaf: ResolvedLeaf) -> BoundLeaf:
-            return self._found(leaf, warnings) if isinstance(leaf, FingerprintClause) else leaf
+            return self._similar_documents(leaf, warnings) if isinstance(leaf, FingerprintClause) else leaf
 
         return BoundPlan(mapped(plan, bound), tuple(warnings))
 
-    def _found(self, clause: FingerprintClause, warnings: list[str]) -> BoundLeaf:
+    def _similar_documents(self, clause: FingerprintClause, warnings: list[str]) -> BoundLeaf:
         """Return the documents that a calibrated FINGERPRINT finds."""
         search = self._search_of(clause)
         if isinstance(search, str):
@@ -437,55 +435,17 @@ class PreparedQuery:
         return self._searches[key]
 
     def _with_shared(self, page: Page) -> Page:
-        if len(self._references) != 1:
+        if len(self.references) != 1:
             return page
-        own = self._sources.signatures({self._references[0]: True}).get(self._references[0])
+        own = self._sources.signatures({self.references[0]: True}).get(self.references[0])
         if own is None:
             return page
-        found = self._engine.signatures({hit.id: False for hit in page.hits})
+        signatures = self.engine.signatures({hit.id: False for hit in page.hits})
         hits = tuple(
-            replace(hit, shared_tokens=shared_tokens(own, found[hit.id])) if hit.id in found else hit
+            replace(hit, shared_tokens=shared_tokens(own, signatures[hit.id])) if hit.id in signatures else hit
             for hit in page.hits
         )
         return replace(page, source_tokens=len(own), hits=hits)
-
-
-class Counting:
-    """Counts facets among the documents that a prepared query matches; `whorl.search.facets` uses it by field names.
-
-    Args:
-        reader: Parses further filters.
-        bind: Binds the FINGERPRINTs of a plan to their sources.
-        plan: Returns the plan of the query without the filters of the given numbers.
-    """
-
-    def __init__(
-        self,
-        engine: Engine,
-        reader: QueryReader,
-        bind: Callable[[ResolvedPlan], BoundPlan],
-        plan: Callable[[Collection[int]], BoundPlan],
-    ) -> None:
-        self._engine, self._reader, self._bind, self._plan = engine, reader, bind, plan
-
-    def filtered(self, chosen: Filter) -> BoundPlan:
-        """Return a further filter as a plan for the engine, with its warnings."""
-        plan, warnings = self._reader.filter(chosen)
-        bound = self._bind(plan)
-        return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *warnings))))
-
-    def lag_warnings(self) -> tuple[str, ...]:
-        """Return a warning if the index lacks stored documents."""
-        return lag_warnings(self._engine)
-
-    def facets(self, asked: Sequence[Facet], without: Collection[int] = ()) -> tuple[FacetResult, ...]:
-        """Return facets of all documents that match.
-
-        Args:
-            asked: The facets; the answers have the same order.
-            without: Filters, by number, to ignore when counting.
-        """
-        return self._engine.facets(self._plan(without), asked) if asked else ()
 
 
 class PreparedSimilar:

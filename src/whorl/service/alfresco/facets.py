@@ -43,9 +43,9 @@ def facets_of(prepared: PreparedQuery, asked: SearchRequest) -> tuple[_Json, tup
         by_filters.setdefault(frozenset(without), []).append(at)
     answers, warnings = dict[int, Answer](), list[str]()
     for filters, places in by_filters.items():
-        found = faceted(prepared, [questions[at][0] for at in places], filters)
-        answers |= zip(places, found.answers, strict=True)
-        warnings += found.warnings
+        counted, more = faceted(prepared, [questions[at][0] for at in places], filters)
+        answers |= zip(places, counted, strict=True)
+        warnings += more
     return request.context(answers[at] for at in range(len(questions))), tuple(dict.fromkeys(warnings))
 
 
