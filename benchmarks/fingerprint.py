@@ -269,7 +269,7 @@ def where(texts: Sequence[str], rounds: int) -> None:
     def scan() -> None:
         for raw, bounds, _ in joined:
             before = np.empty((bounds.size, 2), np.int64)
-            one._loops.scan(np.frombuffer(raw, np.uint16), bounds, True, one._layout, one._work, before)
+            one._loops.words.scan(np.frombuffer(raw, np.uint16), bounds, True, one._tables, one._work, before)
 
     def renew() -> None:
         forget()
@@ -282,8 +282,8 @@ def where(texts: Sequence[str], rounds: int) -> None:
     def reduce() -> None:
         for words, starts, before in found:
             minima_[:], filled[:] = np.iinfo(np.uint64).max, False
-            one._loops.reduce(
-                words, starts, before, 5, one._numbers, kernel._MASKS, minima_, filled, nothing, counts, one._scratch
+            one._loops.hashes.reduce(
+                words, starts, before, *one._hashing, minima_, filled, nothing, counts, one._scratch
             )
 
     stream = bytes(1 << 26)
@@ -309,7 +309,7 @@ def one_in(joined: Sequence[tuple[bytes, npt.NDArray[np.int64], Any]], one: Kern
     slow = 0
     for raw, bounds, _ in joined:
         before = np.empty((bounds.size, 2), np.int64)
-        slow += one._loops.scan(np.frombuffer(raw, np.uint16), bounds, True, one._layout, one._work, before)[2]
+        slow += one._loops.words.scan(np.frombuffer(raw, np.uint16), bounds, True, one._tables, one._work, before)[2]
     return f"one for {words // slow} words" if slow else "none"
 
 

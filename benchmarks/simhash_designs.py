@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from whorl.fingerprint.shingling import join, murmur_together
+from whorl.fingerprint.shingling import join, murmur
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.hamming.codes import elect, tally
 from whorl.hamming.simhash import DEFAULT_SCHEME, SCHEMES, simhash
@@ -45,7 +45,7 @@ def codes_of(text: str) -> Codes:
 def _designed(text: str) -> list[Codes]:
     words = tokens(text)
     sizes = sorted({size for design in DESIGNS.values() for size in design})
-    features = {size: np.unique(murmur_together([join(words)], size)[0][:, 0], return_counts=True) for size in sizes}
+    features = {size: np.unique(murmur(join(words), size)[:, 0], return_counts=True) for size in sizes}
     found = []
     for design in DESIGNS.values():
         hashes = np.concatenate([features[size][0] for size in design])

@@ -22,7 +22,7 @@ from tests.service.browser import REQUIRED as BROWSER_REQUIRED
 from tests.service.browser import NoBrowserError, chromium
 from whorl.engine.local.jars import Server
 from whorl.engine.local.opensearch import OPENSEARCH
-from whorl.fingerprint.compiled import first_use
+from whorl.fingerprint.compiled import kernel
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -37,7 +37,7 @@ settings.load_profile("whorl")
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # Without a background compiler, a test of the compiled loops waits for the compilation.
-first_use._start_compiler = lambda: None
+kernel._start_compiler = lambda: None
 
 #: The fixtures that bring servers and processes, by mark; other needs are marked in the test itself. The slowest come
 #: first.

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from whorl.fingerprint.compiled import first_use, kernel
+from whorl.fingerprint.compiled import kernel
 
 
 @pytest.fixture(autouse=True)
@@ -16,12 +16,12 @@ def _no_idle_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin and end each test without cached kernels: some tests make kernels with other parameters, or must not have
     any.
     """
-    monkeypatch.setattr(first_use, "_idle", {})
+    monkeypatch.setattr(kernel, "_idle", {})
 
 
 @pytest.fixture(scope="module", params=["plain", "compiled"])
 def each_route(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Run all tests of a module with numpy alone, and then with the compiled loops."""
+    """Run all tests of a module without the compiled loops, and then with the compiled loops."""
     if request.param == "plain":
         with patch.object(kernel, "_compiled", Event()):
             yield

@@ -1,4 +1,4 @@
-"""Batches of texts: the same numbers by every route, in order, with bounded memory."""
+"""Single texts and batches: the same numbers with and without the compiled loops, in order, with bounded memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import subprocess
 import sys
 import weakref
 from collections.abc import Callable, Generator, Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ from whorl.fingerprint.batch import (
     signatures_of,
     sized_signatures_of,
 )
-from whorl.fingerprint.compiled import first_use, kernel
+from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import well_formed
@@ -46,17 +45,14 @@ def expected(texts: list[str], scheme: Scheme) -> list[list[int]]:
     return [full_minima(tokens(text, scheme.profile), scheme)[:, 0].tolist() for text in texts]
 
 
-@pytest.mark.process
-@pytest.mark.parametrize("route", ["plain", "processes", pytest.param("threads", marks=needs_numba)])
+@pytest.mark.parametrize("has_loops", [False, pytest.param(True, marks=needs_numba)])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_every_route_gives_the_same(route: str, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_of_many_texts(has_loops: bool, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Threads, processes and this thread alone give the plain route's numbers in order, for short texts and one long one.
+    Threads with the compiled loops, and this thread without them, give the tokens of the reference implementation in
+    order.
     """
-    monkeypatch.setattr(kernel, "is_available", lambda: route == "threads")
-    monkeypatch.setattr(bulk, "LARGE", 1 << 40 if route == "plain" else 1)
-    if route == "threads":
-        monkeypatch.setattr(kernel, "is_loaded", lambda: True)
+    use_loops(monkeypatch, has_loops)
     monkeypatch.setattr(bulk, "BATCH_TEXTS", 16)
     scheme = Scheme("icu77", 4, 64)
     found = list(signatures_of(TEXTS, scheme, workers=workers))
@@ -68,6 +64,12 @@ def test_every_route_gives_the_same(route: str, workers: int, monkeypatch: pytes
     assert all(row.shape in {(0, 2), (64, 2)} for row, _ in sized)
     words = [tokens(text, scheme.profile) for text in TEXTS]
     assert [size for _, size in sized] == [len(set(shingles(each, 4))) for each in words]
+
+
+def use_loops(monkeypatch: pytest.MonkeyPatch, has_loops: bool) -> None:
+    """Have all texts read with the compiled loops, or without."""
+    monkeypatch.setattr(kernel, "is_loaded", lambda: has_loops)
+    monkeypatch.setattr(bulk, "LARGE", 1 << 60)
 
 
 @pytest.mark.parametrize(
@@ -98,25 +100,25 @@ def test_sizes_of_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A repeated shingle counts once, even in a text longer than the read window.
     """
-    monkeypatch.setattr(bulk, "LARGE", 1)
     monkeypatch.setattr(kernel, "WINDOW", 4096)
     texts = ["a b c d e " * 5000, " ".join(f"word{n % 3000}" for n in range(9000)), "a b c d e"]
-    assert [size for _, size in sized_signatures_of(texts, workers=1)] == [5, 3000, 1]
-    monkeypatch.setattr(kernel, "is_available", lambda: False)
-    assert [size for _, size in sized_signatures_of(texts, workers=1)] == [5, 3000, 1]
+    for has_loops in (False, kernel.is_available()):
+        use_loops(monkeypatch, has_loops)
+        assert [size for _, size in sized_signatures_of(texts, workers=1)] == [5, 3000, 1]
 
 
+@needs_numba
 @pytest.mark.parametrize("parts", [Parts.HASHES, Parts.MINIMA | Parts.HASHES, Parts.ALL])
-def test_words_and_hashes_of_long_texts_by_every_route(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_and_hashes_of_long_texts(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Only the requested parts are computed, and they are equal by the compiled and the plain route, for any window.
+    Only the requested parts are computed, and they are equal with and without the compiled loops, for any window.
     """
     texts = [*TEXTS[:20], " ".join(f"word{n % 3000}" for n in range(9000)), "", "naïve " * 4000, "a b c d e"]
     monkeypatch.setattr(kernel, "WINDOW", 4096)
-    monkeypatch.setattr(kernel, "is_loaded", lambda: True)
-    found = list(hashed(texts, parts=parts, workers=1))
-    monkeypatch.setattr(kernel, "is_available", lambda: False)
-    for one, other, text in zip(found, hashed(texts, parts=parts, workers=1), texts, strict=True):
+    use_loops(monkeypatch, True)
+    compiled = list(hashed(texts, parts=parts, workers=1))
+    use_loops(monkeypatch, False)
+    for one, other, text in zip(compiled, hashed(texts, parts=parts, workers=1), texts, strict=True):
         assert one.minima.tolist() == other.minima.tolist()
         assert one.hashes.tolist() == other.hashes.tolist()
         expected_words = [*map(well_formed, tokens(text))] if parts is Parts.ALL else []
@@ -267,37 +269,26 @@ print("numba" in sys.modules)
     assert run.stdout.strip() == "False"
 
 
-def test_a_numba_that_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("problem", ["Numba needs NumPy 2.4 or less", ""])
+def test_a_numba_that_does_not_work(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    If numba cannot be imported (it refuses newer numpys), a warning is given and the plain route is used.
+    Where numba is missing, or refuses this numpy, one warning says so, and the numbers are the same.
     """
 
-    def refuse(_: Scheme) -> None:
-        raise ImportError("Numba needs NumPy 2.4 or less")
+    def refuse() -> None:
+        raise ImportError(problem)
 
-    monkeypatch.setattr(kernel, "is_available", lambda: True)
-    monkeypatch.setattr(kernel, "Kernel", refuse)
+    kernel.warn_of_numba.cache_clear()
+    kernel.load_loops.cache_clear()
+    if problem:
+        monkeypatch.setattr(kernel, "load_loops", refuse)
+    else:
+        monkeypatch.setattr(kernel, "is_available", lambda: False)
     monkeypatch.setattr(bulk, "LARGE", 1)
-    with pytest.warns(RuntimeWarning, match="NumPy 2.4 or less"):
-        found = list(signatures_of(TEXTS, workers=1))
-    assert [row.tolist() for row in found] == expected(TEXTS, Scheme())
-
-
-@pytest.mark.process
-def test_a_script_without_main_guard_still_gets_its_answer(tmp_path: Path) -> None:
-    """
-    If no processes can be started, this process does the work, with a warning that names the remedy.
-    """
-    script = tmp_path / "unguarded.py"
-    script.write_text(
-        "from whorl.fingerprint.compiled import kernel\nfrom whorl.fingerprint import batch as bulk\n"
-        "kernel.is_available = lambda: False\n"
-        "bulk.LARGE, bulk.BATCH_TEXTS = 1, 2\n"
-        "print(sum(map(len, bulk.signatures_of(['a b c d e f'] * 9, workers=2))))\n"
-    )
-    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
-    assert run.stdout.split()[-1] == str(9 * 512)
-    assert "__main__" in run.stderr
+    with pytest.warns(RuntimeWarning, match=problem or "pip install numba") as said:
+        rows = [row.tolist() for row in [*signatures_of(TEXTS), *signatures_of(TEXTS, workers=1)]]
+    assert rows == 2 * expected(TEXTS, Scheme())
+    assert len(said) == 1
 
 
 @needs_numba
@@ -319,7 +310,7 @@ def test_a_kernel_serves_text_after_text(monkeypatch: pytest.MonkeyPatch) -> Non
     assert rows == expected(TEXTS[1:6], Scheme())
     if not made:
         pytest.skip("the loops are being compiled")
-    monkeypatch.setattr(kernel, "is_kept", lambda: pytest.fail("it looked"))
+    monkeypatch.setattr(kernel.load_loops().jit, "is_kept", lambda _: pytest.fail("it looked"))
     assert [row.tolist() for row in signatures_of(TEXTS, workers=2)] == expected(TEXTS, Scheme())
     assert len(made) <= 2
     [*_] = signatures_of(TEXTS, workers=1)
@@ -328,7 +319,7 @@ def test_a_kernel_serves_text_after_text(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(ZeroDivisionError):
         next(signatures_of(["a b c d e"], workers=1))
     assert len(made) == before
-    assert sum(map(len, first_use._idle.values())) == before - 1
+    assert sum(map(len, kernel._idle.values())) == before - 1
 
 
 SINGLE_TEXTS = [
@@ -359,7 +350,7 @@ def test_single_text(scheme: Scheme, has_loops: bool, monkeypatch: pytest.Monkey
         assert expected is None or made.hashes.tolist() == expected
         assert bulk.signatures_by_id({"a": text}, scheme) == {"a": made}
         assert bulk.signatures_by_id({"a": text, "b": text}, scheme)["b"] == made
-        assert bulk.sketch(text, scheme, SketchScheme()).size == len(set(shingles(words, scheme.shingle_size)))
+        assert bulk.text_sketch(text, scheme, SketchScheme()).size == len(set(shingles(words, scheme.shingle_size)))
         if expected is not None:
             spelled = bulk.signature(text, scheme, Spelling.UNITS_4).tokens
             assert spelled == tuple(map(plain_token, expected))

@@ -9,10 +9,11 @@ import re
 import struct
 import tracemalloc
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from math import isqrt
 from pathlib import Path
+from typing import Any
 
 import mmh3
 import numpy as np
@@ -22,6 +23,7 @@ from hypothesis import strategies as st
 
 from whorl.arrays import chunks
 from whorl.errors import ParameterError
+from whorl.fingerprint import batch
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, PROFILES, tokens
@@ -192,7 +194,7 @@ def test_weights_of_words_are_rounded_roots() -> None:
     """
     for count in [*range(1, 3_000), 1 << 20, 10**6, 16**5, 3_000_001]:
         hashes = np.full(count, ALL, np.uint64)
-        votes = module._damped_votes(hashes, [count])
+        votes = module._damped_votes(hashes, np.array([count]))
         assert set(votes.ravel().tolist()) == {(isqrt(isqrt(4096 * count**3)) + 1) // 2}, count
 
 
@@ -208,17 +210,27 @@ def test_compiled_loops_give_the_same(profile: str, together: int, monkeypatch: 
     several windows.
     """
     monkeypatch.setattr(kernel, "WINDOW", 3 * BUFFER_UNITS)
+    monkeypatch.setattr(kernel, "_idle", {})
     draw = random.Random(4)
     pieces = ["слово", "naïve", "e\u0301", "日本語のテキスト", "ภาษาไทย", "plain", "don't", "\ud800", "😀", "、", "\n"]
     several = ["", *(" ".join(draw.choices(pieces, k=draw.randrange(400))) for _ in range(100))]
     several += [" ".join(draw.choices(pieces, k=12_000)), "short, after the long one: й", ""]
     plain = [simhash(text, profile) for text in several]
     assert simhashes(several, profile).tolist() == plain
-    monkeypatch.setattr(module, "LARGE", 0)
-    monkeypatch.setattr(module, "_TOGETHER", together)
+    kernel.Kernel()
     compiled = module._WordCodes(profile)
+    read: list[int] = []
+    monkeypatch.setattr(kernel.Kernel, "murmur_firsts", _counted(kernel.Kernel.murmur_firsts, read))
     assert [code for batch in chunks(several, len, together) for code in compiled(batch).tolist()] == plain
-    assert compiled._reader is not None
+    assert read
+
+
+def _counted(method: Callable[..., Any], calls: list[int]) -> Callable[..., Any]:
+    def counting(self: kernel.Kernel, texts: Sequence[str]) -> Any:
+        calls.append(len(texts))
+        return method(self, texts)
+
+    return counting
 
 
 def test_without_numba_it_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,9 +239,19 @@ def test_without_numba_it_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     several = ["слово за слово", "日本語", "plain"]
     expected = simhashes(several).tolist()
+    _forget_numba(monkeypatch)
     monkeypatch.setattr(kernel, "is_available", lambda: False)
-    monkeypatch.setattr(module, "LARGE", 0)
-    assert simhashes(several).tolist() == expected
+    with pytest.warns(RuntimeWarning, match="pip install numba"):
+        assert simhashes(several).tolist() == expected
+
+
+def _forget_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the next text count as a large amount in a process without loops or warnings."""
+    kernel.warn_of_numba.cache_clear()
+    kernel.load_loops.cache_clear()
+    monkeypatch.setattr(kernel, "_idle", {})
+    monkeypatch.setattr(kernel, "is_loaded", lambda: False)
+    monkeypatch.setattr(batch, "LARGE", 0)
 
 
 def test_a_numba_that_does_not_work_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,10 +263,8 @@ def test_a_numba_that_does_not_work_is_told_once(monkeypatch: pytest.MonkeyPatch
         raise ImportError("needs another numpy")
 
     expected = simhashes(["слово " * 20_000] * 3).tolist()
-    monkeypatch.setattr(kernel, "is_available", lambda: True)
-    monkeypatch.setattr(kernel, "Kernel", broken)
-    monkeypatch.setattr(kernel, "is_loaded", lambda: False)
-    monkeypatch.setattr(module, "LARGE", 0)
+    _forget_numba(monkeypatch)
+    monkeypatch.setattr(kernel, "load_loops", broken)
     with pytest.warns(RuntimeWarning, match="needs another numpy") as told:
         assert simhashes(["слово " * 20_000] * 3).tolist() == expected
     assert len(told) == 1

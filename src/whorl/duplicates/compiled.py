@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from whorl.fingerprint.compiled.hashes import put_in_order, sort
 from whorl.fingerprint.compiled.jit import get, int64, kept, loop, uint64
-from whorl.fingerprint.compiled.ordering import put_in_order, sort
 
 
 @kept

@@ -20,7 +20,7 @@ from whorl.duplicates.input import ReadReport
 from whorl.duplicates.sketch_store import TemporarySketchStore, write_all
 from whorl.duplicates.sketching import SketchBatch, SketchMaker
 from whorl.errors import StoreError
-from whorl.fingerprint.compiled.first_use import give_back, kernel_if_ready
+from whorl.fingerprint.compiled.kernel import give_back, kernel_if_ready
 from whorl.model import Document
 from whorl.workers import begin_as_worker
 

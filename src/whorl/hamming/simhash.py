@@ -15,20 +15,20 @@ published libraries.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, tee, zip_longest
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import chunks
 from whorl.errors import ParameterError
-from whorl.fingerprint.compiled import kernel
-from whorl.fingerprint.compiled.first_use import kernel_if_ready
+from whorl.fingerprint.batch import kernel_for
+from whorl.fingerprint.compiled.kernel import Kernel, give_back
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import JoinedWords, join, joined_words, murmur_pieces, murmur_together, pieces
+from whorl.fingerprint.shingling import JoinedWords, murmur_pieces, pieces
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
 from whorl.hamming import features
-from whorl.hamming.codes import CodesLike, Hashes, Tally, as_code, as_codes, elect, tally
+from whorl.hamming.codes import BITS, CodesLike, Hashes, Tally, as_code, as_codes, elect, tally
 
 DEFAULT_SCHEME = f"simhash1-{DEFAULT_PROFILE}"
 #: Votes of a feature that occurs once: enough to keep damped weights distinct after rounding.
@@ -36,8 +36,6 @@ _VOTES = 4
 #: Texts are read together up to this many characters; a longer one is read alone, piece by piece.
 _TOGETHER = 1 << 16
 _MOST_VOTES = 1 << 53
-#: Number of non-ASCII characters after which numba is imported, if installed (half a second or more).
-LARGE = 1_000_000
 
 _PUBLISHED: dict[str, Callable[[Sequence[str]], Hashes]] = {
     "simhash-py-0.4": features.md5_of_four_words,
@@ -163,62 +161,60 @@ def _coder(scheme: str) -> Callable[[Sequence[str]], Hashes]:
 
 
 class _WordCodes:
-    """whorl's own scheme, for one pass over texts."""
+    """whorl's own scheme."""
 
     def __init__(self, profile: str) -> None:
         self.profile = profile
-        self._reader: kernel.Kernel | None = None
-        self._left = _TOGETHER if kernel.is_loaded() else LARGE
 
     def __call__(self, texts: Sequence[str]) -> Hashes:
         """Return the codes of texts."""
-        reader = None if all(map(str.isascii, texts)) else self._compiled(texts)
+        words, pairs = self._hashes(texts)
         if len(texts) == 1:
             # A long text is never in memory as a whole.
-            read = (piece for _, piece in reader.word_pieces(texts)) if reader else pieces(texts[0], self.profile)
-            return elect(_votes_of_one(read))
-        if not reader:
-            return elect(_votes_of_each([joined_words(text, self.profile) for text in texts]))
-        joined = [join([])] * len(texts)
-        for number, piece in reader.word_pieces(texts):
-            joined[number] = joined[number].followed_by(piece)
-        return elect(_votes_of_each(joined))
+            votes = sum((tally(hashes, [hashes.size]) for _, hashes in pairs), np.zeros((1, BITS), np.int64))
+        else:
+            votes = tally(*_together(pairs, len(texts)))
+        return elect(_VOTES * votes + _damped_votes(*_together(words, len(texts))))
 
-    def _compiled(self, texts: Sequence[str]) -> kernel.Kernel | None:
-        """Return the compiled word reader, or None until enough text was seen to justify loading it."""
-        self._left -= sum(map(len, texts))
-        if self._left < 0 and not self._reader:
-            self._reader = kernel_if_ready(Scheme(self.profile, shingle_size=1))
-        return self._reader
+    def _hashes(self, texts: Sequence[str]) -> tuple[_Pieces, _Pieces]:
+        """Return the hashes of the words and of the word pairs of texts, in pieces with the number of their text."""
+        kernels = [kernel_for(texts, Scheme(self.profile, shingle_size=size)) for size in (1, 2)]
+        if kernels[0] and kernels[1]:
+            return _read_by(kernels[0], texts), _read_by(kernels[1], texts)
+        read = [list(pieces(text, self.profile)) for text in texts]
+        return _read_plainly(read, 1), _read_plainly(read, 2)
 
 
-def _votes_of_each(joined: Sequence[JoinedWords]) -> Tally:
-    """Return the votes of texts, given as words; at least one text."""
-    pairs, counts = murmur_together(joined, 2)
-    words, sizes = murmur_together(joined, 1)
-    return _VOTES * tally(pairs[:, 0], counts) + _damped_votes(words[:, 0].copy(), sizes)
+#: Number of a text, and hashes of it.
+_Pieces = Iterable[tuple[int, Hashes]]
 
 
-def _votes_of_one(read: Iterable[JoinedWords]) -> Tally:
-    """Return the votes of one text, given piece by piece; takes 16 bytes a word."""
-    votes, words = np.zeros((1, 64), np.int64), [np.empty(0, np.uint64)]
-    for_words, for_pairs = tee(read)
-    for some, pairs in zip_longest(murmur_pieces(for_words, 1), murmur_pieces(for_pairs, 2)):
-        words.append(some[:, 0])
-        if pairs is not None:
-            votes += _VOTES * tally(pairs[:, 0], [len(pairs)])
-    hashes = np.concatenate(words)
-    return votes + _damped_votes(hashes, [hashes.size])
+def _read_by(kernel: Kernel, texts: Sequence[str]) -> Iterator[tuple[int, Hashes]]:
+    yield from kernel.murmur_firsts(texts)
+    give_back(kernel)
 
 
-def _damped_votes(hashes: Hashes, sizes: Sequence[int]) -> Tally:
+def _read_plainly(read: Sequence[Sequence[JoinedWords]], size: int) -> Iterator[tuple[int, Hashes]]:
+    return ((number, halves[:, 0]) for number, own in enumerate(read) for halves in murmur_pieces(own, size))
+
+
+def _together(pieces: _Pieces, texts: int) -> tuple[Hashes, npt.NDArray[np.int64]]:
+    """Return the hashes of texts in one array, and the number of each text."""
+    sizes, hashes = np.zeros(texts, np.int64), [np.empty(0, np.uint64)]
+    for number, own in pieces:
+        sizes[number] += own.size
+        hashes.append(own)
+    return np.concatenate(hashes), sizes
+
+
+def _damped_votes(hashes: Hashes, sizes: npt.NDArray[np.int64]) -> Tally:
     """Return the votes of distinct words, with weights that grow more slowly than their frequency.
 
     Args:
         hashes: Hashes of the words, grouped by text; sorted within each text by this function.
         sizes: Number of words of each text.
     """
-    bounds = np.cumsum([0, *sizes])
+    bounds = np.concatenate(([0], np.cumsum(sizes)))
     is_first = np.ones(hashes.size + 1, np.bool_)
     for start, end in zip(bounds.tolist(), bounds[1:].tolist(), strict=False):
         hashes[start:end].sort()

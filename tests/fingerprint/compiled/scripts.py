@@ -1,4 +1,4 @@
-"""Sample texts in every script, and a comparison of the compiled with the plain route."""
+"""Sample texts in every script, and a comparison of the compiled loops with plain Python."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def all_but_one_kept(folder: Path) -> dict[str, str]:
     from numba.core.caching import _CacheLocator
 
     made(Scheme())
-    kept = kernel._load_loops().rotate._cache._cache_path
+    kept = kernel.load_loops().hashes.rotate._cache._cache_path
     others = folder / _CacheLocator.get_suitable_cache_subpath(kernel.__file__)
     shutil.copytree(kept, others, ignore=shutil.ignore_patterns("*.pyc", "*rotate_*"))
     return {**os.environ, "NUMBA_CACHE_DIR": str(folder)}

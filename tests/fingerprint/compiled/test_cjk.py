@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fingerprint.compiled.scripts import made, needs_numba
-from whorl.fingerprint.compiled.tables import DIVIDED_WORD, layout
+from whorl.fingerprint.compiled.tables import DIVIDED_WORD, tables_for_loops
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.dictionary import Dictionaries
 from whorl.fingerprint.words.tokenizer import PROFILES, segmenter_of
@@ -26,7 +26,7 @@ def divided(segments: list[str], profile: str, kind: int = DIVIDED_WORD) -> tupl
     """
     from whorl.fingerprint.compiled.cjk import divide
 
-    work, own = made(Scheme(profile))._work, layout(profile)
+    work, own = made(Scheme(profile))._work, tables_for_loops(profile)
     units = np.frombuffer("".join(segments).encode("utf-16-le", "surrogatepass"), np.uint16)
     slow = work.slow[: len(segments)]
     stops = np.cumsum([len(segment) for segment in segments])

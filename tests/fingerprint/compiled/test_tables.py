@@ -21,7 +21,7 @@ from whorl.fingerprint.compiled.tables import (
     RUN,
     SPACE,
     START_WORD,
-    layout,
+    tables_for_loops,
 )
 from whorl.fingerprint.words.dictionary import BURMESE, CJK, HANGUL, THAI
 from whorl.fingerprint.words.tokenizer import PROFILES, tokens
@@ -34,13 +34,13 @@ def characters(profile: str, wanted: int, unwanted: int) -> st.SearchStrategy[st
     """
     Return the characters of the first plane whose units have all wanted flags and no unwanted one.
     """
-    units = layout(profile).units
+    units = tables_for_loops(profile).units
     found = np.flatnonzero((units & (wanted | unwanted)) == wanted)
     return st.sampled_from(found.tolist()).map(chr)
 
 
 def folded(profile: str, text: str) -> str:
-    return "".join(chr(int(layout(profile).units[ord(character)]) >> FOLD_SHIFT) for character in text)
+    return "".join(chr(int(tables_for_loops(profile).units[ord(character)]) >> FOLD_SHIFT) for character in text)
 
 
 @cache
@@ -83,7 +83,7 @@ def test_soft_ends(profile: str, data: st.DataObject) -> None:
     """
     A word has ended before a gap if the category of the following character says so.
     """
-    own = layout(profile)
+    own = tables_for_loops(profile)
     one, other = data.draw(words(profile)), data.draw(words(profile))
     gap = data.draw(characters(profile, 0, RUN | HARD_END | OTHER_SCRIPT))
     after = data.draw(characters(profile, 0, CARE | OTHER_SCRIPT))
@@ -100,7 +100,7 @@ def test_flags_by_hand(profile: str) -> None:
     Letters start words; a quote may be inside a word and needs care or a look at the next character; spaces end
     buffers.
     """
-    units = layout(profile).units
+    units = tables_for_loops(profile).units
 
     def flags(character: str) -> int:
         return int(units[ord(character)]) & 0xFF
@@ -121,7 +121,7 @@ def test_engines_by_hand(profile: str) -> None:
     Each unit has the engine of its dictionary, and marks for characters that the compiled loop leaves to the plain
     route.
     """
-    engines = layout(profile).engines
+    engines = tables_for_loops(profile).engines
     assert [int(engines[ord(each)]) & ENGINE for each in "日のカ한ไမa"] == [CJK, CJK, CJK, HANGUL, THAI, BURMESE, 0]
     assert [bool(engines[ord(each)] & ASKS) for each in "日のกa、"] == [True, True, True, False, False]
     assert [bool(engines[ord(each)] & RARE) for each in "日ｶﾞ\u3300\ud840a"] == [False, True, True, True, True, False]

@@ -39,8 +39,7 @@ def main() -> None:
     from pyspark import daemon
 
     from whorl.duplicates import prefix_filter, sketching  # noqa: F401 - what workers import
-    from whorl.fingerprint.compiled.first_use import give_back, kernel_if_ready
-    from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME
+    from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME, give_back, kernel_if_ready
 
     if fast := kernel_if_ready(DEFAULT_SCHEME):
         give_back(fast)

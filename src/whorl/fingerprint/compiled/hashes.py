@@ -1,4 +1,4 @@
-"""Compiled loops from folded words to shingle hashes and bucket minima."""
+"""Compiled loops from folded words to shingle hashes and bucket minima, and a sort of such hashes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from whorl.fingerprint.compiled.jit import element, get, inlined, int64, kept, load8, loop, uint64
-from whorl.fingerprint.compiled.ordering import put_in_order
 
 #: Shingles sorted by length together, so that shingles of equal length are hashed in parallel lanes.
 SHINGLE_BATCH = 2048
@@ -20,6 +19,8 @@ LANES = 8
 #: Shingles of at least this number of 16-byte blocks share a class.
 LENGTH_CLASSES = 32
 _HASHES = SHINGLE_BATCH + LANES * LENGTH_CLASSES
+#: Moves per number in the insertion sort before heap sort takes over; more occur only for crafted input.
+_MOST_MOVES = 64
 
 #: murmur3 x64 128 (Austin Appleby, public domain).
 _C1, _C2 = uint64(0x87C37B91114253D5), uint64(0x4CF5AD432745937F)
@@ -267,6 +268,107 @@ def reduce(
     return total
 
 
+@loop
+def _hash_in_order(
+    words: Any, starts: Any, counts: Any, size: int, numbers: Any, masks: Any, half: int, out: Any, scratch: Any
+) -> None:
+    """Write the high (0) or the low (1) half of the hash of each shingle to the index of its first word."""
+    hashes, begins = scratch[2], scratch[4]
+    end = counts[counts.size - 1] - size + 1
+    for batch in range(counts[0], end, SHINGLE_BATCH):
+        slot = _hash_some(words, starts, batch, min(end, batch + SHINGLE_BATCH), size, numbers, masks, scratch)
+        for i in range(slot):
+            out[uint64(begins[i])] = get(hashes, half * _HASHES + i)
+
+
+@kept
+def low_halves(
+    words: Any, starts: Any, counts: Any, size: int, numbers: Any, masks: Any, out: Any, scratch: Any
+) -> None:
+    """Write the low half of the hash of each shingle to the index of its first word, across the borders of texts.
+
+    Args:
+        words: As in `reduce`, like the next five.
+        starts: As in `reduce`.
+        counts: As in `reduce`.
+        size: As in `reduce`.
+        numbers: As in `reduce`.
+        masks: As in `reduce`.
+        out: Output; uint64 array with an element for each word up to the end of the last text.
+        scratch: Result of `make_scratch`.
+    """
+    _hash_in_order(words, starts, counts, size, numbers, masks, 1, out, scratch)
+
+
+@loop
+def put_in_order(numbers: Any, first: int, count: int, lead: int, out: Any, at: int, heads: Any) -> None:
+    """Write numbers[first : first + count] to out[at:] in ascending order.
+
+    Numbers are evenly distributed, so bucket sort puts each near its place, and insertion sort completes the order.
+
+    Args:
+        numbers: uint64 array.
+        first: First index.
+        count: Number of elements.
+        lead: Number of upper bits that all numbers share.
+        out: Output; uint64 array.
+        at: First index in the output.
+        heads: Scratch array; int64, slower with fewer than `count` + 1 elements.
+    """
+    buckets = min(count, heads.size - 1)
+    for i in range(buckets + 1):
+        heads[uint64(i)] = 0
+    for i in range(count):
+        heads[uint64(_bucket(get(numbers, first + i), lead, buckets) + 1)] += 1
+    for i in range(buckets):
+        heads[uint64(i + 1)] += heads[uint64(i)]
+    for i in range(count):
+        number = get(numbers, first + i)
+        bucket = uint64(_bucket(number, lead, buckets))
+        out[uint64(at + heads[bucket])] = number
+        heads[bucket] += 1
+    sort(out, at, count)
+
+
+@loop
+def sort(numbers: Any, at: int, count: int) -> None:
+    """Sort numbers[at : at + count] in place; fastest for few or nearly sorted numbers."""
+    moves = count * _MOST_MOVES
+    for i in range(at + 1, at + count):
+        number, place = get(numbers, i), i
+        while place > at and get(numbers, place - 1) > number:
+            numbers[uint64(place)] = get(numbers, place - 1)
+            place -= 1
+        numbers[uint64(place)] = number
+        moves -= i - place
+        if moves < 0:
+            _heap_sort(numbers, at, count)
+            break
+
+
+@inlined
+def _bucket(number: Any, lead: int, count: int) -> Any:
+    return int64((((number << uint64(lead)) >> uint64(32)) * uint64(count)) >> uint64(32))
+
+
+@loop
+def _heap_sort(numbers: Any, at: int, count: int) -> None:
+    """Sort numbers[at : at + count] in place by heap sort, for any input."""
+    for end in range(count + count // 2, 0, -1):
+        # First build a heap with the largest number on top; then move the largest to the end, one by one.
+        root, size = (end - count - 1, count) if end > count else (0, end - 1)
+        if end <= count:
+            numbers[at], numbers[at + end - 1] = numbers[at + end - 1], numbers[at]
+        child = 2 * root + 1
+        while child < size:
+            if child + 1 < size and numbers[at + child + 1] > numbers[at + child]:
+                child += 1
+            if numbers[at + root] >= numbers[at + child]:
+                break
+            numbers[at + root], numbers[at + child] = numbers[at + child], numbers[at + root]
+            root, child = child, 2 * child + 1
+
+
 @kept
 def distinct(
     words: Any,
@@ -299,13 +401,8 @@ def distinct(
     Returns:
         Number of hashes in `kept`.
     """
-    hashes, begins = scratch[2], scratch[4]
     # Shingles that cross the border of two texts are hashed as well, and skipped below.
-    end = counts[counts.size - 1] - size + 1
-    for batch in range(counts[0], end, SHINGLE_BATCH):
-        slot = _hash_some(words, starts, batch, min(end, batch + SHINGLE_BATCH), size, numbers, masks, scratch)
-        for i in range(slot):
-            aside[uint64(begins[i])] = get(hashes, i)
+    _hash_in_order(words, starts, counts, size, numbers, masks, 0, aside, scratch)
     total = 0
     for text in range(counts.size - 1):
         first = counts[text]

@@ -1,9 +1,10 @@
-"""Compiled kernel: from texts to words, hashes and bucket minima, with the same results as the numpy code.
+"""Compiled loops from texts to words, hashes and bucket minima: a kernel for each thread, and when to load the loops.
 
-numba compiles the loops, and is not imported before the first `Kernel` is created; without numba the numpy code does
-all work. The first kernel on a machine compiles for some seconds (`first_use` does that in the background). The
-compiled code is stored next to this file or, if that folder is not writable, in the user's cache folder, or in
-``NUMBA_CACHE_DIR``; if no folder is writable, every process compiles again, and warns.
+numba compiles the loops, and is not imported before the first `Kernel` is created. Compiling takes 10 to 15 seconds,
+once per machine: a separate process does it in the background (`kernel_if_ready`), and until then, and for small
+amounts of text, `shingling` gives the same results. The compiled code is stored next to this file or, if that folder is
+not writable, in the user's cache folder, or in ``NUMBA_CACHE_DIR``; if no folder is writable, every process compiles
+again, and warns.
 
 The words of most text follow from tables alone; Chinese and Japanese also need their dictionary. The rest (words whose
 characters interact, such as a letter and a combining mark; Thai, Lao, Khmer, Burmese) goes through the Python code,
@@ -12,11 +13,17 @@ segment by segment, and is cached.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import logging
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
-from itertools import accumulate, pairwise
-from threading import Event
+from itertools import accumulate, count, pairwise
+from threading import Event, RLock, Thread
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,10 +31,12 @@ import numpy.typing as npt
 
 from whorl.arrays import sorted_distinct
 from whorl.errors import ParameterError
-from whorl.fingerprint.compiled.tables import PADDING, layout
+from whorl.fingerprint.compiled.tables import PADDING, tables_for_loops
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import JoinedWords, hash_of_number, java_utf16, join
-from whorl.fingerprint.words import tokenizer as plain
+from whorl.fingerprint.words import tokenizer
+
+_log = logging.getLogger("whorl.fingerprint")
 
 #: Number of characters read at a time, so that memory does not depend on the size of a text. Calls between Python and
 #: the loops hold the interpreter's lock; smaller windows would mean more of them, and threads that wait.
@@ -40,6 +49,8 @@ DEFAULT_SCHEME = Scheme()
 _compiled = Event()
 
 _NOTHING = np.empty(0, np.uint64)
+#: Undoes the multiplication of Lucene's hashes, modulo 2**64.
+_INVERSE_OF_37 = np.uint64(pow(37, -1, 1 << 64))
 #: Masks of the first and second eight bytes if 0 to 7 units remain.
 _MASKS = np.array(
     [[(1 << 16 * min(max(units - skipped, 0), 4)) - 1 for skipped in (0, 4)] for units in range(8)], np.uint64
@@ -76,31 +87,32 @@ class Kernel:
         if not scheme.fills_every_bucket:
             raise ParameterError(f"the kernel keeps one hash in each bucket; {scheme.name} takes the plain route")
         self.scheme = scheme
-        self._loops = _load_loops()
-        self._layout = layout(scheme.profile)
+        self._loops = load_loops()
+        self._tables = tables_for_loops(scheme.profile)
         self._slow_words = _slow_words(scheme.profile)
         self._window = WINDOW
-        units = 2 * self._window + plain.BUFFER_UNITS
+        units = 2 * self._window + tokenizer.BUFFER_UNITS
         self._work = Work(
             words=np.zeros(2 * units + PADDING, np.uint16),
             starts=np.empty(units + 1, np.int32),
             slow=np.empty((units + 1, 4), np.int32),
-            folded=np.zeros(plain.BUFFER_UNITS + PADDING, np.uint16),
-            runs=np.empty(plain.BUFFER_UNITS // 64 + 1, np.uint64),
-            care=np.empty(plain.BUFFER_UNITS // 64 + 1, np.uint32),
-            edges=np.empty(plain.BUFFER_UNITS + 2, np.int64),
+            folded=np.zeros(tokenizer.BUFFER_UNITS + PADDING, np.uint16),
+            runs=np.empty(tokenizer.BUFFER_UNITS // 64 + 1, np.uint64),
+            care=np.empty(tokenizer.BUFFER_UNITS // 64 + 1, np.uint32),
+            edges=np.empty(tokenizer.BUFFER_UNITS + 2, np.int64),
             at=np.zeros(3, np.int64),
             ends=np.empty(units, np.int32),
             counts=np.empty(units, np.int32),
-            cost=np.empty(plain.BUFFER_UNITS + 1, np.int64),
-            before=np.empty(plain.BUFFER_UNITS + 1, np.int32),
-            known=self._loops.nothing_known(),
+            cost=np.empty(tokenizer.BUFFER_UNITS + 1, np.int64),
+            before=np.empty(tokenizer.BUFFER_UNITS + 1, np.int32),
+            known=self._loops.cjk.nothing_known(),
         )
-        self._scratch = self._loops.make_scratch()
+        self._scratch = self._loops.hashes.make_scratch()
         bucket_size = -(-(1 << 32) // scheme.bucket_count)
         shift = 31 + bucket_size.bit_length()
         is_shift = bucket_size.bit_count() == 1 and shift < 64
-        self._numbers = np.array([*hash_of_number(0).tolist(), bucket_size, shift if is_shift else 0], np.uint64)
+        numbers = np.array([*hash_of_number(0).tolist(), bucket_size, shift if is_shift else 0], np.uint64)
+        self._hashing = scheme.shingle_size, numbers, _MASKS
         self._compile()
 
     def _compile(self) -> None:
@@ -108,7 +120,7 @@ class Kernel:
         try:
             self._call_each()
         except OSError as problem:  # the folder exists, but is full or no longer writable
-            self._loops.keep_nothing(problem)
+            self._loops.jit.keep_nothing(problem)
             self._call_each()
         _compiled.set()
 
@@ -116,13 +128,14 @@ class Kernel:
         words = " ".join(["e\u0301 \u65e5"] * self.scheme.shingle_size)
         self.many([words])
         self.distinct_hashes([words])
+        [*_] = self.murmur_firsts([words])
         one = np.ones(1, np.int64)
-        self._loops.upper_tails(one, one, one, one, np.empty(1))
-        self._loops.overlap_intervals(one, one, one, one, one, 0.5, one.copy(), one.copy())
-        self._loops.likeliest(one, one, one, one, one, one, one, np.ones(1), one.copy())
+        self._loops.sketches.upper_tails(one, one, one, one, np.empty(1))
+        self._loops.sketches.overlap_intervals(one, one, one, one, one, 0.5, one.copy(), one.copy())
+        self._loops.sketches.likeliest(one, one, one, one, one, one, one, np.ones(1), one.copy())
         none = np.zeros(1, np.int64)
-        self._loops.decode(np.frombuffer(bytes(16), np.uint8), np.array([0, 16]), none, none, none, _NOTHING)
-        self._loops.count_shared(_NOTHING, none, none, none, none, none)
+        self._loops.sketches.decode(np.frombuffer(bytes(16), np.uint8), np.array([0, 16]), none, none, none, _NOTHING)
+        self._loops.sketches.count_shared(_NOTHING, none, none, none, none, none)
 
     def many(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the bucket minima of texts, and their numbers of shingles.
@@ -138,7 +151,7 @@ class Kernel:
             rows = slice(first, first + stretch.texts)
             self._reduce(words, starts, before, minima[rows], filled[rows], counts[rows])
             first += stretch.finished
-        self._loops.rotate(minima, filled)
+        self._loops.hashes.rotate(minima, filled)
         return minima, counts
 
     def many_hashed(
@@ -162,7 +175,7 @@ class Kernel:
         for stretch, words, starts, before in self._stretches(texts):
             for number in range(stretch.texts):
                 own, row = before[number : number + 2], slice(len(hashes), len(hashes) + 1)
-                kept = np.empty(self._loops.kept_size(int(own[1] - own[0])), np.uint64)
+                kept = np.empty(self._loops.hashes.kept_size(int(own[1] - own[0])), np.uint64)
                 count = self._reduce(words, starts, own, minima[row], filled[row], np.zeros(1, np.int64), kept)
                 parts.append(kept[:count])
                 if with_words:
@@ -172,7 +185,7 @@ class Kernel:
                     found.append(read)
                     parts, read = [], nothing
             overlap = 0 if stretch.finished else min(int(own[1] - own[0]), self.scheme.shingle_size - 1)
-        self._loops.rotate(minima, filled)
+        self._loops.hashes.rotate(minima, filled)
         return minima, hashes, found
 
     def distinct_hashes(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
@@ -191,8 +204,9 @@ class Kernel:
             words_here = max(1, int(before[-1] - before[0]))
             kept, aside = np.empty(words_here, np.uint64), np.empty(int(before[-1]) + 1, np.uint64)
             heads, own = np.empty(words_here + 1, np.int64), sizes[first : first + stretch.texts]
-            size, numbers, scratch = self.scheme.shingle_size, self._numbers, self._scratch
-            count = self._loops.distinct(words, starts, before, size, numbers, _MASKS, kept, aside, heads, own, scratch)
+            count = self._loops.hashes.distinct(
+                words, starts, before, *self._hashing, kept, aside, heads, own, self._scratch
+            )
             if parts or not stretch.finished:
                 parts.append(kept[:count])
             if not stretch.finished:
@@ -211,15 +225,20 @@ class Kernel:
         shape = texts, self.scheme.bucket_count
         return np.full((*shape, 2), np.iinfo(np.uint64).max, np.uint64), np.zeros(shape, np.bool_)
 
-    def word_pieces(self, texts: Sequence[str]) -> Iterator[tuple[int, JoinedWords]]:
-        """Yield the words of texts with the text's number, in one or several pieces per text.
+    def murmur_firsts(self, texts: Sequence[str]) -> Iterator[tuple[int, npt.NDArray[np.uint64]]]:
+        """Yield the first halves of murmur's hashes of all shingles, in one or several pieces per text.
 
-        Only for a scheme with one word per shingle, so that pieces do not overlap.
+        Returns:
+            The number of the text, and a uint64 array in text order; no piece overlaps another.
         """
-        finished = 0
+        finished, size = 0, self.scheme.shingle_size
         for stretch, words, starts, before in self._stretches(texts):
+            halves = np.empty(int(before[-1]) + 1, np.uint64)
+            self._loops.hashes.low_halves(words, starts, before, *self._hashing, halves, self._scratch)
+            halves -= self._hashing[1][0]
+            halves *= _INVERSE_OF_37
             for number, (first, last) in enumerate(pairwise(before.tolist())):
-                yield finished + number, _joined(words, starts, first, last)
+                yield finished + number, halves[first : max(first, last - size + 1)]
             finished += stretch.finished
 
     def _stretches(self, texts: Sequence[str]) -> Iterator[tuple[_Stretch, _Words, _Starts, _Before]]:
@@ -253,20 +272,20 @@ class Kernel:
         work = self._work
         before = np.empty((bounds.size, 2), np.int64)
         units = np.frombuffer(raw, np.uint16)
-        length, count, slow_count, read = self._loops.scan(units, bounds, is_whole, self._layout, work, before)
+        length, count, slow_count, read = self._loops.words.scan(units, bounds, is_whole, self._tables, work, before)
         work.starts[count] = length
         words, starts = work.words, work.starts[: count + 1]
         if not slow_count:
             return words, starts, before[:, 0].copy(), read
-        slow, table = work.slow[:slow_count], self._layout.units
+        slow, table = work.slow[:slow_count], self._tables.units
         divided = work.ends, work.counts[:slow_count]
-        more_words, more_units, left = self._loops.divide(
-            units, slow, self._layout.engines, self._layout.trie, work, *divided
+        more_words, more_units, left = self._loops.cjk.divide(
+            units, slow, self._tables.engines, self._tables.trie, work, *divided
         )
         found = self._slow_words.of(raw, slow if left == slow_count else slow[divided[1] < 0])
         filled = np.empty(length + more_units + more_words + found[0].size + PADDING, np.uint16)
         filled_starts = np.empty(count + more_words + found[2].size + 1, np.int32)
-        self._loops.put_in(words, starts, before, slow, units, table, divided, found, filled, filled_starts)
+        self._loops.words.put_in(words, starts, before, slow, units, table, divided, found, filled, filled_starts)
         return filled, filled_starts, before[:, 0].copy(), read
 
     def _reduce(
@@ -279,10 +298,8 @@ class Kernel:
         counts: npt.NDArray[np.int64],
         kept: npt.NDArray[np.uint64] = _NOTHING,
     ) -> int:
-        size, numbers, scratch = self.scheme.shingle_size, self._numbers, self._scratch
-        return int(
-            self._loops.reduce(words, starts, before, size, numbers, _MASKS, minima, filled, kept, counts, scratch)
-        )
+        reduce = self._loops.hashes.reduce
+        return int(reduce(words, starts, before, *self._hashing, minima, filled, kept, counts, self._scratch))
 
 
 def _joined(words: _Words, starts: _Starts, first: int, last: int) -> JoinedWords:
@@ -355,7 +372,7 @@ class _SlowWords:
     """Cache of the folded words of slow segments, found by the Python code; shared by all threads."""
 
     def __init__(self, profile: str) -> None:
-        segmenter = plain.segmenter_of(profile)
+        segmenter = tokenizer.segmenter_of(profile)
         self._chunks = (segmenter.default, segmenter.cjk)
         self._known: tuple[dict[bytes, tuple[bytes, bytes]], ...] = ({}, {})
 
@@ -403,7 +420,7 @@ def is_loaded() -> bool:
 
 def loops_at_hand() -> Loops | None:
     """Return the loops if this process has compiled or loaded them, so that a call takes no set-up time."""
-    return _load_loops() if is_loaded() else None
+    return load_loops() if is_loaded() else None
 
 
 def for_loops(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -411,84 +428,137 @@ def for_loops(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.array(numbers, np.int64, order="C")
 
 
-def is_kept() -> bool:
-    """Check whether the compiled loops are on disk; imports numba.
-
-    Raises:
-        ImportError: numba is not installed.
-    """
-    return _load_loops().is_kept(__package__)
-
-
-def can_be_kept() -> bool:
-    """Check whether the compiled loops can be stored on disk; imports numba.
-
-    Raises:
-        ImportError: numba is not installed.
-    """
-    return _load_loops().can_be_kept(__package__)
-
-
 class Loops(NamedTuple):
-    """Functions of the modules that import numba."""
+    """Modules of loops, which import numba."""
 
-    scan: Any
-    divide: Any
-    nothing_known: Callable[[], tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]
-    put_in: Any
-    reduce: Any
-    distinct: Any
-    rotate: Any
-    upper_tails: Any
-    overlap_intervals: Any
-    likeliest: Any
-    decode: Any
-    count_shared: Any
-    make_scratch: Callable[[], tuple[npt.NDArray[Any], ...]]
-    kept_size: Callable[[int], int]
-    keep_nothing: Callable[[Exception], None]
-    is_kept: Callable[[str], bool]
-    can_be_kept: Callable[[str], bool]
+    words: Any
+    cjk: Any
+    hashes: Any
+    sketches: Any
+    jit: Any
 
 
 @cache
-def _load_loops() -> Loops:
+def load_loops() -> Loops:
     """Import the loops.
 
     Raises:
-        ImportError: numba is not installed.
+        ImportError: numba is not installed, or refuses this numpy.
         MemoryError: There is too little memory for LLVM.
     """
     if not is_available():
-        raise ImportError("the compiled route needs numba: pip install numba; the plain route gives the same")
+        raise ImportError("it is not installed; pip install numba")
     try:
         import llvmlite.binding  # noqa: F401
     except OSError as error:
         # llvmlite raises OSError, with a misleading message, if its library cannot be mapped.
         raise MemoryError("the compiled loops cannot be loaded: there is too little memory for LLVM") from error
-    from whorl.fingerprint.compiled import cjk as kernel_cjk
-    from whorl.fingerprint.compiled import hashes as kernel_hash
-    from whorl.fingerprint.compiled import jit as kernel_compile
-    from whorl.fingerprint.compiled import sketches as kernel_sketches
-    from whorl.fingerprint.compiled import tails as kernel_tails
-    from whorl.fingerprint.compiled import words as kernel_words
+    from whorl.fingerprint.compiled import cjk, hashes, jit, sketches, words
 
-    return Loops(
-        kernel_words.scan,
-        kernel_cjk.divide,
-        kernel_cjk.nothing_known,
-        kernel_words.put_in,
-        kernel_hash.reduce,
-        kernel_hash.distinct,
-        kernel_hash.rotate,
-        kernel_tails.upper_tails,
-        kernel_tails.overlap_intervals,
-        kernel_tails.likeliest,
-        kernel_sketches.decode,
-        kernel_sketches.count_shared,
-        kernel_hash.make_scratch,
-        kernel_hash.kept_size,
-        kernel_compile.keep_nothing,
-        kernel_compile.is_kept,
-        kernel_compile.can_be_kept,
-    )
+    return Loops(words, cjk, hashes, sketches, jit)
+
+
+#: Maximum number of idle kernels; each takes some megabytes.
+MOST_IDLE = 4
+#: Number of searches after which the time saved by the loops equals the time to load them.
+WORTH_LOADING = 1000
+_searches = count(1)
+#: The compiling process, once it was started.
+_started: list[subprocess.Popen[bytes]] = []
+#: Idle kernels by scheme. Creating a kernel, and checking whether its loops are on disk, takes longer than reading most
+#: texts.
+_idle: dict[Scheme, list[Kernel]] = {}
+#: Lock held while loops are loaded. A fork waits for it at most this long: a child forked with the lock held would
+#: block forever on first use of the loops.
+_loading, _FORK_WAITS_SECONDS = RLock(), 10.0
+
+
+def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kernel | None:
+    """Return an idle kernel, or None if `shingling` has to do the work.
+
+    The result is None if numba is missing or does not work here (for example with this numpy), with one warning; if the
+    loops do not support the scheme; and while another process compiles the loops for this machine; that process is
+    started here on first use. If compiled code cannot be stored, this process compiles, and the caller waits.
+
+    Args:
+        scheme: Token scheme.
+        is_worth_compiling: Whether this process may compile for that; otherwise the result is None.
+    """
+    if not (scheme.fills_every_bucket and scheme.unit == "words"):
+        return None
+    with suppress(KeyError, IndexError):
+        return _idle[scheme].pop()
+    try:
+        with _loading:
+            jit = load_loops().jit
+            if not jit.is_kept(__package__):
+                if not _started and jit.can_be_kept(__package__):
+                    _start_compiler()
+                if is_compiling() or not is_worth_compiling:
+                    return None
+            return Kernel(scheme)
+    except ImportError as problem:
+        warn_of_numba(str(problem))
+        return None
+
+
+def give_back(one: Kernel) -> None:
+    """Return a kernel from `kernel_if_ready` to the pool; not after an error interrupted it."""
+    if sum(map(len, list(_idle.values()))) < MOST_IDLE:
+        _idle.setdefault(one.scheme, []).append(one)
+
+
+def count_search(scheme: Scheme) -> None:
+    """Count a search; every `WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
+
+    A process that reads much text has loaded them anyway. Importing numba takes as long as a thousand searches save;
+    compiling takes longer, so if the loops cannot be stored on disk, searches do without them.
+    """
+    if next(_searches) % WORTH_LOADING == 0 and is_available() and not is_loaded():
+        Thread(target=_load, args=(scheme,), name="whorl-loops", daemon=True).start()
+
+
+def _load(scheme: Scheme) -> None:
+    if loaded := kernel_if_ready(scheme, is_worth_compiling=False):
+        give_back(loaded)
+
+
+def is_compiling() -> bool:
+    """Check whether a process started by this one is compiling the loops."""
+    return any(process.poll() is None for process in _started)
+
+
+def _start_compiler() -> None:
+    """Start the compiling process, if possible."""
+    # A warning, because Python shows it even without logging configuration.
+    _log.warning("compiling whorl's loops for this machine, once, in the background; until then it works without them")
+    code = f"import sys; sys.path[:] = {sys.path!r}; from whorl.fingerprint.compiled.kernel import Kernel; Kernel()"
+    nothing = subprocess.DEVNULL
+    with suppress(OSError):
+        # A new session, so that the process survives the end of this one, and Ctrl-C, and finishes for the next.
+        command = [sys.executable, "-c", code]
+        _started.append(
+            subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+        )
+
+
+def _before_fork() -> None:
+    # No longer, to avoid a deadlock between this thread and the loading one through other fork handlers.
+    _loading.acquire(timeout=_FORK_WAITS_SECONDS)
+
+
+def _after_fork() -> None:
+    # Another thread holds the lock if the wait timed out.
+    with suppress(RuntimeError):
+        _loading.release()
+
+
+if hasattr(os, "register_at_fork"):
+    # Handlers run in reverse order of registration, so logging, which also has a lock, must be imported first.
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+
+
+@cache
+def warn_of_numba(problem: str) -> None:
+    """Warn once that numba is missing or does not work."""
+    warnings.warn(f"without numba large amounts take several times as long: {problem}", RuntimeWarning, stacklevel=4)

@@ -1,13 +1,21 @@
-"""Compiled loops of sketches: decoding, and counting of shared hashes."""
+"""Compiled loops of sketches: decoding, counting of shared hashes, and the hypergeometric law of their number.
+
+A search judges a few candidates, or thousands. For a few, numpy's calls take a hundred times as long as the arithmetic;
+here each pair of documents is computed separately.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from whorl.fingerprint.compiled.jit import int64, kept, loop, lowest_bit, uint64
+from whorl.fingerprint.compiled.jit import inlined, int64, kept, loop, lowest_bit, uint64
 
 #: Size of an encoded sketch's head and checksum; see `sketch.codec`.
 _HEAD, _CHECK = 12, 4
+_HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
+#: Terms below this fraction of the first are negligible: there are fewer than 2**41 of them.
+_LEAST_TERM = 1e-30
 
 
 @kept
@@ -90,3 +98,166 @@ def count_shared(hashes: Any, starts_a: Any, counts_a: Any, starts_b: Any, count
             at_a += one <= other
             at_b += other <= one
         shared[pair] = count
+
+
+@kept
+def upper_tails(population: Any, good: Any, drawn: Any, least: Any, tails: Any) -> None:
+    """Compute P(X >= least) of hypergeometric laws.
+
+    Args:
+        population: int64 array of shape (laws,); so are the next three.
+        good: 0 to population.
+        drawn: 0 to population.
+        least: Any integer.
+        tails: float64 array of the same shape; receives the probabilities.
+    """
+    for i in range(tails.size):
+        tails[i] = _tail(population[i], good[i], drawn[i], least[i])
+
+
+@kept
+def overlap_intervals(
+    total: Any, is_union: Any, drawn: Any, shared: Any, most: Any, tail: float, low: Any, high: Any
+) -> None:
+    """Find the smallest and the largest overlaps compatible with counts, as `estimate.overlap_interval` does.
+
+    Args:
+        total: int64 array of shape (hits,), like all others; as in `overlap_interval`.
+        is_union: As in `overlap_interval`; 1 or 0.
+        drawn: As in `overlap_interval`.
+        shared: As in `overlap_interval`.
+        most: As in `overlap_interval`; at least `shared`.
+        tail: Probability above which an overlap is possible, on either side.
+        low: Receives the smallest overlaps.
+        high: Receives the largest overlaps.
+    """
+    for i in range(shared.size):
+        low[i] = _least_possible(total[i], is_union[i], drawn[i], shared[i], most[i], tail)
+        high[i] = max(low[i], _largest_possible(total[i], is_union[i], drawn[i], shared[i], most[i], tail))
+
+
+@kept
+def likeliest(
+    sizes_a: Any, sizes_b: Any, alone_a: Any, alone_b: Any, shared: Any, low: Any, high: Any, lost: Any, middle: Any
+) -> None:
+    """Find the overlaps of maximum likelihood, as `estimate._likeliest` does.
+
+    Args:
+        sizes_a: int64 array of shape (pairs,), like all except `lost`; as in `_likeliest`.
+        sizes_b: As in `_likeliest`.
+        alone_a: As in `_likeliest`.
+        alone_b: As in `_likeliest`.
+        shared: As in `_likeliest`.
+        low: As in `_likeliest`.
+        high: As in `_likeliest`.
+        lost: Fraction of the hashes that the level leaves out; float64 array.
+        middle: Receives the overlaps.
+    """
+    for i in range(middle.size):
+        middle[i] = _last_rise(sizes_a[i], sizes_b[i], alone_a[i], alone_b[i], shared[i], low[i], high[i], lost[i])
+
+
+@loop
+def _least_possible(total: int, takes_overlap: int, drawn: int, seen: int, most: int, tail: float) -> Any:
+    """Return the smallest overlap for which a count as large as observed is likely enough, at most `most`."""
+    first, last = seen, most
+    while first < last:
+        overlap = (first + last) // 2
+        if _tail(total - takes_overlap * overlap, overlap, drawn, seen) > tail:
+            last = overlap
+        else:
+            first = overlap + 1
+    return first
+
+
+@loop
+def _largest_possible(total: int, takes_overlap: int, drawn: int, seen: int, most: int, tail: float) -> Any:
+    """Return the largest overlap for which a count as small as observed is likely enough, at least `seen`."""
+    first, last = seen, most
+    while first < last:
+        overlap = (first + last + 1) // 2
+        population = total - takes_overlap * overlap
+        # At most x good items is equivalent to at least drawn - x bad items.
+        if _tail(population, population - overlap, drawn, drawn - seen) > tail:
+            first = overlap
+        else:
+            last = overlap - 1
+    return first
+
+
+@loop
+def _last_rise(a: int, b: int, alone_a: int, alone_b: int, seen: int, low: int, high: int, lost: float) -> Any:
+    """Return the last overlap from `low` to `high` before the likelihood falls."""
+    first, last = low, high
+    while first < last:
+        overlap = (first + last) // 2 + 1
+        in_a, in_b = a - overlap + 1, b - overlap + 1
+        gain = overlap * ((in_a - alone_a) / in_a) * ((in_b - alone_b) / in_b)
+        if gain < (overlap - seen) * lost:
+            last = overlap - 1
+        else:
+            first = overlap
+    return first
+
+
+@loop
+def _tail(population: int, good: int, drawn: int, least: int) -> Any:
+    """Return P(X >= least)."""
+    if least <= max(0, drawn + good - population):
+        return 1.0
+    if least > min(good, drawn):
+        return 0.0
+    n, k, m, x = float(population), float(good), float(drawn), float(least)
+    if x * n > m * k:
+        return _outward(n, k, m, x)
+    # Below the mean the bad items are counted: X < x is equivalent to more than m - x bad items among the drawn.
+    return 1.0 - _outward(n, n - k, m, m - x + 1)
+
+
+@loop
+def _outward(n: float, k: float, m: float, x: float) -> Any:
+    """Return P(X >= x) for x above the mean and within the support: the first term times the sum of relative terms."""
+    p, q = m / n, (n - m) / n
+    choices = _log_choices(k, x) + _log_choices(n - k, m - x) - _log_choices(n, m)
+    drawn = _deviance(x, k * p) + _deviance(m - x, (n - k) * p)
+    left = _deviance(k - x, k * q) + _deviance(n - k - m + x, (n - k) * q)
+    total, term = 1.0, 1.0
+    for step in range(int64(min(k, m) - x)):
+        at = x + step
+        term *= (k - at) * (m - at) / ((at + 1) * (n - k - m + 1 + at))
+        if term < _LEAST_TERM:
+            break
+        total += term
+    return math.exp(choices - drawn - left) * total
+
+
+@inlined
+def _log_choices(n: float, x: float) -> Any:
+    """Return log(n over x), without the part that `_deviance` contains."""
+    return _stirling(n) - _stirling(x) - _stirling(n - x)
+
+
+@loop
+def _stirling(n: float) -> Any:
+    """Return log(n!) - n log(n) + n, and 0 for 0: Stirling's formula without its large terms."""
+    if n < 1:
+        return 0.0
+    if n < 16:
+        return math.lgamma(n + 1) - n * math.log(n) + n
+    square = 1.0 / (n * n)
+    series = (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * (1 / 1680 - square / 1188)))) / n
+    return series + 0.5 * math.log(n) + _HALF_LOG_2_PI
+
+
+@loop
+def _deviance(x: float, expected: float) -> Any:
+    """Return x log(x / expected) + expected - x without cancellation (Loader's bd0); `expected` if x is 0."""
+    if x == 0:
+        return expected
+    v = (x - expected) / (x + expected)
+    if abs(v) >= 0.1:
+        return x * math.log(x / expected) + expected - x
+    square, series = v * v, 0.0
+    for power in range(17, 1, -2):
+        series = (series + 1.0 / power) * square
+    return (x - expected) * v + 2.0 * x * v * series

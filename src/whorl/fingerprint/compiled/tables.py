@@ -28,13 +28,13 @@ DIVIDED_WORD = 1 | DIVIDED << 1 | 8
 ENGINE, ASKS, RARE = 7, 8, 16
 #: Flags of a state: a segment may end here, and is a word.
 ACCEPTS, IS_WORD = 1, 2
-#: Indexes into `Layout.numbers`.
+#: Indexes into `LoopTables.numbers`.
 STRIDE, DICTIONARY_0, DICTIONARY_1, JAPANESE_SCRIPT, BUFFER = range(5)
 #: Number of units that loads may read, and stores may write, past the end of a text's words.
 PADDING = 64
 
 
-class Layout(NamedTuple):
+class LoopTables(NamedTuple):
     """Tables of a profile for the loops; the second state machine's follow the first's.
 
     Attributes:
@@ -70,7 +70,7 @@ class Layout(NamedTuple):
 
 
 @cache
-def layout(profile: str) -> Layout:
+def tables_for_loops(profile: str) -> LoopTables:
     """Convert the tables of a profile to the layout of the compiled loops."""
     tables = plain.segmenter_of(profile).tables
     default, cjk = tables.default, tables.cjk
@@ -127,7 +127,7 @@ def layout(profile: str) -> Layout:
         np.where(machine.accepting != 0, ACCEPTS, 0) | np.where(machine.word != 0, IS_WORD, 0)
         for machine in (default, cjk)
     ]
-    return Layout(
+    return LoopTables(
         units=units.astype(np.uint32),
         categories=np.concatenate((default.categories, cjk.categories)),
         characters=characters,
@@ -154,7 +154,7 @@ class _Kinds:
         inner: Categories that may occur anywhere in these words except at the start.
         gaps: Categories that form no word among themselves, and whose segments never include characters of `starts`.
         hard_ends: Gaps that never continue one of these words.
-        soft_ends: As in Layout.
+        soft_ends: As in LoopTables.
     """
 
     def __init__(self, machine: StateMachine) -> None:

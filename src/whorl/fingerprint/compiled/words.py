@@ -272,7 +272,7 @@ def scan(units: Any, bounds: Any, is_whole: bool, layout: Any, work: Any, before
         units: uint16 array: UTF-16 units of the texts, concatenated.
         bounds: int64 array of shape (texts + 1,): start of each text, and end of the last.
         is_whole: Whether the last text ends with its units; otherwise only complete buffers of it are read.
-        layout: `tables.Layout`.
+        layout: `tables.LoopTables`.
         work: `kernel.Work`; `words`, `starts` and `slow` are written. An entry of `slow` consists of the number of
             words before a segment that needs more than tables, its first unit, the unit after its last, and bits: its
             machine (bit 0), its flags (bits 1 and 2), and whether it is a word (bit 3).

@@ -15,7 +15,7 @@ Source: MinHashFilter's rotation; UnicodeUtil.UTF16toUTF8.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
@@ -397,34 +397,6 @@ def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.N
     if scheme.hash_count == 1:
         return functions[0].kept()
     return np.concatenate([_with_number(function.kept(), number) for number, function in enumerate(functions)])
-
-
-def minima_of_each(murmur: Sequence[npt.NDArray[np.uint64]], scheme: Scheme) -> list[npt.NDArray[np.uint64]]:
-    """Return `minima_of` for each of several short texts, faster than one by one.
-
-    Args:
-        murmur: At least one array of shape (shingles, 2), murmur's two halves of all shingles of a text.
-        scheme: Token scheme.
-    """
-    if not scheme.fills_every_bucket:
-        return [minima_of([each], scheme) for each in murmur]
-    counts, shape = [len(each) for each in murmur], (len(murmur), scheme.bucket_count)
-    high, low = numbered(np.concatenate(murmur), 0)
-    buckets = bucket_of(high, scheme.bucket_count)
-    buckets += np.repeat(np.arange(len(murmur)) * scheme.bucket_count, counts)
-    smallest = np.full((2, len(murmur) * scheme.bucket_count), np.iinfo(np.uint64).max, np.uint64)
-    np.minimum.at(smallest[0], buckets, high)
-    best = np.flatnonzero(high == smallest[0, buckets])
-    np.minimum.at(smallest[1], buckets[best], low[best])
-    is_filled = np.zeros(shape, np.bool_)
-    is_filled.ravel()[buckets] = True
-    # Rotation: find the next filled bucket of the same text, wrapping around, as an index into all filled buckets.
-    before = is_filled.cumsum().reshape(shape) - is_filled
-    ends = is_filled.sum(axis=1).cumsum()[:, None]
-    begins = np.concatenate(([[0]], ends[:-1]))
-    filled = np.append(np.flatnonzero(is_filled), 0)
-    minima = np.stack((smallest[0], smallest[1]), axis=1)[filled[np.where(before < ends, before, begins)]]
-    return [each if count else each[:0] for each, count in zip(minima, counts, strict=True)]
 
 
 def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np.intp]:

@@ -26,9 +26,8 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import spread
 from whorl.errors import ParameterError, SchemeMismatchError, StoreError
-from whorl.fingerprint.compiled.kernel import Loops, loops_at_hand
+from whorl.fingerprint.compiled.kernel import loops_at_hand
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
 _HEAD = struct.Struct("<BBBBII")
@@ -86,7 +85,7 @@ def decode(raw: bytes, scheme: SketchScheme = _DEFAULT_SCHEME) -> Sketch:
 
 
 def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch]:
-    """Decode several sketches, in order; for many sketches this takes a quarter of the time of `decode`.
+    """Decode several sketches, in order; with the compiled loops in a third of the time of `decode`.
 
     Args:
         raws: Encoded sketches; all results are in memory together.
@@ -96,24 +95,24 @@ def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) ->
         StoreError: A sketch is damaged; raised for the first one, as in `decode`.
         SchemeMismatchError: As in `decode`.
     """
-    heads = [_head(raw, scheme) for raw in raws]
-    if raws and (loops := loops_at_hand()):
-        return _read_by(loops, raws, heads, scheme)
-    alike: dict[int, list[int]] = {}
-    for at, (low_bits, _, _) in enumerate(heads):
-        alike.setdefault(low_bits, []).append(at)
-    found: list[Sketch | None] = [None] * len(raws)
-    try:
-        for low_bits, places in alike.items():
-            counts = np.array([heads[at][2] for at in places], np.int64)
-            hashes = _hashes_of_all([raws[at] for at in places], low_bits, counts)
-            ends = np.cumsum(counts)
-            for at, first, end in zip(places, (ends - counts).tolist(), ends.tolist(), strict=True):
-                found[at] = Sketch(scheme, heads[at][1], hashes[first:end])
-    except ValueError:
-        # `decode` raises the error for the sketch that contradicts itself.
+    loops = loops_at_hand()
+    if not loops or not raws:
         return [decode(raw, scheme) for raw in raws]
-    return [each for each in found if each is not None]
+    heads = [_head(raw, scheme) for raw in raws]
+    # For the usual few sketches, array sums would take longer than the loop.
+    low_bits, sizes, counts = zip(*heads, strict=True)
+    starts, ends = [*accumulate(map(len, raws), initial=0)], [*accumulate(counts)]
+    firsts = [0, *ends[:-1]]
+    # A hash takes at least one bit, so larger counts are invalid.
+    if all(count <= 8 * len(raw) for raw, count in zip(raws, counts, strict=True)):
+        hashes = np.empty(ends[-1], np.uint64)
+        together, columns = np.frombuffer(b"".join(raws), np.uint8), np.array([low_bits, counts, firsts], np.int64)
+        if loops.sketches.decode(together, np.array(starts, np.int64), *columns, hashes) == len(raws):
+            hashes.flags.writeable = False
+            each = zip(sizes, firsts, ends, strict=True)
+            return [Sketch(scheme, size, hashes[first:end]) for size, first, end in each]
+    # `decode` raises the error for the sketch that contradicts itself.
+    return [decode(raw, scheme) for raw in raws]
 
 
 def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch | None]:
@@ -134,26 +133,6 @@ def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SC
     return [found.get(at) for at in range(len(texts))]
 
 
-def _read_by(
-    loops: Loops, raws: Sequence[bytes], heads: list[tuple[int, int, int]], scheme: SketchScheme
-) -> list[Sketch]:
-    """Decode one or more sketches with the compiled loops, as `decode_all` does."""
-    # For the usual few sketches, array sums would take longer than the loop.
-    low_bits, sizes, counts = zip(*heads, strict=True)
-    starts, ends = [*accumulate(map(len, raws), initial=0)], [*accumulate(counts)]
-    firsts = [0, *ends[:-1]]
-    # A hash takes at least one bit, so larger counts are invalid.
-    if all(count <= 8 * len(raw) for raw, count in zip(raws, counts, strict=True)):
-        hashes = np.empty(ends[-1], np.uint64)
-        together, columns = np.frombuffer(b"".join(raws), np.uint8), np.array([low_bits, counts, firsts], np.int64)
-        if loops.decode(together, np.array(starts, np.int64), *columns, hashes) == len(raws):
-            hashes.flags.writeable = False
-            each = zip(sizes, firsts, ends, strict=True)
-            return [Sketch(scheme, size, hashes[first:end]) for size, first, end in each]
-    # `decode` raises the error for the sketch that contradicts itself.
-    return [decode(raw, scheme) for raw in raws]
-
-
 def _head(raw: bytes, scheme: SketchScheme) -> tuple[int, int, int]:
     """Return the bits of a low part, the number of distinct shingles, and the number of hashes of a valid sketch."""
     if len(raw) < _HEAD.size + _CHECK.size or _CHECK.unpack_from(raw, len(raw) - 4)[0] != crc32(raw[:-4]):
@@ -172,43 +151,6 @@ def _head(raw: bytes, scheme: SketchScheme) -> tuple[int, int, int]:
 def _contradiction(raw: bytes) -> StoreError:
     # The checksum is right, so the sketch was written like this.
     return StoreError(f"a sketch of {len(raw)} bytes contradicts itself; index its document again")
-
-
-def _hashes_of_all(raws: Sequence[bytes], low_bits: int, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """Decode the hashes of several sketches, concatenated; raise ValueError if the lengths do not match."""
-    width, each = low_bits % 8, counts.tolist()
-    packed = -(-width * counts // 8)
-    ends = [_HEAD.size + low_bits // 8 * count + bits for count, bits in zip(each, packed.tolist(), strict=True)]
-    unary = [raw[end:-4] for raw, end in zip(raws, ends, strict=True)]
-    ones = _bits(unary).nonzero()[0]
-    begin, first = 8 * np.cumsum([0, *map(len, unary)]), np.cumsum([0, *each])
-    if not np.array_equal(ones.searchsorted(begin), first):
-        raise ValueError("a sketch has another number of hashes than it says")
-    # Position of each bit in its own string, minus its rank among the set bits.
-    high = ones - np.arange(ones.size) - np.repeat((begin - first)[:-1], counts)
-    hashes = _shifted(high.astype(np.uint64), -low_bits)
-    done = 0
-    for size, kind in _PLANES:
-        if low_bits // 8 & size:
-            at = [(_HEAD.size + done * count, _HEAD.size + (done + size) * count) for count in each]
-            plane = b"".join(raw[start:end] for raw, (start, end) in zip(raws, at, strict=True))
-            hashes |= np.frombuffer(plane, kind).astype(np.uint64) << np.uint64(8 * done)
-            done += size
-    if width:
-        bits = _bits([raw[_HEAD.size + done * count : end] for raw, count, end in zip(raws, each, ends, strict=True)])
-        # Drop the bits that pad the last byte of each sketch.
-        is_own = np.ones(bits.size, np.bool_)
-        is_own[spread(8 * np.cumsum(packed) - 8 * packed + width * counts, 8 * packed - width * counts)] = False
-        rest = bits[is_own].view(np.uint8).reshape(-1, width) @ _WORTH[:width]
-        hashes |= rest.astype(np.uint64) << np.uint64(8 * done)
-    hashes.flags.writeable = False
-    return hashes
-
-
-def _bits(parts: Sequence[bytes]) -> npt.NDArray[np.bool_]:
-    """Return the bits of several byte strings, concatenated."""
-    # numpy finds the set bits of booleans much faster than those of numbers.
-    return np.unpackbits(np.frombuffer(b"".join(parts), np.uint8), bitorder="little").view(np.bool_)
 
 
 def _hashes(raw: bytes, low_bits: int, count: int) -> npt.NDArray[np.uint64]:

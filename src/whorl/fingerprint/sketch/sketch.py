@@ -22,6 +22,7 @@ other: 0.0008 % for 1,024 shingles and 27 bits, 0.1 % for 131,072.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -31,14 +32,11 @@ import numpy.typing as npt
 
 from whorl.arrays import ascending_distinct
 from whorl.errors import ParameterError, SchemeMismatchError
-from whorl.fingerprint.compiled.kernel import Loops, loops_at_hand
 
 #: 64 letters in the order of their codes; none of them has a meaning in Solr's query syntax.
 _ALPHABET = b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 _LETTER_BITS = 6
 _LETTERS = np.frombuffer(_ALPHABET, dtype=np.uint8)
-#: Hits compared at once, so that their hashes stay in the processor's cache.
-_PORTION = 64
 _PARTS = {"k": "k", "floor_level": "f", "cap": "c", "lookup_k": "l", "bits": "b"}
 
 
@@ -285,58 +283,17 @@ def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
         counts[at] = hits[at].count_at(source.level)
     at_level = {level: source.count_at(level) for level in set(levels.tolist())}
     source_counts = np.array([at_level[level] for level in levels.tolist()], dtype=np.int64)
-    loops = loops_at_hand()
-    shared = _merged(loops, source, hits, source_counts, counts) if loops else _shared(source, hits, levels)
-    return Overlaps(source.size, sizes, levels, source_counts, counts, shared)
+    rows = zip(hits, source_counts.tolist(), counts.tolist(), strict=True)
+    shared = [_count_shared(source.hashes[:own_count], hit.hashes[:count]) for hit, own_count, count in rows]
+    return Overlaps(source.size, sizes, levels, source_counts, counts, np.array(shared, np.int64))
 
 
-def _merged(
-    loops: Loops,
-    source: Sketch,
-    hits: Sequence[Sketch],
-    source_counts: npt.NDArray[np.int64],
-    counts: npt.NDArray[np.int64],
-) -> npt.NDArray[np.int64]:
-    """Count shared hashes with the compiled loops, given the number of hashes to examine on each side."""
-    shared = np.empty(len(hits), np.int64)
-    for start in range(0, len(hits), _PORTION):
-        some = slice(start, start + _PORTION)
-        several = [source.hashes, *(hit.hashes for hit in hits[some])]
-        ends = np.cumsum([each.size for each in several])
-        from_first = np.zeros(ends.size - 1, np.int64)
-        everything = np.concatenate(several)
-        loops.count_shared(everything, from_first, source_counts[some], ends[:-1], counts[some], shared[some])
-    return shared
-
-
-def _shared(source: Sketch, hits: Sequence[Sketch], levels: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the number of hashes below the bound of its level that each hit shares with the source."""
-    shared = np.zeros(len(hits), dtype=np.int64)
-    if not source.hashes.size:
+def _count_shared(a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64]) -> int:
+    """Count the shared hashes of two ascending arrays; a hash that occurs twice in both counts twice."""
+    # A stable sort merges two ascending runs in linear time.
+    together = np.concatenate((a, b))
+    together.sort(kind="stable")
+    shared = int(np.count_nonzero(together[1:] == together[:-1]))
+    if not shared or not (np.any(a[1:] == a[:-1]) or np.any(b[1:] == b[:-1])):
         return shared
-    # Hashes are uniform, so a table over their top bits, 16 slots per hash of the source, rejects all but a few.
-    table_bits = min(20, max(10, source.hashes.size.bit_length() + 4))
-    shift = np.uint64(max(0, source.scheme.bits - source.level - table_bits))
-    is_taken = np.zeros(1 << table_bits, dtype=np.bool_)
-    is_taken[source.hashes >> shift] = True
-    own_bounds = {level: source.scheme.bound(level) - 1 for level in set(levels.tolist())}
-    bounds = np.array([own_bounds[level] for level in levels.tolist()], dtype=np.uint64)
-    for start in range(0, len(hits), _PORTION):
-        portion = hits[start : start + _PORTION]
-        everything = np.concatenate([hit.hashes for hit in portion])
-        # Hashes above the source's own bound fall into the last slot, and are rejected below.
-        places = np.minimum(everything >> shift, np.uint64(is_taken.size - 1))
-        at = np.flatnonzero(is_taken[places])
-        few = everything[at]
-        ends = np.cumsum([hit.hashes.size for hit in portion])
-        owners = start + np.searchsorted(ends, at, side="right")
-        # If a number occurs several times, its second occurrence is matched with the source's second, and so on.
-        is_repeat = np.zeros(few.size, dtype=np.bool_)
-        is_repeat[1:] = (few[1:] == few[:-1]) & (owners[1:] == owners[:-1])
-        firsts = np.maximum.accumulate(np.where(is_repeat, 0, np.arange(few.size)))
-        found = np.searchsorted(source.hashes, few) + np.arange(few.size) - firsts
-        is_there = found < source.hashes.size
-        found = np.where(is_there, found, 0)
-        counts = is_there & (source.hashes[found] == few) & (few <= bounds[owners])
-        shared += np.bincount(owners[counts], minlength=len(hits))
-    return shared
+    return (Counter(a.tolist()) & Counter(b.tolist())).total()

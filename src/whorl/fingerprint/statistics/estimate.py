@@ -33,11 +33,9 @@ source's many vary like a count of rare events. It judges hits that lie within t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from statistics import NormalDist
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -45,17 +43,10 @@ import numpy.typing as npt
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, compare
-from whorl.fingerprint.statistics.hypergeometric import SLACK, Bools, Counts, Floats, reaches, upper_tail
+from whorl.fingerprint.statistics.hypergeometric import SLACK, Bools, Counts, first_that, reaches, upper_tail
 from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_threshold
 
 CONFIDENCE = 0.95
-#: Row indexes of numpy.
-Places: TypeAlias = npt.NDArray[np.intp]
-#: Numbers tried at once in the search for the end of an interval: at most per row, and about in total.
-_MOST_STEPS, _AT_ONCE = 15, 64
-#: Offsets tried first, around a good guess; fewer for many rows, where each offset costs time.
-_AROUND = np.array([-32, -10, -5, -3, -2, -1, 0, 1, 2, 4, 9, 31])
-_AROUND_OF_MANY = np.array([-5, 0, 4])
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +138,20 @@ def shared_shingles(
     of_smaller = np.where(sizes_a <= sizes_b, counts_a, counts_b)
     drawn = np.where(is_union, shared + alone_a + alone_b, of_smaller)
     low, high = overlap_interval(np.where(is_union, together, smaller), is_union, drawn, shared, most, confidence)
-    return _likeliest(sizes_a, sizes_b, levels, alone_a, alone_b, shared, low, high), low, high
+    lost = 1.0 - np.exp2(-levels.astype(np.float64))
+    if loops := loops_at_hand():
+        middle = np.empty(low.shape, np.int64)
+        loops.sketches.likeliest(*map(for_loops, (sizes_a, sizes_b, alone_a, alone_b, shared, low, high)), lost, middle)
+        return middle, low, high
+
+    def falls(overlaps: Counts) -> Bools:
+        """Check whether the likelihood falls after an overlap."""
+        in_a, in_b = sizes_a - overlaps, sizes_b - overlaps
+        # Cross-multiplied form of the ratio in the module docstring; where a size is reached, 0 instead of 0 / 0.
+        gain = (overlaps + 1) * ((in_a - alone_a) / np.maximum(in_a, 1)) * ((in_b - alone_b) / np.maximum(in_b, 1))
+        return np.asarray(gain < (overlaps + 1 - shared) * lost)
+
+    return first_that(falls, low, high), low, high
 
 
 def overlap_interval(
@@ -172,27 +176,24 @@ def overlap_interval(
     if loops := loops_at_hand():
         low, high = np.empty((2, *shared.shape), np.int64)
         counts = map(for_loops, (total, is_union, drawn, shared, np.maximum(shared, most)))
-        loops.overlap_intervals(*counts, tail, low, high)
+        loops.sketches.overlap_intervals(*counts, tail, low, high)
         return low, high
     # Search both ends at once: the first half of each array holds the lower ends.
-    total, drawn, shared, most = (np.tile(part, 2).astype(np.int64) for part in (total, drawn, shared, most))
-    is_union = np.tile(is_union, 2).astype(np.bool_)
-    is_lower = np.arange(total.size) < total.size // 2
+    total, drawn, shared, most = (
+        np.tile(part, 2).astype(np.int64) for part in (total, drawn, shared, np.maximum(shared, most))
+    )
+    is_union, is_lower = np.tile(is_union, 2).astype(np.bool_), np.arange(total.size) < total.size // 2
     # Going inwards from the end, overlaps are impossible up to a point, and possible after it.
-    inwards, most = np.where(is_lower, 1, -1), np.maximum(shared, most)
-    outer = np.where(is_lower, shared, most)
+    outer, inwards = np.where(is_lower, shared, most), np.where(is_lower, 1, -1)
 
-    def is_possible(rows: Places, steps: Counts) -> Bools:
-        overlaps = outer[rows, None] + inwards[rows, None] * steps
-        population = total[rows, None] - np.where(is_union[rows, None], overlaps, 0)
+    def is_possible(steps: Counts) -> Bools:
+        overlaps = outer + inwards * steps
+        population = total - np.where(is_union, overlaps, 0)
         # At most x good items is equivalent to at least drawn - x bad items: both tails in one call.
-        good = np.where(is_lower[rows, None], overlaps, population - overlaps)
-        least_drawn = np.where(is_lower, shared, drawn - shared)[rows, None]
-        return np.asarray(upper_tail(population, good, drawn[rows, None], least_drawn) > tail)
+        good, least_drawn = np.where(is_lower, (overlaps, shared), (population - overlaps, drawn - shared))
+        return np.asarray(upper_tail(population, good, drawn, least_drawn) > tail)
 
-    deviations = -inwards * NormalDist().inv_cdf(1 - tail)
-    about = inwards * (_guessed_ends(total, is_union, drawn, shared, deviations) - outer)
-    ends = outer + inwards * _first(most - shared, is_possible, about)
+    ends = outer + inwards * first_that(is_possible, np.zeros_like(most), most - shared)
     least, largest = ends[is_lower], ends[~is_lower]
     return least, np.maximum(least, largest)
 
@@ -200,84 +201,6 @@ def overlap_interval(
 def _require_confidence(confidence: float) -> None:
     if not 0 < confidence < 1:
         raise ParameterError(f"confidence must be a fraction between 0 and 1, got {confidence}")
-
-
-def _guessed_ends(total: Counts, is_union: Bools, drawn: Counts, shared: Counts, deviations: Floats) -> Counts:
-    """Guess the ends of the intervals of `overlap_interval`, mostly within four shingles.
-
-    Wilson's interval (Probable inference, the law of succession, and statistical inference, 1927), with a continuity
-    correction of half a count and the smaller variance of drawing without replacement.
-
-    Args:
-        total: As in `overlap_interval`, like all except the last.
-        is_union: Whether the overlap is subtracted from it once.
-        drawn: Number of hashes drawn.
-        shared: Number of good ones among them.
-        deviations: Standard deviations from the observed overlap to the end; negative for a lower end.
-    """
-    taken = np.maximum(drawn, 1).astype(np.float64)
-    seen = np.clip(shared + np.sign(deviations) / 2, 0, taken)
-    population = np.maximum(np.where(is_union, total / (1 + seen / taken), total), 2)
-    square = deviations * deviations * np.maximum(population - taken, 0) / (population - 1)
-    spread = np.sqrt(square * (seen * (taken - seen) / taken + square / 4))
-    share = (seen + square / 2 + np.sign(deviations) * spread) / (taken + square)
-    return np.asarray(share * np.where(is_union, total / (1 + share), total)).astype(np.int64)
-
-
-def _first(last: Counts, holds: Callable[[Places, Counts], Bools], about: Counts | None = None) -> Counts:
-    """Return the first integer from 0 to `last` that meets a monotonic condition, for each row.
-
-    Args:
-        last: At least 0, where the condition is assumed to hold; int64 array of shape (rows,).
-        holds: Evaluates the condition for row indexes and numbers of each row, an array of shape (rows, numbers).
-        about: Guesses of the result; int64 array of shape (rows,).
-    """
-    low, high = np.zeros_like(last), last.copy()
-    rows = np.flatnonzero(high)
-    while rows.size:
-        left = (high[rows] - low[rows])[:, None]
-        # Several at once: for few rows the number of calls dominates.
-        if about is not None:
-            near = _AROUND if rows.size * _AROUND.size <= 4 * _AT_ONCE else _AROUND_OF_MANY
-            steps, about = np.clip(about[rows, None] + near, 0, left - 1), None
-        else:
-            parts = min(_MOST_STEPS, max(1, _AT_ONCE // rows.size))
-            steps = left * np.arange(1, 1 + parts) // (parts + 1)
-        tried = low[rows, None] + steps
-        does = holds(rows, tried)
-        failed = np.where(does.any(axis=1), does.argmax(axis=1), tried.shape[1])
-        is_any, at = failed < tried.shape[1], np.arange(rows.size)
-        high[rows] = np.where(is_any, tried[at, np.minimum(failed, tried.shape[1] - 1)], high[rows])
-        low[rows] = np.where(failed > 0, tried[at, np.maximum(failed, 1) - 1] + 1, low[rows])
-        rows = rows[low[rows] < high[rows]]
-    return low
-
-
-def _likeliest(
-    sizes_a: Counts,
-    sizes_b: Counts,
-    levels: Counts,
-    alone_a: Counts,
-    alone_b: Counts,
-    shared: Counts,
-    low: Counts,
-    high: Counts,
-) -> Counts:
-    """Return the overlaps of maximum likelihood from `low` to `high`."""
-    lost = 1.0 - np.exp2(-levels.astype(np.float64))
-    if loops := loops_at_hand():
-        middle = np.empty(low.shape, np.int64)
-        loops.likeliest(*map(for_loops, (sizes_a, sizes_b, alone_a, alone_b, shared, low, high)), lost, middle)
-        return middle
-
-    def falls(rows: Places, steps: Counts) -> Bools:
-        overlaps = low[rows, None] + steps + 1
-        in_a, in_b = sizes_a[rows, None] - overlaps + 1, sizes_b[rows, None] - overlaps + 1
-        # Cross-multiplied form of the ratio in the module docstring, without division by 0.
-        gain = overlaps * ((in_a - alone_a[rows, None]) / in_a) * ((in_b - alone_b[rows, None]) / in_b)
-        return np.asarray(gain < (overlaps - shared[rows, None]) * lost[rows, None])
-
-    return low + _first(high - low, falls)
 
 
 def _estimates(

@@ -7,12 +7,13 @@ is, and no result depends on a table of factorials, whose logarithms lose eight 
 
 Source of the first term: C. Loader, Fast and accurate computation of binomial probabilities (2000), the method of R's
 dbinom and dhyper. The relative error is about 1e-12, for populations up to 2**40. If the compiled loops are loaded,
-`fingerprint.compiled.tails` computes the tails of the hypergeometric law.
+`fingerprint.compiled.sketches` computes the tails of the hypergeometric law.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -53,7 +54,7 @@ def upper_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayL
     _require_counts(sizes, marked, taken)
     if loops := loops_at_hand():
         tails = np.empty(sizes.size)
-        loops.upper_tails(*(for_loops(part.ravel()) for part in (sizes, marked, taken, start)), tails)
+        loops.sketches.upper_tails(*(for_loops(part.ravel()) for part in (sizes, marked, taken, start)), tails)
         return tails.reshape(sizes.shape)
     lowest, highest = np.maximum(0, taken + marked - sizes), np.minimum(marked, taken)
     tail = np.where(start <= lowest, 1.0, 0.0)
@@ -213,15 +214,25 @@ def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.A
     sizes, taken, start = _whole(population, drawn, least)
     _require_counts(sizes, sizes, taken)
     require_probability("recall", recall)
-    low, high = np.minimum(start, sizes), sizes
+
+    def is_enough(good: Counts) -> Bools:
+        if recall == 1:
+            return np.asarray(np.maximum(0, taken + good - sizes) >= start)
+        return np.asarray(upper_tail(sizes, good, taken, start) >= float(recall) - SLACK)
+
+    return np.where(start > taken, sizes + 1, first_that(is_enough, np.minimum(start, sizes), sizes))
+
+
+def first_that(holds: Callable[[Counts], Bools], low: Counts, high: Counts) -> Counts:
+    """Return the first number from `low` to `high` that meets a monotonic condition, for each row, by bisection.
+
+    The condition is assumed to hold at `high`.
+    """
     while (low < high).any():
         middle = (low + high) // 2
-        if recall == 1:
-            holds = np.maximum(0, taken + middle - sizes) >= start
-        else:
-            holds = upper_tail(sizes, middle, taken, start) >= float(recall) - SLACK
-        low, high = np.where(holds, low, middle + 1), np.where(holds, middle, high)
-    return np.where(start > taken, sizes + 1, low)
+        is_met = holds(middle) | (middle == high)
+        low, high = np.where(is_met, low, middle + 1), np.where(is_met, middle, high)
+    return low
 
 
 def draws_to_meet(population: int, good: int, recall: Fraction, most: int) -> int:

@@ -27,7 +27,7 @@ from whorl.engine.protocol import Costs, Engine
 from whorl.errors import ParameterError, quoted
 from whorl.fingerprint.batch import hashes_of_words, text_hashes
 from whorl.fingerprint.compare import TextWords, common_shingles, words_of
-from whorl.fingerprint.compiled.first_use import count_search
+from whorl.fingerprint.compiled.kernel import count_search
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets, judge_buckets
 from whorl.fingerprint.minhash.codec import integers
 from whorl.fingerprint.minhash.signature import Signature, bucket_of_each, buckets_from

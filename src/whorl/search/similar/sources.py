@@ -124,7 +124,7 @@ class Sources:
         """Return a source's sketch, None for a document without one."""
         if source.name not in self._sketches:
             if source.document_id is None:
-                found: Sketch | None = batch.sketch(source.text or "", self.engine.scheme, scheme)
+                found: Sketch | None = batch.text_sketch(source.text or "", self.engine.scheme, scheme)
             else:
                 found = self.engine.sketches([source.document_id]).get(source.document_id)
             self._sketches[source.name] = found
