@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.plain import full_minima, plain_minima, plain_token
+from whorl.context import reporting
 from whorl.errors import ParameterError
 from whorl.fingerprint import batch as bulk
 from whorl.fingerprint.batch import (
@@ -154,10 +155,11 @@ def test_progress_counts_texts() -> None:
     """
     Progress is reported in this thread, rises, and ends with the number of texts.
     """
-    told: list[int] = []
-    assert len(list(signatures_of(iter(TEXTS), progress=told.append))) == len(TEXTS)
-    assert told == sorted(told)
-    assert told[-1] == len(TEXTS)
+    reports: list[int] = []
+    with reporting(lambda _, done, __: reports.append(done)):
+        fingerprints(iter(TEXTS))
+    assert reports == sorted(reports)
+    assert reports[-1] == len(TEXTS)
 
 
 def test_the_array_of_a_collection() -> None:

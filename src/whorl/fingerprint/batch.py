@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import chunks, sorted_distinct
+from whorl.context import report_progress
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME, Kernel, give_back, is_compiling, kernel_if_ready
@@ -126,7 +127,6 @@ def signatures_of(
     scheme: Scheme = DEFAULT_SCHEME,
     *,
     workers: int | None = None,
-    progress: Callable[[int], None] | None = None,
 ) -> Iterator[_Row]:
     """Return the tokens of each text, in order, as `fingerprint(text, scheme)` does.
 
@@ -138,7 +138,6 @@ def signatures_of(
         scheme: Profile, shingle size, bucket count.
         workers: Threads; None for the number of processors. With 1, and where numba is not installed, all work is done
             in this thread.
-        progress: Called in this thread with the number of finished texts.
 
     Returns:
         Iterator of uint64 arrays of shape (bucket_count,), or (0,) for a text with fewer words than one shingle, as
@@ -147,7 +146,7 @@ def signatures_of(
     Raises:
         ParameterError: The profile does not exist, `workers` is less than 1, or `texts` is a single text.
     """
-    found = hashed(texts, scheme, Parts.MINIMA, workers=workers, progress=progress)
+    found = hashed(texts, scheme, Parts.MINIMA, workers=workers)
     return (each.minima[:, 0].copy() for each in found)
 
 
@@ -156,7 +155,6 @@ def sized_signatures_of(
     scheme: Scheme = DEFAULT_SCHEME,
     *,
     workers: int | None = None,
-    progress: Callable[[int], None] | None = None,
 ) -> Iterator[Sized]:
     """Return all bits of each text's tokens, and its number of distinct shingles, in order.
 
@@ -164,12 +162,11 @@ def sized_signatures_of(
         texts: As in `signatures_of`.
         scheme: As in `signatures_of`.
         workers: As in `signatures_of`.
-        progress: As in `signatures_of`.
 
     Raises:
         ParameterError: As in `signatures_of`.
     """
-    found = hashed(texts, scheme, Parts.MINIMA | Parts.HASHES, workers=workers, progress=progress)
+    found = hashed(texts, scheme, Parts.MINIMA | Parts.HASHES, workers=workers)
     return (Sized(each.minima, each.hashes.size) for each in found)
 
 
@@ -178,15 +175,15 @@ def fingerprints(
     scheme: Scheme = DEFAULT_SCHEME,
     *,
     workers: int | None = None,
-    progress: Callable[[int], None] | None = None,
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
     """Return the bucket minima of all texts as one array, and a mask of the texts that have any.
+
+    `whorl.reporting` shows the progress.
 
     Args:
         texts: Any number of texts; a signature takes 8 * bucket_count bytes.
         scheme: As in `signatures_of`.
         workers: As in `signatures_of`.
-        progress: As in `signatures_of`.
 
     Returns:
         uint64 array of shape (texts, bucket_count), and bool array of shape (texts,). A text with fewer words than one
@@ -199,12 +196,13 @@ def fingerprints(
         raise ParameterError(f"signatures under {scheme.name} differ in length; take them one by one: signatures_of")
     rows = np.zeros((max(1, length_hint(texts)), scheme.bucket_count), np.uint64)
     has_any: list[bool] = []
-    for row in signatures_of(texts, scheme, workers=workers, progress=progress):
+    for row in signatures_of(texts, scheme, workers=workers):
         if len(has_any) == len(rows):
             rows = np.concatenate((rows, np.zeros_like(rows)))
         if row.size:
             rows[len(has_any)] = row
         has_any.append(row.size > 0)
+        report_progress("signatures", len(has_any))
     return rows[: len(has_any)], np.array(has_any, np.bool_)
 
 
@@ -214,7 +212,6 @@ def hashed(
     parts: Parts = Parts.HASHES,
     *,
     workers: int | None = None,
-    progress: Callable[[int], None] | None = None,
 ) -> Iterator[Hashed]:
     """Return the requested results of each text, in order.
 
@@ -223,7 +220,6 @@ def hashed(
         scheme: As in `signatures_of`; for hashes only the profile and the shingle size matter.
         parts: Results to compute.
         workers: As in `signatures_of`.
-        progress: As in `signatures_of`.
 
     Raises:
         ParameterError: As in `signatures_of`.
@@ -234,7 +230,7 @@ def hashed(
         raise ParameterError("this is one text, not several; give a list of it")
     if scheme.unit == "words":
         segmenter_of(scheme.profile)
-    return _hashed(iter(texts), scheme, parts, workers or _processors(), progress)
+    return chain.from_iterable(_batches(iter(texts), scheme, parts, workers or _processors()))
 
 
 def hashed_together(portions: Iterable[Sequence[str]], scheme: Scheme = DEFAULT_SCHEME) -> Iterator[Together]:
@@ -347,19 +343,9 @@ def kernel_for(texts: Sequence[str], scheme: Scheme) -> Kernel | None:
     return _kernel_for(scheme)
 
 
-def _hashed(
-    texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int, progress: Callable[[int], None] | None
-) -> Iterator[Hashed]:
-    done = 0
-    for results in _batches(_looked_ahead(texts, _work), scheme, parts, workers):
-        yield from results
-        done += len(results)
-        if progress:
-            progress(done)
-
-
 def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -> Iterator[list[Hashed]]:
     """Yield the results of some texts at a time: of one, or with the compiled loops of many."""
+    texts = _looked_ahead(texts, _work)
     fast, was_compiling = _kernel_for(scheme), is_compiling()
     while not fast:
         if (text := next(texts, None)) is None:
