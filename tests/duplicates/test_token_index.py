@@ -17,11 +17,11 @@ from whorl.duplicates.options import PairOptions
 from whorl.duplicates.prefix_filter import _FilterRound
 from whorl.duplicates.rounds import JoinOptions, rounds
 from whorl.duplicates.sketches import Sketches
-from whorl.duplicates.token_index import LevelMembers, SharedTokens
+from whorl.duplicates.token_index import IndexedTokens, LevelMembers
 from whorl.fingerprint.compiled import kernel
 
 
-def met_among(sketches: Sketches, pair_options: PairOptions, level: int = 0) -> tuple[LevelMembers, SharedTokens, int]:
+def met_among(sketches: Sketches, pair_options: PairOptions, level: int = 0) -> tuple[LevelMembers, IndexedTokens, int]:
     """Return the members of the first round, their shared hashes, and the bits of a member number."""
     one = rounds(pair_options, int(sketches.counts.max()))[0]
     search = _FilterRound(sketches, one, JoinOptions(pair_options, most=10**6), lambda places: False)

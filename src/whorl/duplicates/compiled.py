@@ -131,63 +131,6 @@ def select_shared(
 
 
 @kept
-def count_entries(keys: Any, indexable: Any, member_bits: int, shared: Any, shared_indexable: Any) -> None:
-    """Count the entries of each member.
-
-    Args:
-        keys: Keys as written by `select_shared`.
-        indexable: Whether each entry is offered; bool array of the same shape.
-        member_bits: Bits of a member number.
-        shared: int64 array of shape (members,); each member's entries are added.
-        shared_indexable: int64 array of shape (members,); each member's offered entries are added.
-    """
-    of_members = (uint64(1) << uint64(member_bits)) - uint64(1)
-    for i in range(keys.size):
-        member = int64(get(keys, i) & of_members)
-        shared[member] += 1
-        shared_indexable[member] += indexable[i]
-
-
-@kept
-def prune(
-    numbers: Any, cursors: Any, ends: Any, counts: Any, indexable: Any, min_indexable_shared: Any, min_shared: Any,
-    is_larger: Any, shared: Any, shared_indexable: Any, is_open: Any,
-) -> Any:  # fmt: skip
-    """Prune members that can make no pair any more.
-
-    Args:
-        numbers: The remaining members; int64 array of shape (remaining,); receives those that stay, in order.
-        cursors: Offset of each member's first remaining hash; receives those of the members that stay.
-        ends: End of each member's hashes; receives those of the members that stay.
-        counts: Number of hashes used; int64 array of shape (members,), like all the following.
-        indexable: Number of offered hashes.
-        min_indexable_shared: Offered hashes that a larger partner shares, at least.
-        min_shared: Hashes that a smaller partner shares, at least.
-        is_larger: Whether the member may be the larger document; bool array.
-        shared: Entries of each member so far; set to 0 for pruned members.
-        shared_indexable: Offered entries of each member so far; set to 0 for pruned members.
-        is_open: bool array, all false; set for the members that stay.
-
-    Returns:
-        The number of members that stay.
-    """
-    count = 0
-    for i in range(numbers.size):
-        member, left = numbers[i], ends[i] - cursors[i]
-        left_indexable = max(0, indexable[member] - (counts[member] - left))
-        is_reachable = (
-            indexable[member] > 0 and shared_indexable[member] + left_indexable >= min_indexable_shared[member]
-        )
-        if is_reachable or (is_larger[member] and shared[member] + left >= min_shared[member]):
-            numbers[count], cursors[count], ends[count] = member, cursors[i], ends[i]
-            is_open[member] = True
-            count += 1
-        else:
-            shared[member] = shared_indexable[member] = 0
-    return count
-
-
-@kept
 def mark_prefixes(
     keys: Any, frequencies: Any, indexable: Any, member_bits: int, index_lengths: Any, probe_lengths: Any, begins: Any,
     slots: Any, aside: Any, is_indexed: Any, is_probed: Any,

@@ -33,8 +33,8 @@ from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.token_index import (
     Bools,
     Hashes,
+    IndexedTokens,
     LevelMembers,
-    SharedTokens,
     TokenEntries,
     index_tokens,
     owners_of,
@@ -143,7 +143,7 @@ class _FilterRound:
             first=np.searchsorted(sizes, self._options.pairs.smallest_partner(sizes)),
         )
 
-    def _mark_prefixes(self, members: LevelMembers, tokens: SharedTokens, member_bits: int) -> tuple[Hashes, Hashes]:
+    def _mark_prefixes(self, members: LevelMembers, tokens: IndexedTokens, member_bits: int) -> tuple[Hashes, Hashes]:
         """Return the keys that the prefix filter keeps, as index prefixes and as probe prefixes."""
         entries = tokens.entries
         index_lengths, probe_lengths = members.lengths.prefixes(members.is_larger, tokens.counts, tokens.indexable)

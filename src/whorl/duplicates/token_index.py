@@ -73,7 +73,7 @@ class TokenEntries:
         return TokenEntries(self.keys[which], self.frequency[which], self.is_indexable[which])
 
 
-class SharedTokens(NamedTuple):
+class IndexedTokens(NamedTuple):
     """Entries of the members that may make a pair, with their numbers per member.
 
     Attributes:
@@ -90,7 +90,9 @@ class SharedTokens(NamedTuple):
 _NO_ENTRIES = TokenEntries(np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.bool_))
 
 
-def index_tokens(sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int) -> SharedTokens:
+def index_tokens(
+    sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int
+) -> IndexedTokens:
     """Return the entries of all hashes that a smaller document offers and a larger one has, without pruned members.
 
     Args:
@@ -103,21 +105,15 @@ def index_tokens(sketches: Sketches, members: LevelMembers, level: int, member_b
     total = int(members.lengths.used_hashes(members.is_larger).sum())
     stretches = min(_MOST_STRETCHES, max(_LEAST_STRETCHES, -(-total // AT_ONCE)))
     sweep = _TokenSweep(sketches, members, level, member_bits, workers, fast=is_fast(total))
-    kept: list[TokenEntries] = []
+    portions: list[TokenEntries] = []
     for number in range(1, stretches + 1):
         require_time()
-        kept += sweep.upto(np.uint64(sketches.scheme.bound(level) * number // stretches - 1))
+        portions += sweep.upto(np.uint64(sketches.scheme.bound(level) * number // stretches - 1))
         if number * _PRUNINGS // stretches > (number - 1) * _PRUNINGS // stretches:
             is_open = sweep.prune()
-            for at, each in enumerate(kept):
-                kept[at] = each.only(is_open[owners_of(each.keys, member_bits)])
-    keys, frequency = [each.keys for each in kept], [each.frequency for each in kept]
-    is_indexable = [each.is_indexable for each in kept]
-    del kept
-    entries = TokenEntries(
-        _concatenate(keys, np.uint64), _concatenate(frequency, np.int32), _concatenate(is_indexable, np.bool_)
-    )
-    return SharedTokens(entries, sweep.shared, sweep.shared_indexable)
+            for at, portion in enumerate(portions):
+                portions[at] = portion.only(is_open[owners_of(portion.keys, member_bits)])
+    return IndexedTokens(_join_entries(portions), sweep.shared, sweep.shared_indexable)
 
 
 class _TokenSweep:
@@ -170,32 +166,25 @@ class _TokenSweep:
 
     def upto(self, last: np.uint64) -> list[TokenEntries]:
         """Return the entries of the unread hashes up to a given one."""
-        found = self._fast(last) if self._is_fast else [self._plain(last)]
-        for each in found:
-            self._count(each)
-        return found
+        portions = self._fast(last) if self._is_fast else [self._plain(last)]
+        for entries in portions:
+            owners = owners_of(entries.keys, self._member_bits)
+            self.shared += np.bincount(owners, minlength=self.shared.size)
+            self.shared_indexable += np.bincount(owners[entries.is_indexable], minlength=self.shared.size)
+        return portions
 
     def prune(self) -> Bools:
         """Prune members that can make no pair any more; return a mask of the remaining ones, of shape (members,)."""
         members, at, lengths = self._members, self._numbers, self._members.lengths
-        counts, is_open = self._counts, np.zeros(self.shared.size, np.bool_)
-        if self._is_fast:
-            from whorl.duplicates.compiled import prune
-
-            count = prune(
-                at, self._cursors, self._ends, counts, lengths.indexable, lengths.min_indexable_shared,
-                lengths.min_shared, members.is_larger, self.shared, self.shared_indexable, is_open,
-            )  # fmt: skip
-            self._numbers, self._cursors, self._ends = at[:count], self._cursors[:count], self._ends[:count]
-            self._load_if_small()
-            return is_open
+        is_open = np.zeros(self.shared.size, np.bool_)
         left = self._ends - self._cursors
-        left_indexable = np.maximum(0, lengths.indexable[at] - (counts[at] - left))
+        left_indexable = np.maximum(0, lengths.indexable[at] - (self._counts[at] - left))
         is_reachable = (lengths.indexable[at] > 0) & (
             self.shared_indexable[at] + left_indexable >= lengths.min_indexable_shared[at]
         )
         stays = is_reachable | (members.is_larger[at] & (self.shared[at] + left >= lengths.min_shared[at]))
         self._numbers, self._cursors, self._ends = at[stays], self._cursors[stays], self._ends[stays]
+        self._load_if_small()
         is_open[self._numbers] = True
         self.shared[~is_open] = self.shared_indexable[~is_open] = 0
         return is_open
@@ -207,16 +196,6 @@ class _TokenSweep:
             self._hashes, begins = self._sketches.together(self._cursors, self._ends)
             self._cursors, self._ends = begins, begins + (self._ends - self._cursors)
             self._is_in_file = False
-
-    def _count(self, found: TokenEntries) -> None:
-        if self._is_fast:
-            from whorl.duplicates.compiled import count_entries
-
-            count_entries(found.keys, found.is_indexable, self._member_bits, self.shared, self.shared_indexable)
-            return
-        owners = owners_of(found.keys, self._member_bits)
-        self.shared += np.bincount(owners, minlength=self.shared.size)
-        self.shared_indexable += np.bincount(owners[found.is_indexable], minlength=self.shared.size)
 
     def _plain(self, last: np.uint64) -> TokenEntries:
         places = self._members.places[self._numbers]
@@ -253,7 +232,7 @@ class _TokenSweep:
         from whorl.duplicates.compiled import take
 
         counts = np.zeros((1 << max(1, AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)
-        found: list[Hashes] = []
+        blocks: list[Hashes] = []
         cursors = self._cursors[first:upto]
         for some in self._sketches.ranges(cursors) if self._is_in_file else [slice(0, cursors.size)]:
             state = np.array([first + some.start, 0])
@@ -263,14 +242,14 @@ class _TokenSweep:
                     self._hashes, self._numbers, self._cursors, self._ends, state, first + some.stop, last, self._bits,
                     counts, room,
                 )  # fmt: skip
-                found.append(room[: state[1]])
-        return found, counts
+                blocks.append(room[: state[1]])
+        return blocks, counts
 
-    def _distribute(self, entries: Hashes, taken: list[Hashes], begins: Numbers) -> None:
+    def _distribute(self, entries: Hashes, blocks: list[Hashes], begins: Numbers) -> None:
         from whorl.duplicates.compiled import distribute
 
-        for some in taken:
-            distribute(some, self._bits, begins, entries)
+        for block in blocks:
+            distribute(block, self._bits, begins, entries)
 
     def _select_entries(
         self,
@@ -310,6 +289,16 @@ def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes,
     )
     kept = np.repeat(can_pair, frequency)
     return TokenEntries(keys[kept], np.repeat(frequency, frequency)[kept].astype(np.int32), is_indexable[kept])
+
+
+def _join_entries(portions: list[TokenEntries]) -> TokenEntries:
+    """Return all entries; the list is emptied to release memory early."""
+    keys, frequency = [portion.keys for portion in portions], [portion.frequency for portion in portions]
+    is_indexable = [portion.is_indexable for portion in portions]
+    portions.clear()
+    return TokenEntries(
+        _concatenate(keys, np.uint64), _concatenate(frequency, np.int32), _concatenate(is_indexable, np.bool_)
+    )
 
 
 def _concatenate(parts: list[npt.NDArray[Any]], of: type[np.generic]) -> npt.NDArray[Any]:
