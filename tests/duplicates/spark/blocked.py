@@ -58,10 +58,10 @@ def members_in(rows: Any) -> set[Any]:
 
 def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchScheme, count: int) -> LoadedDocuments:
     """Return sketches, given by their keys, divided over `count` parts."""
-    from whorl.duplicates.spark.blocks import SKETCHES, MaterialisedRows, Parts, narrowed, partition_by_part
+    from whorl.duplicates.spark.blocks import SKETCHES, MaterialisedRows, Partitioning, narrowed, partition_by_part
     from whorl.duplicates.spark.load import LoadedDocuments
 
-    parts = Parts.so_many(count)
+    parts = Partitioning.into(count)
     rows = []
     for key, sketch in sketches.items():
         keys, numbers = np.array([key], np.int64), np.array([[sketch.size], [sketch.hashes.size]], np.int64)

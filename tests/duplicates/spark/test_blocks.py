@@ -40,9 +40,9 @@ def test_what_is_divided_is_all_there(count: int) -> None:
     """
     Each document reaches the part of its key, or of its id if it is too short, with its sketch, size and other columns.
     """
-    from whorl.duplicates.spark.blocks import Block, BlockMembers, Parts, block_rows, numbered, sizes_in, some_of
+    from whorl.duplicates.spark.blocks import Block, BlockMembers, Partitioning, block_rows, numbered, sizes_in, some_of
 
-    chance, parts = random.Random(count), Parts.so_many(count)
+    chance, parts = random.Random(count), Partitioning.into(count)
     sets = alike_sets(chance)
     keys = sorted(chance.getrandbits(64) - (1 << 63) for _ in sets)
     made = [sketch_of_distinct(np.array(sorted(each), np.uint64), SMALL) for each in sets]
@@ -85,7 +85,7 @@ def test_equal_documents_of_one_id() -> None:
     """
     Equal documents with one id merge: the last run's largest name, and the first run with that text.
     """
-    from whorl.duplicates.spark.blocks import Block, BlockMembers, Parts, block_rows
+    from whorl.duplicates.spark.blocks import Block, BlockMembers, Partitioning, block_rows
 
     text, other = 7, 8
     came = [
@@ -95,7 +95,7 @@ def test_equal_documents_of_one_id() -> None:
     ids, names, runs, digests = (list(column) for column in zip(*came, strict=True))
     for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 3, 4, 1]):
         shuffled = ([column[at] for at in order] for column in (ids, names, runs, digests))
-        rows = block_rows(nothing, members_of([5] * len(came), *shuffled), Parts.so_many(1))
+        rows = block_rows(nothing, members_of([5] * len(came), *shuffled), Partitioning.into(1))
         members, times = BlockMembers.of([rows])
         told = zip(members.ids, members.names, members.runs.tolist(), members.digests.tolist(), times, strict=True)
         assert sorted(told) == [("a", "b", 1, text, 4), ("b", "", 2, text, 1)]
@@ -105,13 +105,13 @@ def test_a_document_that_several_workers_have_read() -> None:
     """
     A document read by several workers has one sketch, which is new if it is new for one of them.
     """
-    from whorl.duplicates.spark.blocks import Block, Parts, block_rows
+    from whorl.duplicates.spark.blocks import Block, Partitioning, block_rows
 
     sketch = sketch_of_distinct(np.array([1, 2, 3], np.uint64), SMALL)
     rows = []
     for is_new in (False, True, False):
         block = Block(np.array([5]), Sketches.of([sketch], SMALL), np.array([is_new]))
-        rows.append(block_rows(block, members_of([5], ["a"], [""], [1], [0]), Parts.so_many(1)))
+        rows.append(block_rows(block, members_of([5], ["a"], [""], [1], [0]), Partitioning.into(1)))
     for some, expected in ((rows, True), (rows[::2], False)):
         block = Block.of(some, SMALL)
         assert (block.keys.tolist(), block.sketches.sizes.tolist(), block.is_new.tolist()) == ([5], [3], [expected])
@@ -159,9 +159,9 @@ def test_every_part_has_a_partition(spark: SparkSession, count: int) -> None:
     """
     from pyspark.sql import functions as f
 
-    from whorl.duplicates.spark.blocks import Parts, partition_by_part
+    from whorl.duplicates.spark.blocks import Partitioning, partition_by_part
 
-    parts = Parts.so_many(count)
+    parts = Partitioning.into(count)
     assert len(set(parts.names.tolist())) == len(parts) == count
     frame = spark.createDataFrame([(name,) for name in parts.names.tolist()], "part int")
     rows = partition_by_part(frame, parts).select("part", f.spark_partition_id().alias("at")).collect()

@@ -81,13 +81,13 @@ def test_clusters_are_those_of_plain_loops(rows: list[Member], keep: Keep, befor
     Clusters equal those of plain loops: members sorted by run and bytes of the id, first and retained member, and the
     part of the retained member's key.
     """
-    from whorl.duplicates.spark.blocks import Parts, arrow_schema
+    from whorl.duplicates.spark.blocks import Partitioning, arrow_schema
     from whorl.duplicates.spark.clusters import MEMBERS, _clustered
 
     names = ("id", "size", "key", "root", "worth", "run")
     named = [{"name": row[0] * 2, "stays": row[5] < before, **dict(zip(names, row, strict=True))} for row in rows]
     table = pa.Table.from_pylist(named, arrow_schema(MEMBERS))
-    parts = Parts.so_many(3)
+    parts = Partitioning.into(3)
     found = [row for batch in _clustered(iter(table.to_batches(7)), keep, parts) for row in batch.to_pylist()]
     for row in found:
         assert row.pop("part") == parts.of(np.array([row["first"]], np.int64))[0]

@@ -24,7 +24,7 @@ def test_every_kind_of_file_gives_the_same_documents(spark: SparkSession, tmp_pa
     """
     Parquet, JSON lines and text files of the same documents give the same sketches, and so does the local reader.
     """
-    from whorl.duplicates.spark.documents import Columns, documents_in, parts_of, read
+    from whorl.duplicates.spark.documents import ColumnNames, documents_in, parts_of, read
     from whorl.duplicates.spark.load import load_blocks
 
     texts = {
@@ -46,7 +46,7 @@ def test_every_kind_of_file_gives_the_same_documents(spark: SparkSession, tmp_pa
     lines = [json.dumps({"id": each, "text": text, "name": name, "more": [1]}) for each, text, name in rows]
     (tmp_path / "some.jsonl").write_text("\n\n".join(lines), encoding="utf-8")
 
-    def told(path: Path, columns: Columns = Columns()) -> set[Any]:  # noqa: B008 - frozen
+    def told(path: Path, columns: ColumnNames = ColumnNames()) -> set[Any]:  # noqa: B008 - frozen
         frame = read(spark, [str(path)], None, columns)
         given = load_blocks(frame, documents_in, SKETCHING, parts_of(frame))
         assert given.unfit.isEmpty()
@@ -57,7 +57,7 @@ def test_every_kind_of_file_gives_the_same_documents(spark: SparkSession, tmp_pa
     expected = set(zip(made.ids, made.names, made.sizes.tolist(), made.keys.tolist(), strict=True))
     assert told(tmp_path / "files") == expected
     assert told(tmp_path / "some.jsonl") == expected
-    assert told(tmp_path / "some.parquet", Columns("key", "body", "title")) == expected
+    assert told(tmp_path / "some.parquet", ColumnNames("key", "body", "title")) == expected
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_rows_of_parquet_without_some_documents(spark: SparkSession, tmp_path: P
     """
     All columns stay, and so do rows that are no documents; the retention column is read as a number or as text.
     """
-    from whorl.duplicates.spark.documents import Columns, read, without
+    from whorl.duplicates.spark.documents import ColumnNames, read, without
 
     schema = "id long, text string, quality int, made date, seen timestamp, more array<int>"
     when = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
@@ -95,11 +95,11 @@ def test_rows_of_parquet_without_some_documents(spark: SparkSession, tmp_path: P
     path = str(tmp_path / "some.parquet")
     spark.createDataFrame([*rows, (None, "no id", None, None, None, None)], schema).write.parquet(path)
     gone = spark.createDataFrame([("1",), ("3",), ("7",)], "id string")
-    left = without(spark, [path], None, Columns(), gone)
+    left = without(spark, [path], None, ColumnNames(), gone)
     assert left.form == "parquet"
     assert left.rows.columns == ["id", "text", "quality", "made", "seen", "more"]
     assert {row.id for row in left.rows.collect()} == {0, 2, 4, None}
     expected: dict[str, object] = {"quality": 2.0, "made": "2020-01-03", "seen": when.timestamp()}
     for name, value in expected.items():
-        own = {row.id: row[name] for row in read(spark, [path], None, Columns(worth=name)).collect()}
+        own = {row.id: row[name] for row in read(spark, [path], None, ColumnNames(worth=name)).collect()}
         assert own["2"] == value

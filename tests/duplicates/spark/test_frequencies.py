@@ -42,7 +42,7 @@ def test_every_pair_meets_by_a_hash(seed: int, count: int, asked: tuple[str, int
     from whorl.duplicates.spark.blocks import (
         SKETCHES,
         Block,
-        Parts,
+        Partitioning,
         arrow_schema,
         joined,
         narrow_type,
@@ -55,7 +55,7 @@ def test_every_pair_meets_by_a_hash(seed: int, count: int, asked: tuple[str, int
     # Evenly distributed, so that the first count certainly has enough of them.
     alone = {(each << 64) // 100 + chance.getrandbits(56) for each in range(100)}
     sets = [each for each in families(chance, 4, 150) if each] + [alone]
-    sketches, parts = sketches_of(sets, COMPLETE), Parts.so_many(count)
+    sketches, parts = sketches_of(sets, COMPLETE), Partitioning.into(count)
     keys = np.array(sorted(chance.getrandbits(64) - (1 << 63) for _ in sets), np.int64)
     everything = Block(keys, sketches, np.ones(keys.size, np.bool_))
     blocks = {

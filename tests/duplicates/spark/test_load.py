@@ -21,7 +21,7 @@ def test_rows_become_sketches_or_problems() -> None:
     """
     Each row appears once: as a member of a block, with a sketch if it is long enough, or with its problem.
     """
-    from whorl.duplicates.spark.blocks import Parts
+    from whorl.duplicates.spark.blocks import Partitioning
     from whorl.duplicates.spark.documents import documents_in
     from whorl.duplicates.spark.load import RunNumber, _sketched
 
@@ -36,7 +36,7 @@ def test_rows_become_sketches_or_problems() -> None:
     ]
     kinds = [("id", pa.string()), ("name", pa.string()), ("text", pa.string()), ("content", pa.binary())]
     batches = [pa.RecordBatch.from_pylist(some, pa.schema(kinds)) for some in (rows[:3], [], rows[3:])]
-    told = pa.Table.from_batches(_sketched(iter(batches), documents_in, SKETCHING, Parts.so_many(3), RunNumber()))
+    told = pa.Table.from_batches(_sketched(iter(batches), documents_in, SKETCHING, Partitioning.into(3), RunNumber()))
     problems = [(row["problem_id"], row["problem"]) for row in told.to_pylist() if row["problem"]]
     key = {key for document_id, _, _, key in members_in(told) if document_id == "a"}.pop()
     assert {row for row in members_in(told) if row[2]} == {("a", "A", 2, key), ("wide.txt", "", 2, key)}
@@ -141,10 +141,10 @@ def run_of(
     Returns:
         All blocks by part; the blocks without replaced members; the totals; and the keys that are gone.
     """
-    from whorl.duplicates.spark.blocks import Parts
+    from whorl.duplicates.spark.blocks import Partitioning
     from whorl.duplicates.spark.load import RunNumber, _divided_anew, _gone, _identities, _judged, _kept, _sketched
 
-    parts, since = Parts.so_many(number + 1), since or number
+    parts, since = Partitioning.into(number + 1), since or number
 
     def read(_: Any, note: Callable[[str | None, str], None]) -> list[Document]:
         for each in unfit:

@@ -27,7 +27,7 @@ def test_blocks_compare_what_the_whole_does(seed: int, count: int, is_measured: 
     """
     The results are equal for any division into blocks, whichever sketch is sent, and with repeated pairs.
     """
-    from whorl.duplicates.spark.blocks import SKETCHES, Block, Parts, arrow_schema, rows_by_part, sketch_row
+    from whorl.duplicates.spark.blocks import SKETCHES, Block, Partitioning, arrow_schema, rows_by_part, sketch_row
     from whorl.duplicates.spark.verify import _at_home, _measured, _travelling, _verified
 
     chance = random.Random(seed)
@@ -41,7 +41,7 @@ def test_blocks_compare_what_the_whole_does(seed: int, count: int, is_measured: 
     columns = (keys[whole.a], keys[whole.b], whole.sizes_a, whole.sizes_b, whole.shared, whole.low, whole.high)
     expected = sorted(zip(*(column.tolist() for column in columns), strict=True))
 
-    parts = Parts.so_many(count)
+    parts = Partitioning.into(count)
     everything = Block(keys, sketches, np.ones(keys.size, np.bool_))
     blocks = {
         part: pa.Table.from_batches(

@@ -50,7 +50,7 @@ _steps = count(1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parts:
+class Partitioning:
     """The parts that documents and hashes are divided over.
 
     Args:
@@ -68,7 +68,7 @@ class Parts:
         return found
 
     @classmethod
-    def so_many(cls, count: int) -> Parts:
+    def into(cls, count: int) -> Partitioning:
         """Return `count` parts that Spark's hash partitioning sends to the partitions 0, 1, 2 and so on."""
         names = np.full(count, -1, np.int32)
         begin = 0
@@ -167,12 +167,12 @@ def _leave_imports_alone() -> None:
         gc.freeze()
 
 
-def partition_by_part(frame: DataFrame, parts: Parts) -> DataFrame:
+def partition_by_part(frame: DataFrame, parts: Partitioning) -> DataFrame:
     """Repartition rows by their column part."""
     return frame.repartition(len(parts), "part")
 
 
-def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: str, parts: Parts) -> DataFrame:
+def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: str, parts: Partitioning) -> DataFrame:
     """Apply a function to each block and the rows sent to it; blocks without rows are included.
 
     Args:
@@ -180,7 +180,7 @@ def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: 
         rows: Has a column part.
         step: Takes the columns of a block and the columns of the rows of its part.
         schema: Schema of the result.
-        parts: Parts of the blocks.
+        parts: Partitioning of the blocks.
     """
     _limit_batches(blocks)
     arrow = arrow_schema(schema)
@@ -192,7 +192,7 @@ def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: 
     return blocks.groupBy("part").cogroup(partition_by_part(rows, parts).groupBy("part")).applyInArrow(both, schema)
 
 
-def group_by_part(frame: DataFrame, parts: Parts, *, part_of: str, **columns: str) -> DataFrame:
+def group_by_part(frame: DataFrame, parts: Partitioning, *, part_of: str, **columns: str) -> DataFrame:
     """Group rows of numbers by part, one row for each part.
 
     Args:
@@ -206,7 +206,7 @@ def group_by_part(frame: DataFrame, parts: Parts, *, part_of: str, **columns: st
     return map_batches(frame.select(*{part_of, *columns.values()}), step, schema)
 
 
-def _addressed(batches: Batches, parts: Parts, part_of: str, columns: Mapping[str, str]) -> Batches:
+def _addressed(batches: Batches, parts: Partitioning, part_of: str, columns: Mapping[str, str]) -> Batches:
     for batch in batches:
         own = {f"{name}s": whole_numbers(batch[column]) for name, column in columns.items()}
         yield rows_by_part(parts.of(whole_numbers(batch[part_of])), own)
@@ -424,13 +424,13 @@ class BlockMembers:
         )
 
 
-def block_rows(block: Block, members: BlockMembers, parts: Parts) -> pa.RecordBatch:
+def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.RecordBatch:
     """Divide documents over the parts, one row for each part.
 
     Args:
         block: Documents with a sketch, of any part.
         members: All documents, copies included.
-        parts: Parts to divide them over.
+        parts: Partitioning to divide them over.
     """
     sketches = block.sketches
     has_sketch = np.isin(members.keys, block.keys)

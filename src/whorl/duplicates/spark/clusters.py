@@ -33,7 +33,7 @@ from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.spark.blocks import (
     Batches,
     MaterialisedRows,
-    Parts,
+    Partitioning,
     arrow_schema,
     batch_of,
     cogroup_blocks,
@@ -58,13 +58,13 @@ _TOLD = f"cluster string, documents long, {_OWN}, {_SHARES}"
 _PARTS, _SLACK = 1_000_000, 1e-9
 
 
-def clustered(members: DataFrame, keep: Keep, parts: Parts) -> DataFrame:
+def clustered(members: DataFrame, keep: Keep, parts: Partitioning) -> DataFrame:
     """Return the clusters with at least one member that does not stay, as input for `with_shares`.
 
     Args:
         members: Columns of MEMBERS; members with one root form a cluster.
         keep: Retention policy.
-        parts: Parts of the documents.
+        parts: Partitioning of the documents.
 
     Returns:
         Among others the columns cluster (id of the first member), documents (number of members) and is_unknown (whether
@@ -104,7 +104,7 @@ def _zipped(clusters: DataFrame) -> Column:
     return f.arrays_zip(*(name for name in clusters.columns if name not in ("cluster", "documents")))
 
 
-def _clustered(batches: Batches, keep: Keep, parts: Parts) -> Batches:
+def _clustered(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
     rows = [batch for batch in batches if batch.num_rows]
     if not rows:
         return

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from whorl.duplicates.spark.blocks import Parts
+from whorl.duplicates.spark.blocks import Partitioning
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.files import file_text
 from whorl.model import Document
@@ -30,7 +30,7 @@ _LOCAL = "^file:(//)?"
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ColumnNames:
     """Column names, or field names of JSON.
 
     Args:
@@ -50,7 +50,7 @@ def read(
     session: SparkSession,
     paths: Sequence[str],
     kind: str | None = None,
-    columns: Columns = Columns(),
+    columns: ColumnNames = ColumnNames(),
     *,
     but: frozenset[str] = frozenset(),
     is_reference: bool = False,
@@ -104,7 +104,7 @@ def _kind_of(path: str) -> str:
     return next((kind for kind, suffixes in KINDS.items() if suffix.lower() in suffixes), "text")
 
 
-def documents_of(frame: DataFrame, columns: Columns = Columns()) -> DataFrame:
+def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> DataFrame:
     """Return the documents of any data frame, in the columns that `read` returns.
 
     Raises:
@@ -129,7 +129,7 @@ def _comparable(frame: DataFrame, name: str) -> Column:
     return frame[name].cast("string" if kind in ("string", "date") else "double").alias(name)
 
 
-def _json(session: SparkSession, paths: Sequence[str], columns: Columns) -> DataFrame:
+def _json(session: SparkSession, paths: Sequence[str], columns: ColumnNames) -> DataFrame:
     own = [columns.worth] if columns.worth else []
     names = list(dict.fromkeys([columns.id, columns.text, columns.name, *own, _BROKEN]))
     schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in names)
@@ -168,7 +168,7 @@ def without(
     session: SparkSession,
     paths: Sequence[str],
     kind: str | None,
-    columns: Columns,
+    columns: ColumnNames,
     ids: DataFrame,
     *,
     but: frozenset[str] = frozenset(),
@@ -206,14 +206,14 @@ class Left(NamedTuple):
     form: str
 
 
-def parts_of(*frames: DataFrame) -> Parts:
+def parts_of(*frames: DataFrame) -> Partitioning:
     """Choose the number of parts: the input partitions, the session's parallelism or spark.sql.shuffle.partitions.
 
     The largest of the three numbers counts; the last one only if it is set.
     """
     context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)
-    return Parts.so_many(
+    return Partitioning.into(
         max(sum(frame.rdd.getNumPartitions() for frame in frames), context.defaultParallelism, int(wanted or 1))
     )
 

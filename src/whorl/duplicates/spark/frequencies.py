@@ -22,7 +22,7 @@ from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.spark.blocks import (
     Batches,
     Block,
-    Parts,
+    Partitioning,
     joined,
     narrow_type,
     narrowed,
@@ -159,13 +159,13 @@ class FrequencyCounter:
 
     Args:
         scheme: Sketch scheme.
-        parts: Parts of the blocks and of the hashes.
+        parts: Partitioning of the blocks and of the hashes.
         one: The current round.
         smallest: Size of the smallest document at home at each level.
     """
 
     scheme: SketchScheme
-    parts: Parts
+    parts: Partitioning
     one: Round
     smallest: Mapping[int, int]
 

@@ -122,7 +122,7 @@ def run(
         raise ParameterError(f"--keep {keep} needs the column of the date on Spark: --keep {keep}:COLUMN")
     with _failures():
         from whorl.duplicates.spark.clusters import member_by_member, nested
-        from whorl.duplicates.spark.documents import KINDS, Columns, read, require_rows, without
+        from whorl.duplicates.spark.documents import KINDS, ColumnNames, read, require_rows, without
         from whorl.duplicates.spark.duplicates import SparkDuplicates
 
         if kind is not None and kind not in KINDS:
@@ -135,7 +135,7 @@ def run(
                 _require_absent(own, target)
         if checkpoints is not None:
             own.sparkContext.setCheckpointDir(checkpoints)
-        columns = Columns(id_column, text_column, name_column, None if keep is None else keep.column or None)
+        columns = ColumnNames(id_column, text_column, name_column, None if keep is None else keep.column or None)
         # The policy does not rank reference documents, which always stay, so they need no value.
         known = read(own, reference, kind, replace(columns, worth=None), is_reference=True) if reference else None
         # A file in both sets counts as reference.

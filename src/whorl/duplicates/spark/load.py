@@ -29,7 +29,7 @@ from whorl.duplicates.spark.blocks import (
     Block,
     BlockMembers,
     MaterialisedRows,
-    Parts,
+    Partitioning,
     arrow_schema,
     batch_of,
     block_rows,
@@ -83,7 +83,7 @@ class LoadedDocuments:
 
     Args:
         blocks: Rows for `Block.of` and `BlockMembers.of`, partitioned by part.
-        parts: Parts of the blocks.
+        parts: Partitioning of the blocks.
         scheme: Sketch scheme.
         documents: Number of distinct ids.
         too_short: Number of documents with fewer words than a shingle has.
@@ -94,7 +94,7 @@ class LoadedDocuments:
     """
 
     blocks: DataFrame
-    parts: Parts
+    parts: Partitioning
     scheme: SketchScheme
     documents: int
     too_short: int
@@ -133,7 +133,7 @@ def load_blocks(
     frame: DataFrame,
     documents: Documents,
     sketching: Sketching,
-    parts: Parts,
+    parts: Partitioning,
     run: RunNumber = RunNumber(),
     earlier: DataFrame | None = None,
 ) -> LoadedDocuments:
@@ -143,7 +143,7 @@ def load_blocks(
         frame: Rows to read.
         documents: Converts rows to documents.
         sketching: Converts documents to sketches.
-        parts: Parts to divide them over.
+        parts: Partitioning to divide them over.
         run: The current run.
         earlier: Blocks of earlier runs, divided over any parts. A document whose id comes again is replaced, unless its
             text is the same.
@@ -180,7 +180,9 @@ def load_blocks(
     return LoadedDocuments(blocks, parts, scheme, *counts, gone, kept)
 
 
-def _sketched(batches: Batches, documents: Documents, sketching: Sketching, parts: Parts, run: RunNumber) -> Batches:
+def _sketched(
+    batches: Batches, documents: Documents, sketching: Sketching, parts: Partitioning, run: RunNumber
+) -> Batches:
     """Yield the sketched documents of rows by part, and the problems of rows that are no documents."""
     problems: list[dict[str, Any]] = []
     first = int(parts.names[0])
@@ -213,7 +215,7 @@ def _sketched(batches: Batches, documents: Documents, sketching: Sketching, part
 def _together(
     several: Sequence[tuple[SketchBatch, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]],
     scheme: SketchScheme,
-    parts: Parts,
+    parts: Partitioning,
     since: int,
 ) -> pa.RecordBatch:
     """Divide sketched documents, with their run numbers and text digests, over the parts."""
@@ -236,7 +238,7 @@ def _together(
     return block_rows(block, BlockMembers(keys, numbered(ids), ids, names, worths, runs, digests), parts)
 
 
-def _divided_anew(batches: Batches, scheme: SketchScheme, parts: Parts, since: int) -> Batches:
+def _divided_anew(batches: Batches, scheme: SketchScheme, parts: Partitioning, since: int) -> Batches:
     """Yield blocks divided over other parts, with is_new recomputed from `since`."""
     for batch in batches:
         members, _ = BlockMembers.of([batch])
@@ -244,7 +246,7 @@ def _divided_anew(batches: Batches, scheme: SketchScheme, parts: Parts, since: i
         yield block_rows(block.only(np.arange(block.keys.size), members.keys[members.runs >= since]), members, parts)
 
 
-def _identities(batches: Batches, parts: Parts) -> Batches:
+def _identities(batches: Batches, parts: Partitioning) -> Batches:
     """Yield ids with size, key and run, grouped by the part of the id."""
     rows = list(batches)
     keys, identities, counts, runs = joined(rows, "members identities counts runs", "i8 u8 i8 u4")
@@ -252,7 +254,7 @@ def _identities(batches: Batches, parts: Parts) -> Batches:
     yield rows_by_part(parts.of(identities), columns, largest=int(counts.max(initial=0)))
 
 
-def _judged(batches: Batches, parts: Parts) -> Batches:
+def _judged(batches: Batches, parts: Partitioning) -> Batches:
     """Choose one document for each id, the largest of its last run; count ids, and name the others to their blocks."""
     rows = list(batches)
     largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
@@ -281,7 +283,7 @@ def _judged(batches: Batches, parts: Parts) -> Batches:
         yield rows_by_part(where, columns, **dict.fromkeys(told, 0))
 
 
-def _kept(block: pa.Table, losers: pa.Table, scheme: SketchScheme, parts: Parts, since: int) -> Batches:
+def _kept(block: pa.Table, losers: pa.Table, scheme: SketchScheme, parts: Partitioning, since: int) -> Batches:
     """Yield a block as one row, without replaced members and without sketches that no member uses any more."""
     members, _ = BlockMembers.of(block)
     gone = set(zip(*(each.tolist() for each in joined(losers, "keys identities", "i8 u8")), strict=True))

@@ -39,7 +39,7 @@ from whorl.duplicates.spark.blocks import (
     SKETCHES,
     Batches,
     Block,
-    Parts,
+    Partitioning,
     arrow_schema,
     batch_of,
     cogroup_blocks,
@@ -214,7 +214,7 @@ def _blocks_of(keys: DataFrame, documents: LoadedDocuments) -> DataFrame:
     )
 
 
-def _aside(batches: Batches, parts: Parts) -> Batches:
+def _aside(batches: Batches, parts: Partitioning) -> Batches:
     """Yield the documents of crowds, each document once per batch, as rows of _KEYS."""
     for batch in batches:
         (keys,) = joined([batch], "homes", "i8")
@@ -261,7 +261,7 @@ class _PairFinder:
 
     Args:
         scheme: Sketch scheme.
-        parts: Parts of the blocks.
+        parts: Partitioning of the blocks.
         one: The current round.
         number: Number of this round.
         gives_crowds: Whether crowds are returned as crowds instead of as pairs.
@@ -270,7 +270,7 @@ class _PairFinder:
     """
 
     scheme: SketchScheme
-    parts: Parts
+    parts: Partitioning
     one: Round
     number: int
     gives_crowds: bool

@@ -21,7 +21,7 @@ from whorl.duplicates.spark.blocks import (
     SKETCHES,
     Batches,
     Block,
-    Parts,
+    Partitioning,
     arrow_schema,
     batch_of,
     cogroup_blocks,
@@ -79,7 +79,7 @@ def _compared(pairs: DataFrame, documents: LoadedDocuments, compare: _Compare) -
     return cogroup_blocks(blocks, travelling, partial(_at_home, scheme=scheme, compare=compare), PAIRS, parts)
 
 
-def _travelling(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: Parts) -> Batches:
+def _travelling(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: Partitioning) -> Batches:
     """Yield the sketches of a block's documents for the blocks of the documents that they are compared with."""
     travellers, homes = joined(pairs, "travellers homes", "i8 i8")
     if not travellers.size:
