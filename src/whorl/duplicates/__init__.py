@@ -1,5 +1,17 @@
 """Near-duplicates: all pairs and clusters in a store, or among documents outside any store.
 
+A search (`run`) goes through these stages, each a module:
+
+1. input          read the documents of files
+2. sketching      hash the shingles of each document; worker_pool does so in several processes
+3. sketch_store   store the sketches, in a temporary file or in a folder for the next run
+4. prefix_filter  find candidate pairs: rounds has its parameters, token_index the shared hashes
+5. verify         count what the candidates share; exact reads whole texts where sketches leave a pair undecided
+6. pairs          run 4 and 5, and skip pairs of documents that are connected already
+7. clusters       group the pairs; result yields pairs and clusters, output writes them
+
+spark has the same stages on data frames; boilerplate and passages are further searches of the same documents.
+
 duplicates_among  near-duplicates among documents outside any store
 duplicates_in     near-duplicates in a store
 passages_among    passages repeated word for word within or across documents

@@ -207,7 +207,7 @@ def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[i
         dates: Date of each document in seconds since 1970; None if unknown.
         sizes: Distinct shingles of each document.
 
-    >>> in_order([2.0, 1.0, None], [10, 30, 20])
+    >>> version_order([2.0, 1.0, None], [10, 30, 20])
     [2, 1, 0]
     """
     dated = [at for _, at in sorted((date, at) for at, date in enumerate(dates) if date is not None)]

@@ -202,7 +202,7 @@ def oversized_groups(groups: npt.NDArray[Any], counts: Numbers, most: int) -> li
         counts: Number of pairs of each entry.
         most: Pairs that a group may produce.
 
-    >>> [group.tolist() for group in crowded(np.array([4, 4, 4, 6, 6]), np.array([3, 0, 2, 1, 1]), most=2)]
+    >>> [group.tolist() for group in oversized_groups(np.array([4, 4, 4, 6, 6]), np.array([3, 0, 2, 1, 1]), most=2)]
     [[0, 2]]
     """
     if not groups.size:

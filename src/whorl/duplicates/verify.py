@@ -21,7 +21,7 @@ from whorl.fingerprint.sketch.sketch import compare
 from whorl.fingerprint.statistics.estimate import CONFIDENCE, shared_shingles
 from whorl.fingerprint.statistics.hypergeometric import reaches
 
-#: Share of the allowed misses that verification may use; `schedule` uses the rest.
+#: Share of the allowed misses that verification may use; `rounds` uses the rest.
 _OF_MISSES = Fraction(4, 5)
 #: Smallest number of pairs worth importing numba for the compiled loop.
 LARGE = 20_000

@@ -267,7 +267,7 @@ class SparkDuplicates:
         thus joins documents that are connected already.
 
         Args:
-            crowds: Columns as in `candidates.RoundResult`.
+            crowds: Columns as in `prefix_filter.RoundResult`.
             is_open: Whether further hashes could separate the documents.
 
         Returns:

@@ -46,7 +46,7 @@ def verify_candidates(candidates: DataFrame, documents: LoadedDocuments, pair_op
     """Return the candidates that reach the threshold.
 
     Args:
-        candidates: Columns part, travellers and homes, as in `candidates.RoundResult`.
+        candidates: Columns part, travellers and homes, as in `prefix_filter.RoundResult`.
         documents: The documents to compare.
         pair_options: Metric, threshold and recall.
 
