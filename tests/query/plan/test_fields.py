@@ -131,6 +131,16 @@ def test_the_other_spelling_of_a_name(name: str, other: str | None) -> None:
         assert spelled_otherwise(other) == name
 
 
+@pytest.mark.parametrize("typed", ["cm:title", "cm_title", f"{CONTENT}title", "title"])
+@pytest.mark.parametrize("stored", ["cm:title", f"{CONTENT}title"])
+def test_spellings_of_a_qualified_name(typed: str, stored: str) -> None:
+    """
+    A property named with a prefix is found in every spelling; one named with the full namespace by its prefix.
+    """
+    if stored == "cm:title" or typed == "cm:title":
+        assert Fields({stored: {Kind.KEYWORD: stored}}).named(typed, {}) == {Kind.KEYWORD: stored}
+
+
 @given(st.text(), st.dictionaries(st.text(), st.text(), max_size=3))
 def test_any_name_is_looked_for(typed: str, names: dict[str, str]) -> None:
     """

@@ -1,8 +1,8 @@
 """Fields of a store with their types, and the resolution of field names in queries.
 
 A name is looked up as typed, then under its alias in `whorl.toml` or among the defaults, then without its namespace:
-`cm:title`, `cm_title` and `{http://www.alfresco.org/model/content/1.0}title` are `title`. A name without a namespace is
-finally looked up in Alfresco's content namespace, so that `title` may also be `cm:title`.
+`cm:title`, `cm_title` and `{http://www.alfresco.org/model/content/1.0}title` are one name, and also `title`. A name
+without a namespace is finally looked up in Alfresco's content namespace, so that `title` may also be `cm:title`.
 """
 
 from __future__ import annotations
@@ -183,8 +183,10 @@ def _meanings(typed: str, names: Mapping[str, str]) -> Iterator[str]:
     yield typed
     if typed in DEFAULT_NAMES:
         yield DEFAULT_NAMES[typed]
-    for local in _local(typed):
-        yield names.get(local, local)
+    prefix, _, rest = typed.partition("_")
+    qualified = f"{prefix}:{rest}" if prefix in _NAMESPACES and rest else spelled_otherwise(typed)
+    for name in (*((qualified,) if qualified else ()), *_local(typed)):
+        yield names.get(name, name)
     if ":" not in typed:
         yield f"cm:{typed}"
 
