@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from tests.service.contracts import MINUTES
 from tests.service.limited import until
 from tests.service.page.contents import LEASE, long_texts
-from tests.service.page.driving import shoot
+from tests.service.page.driving import drop, paste, shoot
 
 
 def wait_in_sight(page: Page, selector: str) -> None:
@@ -110,6 +111,81 @@ def test_long_documents(page: Page, url: str) -> None:
     page.keyboard.press("n")
     for side in "ab":
         wait_in_sight(page, f"#text-{side} mark.on")
+
+
+def test_two_texts_of_the_user(page: Page, url: str) -> None:
+    """
+    Two texts that no store has are compared: one pasted into its field, one chosen as a file; dropped files follow.
+    """
+    page.goto(f"{url}#compare")
+    page.get_by_label("Document A", exact=True).focus()
+    paste(page, MINUTES)
+    expect(page.get_by_label("Document A", exact=True)).to_have_attribute("placeholder", "Your text")
+    expect(page.get_by_label("Document B", exact=True)).to_be_focused()
+    page.locator("#file-b").set_input_files({"name": "b.txt", "mimeType": "", "buffer": LEASE.encode()})
+    expect(page.locator("#shares .big")).to_have_text(["27.8%", "11.7%", "9.0%"])
+    expect(page.locator("#name-b")).to_have_text("Your text (b.txt)")
+    drop(page, "c.txt", MINUTES)
+    expect(page.locator("#name-b")).to_have_text("Your text (c.txt)")
+    expect(page.locator("#shares .big").first).to_have_text("100.0%")
+    page.locator("#file-b").set_input_files({"name": "d.bin", "mimeType": "", "buffer": b"\0\1\2\xff" * 50})
+    expect(page.locator("#compare-error")).to_contain_text("d.bin")
+
+
+def test_what_differs(page: Page, url: str) -> None:
+    """
+    One switch marks the words that differ instead of the shared passages; they are stepped through in pairs.
+    """
+    page.goto(f"{url}#compare?a=lease&b=renewal")
+    expect(page.locator("#step-told")).to_contain_text("shared passages")
+    page.get_by_label("Mark what differs").check()
+    expect(page.locator("#text-a mark").filter(has_text="1,450")).to_have_text("1,450")
+    expect(page.locator("#text-b mark").filter(has_text="1,520")).to_have_text("1,520")
+    expect(page.locator("#step-told")).to_have_text(re.compile(r"^\d+ differences$"))
+    page.locator("#text-a mark").filter(has_text="1,450").click()
+    expect(page.locator("#text-b mark.on")).to_have_text("1,520")
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator("#step-told")).to_have_text(re.compile(r"^Difference \d+ of \d+$"))
+    page.locator("#passages button").first.click()
+    expect(page.get_by_label("Mark what differs")).not_to_be_checked()
+    expect(page.locator("#step-told")).to_contain_text("Passage 1 of")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "shared", "expected"),
+    [
+        ("one two three", "one two four", [("one two", "one two")], [(["three"], ["four"])]),
+        ("one two", "one two, three", [("one two", "one two")], [([], ["three"])]),
+        ("p q", "x p y q z", [("p", "p"), ("q", "q")], [([], ["x"]), ([], ["y"]), ([], ["z"])]),
+        # Equal words in a gap are matched; case and punctuation are no difference.
+        ("s1 The rent, is 1,450 in all s2", "s1 the rent is 1,520 in all s2", [("s1", "s1"), ("s2", "s2")],
+         [(["1,450"], ["1,520"])]),
+        # A moved passage is in both texts, so it is no difference.
+        ("m1 a b c d e", "a b c d e m1", [("a b c d e", "a b c d e"), ("m1", "m1")], []),
+        ("", "new", [], [([], ["new"])]),
+    ],
+)  # fmt: skip
+def test_differences(
+    scripts: Page, a: str, b: str, shared: list[tuple[str, str]], expected: list[tuple[list[str], list[str]]]
+) -> None:
+    """
+    Differences are the words outside shared passages, paired between passages in the same order.
+    """
+    places = {
+        side: [{"start": text.index(pair[at]), "end": text.index(pair[at]) + len(pair[at])} for pair in shared]
+        for at, (side, text) in enumerate((("a", a), ("b", b)))
+    }
+    found = scripts.evaluate(
+        """async ([texts, places]) => (await import("/page/differences.js")).differences(texts, places)""",
+        [{"a": a, "b": b}, places],
+    )
+    words = [
+        tuple(
+            [text[each["start"] : each["end"]] for each in gap[side]["ranges"]] for side, text in (("a", a), ("b", b))
+        )
+        for gap in found
+    ]
+    assert words == expected
 
 
 def test_a_document_that_there_is_not(page: Page, url: str) -> None:

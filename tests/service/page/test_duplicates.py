@@ -66,11 +66,11 @@ def test_an_address_starts_no_job(browser: Browser, url: str) -> None:
             page.get_by_role("link").click()
         other = expected.value
         other.on("request", lambda sent: started.append(sent.url) if sent.method == "POST" else None)
-        expect(other.get_by_role("slider", name="Threshold")).to_have_value("1")
+        expect(other.get_by_role("slider", name="At least this much")).to_have_value("1")
         other.evaluate("location.hash = '#duplicates?threshold=2'")
-        expect(other.get_by_role("slider", name="Threshold")).to_have_value("2")
+        expect(other.get_by_role("slider", name="At least this much")).to_have_value("2")
         expect(other.locator("#clusters-blank")).to_be_visible()
-        other.get_by_role("slider", name="Threshold").fill("75")
+        other.get_by_role("slider", name="At least this much").fill("75")
         assert started == []
         find_duplicates(other)
         expect(other.locator("#clusters > li").first).to_be_visible()
@@ -78,7 +78,7 @@ def test_an_address_starts_no_job(browser: Browser, url: str) -> None:
         expect(other.locator("#clusters > li").first).to_be_visible()
         assert len(started) == 2
         other.goto(f"{url}#duplicates?threshold=3")
-        expect(other.get_by_role("slider", name="Threshold")).to_have_value("3")
+        expect(other.get_by_role("slider", name="At least this much")).to_have_value("3")
         expect(other.locator("#clustered")).to_be_hidden()
         assert len(started) == 2
         other.go_back()
@@ -112,7 +112,7 @@ def test_versions(page: Page, url: str) -> None:
     expect(shown.locator(".versions li")).to_have_text(
         [re.compile("^lease.txt 2018-01-02$|^lease.txt"), re.compile("renewal.txt.*adds 5 words.*1,520.*loses 4 words")]
     )
-    page.get_by_label("Each group by").select_option("newest:cm:created")
+    page.get_by_label("Keep of each group").select_option("newest:cm:created")
     page.get_by_role("button", name="Find duplicates").click()
     page.wait_for_url("**keep=newest%3Acm%3Acreated**")
     expect(page.locator("#clusters-error")).to_contain_text("nobody knows which is the newest of 'note 0' and 30 more")
@@ -136,21 +136,35 @@ def test_a_quick_click_keeps_the_address(page: Page, url: str) -> None:
     expect(page.locator("#clusters > li").get_by_role("heading")).to_have_text(["2 documents: renewal.txt"])
 
 
+def test_the_last_result_is_shown_again(clustered: Page, url: str) -> None:
+    """
+    The view without parameters shows the last result of the tab after a reload, without another job.
+    """
+    started: list[str] = []
+    clustered.on("request", lambda sent: started.append(sent.url) if sent.method == "POST" else None)
+    clustered.goto("about:blank")
+    clustered.goto(f"{url}#duplicates")
+    expect(clustered.locator("#clusters > li")).to_have_count(10)
+    expect(clustered.get_by_role("slider", name="At least this much")).to_have_value("60")
+    assert started == []
+
+
 def test_duplicates_are_asked_for_as_set(page: Page, url: str) -> None:
     """
     The metric and the kind of cluster are sent with the request, and an empty result is shown.
     """
     page.goto(f"{url}#duplicates")
-    page.get_by_label("Alike by").select_option("containment")
-    page.get_by_role("slider", name="Threshold").fill("60")
-    page.get_by_label("Only groups in which every pair").check()
+    page.get_by_text("More options").click()
+    page.get_by_label("In common", exact=True).select_option("containment")
+    page.get_by_role("slider", name="At least this much").fill("60")
+    page.get_by_label("Only groups in which all documents").check()
     with page.expect_request(lambda sent: sent.method == "POST") as sent:
         page.get_by_role("button", name="Find duplicates").click()
     told = sent.value.post_data_json
     assert told is not None
     expect(page.locator("#clusters-told")).to_be_focused()
     assert (told["metric"], told["threshold"], told["recall"], told["complete"]) == ("containment", 60, 95, True)
-    page.get_by_role("slider", name="Threshold").fill("1")
+    page.get_by_role("slider", name="At least this much").fill("1")
     with page.expect_request(lambda sent: sent.method == "POST") as sent:
         page.get_by_role("button", name="Find duplicates").click()
     assert (sent.value.post_data_json or {})["threshold"] == 0.01

@@ -311,6 +311,34 @@ def test_words(page: Page) -> None:
     expect(page.locator("#query-error")).to_be_empty()
 
 
+def test_all_words_are_required(page: Page) -> None:
+    """
+    A hit has all words and quoted phrases. If no document has, hits have some of them, and words that most documents
+    have find nothing by themselves.
+    """
+    ask(page, "landlord roof?")
+    expect(page.locator("#found-told")).to_have_text("3 documents")
+    ask(page, '"keeps the structure" landlord')
+    expect(page.locator("#found-told")).to_have_text("3 documents")
+    ask(page, '"structure the keeps" landlord')
+    expect(page.locator("#found-how")).to_contain_text("No document has all of these words")
+    # "the" is in 35 of 65 documents, "roof" in three.
+    ask(page, "what about the roof?")
+    expect(page.locator("#found-told")).to_have_text("3 documents")
+    expect(page.locator("#query")).to_have_value("what about the roof?")
+    page.reload()
+    expect(page.locator("#found-told")).to_have_text("3 documents")
+
+
+def test_an_unknown_document(page: Page) -> None:
+    """
+    A FINGERPRINT of an unknown id says so, and does not recommend a lower threshold.
+    """
+    ask(page, "FINGERPRINT:nowhere_20")
+    expect(page.locator("#found-warnings")).to_contain_text("'nowhere'")
+    expect(page.locator("#found-how")).to_be_empty()
+
+
 def test_examples_find_something(page: Page) -> None:
     """
     Each example finds documents of the store.

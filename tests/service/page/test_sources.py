@@ -82,7 +82,7 @@ def test_a_pasted_text_gets_its_sources(page: Page, url: str) -> None:
 @pytest.mark.parametrize(
     ("view", "place"),
     [
-        ("#sources?text=rp-1abc", "#sources-blank-told"),
+        ("#sources?text=rp-1abc", "#sources-blank"),
         ("#search?q=FINGERPRINT:source_20_95&text=rp-1abc", "#search-own-told"),
         ("#compare?text-a=rp-1abc&b=lease", "#compare-error"),
     ],
@@ -93,6 +93,26 @@ def test_a_link_to_somebody_elses_text(page: Page, url: str, view: str, place: s
     """
     page.goto(url + view)
     expect(page.locator(place)).to_contain_text("leads to a text that somebody pasted or read from a file")
+
+
+def test_the_view_has_a_box_of_its_own(page: Page, url: str) -> None:
+    """
+    The view of sources takes a typed text and a chosen file, on a phone too, and offers the box again for another text.
+    """
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{url}#sources")
+    box = page.locator("#view-sources").get_by_label("Your text")
+    expect(box).to_be_in_viewport()
+    box.fill(LETTER)
+    page.locator("#view-sources").get_by_role("button", name="Find its sources").click()
+    expect(page.locator("#sources-told")).to_have_text("61.2% of your text is in 3 documents")
+    expect(box).to_be_hidden()
+    page.get_by_role("link", name="Another text").click()
+    expect(box).to_be_visible()
+    page.locator("#sources-own-file").set_input_files({"name": "a.bin", "mimeType": "", "buffer": b"\0\1\2\xff" * 50})
+    expect(page.locator("#incoming-problem")).to_contain_text("a.bin")
+    page.locator("#sources-own-file").set_input_files({"name": "a.txt", "mimeType": "", "buffer": LETTER.encode()})
+    expect(page.get_by_role("heading", name="Your text (a.txt)")).to_be_visible()
 
 
 def test_what_counts_as_a_source(page: Page) -> None:

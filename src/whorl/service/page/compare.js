@@ -1,34 +1,40 @@
 /** Two documents side by side, with their shared passages marked in both and counted exactly. */
 
 import { ask } from "./api.js";
+import { differences } from "./differences.js";
 import { byId, element, fill, inSteps, warn } from "./dom.js";
+import { textIn } from "./files.js";
 import { bar, counted, percent, whole } from "./format.js";
 import { NameField } from "./names.js";
 import { toUnits } from "./offsets.js";
 import { showProblem } from "./problem.js";
-import { commonText, documentLink, pathOf } from "./store.js";
+import { COMMON_ABOVE, commonText, documentLink, pathOf } from "./store.js";
 import { TextPane } from "./text-pane.js";
-import { NOT_HERE, calledOf, lastMark, textOf } from "./texts.js";
+import { NOT_HERE, calledOf, keep, lastMark, textOf } from "./texts.js";
 
 const SIDES = ["a", "b"];
 const LISTED = 50;
 /** Characters of a passage in the list. */
 const SAID = 160;
+/** Characters from which on a pasted line is a text, not a name. */
+const NAMED = 200;
 const STRIP = 400;
 const SVG = "http://www.w3.org/2000/svg";
 /** Layout with the two texts stacked. */
 const NARROW = matchMedia("(max-width: 48rem)");
 /** Marks of the user's own texts, by side; null for a document. */
 const marks = { a: null, b: null };
-let fields, panes, listPassages, places, words, chosen, shown = null, going = null, opened = 0;
+/** The comparison shown, and by side the marked places and where each passage or difference begins. */
+let compared = null, places, starts;
+let fields, panes, listPassages, chosen, shown = null, going = null, opened = 0;
 
 /** Connect the view; call once. */
 export function start() {
   fields = Object.fromEntries(SIDES.map((side) => [side, new NameField(byId(`side-${side}`))]));
-  panes = Object.fromEntries(SIDES.map((side) => [side, new TextPane(byId(`text-${side}`), (passage, mark) => {
+  panes = Object.fromEntries(SIDES.map((side) => [side, new TextPane(byId(`text-${side}`), (place, clicked) => {
     // Scroll the other side to the same height.
-    const top = mark.getBoundingClientRect().top - byId(`text-${side}`).getBoundingClientRect().top;
-    choose(passage, side, top);
+    const top = clicked.getBoundingClientRect().top - byId(`text-${side}`).getBoundingClientRect().top;
+    choose(places[side][place].group, side, top);
   })]));
   listPassages = inSteps(byId("passages"), byId("passages-more"), LISTED);
   byId("pair").addEventListener("submit", async (event) => {
@@ -46,7 +52,21 @@ export function start() {
       marks[side] = marks[side] === null ? lastMark() : null;
       showSides();
     });
+    byId(`side-${side}`).addEventListener("paste", (event) => {
+      const text = event.clipboardData?.getData("text/plain") ?? "";
+      if (text.trim().length <= NAMED && !text.trim().includes("\n")) return;
+      event.preventDefault();
+      takeText(side, text, "");
+    });
+    byId(`file-${side}`).addEventListener("change", (event) => {
+      takeFile(side, event.target.files[0]);
+      // Allow the same file to be chosen again.
+      event.target.value = "";
+    });
   }
+  byId("differences").addEventListener("change", () => {
+    if (compared) paint();
+  });
   byId("step-on").addEventListener("click", () => step(1));
   byId("step-back").addEventListener("click", () => step(-1));
   document.addEventListener("keydown", (event) => {
@@ -86,6 +106,29 @@ export async function show(parameters) {
   }
 }
 
+/** Return the side for the next text of the user's own: the first empty one, else B. */
+export const freeSide = () => SIDES.find((side) => marks[side] === null && !byId(`side-${side}`).value) ?? "b";
+
+/** Take a file as one side. */
+export async function takeFile(side, file) {
+  if (!file) return;
+  showProblem(byId("compare-error"), null);
+  try {
+    takeText(side, await textIn(file), file.name);
+  } catch (error) {
+    showProblem(byId("compare-error"), error.message.includes(file.name) ? error : new Error(`${file.name}: ${error.message}`));
+  }
+}
+
+/** Take the user's own text as one side, and compare once both sides are there. */
+export function takeText(side, text, name) {
+  marks[side] = keep(text, name);
+  showSides();
+  const other = side === "a" ? "b" : "a";
+  if (marks[other] !== null || byId(`side-${other}`).value.trim()) byId("pair").requestSubmit();
+  else byId(`side-${other}`).focus();
+}
+
 /** Return the document of an id; without a name if it has none. */
 async function documentOf(id) {
   try {
@@ -102,7 +145,7 @@ function showSides() {
     const input = byId(`side-${side}`), mark = marks[side], own = mark === null ? null : textOf(mark);
     byId(`own-${side}`).hidden = last === null && mark === null;
     input.disabled = mark !== null;
-    input.placeholder = mark === null ? "Type a part of its name" : own ? calledOf(own) : "A text that is not here";
+    input.placeholder = mark === null ? "Type a part of its name, or paste a text" : own ? calledOf(own) : "A text that is not here";
     if (mark !== null) input.value = "";
     byId(`own-${side}`).setAttribute("aria-pressed", String(mark !== null));
   }
@@ -166,30 +209,60 @@ function showCompared(told) {
   const common = rest ? rest.a.common_words + rest.b.common_words : 0;
   byId("common-told").hidden = !common;
   byId("common-told").textContent = common
-    ? `Grey is common text, which stands in many documents: ${counted(rest.a.common_words, "word")} of A, ${counted(rest.b.common_words, "word")} of B.` : "";
+    ? `Grey is common text: more than ${COMMON_ABOVE.replace("%", " %")} of all documents have it, as with letterheads and templates. `
+      + `It is ${counted(rest.a.common_words, "word")} of A and ${counted(rest.b.common_words, "word")} of B.` : "";
   warn(byId("compare-warnings"), told.warnings);
   byId("compared").hidden = false;
-  words = told.passages.map((passage) => passage.words);
-  places = {};
+  compared = told;
   for (const side of SIDES) {
-    const { name, text, words: length, coverage } = told[side];
-    places[side] = toUnits(text, told.passages.map((passage) => passage[side]));
+    const { name, words: length, coverage } = told[side];
     fill(byId(`name-${side}`), marks[side] === null
       ? element("a", { href: documentLink(fields[side].ids.get(byId(`side-${side}`).value) ?? name) }, name)
       : calledOf(textOf(marks[side])));
     byId(`covered-${side}`).textContent = `${counted(length, "word")}, ${percent(coverage)} of them in shared passages`;
-    panes[side].show(text, places[side], rest ? toUnits(text, rest[side].common) : []);
+  }
+  const { text } = told.a, inA = toUnits(text, told.passages.map((passage) => passage.a));
+  listPassages(told.passages, (passage, at) => element("li", {}, element(
+    "button", { type: "button", onclick: () => choosePassage(at), "data-passage": at },
+    element("span.nr", {}, `${at + 1}.`), element("span.words", {}, counted(passage.words, "word")),
+    element("span.said", {}, beginning(text, inA[at])),
+  )));
+  paint();
+}
+
+/** Mark the shared passages, or what differs, in both texts. */
+function paint() {
+  const { passages, without_common: rest } = compared;
+  const bySide = (of) => Object.fromEntries(SIDES.map((side) => [side, of(side)]));
+  const shared = bySide((side) => toUnits(compared[side].text, passages.map((passage) => passage[side])));
+  if (isDifferent()) {
+    const found = differences({ a: compared.a.text, b: compared.b.text }, shared);
+    places = bySide((side) => found.flatMap((each, group) => each[side].ranges.map((range) => ({ ...range, group, kind: "differs" }))));
+    starts = bySide((side) => found.map((each) => each[side].ranges[0]?.start ?? each[side].start));
+  } else {
+    places = bySide((side) => shared[side].map((range, group) => ({ ...range, group })));
+    starts = bySide((side) => shared[side].map(({ start }) => start));
+  }
+  for (const side of SIDES) {
+    const { text } = compared[side];
+    panes[side].show(text, places[side], rest && !isDifferent() ? toUnits(text, rest[side].common) : []);
     showStrip(side);
   }
-  const { text } = told.a;
-  listPassages(told.passages, (passage, at) => element("li", {}, element(
-    "button", { type: "button", onclick: () => choose(at), "data-passage": at },
-    element("span.nr", {}, `${at + 1}.`), element("span.words", {}, counted(passage.words, "word")),
-    element("span.said", {}, beginning(text, places.a[at])),
-  )));
+  byId("panes").classList.toggle("differ", isDifferent());
   chosen = null;
-  byId("step-on").disabled = byId("step-back").disabled = !words.length;
+  byId("step-on").disabled = byId("step-back").disabled = !starts.a.length;
   tellStep();
+}
+
+const isDifferent = () => byId("differences").checked;
+
+/** Choose a passage of the list, which marks the shared passages. */
+function choosePassage(passage) {
+  if (isDifferent()) {
+    byId("differences").checked = false;
+    paint();
+  }
+  choose(passage);
 }
 
 function stat(title, told, name, formula, kind) {
@@ -197,7 +270,7 @@ function stat(title, told, name, formula, kind) {
   const isOther = rest && percent(rest[name]) !== percent(share);
   return element(
     "div.stat", {}, element("h2", {}, element("span.big", {}, percent(share)), ` ${title}`), bar(share, share, share, kind),
-    isOther ? element("p.rest", {}, `without common text ${percent(rest[name])}`) : null, element("p.quiet", {}, formula),
+    isOther ? element("p.rest", {}, `${percent(rest[name])} if common text is left out`) : null, element("p.quiet", {}, formula),
   );
 }
 
@@ -221,18 +294,20 @@ function showStrip(side) {
 }
 
 function step(by) {
-  if (!words?.length || byId("compared").hidden) return;
-  choose(chosen === null ? (by > 0 ? 0 : words.length - 1) : (chosen + by + words.length) % words.length);
+  const count = starts?.a.length;
+  if (!count || byId("compared").hidden) return;
+  choose(chosen === null ? (by > 0 ? 0 : count - 1) : (chosen + by + count) % count);
 }
 
-function choose(passage, clicked = null, top = undefined) {
-  chosen = passage;
+/** Highlight a passage or a difference, and scroll to it. */
+function choose(group, clicked = null, top = undefined) {
+  chosen = group;
   for (const side of SIDES) {
-    panes[side].choose(passage);
-    if (side !== clicked) panes[side].scrollTo(places[side][passage].start, top);
+    panes[side].choose(group);
+    if (side !== clicked) panes[side].scrollTo(starts[side][group], top);
   }
   for (const button of byId("passages").querySelectorAll("button")) {
-    if (Number(button.dataset.passage) === passage) button.setAttribute("aria-current", "true");
+    if (!isDifferent() && Number(button.dataset.passage) === group) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");
   }
   // On a phone the texts may be outside the screen.
@@ -241,8 +316,9 @@ function choose(passage, clicked = null, top = undefined) {
 }
 
 function tellStep() {
-  const all = counted(words.length, "shared passage");
-  if (!words.length) byId("step-told").textContent = "No passage is in both";
-  else if (chosen === null) byId("step-told").textContent = all;
-  else byId("step-told").textContent = `Passage ${whole(chosen + 1)} of ${whole(words.length)}, ${counted(words[chosen], "word")}`;
+  const count = starts.a.length, [none, one, title] = isDifferent()
+    ? ["No word differs", "difference", "Difference"] : ["No passage is in both", "shared passage", "Passage"];
+  const size = chosen === null || isDifferent() ? "" : `, ${counted(compared.passages[chosen].words, "word")}`;
+  byId("step-told").textContent = !count ? none
+    : chosen === null ? counted(count, one) : `${title} ${whole(chosen + 1)} of ${whole(count)}${size}`;
 }

@@ -6,7 +6,7 @@ import { forget } from "./deleting.js";
 import { byId, element, fill, offerMore, settled, warn } from "./dom.js";
 import { dateOf } from "./dates.js";
 import { counted, sizeOf, whole } from "./format.js";
-import { findSources, findSourcesOf } from "./incoming.js";
+import { connectOwn } from "./incoming.js";
 import { showProblem } from "./problem.js";
 import { about, compareLink, documentLink, documentsNamed, nameOf, sourcesLink } from "./store.js";
 
@@ -16,25 +16,15 @@ let listed = null, going = null, count = 0;
 
 /** Connect the view; call once. */
 export function start() {
-  const filter = byId("documents-filter"), box = byId("own-text");
+  const filter = byId("documents-filter");
   filter.addEventListener("input", settled(PAUSE, () => {
     if (amend("documents", address(filter.value, ROWS))) list(filter.value, ROWS);
   }));
   byId("documents-more").addEventListener("click", more);
-  box.addEventListener("paste", (event) => {
-    const text = event.clipboardData?.getData("text/plain") ?? "";
-    if (!text.trim() || box.value) return;
-    event.preventDefault();
-    findSources(text, "");
-  });
-  byId("own").addEventListener("submit", (event) => {
-    event.preventDefault();
-    if (box.value.trim()) findSources(box.value, "");
-    else box.focus();
-  });
-  for (const [id, take] of [["own-file", ([file]) => findSourcesOf(file)], ["add-files", addFiles], ["add-first", addFiles]]) {
+  connectOwn("own");
+  for (const id of ["add-files", "add-first"]) {
     byId(id).addEventListener("change", (event) => {
-      take([...event.target.files]);
+      addFiles([...event.target.files]);
       // Allow the same file to be chosen again.
       event.target.value = "";
     });

@@ -1,6 +1,6 @@
 /** View of the clusters of near-duplicates in the store, the largest first, with a list of documents to delete. */
 
-import { amend, approve, isApproved } from "./address.js";
+import { amend, approve, isApproved, read } from "./address.js";
 import { Failure, ask, request } from "./api.js";
 import { Cleaning } from "./cleaning.js";
 import { byId, element, fill, inSteps, offerMore, settled, showValue, warn } from "./dom.js";
@@ -29,6 +29,8 @@ const PROGRESS = {
   "reading whole": (count) => `${counted(count, "pair")} compared word by word`,
   clustering: (count) => counted(count, "cluster"),
 };
+/** Key of the last job of this tab. */
+const LAST = "whorl.duplicates";
 const parts = {};
 /** The address of the job whose clusters are shown or awaited, and the controller that cancels waiting. */
 let job = null, going = null, total = 0, shown = null, asked = null;
@@ -90,7 +92,10 @@ export function start() {
 export async function show(parameters) {
   const wanted = location.hash, isFilling = fillIn(parameters, wanted);
   filled = isFilling;
-  if (!await isFilling) return;
+  if (!await isFilling) {
+    if (!parameters.size && shown === null) await restore();
+    return;
+  }
   if (isApproved()) await run();
   else clear();
 }
@@ -106,7 +111,28 @@ async function fillIn(parameters, wanted) {
   }
   for (const flag of FLAGS) parts[flag].checked = parameters.has(flag);
   for (const part of ["threshold", "recall"]) showValue(parts[part], byId(`cluster-${part}-told`));
+  const isOpen = [...FLAGS, "metric", "recall", "keep"].some((part) => parameters.has(part));
+  byId("cluster-options").open ||= isOpen;
   return true;
+}
+
+/** Show the last result of this tab again, while the service has it. */
+async function restore() {
+  const saved = JSON.parse(sessionStorage.getItem(LAST) ?? "null");
+  if (saved === null || going) return;
+  try {
+    job = saved.job;
+    const { result } = await ask(pageOf(0));
+    if (going || job !== saved.job || !result || !amend("duplicates", saved.address)) return;
+    asked = saved.asked;
+    await fillIn(read().parameters, saved.address);
+    shown = saved.address;
+    approve();
+    byId("clusters-blank").hidden = true;
+    showClusters(result);
+  } catch {
+    sessionStorage.removeItem(LAST);
+  }
 }
 
 /** Offer the date fields, to retain the newest document of a group. */
@@ -116,7 +142,7 @@ async function offerDates() {
   if (!told || parts.isOffered) return;
   parts.isOffered = true;
   const dates = told.fields.filter(({ types }) => types.includes("dates")).map(({ name }) => name);
-  parts.keep.append(...dates.map((name) => element("option", { value: `newest:${name}` }, `its newest document (${name})`)));
+  parts.keep.append(...dates.map((name) => element("option", { value: `newest:${name}` }, `the newest document (${name})`)));
 }
 
 function address() {
@@ -172,6 +198,7 @@ async function run() {
     job = place;
     const found = await finished(signal);
     [going, asked] = [null, wanted];
+    sessionStorage.setItem(LAST, JSON.stringify({ address: shown, job, asked }));
     showBusy(false);
     showClusters(found);
   } catch (error) {

@@ -2,13 +2,14 @@
 
 import { byId } from "./dom.js";
 import { addFiles } from "./adding.js";
+import { freeSide, takeFile, takeText } from "./compare.js";
 import { textIn, within } from "./files.js";
 import { about } from "./store.js";
 import { showProblem } from "./problem.js";
 import { keep } from "./texts.js";
 
 /** Search for the sources of a text. */
-export function findSources(text, name) {
+function findSources(text, name) {
   showProblem(byId("incoming-problem"), null);
   const wanted = `#sources?${new URLSearchParams({ text: keep(text, name) })}`;
   if (location.hash === wanted) dispatchEvent(new HashChangeEvent("hashchange"));
@@ -16,7 +17,7 @@ export function findSources(text, name) {
 }
 
 /** Search for the sources of a file. */
-export async function findSourcesOf(file) {
+async function findSourcesOf(file) {
   if (!file) return;
   const told = byId("incoming-told");
   showProblem(byId("incoming-problem"), null);
@@ -24,10 +25,31 @@ export async function findSourcesOf(file) {
   try {
     findSources(await textIn(file), file.name);
   } catch (error) {
-    showProblem(byId("incoming-problem"), error);
+    showProblem(byId("incoming-problem"), error.message.includes(file.name) ? error : new Error(`${file.name}: ${error.message}`));
   } finally {
     told.textContent = "";
   }
+}
+
+/** Connect a form for the user's own text: pasting, typing or choosing a file searches for its sources; call once. */
+export function connectOwn(id) {
+  const box = byId(`${id}-text`);
+  box.addEventListener("paste", (event) => {
+    const text = event.clipboardData?.getData("text/plain") ?? "";
+    if (!text.trim() || box.value) return;
+    event.preventDefault();
+    findSources(text, "");
+  });
+  byId(id).addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (box.value.trim()) findSources(box.value, "");
+    else box.focus();
+  });
+  byId(`${id}-file`).addEventListener("change", (event) => {
+    findSourcesOf(event.target.files[0]);
+    // Allow the same file to be chosen again.
+    event.target.value = "";
+  });
 }
 
 /** Listen for pastes and drops; call once. */
@@ -36,7 +58,9 @@ export function watchTexts() {
     if (event.target.closest?.("input, textarea, select, dialog")) return;
     const text = event.clipboardData?.getData("text/plain") ?? "";
     const [file] = event.clipboardData?.files ?? [];
-    if (text.trim()) findSources(text, "");
+    const isComparing = !byId("view-compare").hidden;
+    if (text.trim()) isComparing ? takeText(freeSide(), text, "") : findSources(text, "");
+    else if (isComparing) takeFile(freeSide(), file);
     else findSourcesOf(file);
   });
   const veil = byId("dropping"), add = byId("drop-add");
@@ -51,8 +75,10 @@ export function watchTexts() {
     depth += 1;
     veil.hidden = false;
     const { is_read_only: isReadOnly, documents } = await about().catch(() => ({ is_read_only: true, documents: 1 }));
-    add.hidden = isReadOnly;
-    byId("drop-sources").hidden = !documents && !isReadOnly;
+    const isComparing = !byId("view-compare").hidden;
+    for (const side of ["a", "b"]) byId(`drop-${side}`).hidden = !isComparing;
+    add.hidden = isReadOnly || isComparing;
+    byId("drop-sources").hidden = isComparing || (!documents && !isReadOnly);
   });
   addEventListener("dragleave", (event) => {
     if (!holdsFile(event)) return;
@@ -64,10 +90,17 @@ export function watchTexts() {
     if (!holdsFile(event)) return;
     event.preventDefault();
     const isToAdd = event.target === add || add.contains(event.target);
+    const isComparing = !byId("view-compare").hidden;
+    const side = ["a", "b"].find((each) => event.target === byId(`drop-${each}`)) ?? freeSide();
     // Read both now: they are empty after this function has returned.
     const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.() ?? null);
     const files = [...event.dataTransfer.files];
     end();
+    if (isComparing) {
+      await takeFile(side, files[0]);
+      if (files.length > 1) await takeFile(side === "a" ? "b" : "a", files[1]);
+      return;
+    }
     const { is_read_only: isReadOnly, documents } = await about().catch(() => ({ is_read_only: true, documents: 1 }));
     if (!isReadOnly && (isToAdd || !documents)) addFiles(entries.some((each) => each?.isDirectory) ? await within(entries) : files);
     else findSourcesOf(files[0]);

@@ -22,6 +22,21 @@ export function read(query) {
   return { reference: quoted ?? plain, threshold: threshold ?? null, recall: recall ?? null };
 }
 
+/**
+ * Return the words and quoted phrases of a query without other syntax, each as a clause; null for a query of the language.
+ * A question mark at the end of several words is no wildcard.
+ */
+export function wordsOf(query) {
+  const terms = query.replace(/(?<=\s\S+)\?+\s*$/u, "").match(/"[^"]*"|[^\s"]+/gu) ?? [];
+  const clauses = terms.filter((term) => /[\p{L}\p{N}]/u.test(term)).map((term) => {
+    if (term.startsWith('"')) return term;
+    const word = term.replace(/[.,;!]+$/u, "");
+    if (/^(?:AND|OR|NOT|TO)$/u.test(word) || /^[-+=~]|[:()*?~<>[\]^%=|\\!{}"]/u.test(word)) return null;
+    return /^[\p{L}\p{N}]+$/u.test(word) ? word : `"${word}"`;
+  });
+  return clauses.length && clauses.every((clause) => clause !== null) ? clauses : null;
+}
+
 /** Return a query with new numbers in its first FINGERPRINT. */
 export function withNumbers(query, threshold, recall) {
   const told = read(query);

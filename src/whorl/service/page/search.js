@@ -7,7 +7,7 @@ import { byId, element, fill, offerMore, settled, showValue, warn } from "./dom.
 import { counted, whole } from "./format.js";
 import { fillPassages, fillSnippets, hitRow, ownSource, sourceOf } from "./hits.js";
 import { showProblem } from "./problem.js";
-import { SOURCE, quoted, read, withNumbers } from "./query.js";
+import { SOURCE, quoted, read, withNumbers, wordsOf } from "./query.js";
 import { about, commonText, documentsNamed, offerCommon, pathOf } from "./store.js";
 import { NOT_HERE, calledOf, textOf } from "./texts.js";
 
@@ -20,11 +20,13 @@ const METRICS = {
 };
 /** Field with a document's cluster, if labels were written. */
 const CLUSTER = "whorl_cluster";
-/** Matches a query that has more than words. */
-const LANGUAGE = /[:()"*?~+\-=<>[\]^%]|\b(?:AND|OR|NOT|TO)\b/u;
+/** Words of a query that are counted, if no document has all of them. */
+const COUNTED = 12;
 const parts = {};
 /** The last request, and the source of its hits: `mark` is the user's own text, which the query calls `source`. */
 let asked = null, hits = [], source = null, mark = null, going = null;
+/** The last query as typed, and its words if it has no other syntax. */
+let typed = "", words = null;
 
 const threshold = () => Number(parts.threshold.value);
 const recall = () => Number(parts.recall.value);
@@ -168,16 +170,16 @@ function showOwn() {
     ? `${calledOf(own)}, ${counted(own.text.length, "character")}: the query calls it source.` : NOT_HERE;
 }
 
-async function question() {
-  const query = parts.query.value, own = mark === null ? null : textOf(mark);
+async function question(query) {
+  const own = mark === null ? null : textOf(mark);
   const isOwn = own !== null && /FINGERPRINT:\s*source/u.test(query);
   const common = isCalibrated() && parts.common.checked && read(query) !== null ? await commonText(true) : {};
   const told = { query, plan: parts.plan.value, metric: metric(), collapse: parts.collapse.checked, ...common };
   return isOwn ? { ...told, source: own.text } : told;
 }
 
-function addressOf({ query, plan, metric: by, collapse, ignore_common: isRest }, shown) {
-  const told = new URLSearchParams({ q: query });
+function addressOf({ plan, metric: by, collapse, ignore_common: isRest }, shown) {
+  const told = new URLSearchParams({ q: typed });
   if (plan !== "calibrated") told.set("plan", plan);
   else if (by !== "jaccard") told.set("metric", by);
   if (mark !== null) told.set("text", mark);
@@ -202,17 +204,22 @@ async function run(rows = ROWS) {
   if (read(query) !== null) parts.language.open = true;
   showOwn();
   try {
-    const wanted = await question();
+    const clauses = wordsOf(query);
+    let wanted = await question(clauses === null ? query : clauses.join(" AND "));
     // The typed text may be an id, which need not be a valid query.
-    const [page, named] = await Promise.all([
-      ask("/search", { ...wanted, rows }, signal).catch((error) => error), documentOf(wanted.query, signal),
+    let [page, named] = await Promise.all([
+      ask("/search", { ...wanted, rows }, signal).catch((error) => error), documentOf(query, signal),
     ]);
+    if (page.total === 0 && clauses?.length > 1 && !named) {
+      wanted = { ...wanted, query: (await telling(clauses, signal)).join(" OR ") };
+      page = await ask("/search", { ...wanted, rows }, signal);
+    }
     if (signal.aborted) return;
     if (page instanceof Error && !named) throw page;
     const shown = page instanceof Error ? { total: 0, total_is_exact: true, hits: [], sources: [], warnings: [] } : page;
     const of = await sourceOfHits(shown, wanted);
     if (signal.aborted) return;
-    [asked, source] = [wanted, of];
+    [asked, source, typed, words] = [wanted, of, query, clauses];
     showProblem(parts.problem, null);
     parts.query.removeAttribute("aria-invalid");
     goTo(addressOf(asked, Math.min(shown.hits.length, rows)));
@@ -226,6 +233,15 @@ async function run(rows = ROWS) {
   } finally {
     if (going?.signal === signal) parts.form.removeAttribute("aria-busy");
   }
+}
+
+/** Return the words that at most half of the documents have, because "the" and "of" find everything; else all words. */
+async function telling(clauses, signal) {
+  if (clauses.length > COUNTED) return clauses;
+  const { documents } = await about();
+  const totals = await Promise.all(clauses.map((query) => ask("/search", { query, rows: 0 }, signal)));
+  const rare = clauses.filter((_, at) => totals[at].total && totals[at].total <= documents / 2);
+  return rare.length ? rare : clauses;
 }
 
 /** Return the document whose id is the typed text; null without one. */
@@ -293,8 +309,10 @@ async function sourceOfHits({ sources, hits: found }, wanted) {
   return { ...sourceOf(itself), isRest };
 }
 
-function how({ hits: found, sources }, total) {
-  if (total) return "";
+function how({ hits: found, sources, warnings }, total) {
+  // A warning, such as an unknown document, gives the reason.
+  if (total && words?.length > 1 && asked.query.includes(" OR ")) return "No document has all of these words; these have some of them.";
+  if (total || warnings.length) return "";
   return sources.length && found.length === 0 ? "A lower threshold finds more." : "Other words find more.";
 }
 
@@ -310,9 +328,8 @@ function append(page) {
 /** Describe a hit without shares: how many words of the query it has. */
 function points(hit) {
   if (asked.plan === "stock" && source) return `${whole(hit.score)} points`;
-  const words = asked.query.trim().split(/\s+/u);
-  if (LANGUAGE.test(asked.query) || words.length < 2 || !Number.isInteger(hit.score)) return "";
-  return `${whole(hit.score)} of ${whole(words.length)} words`;
+  const isCounted = words?.length > 1 && !words.some((word) => word.startsWith('"')) && Number.isInteger(hit.score);
+  return isCounted && hit.score < words.length ? `${whole(hit.score)} of ${whole(words.length)} words` : "";
 }
 
 async function explain() {

@@ -4,6 +4,7 @@ import { ask, request } from "./api.js";
 import { byId, element, fill, warn } from "./dom.js";
 import { counted, percent, whole } from "./format.js";
 import { besideLink, ownSource, sourceOf } from "./hits.js";
+import { connectOwn } from "./incoming.js";
 import { toUnits } from "./offsets.js";
 import { showProblem } from "./problem.js";
 import { saveAnswer } from "./saving.js";
@@ -21,6 +22,7 @@ let pane, shown = null, going = null, source = null, places = [];
 /** Connect the view; call once. */
 export function start() {
   for (const part of ["words", "quotations", "references", "common", "except"]) parts[part] = byId(`sources-${part}`);
+  connectOwn("sources-own");
   pane = new TextPane(byId("sources-text"), (at) => choose(at, false));
   byId("sources-options").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -35,6 +37,7 @@ export function start() {
 /** Show the sources for an address. */
 export async function show(parameters) {
   if (location.hash === shown) return;
+  shown = null;
   going?.abort();
   const mark = parameters.get("text"), id = parameters.get("id");
   for (const part of ["quotations", "references"]) parts[part].checked = (parameters.get("without") ?? "").split(",").includes(part);
@@ -46,9 +49,9 @@ export async function show(parameters) {
   showProblem(byId("sources-problem"), null);
   const own = mark === null ? null : textOf(mark);
   byId("sources-options").hidden = !own && id === null;
-  byId("sources-blank").hidden = Boolean(own) || id !== null;
-  byId("sources-blank-told").textContent = mark === null
-    ? "Paste a text anywhere on this page, or drop a file: the parts of it that are in your documents are found and marked." : NOT_HERE;
+  byId("sources-own").hidden = byId("sources-blank").hidden = Boolean(own) || id !== null;
+  byId("sources-blank").textContent = mark === null
+    ? "The parts of it that your documents have are marked, each with its document." : NOT_HERE;
   byId("sources-title").textContent = own ? calledOf(own) : mark === null ? id ?? "Sources" : "A text that is not here";
   source = own ? ownSource(mark, own) : id === null ? null : sourceOf({ id, name: "" });
   if (source) await run();

@@ -56,13 +56,13 @@ export class TextPane {
     this.#fillSome(0, this.run);
   }
 
-  /** Return the share of characters inside passages, 0 to 1, for each of several equal parts of the text. */
+  /** Return the share of characters inside passages but not in common text, 0 to 1, for each of several equal parts of the text. */
   density(steps) {
     const told = new Float64Array(steps), width = this.text.length / steps;
     for (let step = 0; step < steps; step += 1) {
       const from = Math.floor(step * width), to = Math.max(from + 1, Math.floor((step + 1) * width));
       let shared = 0;
-      for (let at = from; at < to; at += 1) shared += this.painted[at] !== NONE;
+      for (let at = from; at < to; at += 1) shared += this.painted[at] !== NONE && !this.common?.[at];
       told[step] = shared / (to - from);
     }
     return told;
