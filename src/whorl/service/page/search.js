@@ -311,7 +311,7 @@ async function sourceOfHits({ sources, hits: found }, wanted) {
 
 function how({ hits: found, sources, warnings }, total) {
   // A warning, such as an unknown document, gives the reason.
-  if (total && words?.length > 1 && asked.query.includes(" OR ")) return "No document has all of these words; these have some of them.";
+  if (total && words !== null && asked.query !== words.join(" AND ")) return "No document has all of these words; these have some of them.";
   if (total || warnings.length) return "";
   return sources.length && found.length === 0 ? "A lower threshold finds more." : "Other words find more.";
 }
