@@ -16,7 +16,7 @@ const SIDES = ["a", "b"];
 const LISTED = 50;
 /** Characters of a passage in the list. */
 const SAID = 160;
-/** Characters from which on a pasted line is a text, not a name. */
+/** Longest pasted line that counts as a name; a longer one is a text. */
 const NAMED = 200;
 const STRIP = 400;
 const SVG = "http://www.w3.org/2000/svg";
@@ -120,7 +120,7 @@ export async function takeFile(side, file) {
   }
 }
 
-/** Take the user's own text as one side, and compare once both sides are there. */
+/** Take the user's own text as one side, and compare when both sides are complete. */
 export function takeText(side, text, name) {
   marks[side] = keep(text, name);
   showSides();

@@ -1,7 +1,7 @@
 /** Words that differ between two texts, outside their shared passages. */
 
 const WORD = /[\p{L}\p{N}\p{M}]+(?:[.,'’-][\p{L}\p{N}\p{M}]+)*/gu;
-/** Words of a gap on each side up to which equal words are matched; the time grows with the product. */
+/** Most words of a gap, on each side, whose equal words are matched; the time grows with the product. */
 const MATCHED = 500;
 
 /**
