@@ -15,8 +15,8 @@ Inputs and results:
 Document        a text with an id, a name and properties; Stored, its stored fields; Indexed, numbers of documents
                 stored, with IndexOptions
 Hit, Page       the results of a search, sorted by Order; Kind, the type of a field's values
-Found, Similar  the results of a search for similar documents with SimilarOptions; SketchPlan, Branch,
-                RestPlan and MinHashPlan, its search plans
+Similar         the results of a search for similar documents, each a SimilarHit, with SimilarOptions; SketchPlan,
+                Branch, RestPlan and MinHashPlan, its search plans
 Attribution     the documents that account for a text, each a TextSource, found with a Promise and
                 SourcesOptions; CommonOptions, options for common text
 Measured        a hit's overlap with a query's source; Snippet, a part of its text with the query's words
@@ -119,7 +119,7 @@ if TYPE_CHECKING:
     from whorl.search.similar.minhash_plan import MinHashPlan
     from whorl.search.similar.options import SimilarOptions
     from whorl.search.similar.plan import Branch, RestPlan, SketchPlan
-    from whorl.search.similar.results import Found, Measured, Similar
+    from whorl.search.similar.results import Measured, Similar, SimilarHit
     from whorl.search.snippets import Snippet
     from whorl.settings.settings import Settings
     from whorl.store import Store, open_store
@@ -148,7 +148,6 @@ __all__ = [
     "Explanation",
     "FieldError",
     "FieldNames",
-    "Found",
     "Granularity",
     "Hit",
     "IndexOptions",
@@ -189,6 +188,7 @@ __all__ = [
     "Shares",
     "Signature",
     "Similar",
+    "SimilarHit",
     "SimilarOptions",
     "Size",
     "Sketch",
@@ -254,7 +254,7 @@ _NAMES = {
     "query.parser": "parse unparse",
     "search.novelty": "Repeats RepeatSearch",
     "settings.settings": "Settings",
-    "search.similar.results": "Found Measured Similar",
+    "search.similar.results": "Measured Similar SimilarHit",
     "search.similar.minhash_plan": "MinHashPlan",
     "search.similar.plan": "Branch RestPlan SketchPlan",
     "search.similar.options": "SimilarOptions",

@@ -32,9 +32,10 @@ from whorl.model import Document
 from whorl.operations import OptionField, SearchOperation, SimilarOperation, options_of
 from whorl.output.comparison import Read, comparison_values
 from whorl.output.duplicates import cluster_values
-from whorl.output.search import measured_page_values, similar_values
+from whorl.output.search import measured_page
 from whorl.output.sources import sources_values
 from whorl.output.trim import trim
+from whorl.output.values import values as json_values
 from whorl.search.prepared import search_options, sort_keys
 from whorl.search.similar.options import similar_options
 from whorl.search.similar.sources import SOURCE
@@ -175,7 +176,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
             rows=options.rows,
             **similar_options(options, text or None),
         )
-        return {**similar_values(page)}
+        return json_values(page)
 
     @_tool(server, reads, "sources")
     def sources(
@@ -225,7 +226,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
             start=options.start, rows=options.rows, order=sort_keys(options.sort), collapsed=options.collapse
         )
         measured = prepared.measured([hit.id for hit in page.hits])
-        return {**measured_page_values(query, page, prepared.references, measured)}
+        return json_values(measured_page(query, page, prepared.references, measured))
 
     @_tool(server, reads, "clusters")
     def clusters(

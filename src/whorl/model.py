@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, repeat
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from whorl.errors import DocumentError
 from whorl.fingerprint.shingling import well_formed
@@ -191,6 +191,8 @@ class Hit:
         cluster: Id of its cluster, if hits are collapsed; None for a document without a cluster.
     """
 
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id", "name", "score", "shared_tokens?", "copies?", "cluster?copies")
+
     id: str
     name: str
     score: float
@@ -249,6 +251,8 @@ class Page:
             verified.
         matches: Number of matching documents before collapsing; None if hits are not collapsed.
     """
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("total", "total_is_exact=is_total_exact", "warnings", "matches?", "hits")
 
     total: int
     hits: tuple[Hit, ...]

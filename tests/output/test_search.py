@@ -17,22 +17,20 @@ from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.model import Hit, Page
 from whorl.output.search import (
-    estimate_values,
-    explanation_values,
-    measured_page_values,
-    page_values,
+    ExplainedQuery,
+    HitsPage,
+    measured_page,
     plan_lines,
     promise,
     repeats_lines,
-    repeats_values,
-    similar_values,
 )
-from whorl.search.novelty import Repeats
+from whorl.output.values import values
+from whorl.search.novelty import Repeated, Repeats
 from whorl.search.prepared import Explanation
 from whorl.search.similar.minhash_plan import make_minhash_plan
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.plan import make_plan
-from whorl.search.similar.results import Found, Measured, Similar, exact_estimate, scored
+from whorl.search.similar.results import Measured, Similar, exact_estimate, scored
 
 ABOUT = Estimate(
     Shares(1 / 3, 2 / 3, 0.5), Shares(0.1, 1 / 3, 0.25), Shares(1 / 3, 1.0, 2 / 3), 8, 12, 20, 30, is_exact=False
@@ -43,11 +41,11 @@ def test_what_two_documents_share() -> None:
     """
     Shares are rounded down, intervals outward, and only estimates have intervals; the counts are included.
     """
-    assert estimate_values(exact_estimate(20, 30, 10)) == {
+    assert values(exact_estimate(20, 30, 10)) == {
         "jaccard": 0.25, "a_in_b": 0.5, "b_in_a": 0.333333, "exact": True,
         "shared_hashes": 10, "source_hashes": 20, "shingles": 30,
     }  # fmt: skip
-    assert estimate_values(ABOUT) == {
+    assert values(ABOUT) == {
         "jaccard": 0.333333, "a_in_b": 0.666666, "b_in_a": 0.5, "exact": False,
         "intervals": {"jaccard": [0.1, 0.333334], "a_in_b": [0.333333, 1.0], "b_in_a": [0.25, 0.666667]},
         "shared_hashes": 8, "source_hashes": 12, "shingles": 30,
@@ -63,8 +61,8 @@ def test_a_page() -> None:
     )
     hit = scored(Hit("b", "B", 0.0), ABOUT, Metric.A_IN_B)
     page = Similar(9, False, (hit,), plan, 12, ("projected",))
-    values = similar_values(page)
-    assert values == {
+    answer = values(page)
+    assert answer == {
         "metric": "a_in_b",
         "threshold": 0.5,
         "recall": 0.95,
@@ -75,9 +73,9 @@ def test_a_page() -> None:
         "total_is_exact": False,
         "candidates": 12,
         "warnings": ["projected"],
-        "hits": [{"id": "b", "name": "B", "score": 66.6667, **estimate_values(ABOUT)}],
+        "hits": [{"id": "b", "name": "B", "score": 66.6667, **values(ABOUT)}],
     }
-    assert json.loads(json.dumps(values)) == values
+    assert json.loads(json.dumps(answer)) == answer
 
 
 HALF = Fraction(1, 2)
@@ -180,8 +178,8 @@ def test_a_page_of_a_query() -> None:
     """
     Hits have shared tokens only if these were counted.
     """
-    values = page_values("FINGERPRINT:a", PAGE)
-    assert values == {
+    answer = values(HitsPage("FINGERPRINT:a", PAGE))
+    assert answer == {
         "query": "FINGERPRINT:a",
         "total": 7,
         "total_is_exact": False,
@@ -189,7 +187,7 @@ def test_a_page_of_a_query() -> None:
         "hits": [{"id": "a", "name": "A", "score": 3.0}, {"id": "b", "name": "", "score": 2.5}],
     }
     counted = Page(1, (Hit("a", "A", 3.0, shared_tokens=0),), source_tokens=512)
-    assert page_values("x", counted)["hits"] == [{"id": "a", "name": "A", "score": 3.0, "shared_tokens": 0}]
+    assert values(HitsPage("x", counted))["hits"] == [{"id": "a", "name": "A", "score": 3.0, "shared_tokens": 0}]
 
 
 def test_a_page_with_what_hits_share() -> None:
@@ -198,17 +196,16 @@ def test_a_page_with_what_hits_share() -> None:
     """
     estimate = exact_estimate(20, 30, 10)
     measured = {"a": Measured(5, 512, estimate)}
-    values = measured_page_values("q", PAGE, ("s",), measured)
-    assert list(values) == ["query", "sources", "total", "total_is_exact", "warnings", "hits"]
-    assert values["sources"] == ["s"]
-    assert values["hits"] == [
-        {"id": "a", "name": "A", "score": 3.0, "shared_tokens": 5, "measured": estimate_values(estimate)},
+    answer = values(measured_page("q", PAGE, ("s",), measured))
+    assert list(answer) == ["query", "sources", "total", "total_is_exact", "warnings", "hits"]
+    assert answer["sources"] == ["s"]
+    assert answer["hits"] == [
+        {"id": "a", "name": "A", "score": 3.0, "shared_tokens": 5, "measured": values(estimate)},
         {"id": "b", "name": "", "score": 2.5, "shared_tokens": None, "measured": None},
     ]
-    unknown = measured_page_values("q", PAGE, ("s",), {"a": Measured(5, 512, None)})["hits"]
-    assert isinstance(unknown, list)
+    unknown = values(measured_page("q", PAGE, ("s",), {"a": Measured(5, 512, None)}))["hits"]
     assert (unknown[0]["shared_tokens"], unknown[0]["measured"]) == (5, None)
-    assert json.loads(json.dumps(values)) == values
+    assert json.loads(json.dumps(answer)) == answer
 
 
 def test_an_explanation() -> None:
@@ -220,28 +217,29 @@ def test_an_explanation() -> None:
         for percent in (20, 80)
     ]
     explained = Explanation(("all of:",), tuple(("s", plan) for plan in plans), ("careful",), {"q": "*:*"})
-    values = explanation_values("q", explained)
-    assert values == {
+    answer = values(ExplainedQuery("q", explained))
+    assert answer == {
         "query": "q",
         "plan": ["all of:"],
         "fingerprints": [{"source": "s", "plan": list(plan_lines(plan))} for plan in plans],
         "warnings": ["careful"],
         "request": {"q": "*:*"},
     }
-    assert json.loads(json.dumps(values)) == values
+    assert json.loads(json.dumps(answer)) == answer
 
 
-REPEATS = Repeats("new\x1b", (Found(Hit("old", "Old", 75.0), exact_estimate(20, 30, 15)),))
+REPEATS = Repeats("new\x1b", (Repeated(Hit("old", "Old", 75.0), exact_estimate(20, 30, 15)),))
 
 
 def test_as_json() -> None:
     """
     The JSON has the shares of `similar`; A is the new document.
     """
-    values = repeats_values(REPEATS)
-    assert values["id"] == "new\x1b"
-    (hit,) = values["hits"]  # type: ignore[misc, attr-defined]
-    assert hit.items() >= {"id": "old", "name": "Old", "a_in_b": 0.75, "b_in_a": 0.5, "exact": True}.items()  # type: ignore[has-type]
+    answer = values(REPEATS)
+    assert answer["id"] == "new\x1b"
+    (hit,) = answer["hits"]
+    assert hit.items() >= {"id": "old", "name": "Old", "a_in_b": 0.75, "b_in_a": 0.5, "exact": True}.items()
+    assert "score" not in hit
 
 
 def test_for_people() -> None:

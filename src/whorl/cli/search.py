@@ -13,7 +13,8 @@ from whorl.ingest.files import source_text
 from whorl.operations import SearchOperation
 from whorl.output.format import as_json as json_text
 from whorl.output.format import counted, printable
-from whorl.output.search import page_values, plan_lines
+from whorl.output.search import HitsPage, plan_lines
+from whorl.output.values import values
 from whorl.search.prepared import Explanation, PreparedQuery, search_options, sort_keys
 from whorl.store import Store, open_store
 
@@ -104,7 +105,7 @@ def show_page(
         collapsed=options.collapse,
     )
     if as_json:
-        click.echo(json_text(page_values(query, page)))
+        click.echo(json_text(values(HitsPage(query, page))))
         return
     for warning in page.warnings:
         click.echo(f"note: {printable(warning)}", err=True)

@@ -17,7 +17,8 @@ from whorl.ingest.files import source_text
 from whorl.operations import SearchOperation, SimilarOperation
 from whorl.output.format import as_json as json_text
 from whorl.output.format import counted, printable
-from whorl.output.search import plan_lines, promise, similar_values
+from whorl.output.search import plan_lines, promise
+from whorl.output.values import values
 from whorl.query.ast import Fingerprint
 from whorl.query.literals import EXACT, write_fingerprint
 from whorl.search.prepared import search_options
@@ -79,7 +80,7 @@ def similar(
             click.echo(explanation(plan_lines(prepared.plan), prepared.request()), err=as_json)
         page = prepared.search(start=options.start, rows=options.rows, exact=options.exact)
     if as_json:
-        click.echo(json_text(similar_values(page)))
+        click.echo(json_text(values(page)))
         return
     for warning in page.warnings:
         click.echo(f"note: {printable(warning)}", err=True)

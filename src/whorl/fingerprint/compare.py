@@ -28,6 +28,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import count
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -154,6 +155,8 @@ class Rest:
         shared_shingles: Remaining distinct shingles that both texts have.
         words_a: Words of the first text that are common or at the edge of common words; bool array of shape (words,).
     """
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("*shares", "shared_shingles")
 
     common_a: tuple[tuple[int, int], ...]
     common_b: tuple[tuple[int, int], ...]

@@ -96,14 +96,15 @@ def shares_values(shares: Shares, low: Shares, high: Shares, *, is_exact: bool) 
     values: SharesValues = {**fractions(shares), "exact": is_exact}  # type: ignore[typeddict-item]  # no intervals
     if not is_exact:
         values["intervals"] = {
-            "jaccard": [fraction(low.jaccard), _rounded_up(high.jaccard)],
-            "a_in_b": [fraction(low.a_in_b), _rounded_up(high.a_in_b)],
-            "b_in_a": [fraction(low.b_in_a), _rounded_up(high.b_in_a)],
+            "jaccard": [fraction(low.jaccard), rounded_up(high.jaccard)],
+            "a_in_b": [fraction(low.a_in_b), rounded_up(high.a_in_b)],
+            "b_in_a": [fraction(low.b_in_a), rounded_up(high.b_in_a)],
         }
     return values
 
 
-def _rounded_up(share: float) -> float:
+def rounded_up(share: float) -> float:
+    """Return the upper end of an interval of shares, rounded up to six decimals."""
     return math.ceil(share * _PARTS - _SLACK) / _PARTS
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import ClassVar
 
 from whorl.context import report_progress
 from whorl.engine.lag import require_current_index
@@ -12,13 +13,20 @@ from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.fingerprint.statistics.metric import Metric, Percent
 from whorl.model import Document
 from whorl.search.similar.options import ask
-from whorl.search.similar.results import Found
+from whorl.search.similar.results import SimilarHit
 from whorl.store import Store
 
 #: Maximum number of repeated documents returned for a new one, the most similar first.
 MOST_TOLD = 10
 #: Hits fetched in one search.
 _AT_ONCE = 100
+
+
+class Repeated(SimilarHit):
+    """A stored document that a new one repeats, as B."""
+
+    __slots__ = ()
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id=hit.id", "name=hit.name", "*estimate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +38,10 @@ class Repeats:
         found: At most MOST_TOLD documents with at least the requested share, the most similar first.
     """
 
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id", "hits=found")
+
     id: str
-    found: tuple[Found, ...]
+    found: tuple[Repeated, ...]
 
 
 class RepeatSearch:
@@ -73,8 +83,8 @@ class RepeatSearch:
             if found:
                 yield Repeats(document_id, found)
 
-    def _found(self, source: str | None, left_out: Collection[str], reference: str = "source") -> tuple[Found, ...]:
-        def hits() -> Iterator[Found]:
+    def _found(self, source: str | None, left_out: Collection[str], reference: str = "source") -> tuple[Repeated, ...]:
+        def hits() -> Iterator[Repeated]:
             try:
                 prepared = self._store.prepare_similar(
                     reference, source=source, metric=self._metric, threshold=self._threshold
@@ -85,7 +95,7 @@ class RepeatSearch:
             start, found = 0, None
             while found is None or len(found) == _AT_ONCE:
                 found = prepared.search(start=start, rows=_AT_ONCE).found
-                yield from (each for each in found if each.hit.id not in left_out)
+                yield from (Repeated(hit.hit, hit.estimate) for hit in found if hit.hit.id not in left_out)
                 start += _AT_ONCE
 
         return tuple(islice(hits(), MOST_TOLD))

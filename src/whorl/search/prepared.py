@@ -502,12 +502,11 @@ class PreparedSimilar:
         trace().answered(f"similar by {page.plan.metric.value}", self._length, page.total)
         if self._commons is None:
             return page
-        page = replace(page, tells_common=True)
         if self._ignores_common:
-            return page
+            return replace(page, found=tuple(replace(hit, tells_common=True) for hit in page.found))
         left = rests(self._engine, self._search.source, [found.hit.id for found in page.found], self._commons)
-        found = tuple(replace(each, rest=left.by_id.get(each.hit.id)) for each in page.found)
-        return replace(page, found=found, warnings=(*page.warnings, *left.warnings))
+        hits = tuple(replace(hit, rest=left.by_id.get(hit.hit.id), tells_common=True) for hit in page.found)
+        return replace(page, found=hits, warnings=(*page.warnings, *left.warnings))
 
     def request(self) -> Mapping[str, object]:
         """Return the engine's request for candidates as JSON values, without running it."""

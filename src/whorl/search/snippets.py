@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.query.ast import Joker, Pattern
@@ -32,6 +32,8 @@ class Snippet:
         is_cut_before: Whether the text continues before the part.
         is_cut_behind: Whether the text continues after the part.
     """
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("text", "places", "cut_before=is_cut_before", "cut_behind=is_cut_behind")
 
     text: str
     places: tuple[tuple[int, int], ...]

@@ -6,20 +6,20 @@ blocks no slot, and an upload of any length needs the memory of one part.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NotRequired, TypeAlias
+from operator import attrgetter
+from typing import ClassVar, TypeAlias
 
 from anyio import to_thread
 from starlette.exceptions import HTTPException
-from typing_extensions import TypedDict
 
 from whorl.context import cancellation, require_time, undisturbed
 from whorl.errors import DocumentError, ParameterError, StoppedError, WhorlError
 from whorl.ingest.rows.text import json_document
 from whorl.model import Document, Indexed
-from whorl.output.search import RepeatsValues, repeats_values
 from whorl.search.novelty import Repeats, RepeatSearch
 from whorl.service.middleware.admission import Room
 from whorl.service.middleware.bodies import BodyMemory
@@ -39,31 +39,22 @@ _METERED_BYTES = 100_000
 MOST_TOLD = 1_000
 
 
-class LineError(TypedDict):
+@dataclass(frozen=True, slots=True)
+class LineError:
     """Error in a line, numbered from 1."""
 
     line: int
     message: str
 
 
-class LineRepeats(RepeatsValues):
+@dataclass(frozen=True, slots=True)
+class LineRepeats:
     """Documents that the document in a line repeats."""
 
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("line", "*repeats")
+
     line: int
-
-
-class ReportValues(TypedDict):
-    """Result of an upload; the last keys are present only if repeats were requested."""
-
-    lines: int
-    stored: int
-    unchanged: int
-    refused: int
-    errors: list[LineError]
-    checked: NotRequired[int]
-    repeating: NotRequired[int]
-    repeats: NotRequired[list[LineRepeats]]
-    warnings: NotRequired[list[str]]
+    repeats: Repeats
 
 
 @dataclass(slots=True)
@@ -74,12 +65,18 @@ class Report:
         stored: Documents stored; all of them are on disk.
         unchanged: Documents that were already stored with the same content.
         refused: Lines without a document, or with one that cannot be stored.
-        errors: Errors of the first refused lines.
+        errors: Errors of the first refused lines, by line.
         lines: Lines read.
         checked: Documents checked for repeats.
         repeating: Documents that repeat others.
         repeats: Repeats of the first of these; None if not requested.
+        warnings: Warnings for the user, if there are some.
     """
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+        *("lines", "stored", "unchanged", "refused", "errors"),
+        *("checked?repeats", "repeating?repeats", "repeats?", "warnings?"),
+    )
 
     stored: int = 0
     unchanged: int = 0
@@ -89,31 +86,19 @@ class Report:
     checked: int = 0
     repeating: int = 0
     repeats: list[LineRepeats] | None = None
+    warnings: tuple[str, ...] | None = None
 
     def repeat(self, line: int, found: Repeats) -> None:
         """Add a document that repeats others."""
         self.repeating += 1
         if self.repeats is not None and len(self.repeats) < MOST_TOLD:
-            self.repeats.append({"line": line, **repeats_values(found)})
+            self.repeats.append(LineRepeats(line, found))
 
     def refuse(self, line: int, reason: str) -> None:
         """Add a line without a valid document."""
         self.refused += 1
         if len(self.errors) < MOST_TOLD:
-            self.errors.append({"line": line, "message": reason})
-
-    def values(self) -> ReportValues:
-        """Return the report as JSON values."""
-        values: ReportValues = {
-            "lines": self.lines,
-            "stored": self.stored,
-            "unchanged": self.unchanged,
-            "refused": self.refused,
-            "errors": sorted(self.errors, key=lambda each: each["line"]),
-        }
-        if self.repeats is not None:
-            values |= {"checked": self.checked, "repeating": self.repeating, "repeats": self.repeats}
-        return values
+            insort(self.errors, LineError(line, reason), key=attrgetter("line"))
 
 
 class BrokenOffError(Exception):

@@ -12,11 +12,11 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.model import Document, Hit
-from whorl.search.similar.results import Found, Verified, best_first, exact_estimate, measure, scored
+from whorl.search.similar.results import SimilarHit, Verified, best_first, exact_estimate, measure, scored
 from whorl.search.similar.sources import Sources
 
 
-def found(name: str, shared: int) -> Found:
+def found(name: str, shared: int) -> SimilarHit:
     """Return a hit of 30 shingles that shares `shared` with a source of 20."""
     return scored(Hit(name, "", 0.0), exact_estimate(20, 30, shared), Metric.JACCARD)
 

@@ -15,7 +15,8 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.compare import Comparison
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.output.search import plan_lines, promise, similar_values
+from whorl.output.search import plan_lines, promise
+from whorl.output.values import values
 from whorl.search.similar import search as similar_search
 from whorl.search.similar.plan import RestPlan
 
@@ -135,8 +136,8 @@ def test_what_is_told(store: Store) -> None:
     lines = list(plan_lines(page.plan))
     assert f"of which {page.plan.left} are not common; those alone count" in lines
     assert promise(page.plan) == "at least 95 of 100 documents just at the threshold are found, more of those above it"
-    values = similar_values(page)
-    assert (values["ignore_common"], values["source_shingles"]) == (True, 496)
+    answer = values(page)
+    assert (answer["ignore_common"], answer["source_shingles"]) == (True, 496)
     within = store.similar("02-0", metric="b_in_a", threshold=50, common_above=LINE, ignore_common=True).plan
     assert isinstance(within, RestPlan)
     assert (within.least, within.promised) == (20, False)

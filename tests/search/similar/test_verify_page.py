@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Any, cast
 
 import pytest
 
@@ -16,7 +15,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare import Rest
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.output.format import percent
-from whorl.output.search import similar_values
+from whorl.output.values import values
 from whorl.search.boilerplate import named_commons
 from whorl.search.similar import verify
 from whorl.search.similar.results import Similar
@@ -55,7 +54,7 @@ def test_as_a_comparison(store: Store) -> None:
     assert told["two"].shares.a_in_b > 0.5
     assert max(each.shares.a_in_b for name, each in told.items() if name != "two") == 0
     plain = store.similar("one", threshold=20)
-    assert (plain.tells_common, rests_of(plain)) == (False, {})
+    assert ({hit.tells_common for hit in plain.found}, rests_of(plain)) == ({False}, {})
 
 
 def test_a_text_and_named_boilerplate(store: Store) -> None:
@@ -93,7 +92,7 @@ def test_in_a_terminal_and_as_json(store: Store) -> None:
     with printer.capture() as shown:
         printer.print(similar_table(page))
     assert f"({percent(rests_of(page)['two'].shares.a_in_b)})" in shown.get()
-    hits = cast(list[dict[str, Any]], similar_values(page)["hits"])
+    hits = values(page)["hits"]
     assert [hit["without_common"]["a_in_b"] > 0.5 for hit in hits] == [True]
-    plain = cast(list[dict[str, Any]], similar_values(store.similar("one", threshold=20, rows=1))["hits"])
+    plain = values(store.similar("one", threshold=20, rows=1))["hits"]
     assert "without_common" not in plain[0]

@@ -36,6 +36,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +45,7 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, compare
 from whorl.fingerprint.statistics.hypergeometric import SLACK, Bools, Counts, first_that, reaches, upper_tail
-from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_threshold
+from whorl.fingerprint.statistics.metric import Intervals, Metric, Shares, least_overlap, require_threshold
 
 CONFIDENCE = 0.95
 
@@ -64,6 +65,11 @@ class Estimate:
         is_exact: Whether all hashes were compared, so that the values are exact.
     """
 
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+        *("*shares", "exact=is_exact", "intervals?"),
+        *("shared_hashes", "source_hashes", "shingles=hit_size"),
+    )
+
     shares: Shares
     low: Shares
     high: Shares
@@ -72,6 +78,11 @@ class Estimate:
     source_size: int
     hit_size: int
     is_exact: bool
+
+    @property
+    def intervals(self) -> Intervals | None:
+        """Intervals of the shares, unless these are exact."""
+        return None if self.is_exact else Intervals.between(self.low, self.high)
 
 
 def estimate(source: Sketch, hits: Sequence[Sketch], confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:

@@ -18,12 +18,17 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, TypeAlias
+from typing import Annotated, ClassVar, NamedTuple, TypeAlias
 
 from whorl.errors import ParameterError
 
 #: A percentage as given by a user or a program; a value up to 1 is a fraction, as in FINGERPRINT.
 Percent: TypeAlias = int | float | str | Fraction
+#: Marks of numbers that JSON and CSV have with six decimals, rounded down or outward.
+SHARE, INTERVAL = "share", "interval"
+#: A share in [0, 1], and the lower and upper end of its interval.
+Share: TypeAlias = Annotated[float, SHARE]
+Interval: TypeAlias = Annotated[tuple[float, float], INTERVAL]
 #: Maximum length of the exponent of a percentage, with its sign: that of a float.
 _EXPONENT = 4
 
@@ -73,9 +78,9 @@ class Shares:
 
     NAMES: ClassVar = ("jaccard", "a_in_b", "b_in_a")
 
-    jaccard: float
-    a_in_b: float
-    b_in_a: float
+    jaccard: Share
+    a_in_b: Share
+    b_in_a: Share
 
     @classmethod
     def of_counts(cls, shared: float, size_a: int, size_b: int) -> Shares:
@@ -92,6 +97,19 @@ class Shares:
     def by(self, metric: Metric) -> float:
         """Return the share that a metric measures."""
         return max(self.a_in_b, self.b_in_a) if metric is Metric.CONTAINMENT else float(getattr(self, metric.value))
+
+
+class Intervals(NamedTuple):
+    """The lower and upper end of each share's 95 % interval."""
+
+    jaccard: Interval
+    a_in_b: Interval
+    b_in_a: Interval
+
+    @classmethod
+    def between(cls, low: Shares, high: Shares) -> Intervals:
+        """Return the intervals between two values of each share."""
+        return cls((low.jaccard, high.jaccard), (low.a_in_b, high.a_in_b), (low.b_in_a, high.b_in_a))
 
 
 def require_threshold(threshold: Fraction) -> None:

@@ -38,7 +38,7 @@ from whorl.search.attribution.results import Promise
 from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.plan import SketchPlan, reach
-from whorl.search.similar.results import Found
+from whorl.search.similar.results import SimilarHit
 from whorl.search.similar.search import look_ups, search_for
 from whorl.search.similar.sources import Sources
 
@@ -186,7 +186,7 @@ class _Windows:
         self.promised_words: int | None = None
         self.warnings: list[str] = []
 
-    def found(self) -> Iterator[list[Found]]:
+    def found(self) -> Iterator[list[SimilarHit]]:
         """Search window by window, and yield the hits of each window, best first."""
         size = self._engine.scheme.shingle_size
         places = windows(len(self._of_text.words) - size + 1)

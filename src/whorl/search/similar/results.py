@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from whorl.errors import UnknownDocumentError
 from whorl.fingerprint.compare import Rest
@@ -22,18 +22,25 @@ SimilarPlan: TypeAlias = SketchPlan | MinHashPlan | RestPlan
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SimilarHit:
     """A document that shares content with the source.
 
     Args:
         hit: The document; its score is the percentage of the requested metric.
         estimate: Shared content of the two texts, each share with its 95 % interval.
         rest: Shared content without common text; None if boilerplate is not separated, or the texts were not read.
+        tells_common: Whether boilerplate is separated.
     """
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+        *("id=hit.id", "name=hit.name", "score=hit.score", "*estimate"),
+        "without_common?tells_common=rest",
+    )
 
     hit: Hit
     estimate: Estimate
     rest: Rest | None = None
+    tells_common: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,7 @@ class Batch:
 
     total: int
     ids: tuple[str, ...]
-    hits: tuple[Found, ...]
+    hits: tuple[SimilarHit, ...]
     warnings: tuple[str, ...] = ()
 
 
@@ -64,7 +71,7 @@ class Verified:
         warnings: Warnings for the user.
     """
 
-    hits: tuple[Found, ...]
+    hits: tuple[SimilarHit, ...]
     candidates: int
     seen: int
     warnings: tuple[str, ...] = ()
@@ -94,24 +101,33 @@ class Similar:
         plan: Plan of the search, with the promised recall.
         candidates: Number of documents found by the look-ups.
         warnings: Warnings for the user.
-        tells_common: Whether boilerplate is separated, so that hits have a `rest`.
     """
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+        *("metric=plan.metric", "threshold=plan.threshold", "recall=plan.recall", "promised=plan.promised"),
+        *("ignore_common", "source_shingles=plan.source_size", "total", "total_is_exact=is_total_exact"),
+        *("candidates", "warnings", "hits=found"),
+    )
 
     total: int
     is_total_exact: bool
-    found: tuple[Found, ...]
+    found: tuple[SimilarHit, ...]
     plan: SimilarPlan
     candidates: int
     warnings: tuple[str, ...] = ()
-    tells_common: bool = False
+
+    @property
+    def ignore_common(self) -> bool:
+        """Whether only text counts that is not common."""
+        return isinstance(self.plan, RestPlan)
 
 
-def scored(hit: Hit, estimate: Estimate, metric: Metric) -> Found:
+def scored(hit: Hit, estimate: Estimate, metric: Metric) -> SimilarHit:
     """Return a hit with the percentage of a metric as its score."""
-    return Found(replace(hit, score=round(100 * estimate.shares.by(metric), 4)), estimate)
+    return SimilarHit(replace(hit, score=round(100 * estimate.shares.by(metric), 4)), estimate)
 
 
-def best_first(hits: Iterable[Found]) -> list[Found]:
+def best_first(hits: Iterable[SimilarHit]) -> list[SimilarHit]:
     """Return hits by descending percentage, ties by id."""
     return sorted(hits, key=lambda found: (-found.hit.score, found.hit.id))
 

@@ -50,7 +50,7 @@ from whorl.search.boilerplate import Commons
 from whorl.search.similar.minhash_plan import MinHashPlan, make_minhash_plan
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.plan import BUDGET_OF_TWO_PHASES, Branch, RestPlan, SketchPlan, make_plan, part_of_source
-from whorl.search.similar.results import Batch, Found, Similar, Verified, best_first, exact_estimate, scored
+from whorl.search.similar.results import Batch, Similar, SimilarHit, Verified, best_first, exact_estimate, scored
 from whorl.search.similar.sources import Source, Sources, text_of
 from whorl.search.similar.verify import TextVerifier, comparisons
 
@@ -165,7 +165,7 @@ class SketchSearch:
         ids = tuple(hit.id for hit, _ in candidates.found)
         return Batch(candidates.total, ids, tuple(self._judged(fresh)), candidates.warnings)
 
-    def _judged(self, candidates: list[tuple[Hit, Sketch]]) -> list[Found]:
+    def _judged(self, candidates: list[tuple[Hit, Sketch]]) -> list[SimilarHit]:
         if not candidates:
             return []
         overlaps = compare(self._sketch, [sketch for _, sketch in candidates])
@@ -176,7 +176,7 @@ class SketchSearch:
             for place, estimate in zip(at.tolist(), estimates, strict=True)
         ]
 
-    def verify_exact(self, hits: list[Found]) -> tuple[list[Found], int]:
+    def verify_exact(self, hits: list[SimilarHit]) -> tuple[list[SimilarHit], int]:
         """Verify the undecided hits of all batches on their texts, within the search's limits.
 
         Returns:
@@ -238,11 +238,11 @@ class MinHashSearch:
         fresh = [hit for hit in page.hits if hit.id not in seen and hit.id != self.source.document_id]
         return Batch(page.total, tuple(hit.id for hit in page.hits), tuple(self._judged(fresh)), page.warnings)
 
-    def verify_exact(self, hits: list[Found]) -> tuple[list[Found], int]:
+    def verify_exact(self, hits: list[SimilarHit]) -> tuple[list[SimilarHit], int]:
         """Return the hits unchanged: the intervals are so wide that too many texts would have to be read."""
         return hits, 0
 
-    def _judged(self, hits: list[Hit]) -> list[Found]:
+    def _judged(self, hits: list[Hit]) -> list[SimilarHit]:
         signatures = self.engine.signatures(dict.fromkeys((hit.id for hit in hits), False)) if hits else {}
         there = [hit for hit in hits if hit.id in signatures and len(signatures[hit.id])]
         others = [buckets_from(signatures[hit.id]) for hit in there]
@@ -318,11 +318,11 @@ class RestSearch:
     def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch | None:
         return self._by_sketch.batch(look_ups, start, seen)
 
-    def verify_exact(self, candidates: list[Found]) -> tuple[list[Found], int]:
+    def verify_exact(self, candidates: list[SimilarHit]) -> tuple[list[SimilarHit], int]:
         """Return the candidates that are hits on their texts, and the number of candidates that were not read."""
         # The score estimates the candidate's share of the source's rest.
         by_id = {candidate.hit.id: candidate for candidate in best_first(candidates)}
-        wanted, metric, hits, read = list(by_id)[:MOST_READ], self.criteria.metric, list[Found](), 0
+        wanted, metric, hits, read = list(by_id)[:MOST_READ], self.criteria.metric, list[SimilarHit](), 0
         for document_id, comparison in comparisons(self.engine, self._text, wanted, self._commons):
             read += 1
             rest = comparison.rest
@@ -332,7 +332,7 @@ class RestSearch:
                 continue
             sizes = comparison.a.shingles, comparison.b.shingles
             hit = replace(by_id[document_id].hit, score=round(100 * rest.shares.by(metric), 4))
-            hits.append(Found(hit, exact_estimate(*sizes, comparison.shared_shingles), rest))
+            hits.append(SimilarHit(hit, exact_estimate(*sizes, comparison.shared_shingles), rest))
         return hits, len(candidates) - read
 
 
@@ -380,7 +380,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
     plan = look_ups(search, only)
     if isinstance(plan.root, Nothing):
         return Verified((), 0, 0, search.warnings)
-    hits: list[Found] = []
+    hits: list[SimilarHit] = []
     # During concurrent writes, a document can move from one page of candidates to the next.
     seen: set[str] = set()
     warnings = list(search.warnings)

@@ -17,7 +17,7 @@ from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import least_overlap
 from whorl.search.boilerplate import Commons, Comparer
 from whorl.search.similar.options import SimilarCriteria
-from whorl.search.similar.results import Found, best_first, exact_estimate, scored
+from whorl.search.similar.results import SimilarHit, best_first, exact_estimate, scored
 from whorl.search.similar.sources import Source, text_of
 
 #: Limits of one search: texts read to decide hits that the sketches leave undecided, texts read for exact numbers on a
@@ -47,7 +47,7 @@ class TextVerifier:
         """Return the number of texts that may still be read, out of `most`."""
         return most - self._read if self._characters < MOST_CHARACTERS else 0
 
-    def _texts(self, hits: Sequence[Found], beside: Sequence[str] = ()) -> dict[str, str]:
+    def _texts(self, hits: Sequence[SimilarHit], beside: Sequence[str] = ()) -> dict[str, str]:
         """Return the texts of hits by id, and of the documents `beside`, whose texts do not count for the limits."""
         require_time()
         texts = dict(self._engine.texts([*beside, *(found.hit.id for found in hits)]))
@@ -58,7 +58,7 @@ class TextVerifier:
 
     # Exact verification of undecided hits.
 
-    def verify_exact(self, hits: list[Found]) -> Iterator[Found]:
+    def verify_exact(self, hits: list[SimilarHit]) -> Iterator[SimilarHit]:
         """Yield the hits without the ones ruled out by their texts; undecided ones get exact numbers.
 
         Args:
@@ -78,7 +78,7 @@ class TextVerifier:
         # An interval below the threshold is undecided, too: its law may be sharper than the acceptance test.
         return not estimate.is_exact and estimate.low.by(self._criteria.metric) < float(self._criteria.threshold)
 
-    def _hashes(self, is_open: list[Found]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
+    def _hashes(self, is_open: list[SimilarHit]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
         """Yield the ids of hits with all hashes of their texts, after reading the source's text."""
         for group in chunks(is_open, _shingles, _SHINGLES_AT_ONCE, _VERIFIED_AT_ONCE):
             if not (left := self._left(MOST_VERIFIED_EXACTLY)):
@@ -106,7 +106,7 @@ class TextVerifier:
 
     # Exact numbers for the hits of a page.
 
-    def exact(self, hits: Sequence[Found], end: int) -> tuple[tuple[Found, ...], list[str]]:
+    def exact(self, hits: Sequence[SimilarHit], end: int) -> tuple[tuple[SimilarHit, ...], list[str]]:
         """Compare the texts of the best hits with the source's until the first `end` hits have exact numbers.
 
         A hit is read as long as the upper end of its interval allows it to be among them.
@@ -127,7 +127,7 @@ class TextVerifier:
         own = text_of(self._engine, self._source) if unread and end else None
         if unread and end and own is None:
             return tuple(hits), [f"{self._source.name!r} has no stored text, so the percentages are estimates"]
-        without_text: list[Found] = []
+        without_text: list[SimilarHit] = []
         while unread and own is not None and (left := self._left(MOST_READ)):
             lacking = end - len(known)
             if lacking <= 0 and known[end - 1].hit.score >= 100 * unread[0].estimate.high.by(metric):
@@ -151,7 +151,7 @@ class TextVerifier:
             )
         return page, warnings
 
-    def _compared(self, own: str, found: Found, text: str) -> Found | None:
+    def _compared(self, own: str, found: SimilarHit, text: str) -> SimilarHit | None:
         criteria, comparison = self._criteria, compare(own, text, self._engine.scheme)
         if comparison.shared_shingles < least_overlap(
             criteria.metric, criteria.threshold, comparison.a.shingles, comparison.b.shingles
@@ -164,7 +164,7 @@ class TextVerifier:
         )
 
 
-def _shingles(found: Found) -> int:
+def _shingles(found: SimilarHit) -> int:
     return found.estimate.hit_size
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from whorl.model import Hit, Stored
-from whorl.output.format import shares_values
+from whorl.output.values import values
 from whorl.query.plan.values import date_of, written
 from whorl.search.similar.results import Measured
 
@@ -18,6 +18,8 @@ from whorl.search.similar.results import Measured
 NODE_TYPE, FOLDER_TYPE = "cm:content", "cm:folder"
 #: Defaults for an unknown creator or modifier and for an unknown date.
 NOBODY, NEVER = "System", "1970-01-01T00:00:00.000+0000"
+#: JSON fields of an estimate that entries have.
+_ESTIMATED = ("jaccard", "a_in_b", "b_in_a", "exact", "intervals")
 _NODES = "workspace://SpacesStore/"
 #: A number of bytes. The length is limited because Python refuses to convert a text of thousands of digits.
 _SIZE = re.compile(r"[0-9]{1,18}")
@@ -159,9 +161,8 @@ def _fingerprint(reference: str, measured: Measured) -> dict[str, Any]:
         "sharedTokens": measured.shared_tokens,
         "tokens": measured.source_tokens,
     }
-    if estimate := measured.estimate:
-        told |= shares_values(estimate.shares, estimate.low, estimate.high, is_exact=estimate.is_exact)
-    return told
+    estimated = {} if measured.estimate is None else values(measured.estimate)
+    return told | {name: estimated[name] for name in _ESTIMATED if name in estimated}
 
 
 def _found(spellings: tuple[str, ...], there: Collection[str], names: Mapping[str, str]) -> str:

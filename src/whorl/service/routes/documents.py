@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.model import MAX_ID_LENGTH, PropertyValue
 from whorl.operations import MAX_ROWS, MAX_START, SimilarMetric
+from whorl.output.values import values
 from whorl.query import ast
 from whorl.query.ast import Joker, Pattern, Wildcard
 from whorl.query.plan.nodes import Kind
@@ -22,8 +23,8 @@ from whorl.search.pagination import behind
 from whorl.service.errors import Failure, Json, failure_of, require_writable
 from whorl.service.paths import DOCUMENTS
 from whorl.service.routes.asked import Asked, Example, Percent, QueryText
-from whorl.service.routes.router import api_router
-from whorl.service.uploads import BrokenOffError, ReportValues, Uploads
+from whorl.service.routes.router import api_router, response_type
+from whorl.service.uploads import BrokenOffError, Report, Uploads
 from whorl.store import Store
 
 #: Maximum number of words in the name filter; further words are ignored.
@@ -45,9 +46,9 @@ _BULK_DESCRIPTION = {
     }
 }
 _BULK_ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {"model": ReportValues, "description": "What was stored, left alone and refused"},
+    200: {"model": response_type(Report), "description": "What was stored, left alone and refused"},
     400: {
-        "model": ReportValues | Failure,
+        "model": response_type(Report) | Failure,
         "description": "The same, where every document was refused; or which part of the request is wrong",
     },
 }
@@ -193,13 +194,12 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         try:
             report = await uploads.take(request.stream(), repeats, is_stored=check is None)
         except BrokenOffError as stopped:
-            return failure_of(DOCUMENTS, stopped.cause, {"so_far": stopped.report.values()})
+            return failure_of(DOCUMENTS, stopped.cause, {"so_far": values(stopped.report)})
         # If no document was accepted, the request as a whole failed.
         is_refused = report.refused and not (report.stored or report.unchanged or report.checked)
-        values = report.values()
         if repeats is not None and repeats.notes:
-            values["warnings"] = list(repeats.notes)
-        return Json(values, 400 if is_refused else 200)
+            report.warnings = repeats.notes
+        return Json(values(report), 400 if is_refused else 200)
 
     @router.get(f"{_PATH}/{{document_id:path}}")
     def read_document(document_id: _Id, text: bool = False) -> StoredValues:

@@ -8,11 +8,12 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from whorl.operations import SearchOperation
-from whorl.output.search import ExplanationValues, MeasuredPage, explanation_values, measured_page_values
+from whorl.output.search import ExplainedQuery, MeasuredPage, measured_page
+from whorl.output.values import values
 from whorl.search.prepared import search_options, sort_keys
 from whorl.service.errors import Json
 from whorl.service.routes.asked import CommonLimit, Example, QueryText, body_of, options_in
-from whorl.service.routes.router import api_router
+from whorl.service.routes.router import api_router, response_type
 from whorl.store import Store
 
 
@@ -39,12 +40,12 @@ def search_routes(store: Store) -> APIRouter:
     """Return the routes."""
     router = api_router()
 
-    @router.get("/search", summary="Search", response_model=MeasuredPage)
+    @router.get("/search", summary="Search", response_model=response_type(MeasuredPage))
     def search_by_address(asked: Annotated[QueryParameters, Query()]) -> Json:
         """As `POST /api/v1/search`."""
         return search(asked)
 
-    @router.post("/search", summary="Search with a text beside the query", response_model=MeasuredPage)
+    @router.post("/search", summary="Search with a text beside the query", response_model=response_type(MeasuredPage))
     def search(asked: QueryRequest) -> Json:
         """One page of the documents that a query matches, each with what it shares with the query's only source.
 
@@ -58,19 +59,21 @@ def search_routes(store: Store) -> APIRouter:
             start=options.start, rows=options.rows, order=sort_keys(options.sort), collapsed=options.collapse
         )
         measured = prepared.measured([hit.id for hit in page.hits])
-        return Json(measured_page_values(asked.query, page, prepared.references, measured))
+        return Json(values(measured_page(asked.query, page, prepared.references, measured)))
 
-    @router.get("/explain", summary="Explain")
-    def explain_by_address(asked: Annotated[QueryParameters, Query()]) -> ExplanationValues:
+    @router.get("/explain", summary="Explain", response_model=response_type(ExplainedQuery))
+    def explain_by_address(asked: Annotated[QueryParameters, Query()]) -> Json:
         """As `POST /api/v1/explain`."""
         return explain(asked)
 
-    @router.post("/explain", summary="Explain with a text beside the query")
-    def explain(asked: QueryRequest) -> ExplanationValues:
+    @router.post(
+        "/explain", summary="Explain with a text beside the query", response_model=response_type(ExplainedQuery)
+    )
+    def explain(asked: QueryRequest) -> Json:
         """What a query does, in words and numbers; `fingerprints` has how calibrated ones find their documents."""
         options = options_in(asked, SearchOperation)
         prepared = store.prepare(asked.query, **search_options(options, asked.source))
         explained = prepared.explain(start=options.start, rows=options.rows)
-        return explanation_values(asked.query, explained)
+        return Json(values(ExplainedQuery(asked.query, explained)))
 
     return router

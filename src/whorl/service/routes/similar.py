@@ -7,11 +7,12 @@ from typing import ClassVar
 from fastapi import APIRouter
 
 from whorl.operations import SimilarOperation
-from whorl.output.search import SimilarValues, similar_values
+from whorl.output.values import values
 from whorl.search.similar.options import similar_options
+from whorl.search.similar.results import Similar
 from whorl.service.errors import Json
 from whorl.service.routes.asked import CommonLimit, Example, OneText, body_of, options_in
-from whorl.service.routes.router import api_router
+from whorl.service.routes.router import api_router, response_type
 from whorl.store import Store
 
 
@@ -26,7 +27,7 @@ def similar_routes(store: Store) -> APIRouter:
     """Return the route."""
     router = api_router()
 
-    @router.post("/similar", response_model=SimilarValues)
+    @router.post("/similar", response_model=response_type(Similar))
     def similar(asked: SimilarRequest) -> Json:
         """One page of the documents that share content with a document or a text, each with its percentages."""
         options = options_in(asked, SimilarOperation)
@@ -37,6 +38,6 @@ def similar_routes(store: Store) -> APIRouter:
             rows=options.rows,
             **similar_options(options, asked.text),
         )
-        return Json(similar_values(page))
+        return Json(values(page))
 
     return router

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from fastapi import APIRouter
-from typing_extensions import TypedDict
 
-from whorl.output.search import SnippetValues, snippet_values
+from whorl.output.values import values
+from whorl.search.snippets import Snippet
+from whorl.service.errors import Json
 from whorl.service.routes.asked import Asked, Example, QueryText, Shown
-from whorl.service.routes.router import api_router
+from whorl.service.routes.router import api_router, response_type
 from whorl.store import Store
 
 
@@ -22,30 +24,35 @@ class SnippetsRequest(Asked):
     documents: Shown
 
 
-class DocumentSnippet(SnippetValues):
+@dataclass(frozen=True, slots=True)
+class DocumentSnippet:
     """A document, and its part with most words of the query."""
 
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id", "*snippet")
+
     id: str
+    snippet: Snippet
 
 
-class SnippetsAnswer(TypedDict):
+@dataclass(frozen=True, slots=True)
+class SnippetsAnswer:
     """The documents that contain words of the query."""
 
-    documents: list[DocumentSnippet]
+    documents: tuple[DocumentSnippet, ...]
 
 
 def snippets_routes(store: Store) -> APIRouter:
     """Return the route."""
     router = api_router()
 
-    @router.post("/snippets", summary="Where the words of a query stand")
-    def snippets(asked: SnippetsRequest) -> SnippetsAnswer:
+    @router.post("/snippets", summary="Where the words of a query stand", response_model=response_type(SnippetsAnswer))
+    def snippets(asked: SnippetsRequest) -> Json:
         """The part of each document that has most words of a query, with their places in it.
 
         Documents without a stored text or without such words are left out, and so are the last ones where all together
         are very long. Places are half-open ranges of characters as Python counts them, from 0.
         """
         found = store.prepare(asked.query).snippets(asked.documents)
-        return {"documents": [{"id": each, **snippet_values(shown)} for each, shown in found]}
+        return Json(values(SnippetsAnswer(tuple(DocumentSnippet(*pair) for pair in found))))
 
     return router

@@ -1,0 +1,198 @@
+"""JSON values of results, by one declaration in each result class.
+
+A class lists its JSON fields in `JSON_FIELDS`; without the list they are the dataclass's fields. An entry is one of
+
+    total                     an attribute or property
+    shingles=hit_size         an attribute under another name; `metric=plan.metric` is an attribute of an attribute
+    *estimate                 the JSON fields of another result, in this place
+    intervals?                left out if the value is None
+    cluster?copies=cluster    left out if another attribute (copies) is None or False
+
+A later entry replaces an earlier one of the same name. Annotations say how values are converted: an enumeration to its
+value, a fraction to a float, a tuple to a list, a pair of integers to a range with `start` and `end`. A `Share` is
+rounded down to six decimals, an `Interval` outward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from operator import attrgetter
+from types import NoneType, UnionType
+from typing import Annotated, Any, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+from whorl.context import timely
+from whorl.fingerprint.statistics.metric import INTERVAL, SHARE
+from whorl.output.format import fraction, rounded_up
+
+_Convert: TypeAlias = Callable[[Any], Any]
+#: Number of items from which on the conversion of a list checks the time left.
+_MANY = 1_000
+
+
+class CharRange(NamedTuple):
+    """A half-open range of characters as Python counts them, from 0."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class JsonField:
+    """A JSON field of a result class.
+
+    Args:
+        name: Name in JSON.
+        path: Attribute with the value, or attributes separated by dots.
+        annotation: Type of the value.
+        condition: Path of an attribute; if it is None or False, the field is left out. "" for a permanent field.
+    """
+
+    name: str
+    path: str
+    annotation: Any
+    condition: str = ""
+
+    def within(self, path: str) -> JsonField:
+        """Return the field for the owner of the result."""
+        condition = f"{path}.{self.condition}" if self.condition else ""
+        return JsonField(self.name, f"{path}.{self.path}", self.annotation, condition)
+
+
+def values(result: Any) -> dict[str, Any]:
+    """Return the JSON values of a result."""
+    return _writer(type(result))(result)  # type: ignore[arg-type]  # classes are hashable
+
+
+@lru_cache(None)
+def json_fields(cls: Any) -> tuple[JsonField, ...]:
+    """Return the JSON fields of a result class.
+
+    Raises:
+        AttributeError: An entry names an attribute that does not exist.
+    """
+    declared: dict[str, JsonField] = {}
+    for entry in _entries(cls):
+        for each in _parsed(cls, entry):
+            declared.pop(each.name, None)
+            declared[each.name] = each
+    return tuple(declared.values())
+
+
+def is_result(annotation: Any) -> bool:
+    """Check whether a type is a class with JSON fields."""
+    return isinstance(annotation, type) and (is_dataclass(annotation) or hasattr(annotation, "_fields"))
+
+
+def without_none(annotation: Any) -> tuple[Any, bool]:
+    """Return a type without None, and whether it included None."""
+    members = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    others = tuple(member for member in members if member is not NoneType)
+    return (others[0] if len(others) == 1 else Union[others]), len(others) < len(members)  # noqa: UP007 - at run time
+
+
+def _entries(cls: type[Any]) -> tuple[str, ...]:
+    listed: tuple[str, ...] | None = getattr(cls, "JSON_FIELDS", None) or getattr(cls, "_fields", None)
+    return tuple(each.name for each in fields(cls)) if listed is None else listed
+
+
+def _parsed(cls: type[Any], entry: str) -> Iterator[JsonField]:
+    if entry.startswith("*"):
+        path = entry[1:]
+        yield from (each.within(path) for each in json_fields(without_none(_annotation(cls, path))[0]))
+        return
+    left, _, path = entry.partition("=")
+    name, mark, condition = left.partition("?")
+    path = path or name
+    annotation = _annotation(cls, path)
+    if mark and not condition:
+        annotation, condition = without_none(annotation)[0], path
+    yield JsonField(name, path, annotation, condition)
+
+
+def _annotation(cls: Any, path: str) -> Any:
+    """Return the type of an attribute, None included if an attribute on the way may be None."""
+    annotation, may_be_none = cls, False
+    for name in path.split("."):
+        owner, is_optional = without_none(annotation)
+        may_be_none |= is_optional
+        # The alternatives of a union share the attributes in their JSON.
+        annotation = _attribute((get_args(owner) or (owner,))[0], name)
+    return annotation | None if may_be_none else annotation
+
+
+def _attribute(cls: type[Any], name: str) -> Any:
+    member = getattr(cls, name, None)
+    if isinstance(member, cached_property):
+        return get_type_hints(member.func, include_extras=True)["return"]
+    if isinstance(member, property):
+        return get_type_hints(member.fget, include_extras=True)["return"]
+    hints = get_type_hints(cls, include_extras=True)
+    if name not in hints:
+        raise AttributeError(f"{cls.__name__} has no attribute {name!r} for its JSON")
+    return hints[name]
+
+
+@lru_cache(None)
+def _writer(cls: Any) -> Callable[[Any], dict[str, Any]]:
+    """Return the function that converts instances of a class, compiled as `dataclasses` compiles constructors."""
+    lines, names = ["def write(result):", " answer = {}"], dict[str, Any]()
+    for number, each in enumerate(json_fields(cls)):
+        condition, value = _expression(cls, each.condition), _expression(cls, each.path)
+        line = " "
+        if each.condition:
+            line = f" if (there := {condition}) is not None and there is not False: "
+            value = "there" if each.condition == each.path else value
+        if convert := _converter(each.annotation):
+            names[f"to_json{number}"] = convert
+            to_json = f"to_json{number}({value})"
+            may_be_none = without_none(each.annotation)[1]
+            value = f"None if (value := {value}) is None else to_json{number}(value)" if may_be_none else to_json
+        lines.append(f"{line}answer[{each.name!r}] = {value}")
+    exec("\n".join([*lines, " return answer"]), names)
+    write: Callable[[Any], dict[str, Any]] = names["write"]
+    return write
+
+
+def _expression(cls: type[Any], path: str) -> str:
+    """Return an expression for an attribute of `result`, None if an attribute on the way is None."""
+    names = path.split(".")
+    expression = f"result.{path}"
+    for end in range(len(names) - 1, 0, -1):
+        owner = ".".join(names[:end])
+        if without_none(_annotation(cls, owner))[1]:
+            expression = f"(None if result.{owner} is None else {expression})"
+    return expression
+
+
+def _converter(annotation: Any) -> _Convert | None:
+    """Return the function that makes JSON of a value that is not None; None if the value is JSON already."""
+    annotation, _ = without_none(annotation)
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return fraction if SHARE in args else _outward if INTERVAL in args else _converter(args[0])
+    if args == (int, int):
+        return lambda pair: {"start": pair[0], "end": pair[1]}
+    if origin is not None and issubclass(origin, Mapping):
+        convert = _converter(args[1])
+        if convert is None:
+            return dict
+        return lambda mapping: {name: convert(value) for name, value in mapping.items()}
+    if origin in (tuple, list):
+        item = _converter(args[0])
+        if item is None:
+            return list
+        return lambda items: [item(each) for each in (timely(items) if len(items) > _MANY else items)]
+    if is_result(annotation):
+        to_json: _Convert = _writer(annotation)
+        return to_json
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return attrgetter("value")
+    return float if annotation is Fraction else None
+
+
+def _outward(interval: tuple[float, float]) -> list[float]:
+    return [fraction(interval[0]), rounded_up(interval[1])]
