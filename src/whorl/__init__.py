@@ -35,7 +35,7 @@ superfluous     the members of clusters that can be deleted; Keep, the retention
 Pair, Cluster, Member             the results; Version, a member in the order of versions, with its Own text,
                 in words with_words; PairColumns, ClusterColumns, many results at once
 write_ids       writes cluster labels into a store; Marked, numbers of documents labelled
-RepeatSearch    novelty check: the documents that new ones repeat, as Repeats
+RepeatSearch    novelty check: the documents that new ones repeat, as Repeats, each Repeated
 
 reporting       calls a function with the progress of the work inside
 
@@ -114,7 +114,7 @@ if TYPE_CHECKING:
     from whorl.search.attribution.options import SourcesOptions
     from whorl.search.attribution.results import Attribution, Common, Promise, TextSource
     from whorl.search.boilerplate import CommonOptions
-    from whorl.search.novelty import Repeats, RepeatSearch
+    from whorl.search.novelty import Repeated, Repeats, RepeatSearch
     from whorl.search.prepared import Explanation, PreparedQuery, PreparedSimilar, QueryOptions
     from whorl.search.similar.minhash_plan import MinHashPlan
     from whorl.search.similar.options import SimilarOptions
@@ -178,6 +178,7 @@ __all__ = [
     "QueryOptions",
     "QuerySyntaxError",
     "RepeatSearch",
+    "Repeated",
     "Repeats",
     "Rest",
     "RestPlan",
@@ -252,7 +253,7 @@ _NAMES = {
     "query.options": "QueryLimits",
     "query.literals": "quote",
     "query.parser": "parse unparse",
-    "search.novelty": "Repeats RepeatSearch",
+    "search.novelty": "Repeated Repeats RepeatSearch",
     "settings.settings": "Settings",
     "search.similar.results": "Measured Similar SimilarHit",
     "search.similar.minhash_plan": "MinHashPlan",
