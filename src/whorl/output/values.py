@@ -29,7 +29,7 @@ from whorl.fingerprint.statistics.metric import INTERVAL, SHARE
 from whorl.output.format import fraction, rounded_up
 
 _Convert: TypeAlias = Callable[[Any], Any]
-#: Number of items from which on the conversion of a list checks the time left.
+#: Longer lists check the deadline while they are converted.
 _MANY = 1_000
 
 
@@ -169,7 +169,7 @@ def _expression(cls: type[Any], path: str) -> str:
 
 
 def _converter(annotation: Any) -> _Convert | None:
-    """Return the function that makes JSON of a value that is not None; None if the value is JSON already."""
+    """Return the function that converts a value other than None to JSON; None if no conversion is needed."""
     annotation, _ = without_none(annotation)
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
