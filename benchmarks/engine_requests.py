@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
-from urllib.parse import urlsplit
+from urllib.parse import urljoin
 
 import requests
+import urllib3
 
-from whorl.engine.http import ConnectionPool, HttpResponse
+from whorl.engine.http import ServerAccess, ServerConnections
 from whorl.engine.solr.request import joined
 
 #: What a query finds: how many documents, and the ids and scores on the page.
@@ -27,15 +28,16 @@ def recorded() -> Iterator[list[requests.PreparedRequest]]:
     It listens below everything that whorl puts between itself and a server.
     """
     heard: list[requests.PreparedRequest] = []
-    ask = ConnectionPool.request
+    ask = ServerConnections.request
 
     def asked(
-        way: ConnectionPool, method: str, target: str, body: bytes | None, headers: Mapping[str, str], **seconds: float
-    ) -> HttpResponse:
-        heard.append(requests.Request(method, f"{way.address}{target}", headers=dict(headers), data=body).prepare())
-        return ask(way, method, target, body, headers, **seconds)
+        connections: ServerConnections, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> urllib3.BaseHTTPResponse:
+        url = urljoin(connections.url, target)
+        heard.append(requests.Request(method, url, headers=dict(headers), data=body).prepare())
+        return ask(connections, method, target, body, headers)
 
-    with patch.object(ConnectionPool, "ask", asked):
+    with patch.object(ServerConnections, "request", asked):
         yield heard
 
 
@@ -59,8 +61,7 @@ class ByHand:
         self._url, self._rows = url, rows
         self._session = requests.Session()
         self._session.trust_env = False
-        parts = urlsplit(url)
-        self._connections = ConnectionPool(str(parts.hostname), parts.port or 80, None, 1)
+        self._connections = ServerConnections(url, "Solr", "", ServerAccess(), None)
 
     def replay(self, asked: Sequence[requests.PreparedRequest]) -> bytes:
         """Send requests again and read what comes, all of it; return the last answer."""
@@ -75,15 +76,8 @@ class ByHand:
         """Do the same over connections as whorl has them."""
         content = b""
         for request in asked:
-            told = self._connections.request(
-                str(request.method),
-                request.path_url,
-                request.body if isinstance(request.body, bytes) else None,
-                request.headers,
-                connect_seconds=_TIMEOUT_SECONDS,
-                silence_seconds=_TIMEOUT_SECONDS,
-            )
-            content = told.content
+            body = request.body if isinstance(request.body, bytes) else None
+            content = self._connections.request(str(request.method), request.path_url, body, request.headers).data
         return content
 
     def replay_and_decode(self, asked: Sequence[requests.PreparedRequest]) -> Any:

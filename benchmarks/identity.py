@@ -28,6 +28,7 @@ from analysed import analysed
 from corpus_texts import texts
 from hostile import TEXTS
 from whorl import Store
+from whorl.engine.http import ServerAccess
 from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
@@ -123,7 +124,7 @@ def solr(url: str | None) -> Iterator[SolrClient]:
         tempfile.TemporaryDirectory() as home,
         start_standalone(Path(home), {"whorl": configset_directory()}, cache=Settings.load().solr_cache) as running,
     ):
-        client = SolrClient(f"{running.url}/whorl", timeout_seconds=600)
+        client = SolrClient(f"{running.url}/whorl", ServerAccess(timeout_seconds=600))
         # Where the text is stored, whorl's own configset does without.
         field = {each["name"]: each for each in FIELDS}["MINHASH"]
         client.change("schema", {"replace-field": {**field, "termVectors": True}})

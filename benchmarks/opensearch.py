@@ -39,8 +39,9 @@ from corpus_texts import texts
 from engine_requests import ByHand, recorded
 from engine_solr import MeasuredSolr, own_solr
 from whorl import Document, Store, open_store
+from whorl.engine.http import ServerAccess
 from whorl.engine.local.opensearch import start_opensearch
-from whorl.engine.opensearch.client import ClusterAccess, IndexClient
+from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import SourceNames
 from whorl.engine.opensearch.setup import create
 from whorl.fingerprint.batch import text_hashes
@@ -259,7 +260,7 @@ def run(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "store"
         clients = {
             name: stack.enter_context(
-                closing(IndexClient(f"opensearch+{url}/bench_{name}", ClusterAccess(timeout_seconds=900)))
+                closing(IndexClient(f"opensearch+{url}/bench_{name}", ServerAccess(timeout_seconds=900)))
             )
             for name in ("whorl", "stock", "plain")
         }

@@ -42,6 +42,7 @@ from engine_solr import MeasuredSolr, own_solr
 from engine_timing import compared, interleaved
 from million_stores import NAME, started
 from whorl import Document, Store, open_store
+from whorl.engine.http import ServerAccess
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.request import joined
 from whorl.fingerprint.batch import text_hashes
@@ -227,7 +228,7 @@ def main() -> None:
             measured = opened.enter_context(
                 own_solr(home / "solr") if asked.million is None else of_million(asked.million)
             )
-            client = opened.enter_context(closing(SolrClient(measured.url, timeout_seconds=3600)))
+            client = opened.enter_context(closing(SolrClient(measured.url, ServerAccess(timeout_seconds=3600))))
             stores = {"whorl on Solr": opened.enter_context(open_store(measured.url))}
             if not (asked.solr_only or asked.million):
                 stores["whorl embedded"] = opened.enter_context(open_store(home / "folder"))

@@ -108,7 +108,7 @@ def test_a_collection_without_texts(solr_standalone_url: str) -> None:
     """
     The error names the missing field and how to configure another one.
     """
-    engine = SolrEngine(SolrClient(solr_standalone_url, timeout_seconds=60), FieldNames(content="MINHASH"))
+    engine = SolrEngine(SolrClient(solr_standalone_url), FieldNames(content="MINHASH"))
     with (
         Store(engine) as opened,
         pytest.raises(SchemaError, match=r"'MINHASH' is not a stored field.*whorl\.toml"),

@@ -375,10 +375,7 @@ def open_store(
         from whorl.engine.solr.client import SolrClient
         from whorl.engine.solr.engine import SolrEngine
 
-        solr = SolrClient(
-            name, timeout_seconds=settings.timeout_seconds, auth=settings.solr_auth, link=settings.solr_link
-        )
-        solr_engine = SolrEngine(solr, settings.fields)
+        solr_engine = SolrEngine(SolrClient(name, settings.solr_access), settings.fields)
         if passages:
             solr_engine.require_passages()
         engine = solr_engine
@@ -422,23 +419,12 @@ def index_client(url: str, settings: Settings) -> IndexClient:
         ParameterError: The URL is not one of an index, or the client's package is not installed.
     """
     try:
-        from whorl.engine.opensearch.client import ClusterAccess, IndexClient
+        from whorl.engine.opensearch.client import IndexClient
     except ImportError as error:
         raise ParameterError(
             f"for {url.partition(':')[0]} install: pip install 'whorl[opensearch]' ({error})"
         ) from error
-
-    access = ClusterAccess(
-        timeout_seconds=settings.timeout_seconds,
-        connect_seconds=settings.connect_timeout_seconds,
-        auth=settings.opensearch_auth,
-        api_key=settings.opensearch_api_key,
-        ca=str(settings.opensearch_ca) if settings.opensearch_ca else None,
-        verify=settings.opensearch_verify,
-        retries=settings.solr_retries,
-        connections=settings.solr_connections,
-    )
-    return IndexClient(url, access)
+    return IndexClient(url, settings.opensearch_access)
 
 
 def source_names(settings: Settings) -> SourceNames:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping
@@ -11,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import pytest
+import urllib3
 
 from tests.accidents import value_changed
 from whorl import Document, Settings, Store, open_store
-from whorl.engine.http import ConnectionPool, HttpResponse
+from whorl.engine.http import ServerConnections
 from whorl.engine.opensearch import doctor as opensearch_doctor
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import SourceNames
@@ -109,20 +111,20 @@ def _between(tamper: _Tamper) -> Iterator[None]:
         tamper: Called with a request before it is sent, and None: what it returns is the answer; where that is nothing,
             it is called again with the answer that came.
     """
-    asked = ConnectionPool.request
+    request = ServerConnections.request
 
     def ask(
-        self: ConnectionPool, method: str, target: str, body: bytes | None, headers: Mapping[str, str], **seconds: float
-    ) -> HttpResponse:
+        self: ServerConnections, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> urllib3.BaseHTTPResponse:
         key = (method, target, body or b"")
         if (answer := tamper(key, None)) is None:
-            told = asked(self, method, target, body, headers, **seconds)
-            tamper(key, (told.status, told.content))
-            return told
-        return HttpResponse(answer[0], {"content-type": "application/json"}, answer[1])
+            response = request(self, method, target, body, headers)
+            tamper(key, (response.status, response.data))
+            return response
+        return urllib3.HTTPResponse(io.BytesIO(answer[1]), {"content-type": "application/json"}, answer[0])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ConnectionPool, "request", ask)
+        patch.setattr(ServerConnections, "request", ask)
         yield
 
 

@@ -148,5 +148,4 @@ def _client(url: str) -> Any:
     from whorl.engine.solr.client import SolrClient
     from whorl.settings.settings import Settings
 
-    settings = Settings.load()
-    return SolrClient(url, timeout_seconds=settings.timeout_seconds, auth=settings.solr_auth, link=settings.solr_link)
+    return SolrClient(url, Settings.load().solr_access)

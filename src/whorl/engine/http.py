@@ -1,323 +1,233 @@
-"""HTTP/1.1 client for one server, with persistent connections shared by threads, and retries of requests.
-
-Responses are parsed by llhttp, the parser of Node. For short responses, the layers of requests, urllib3 and Python's
-http.client take more processor time than everything else that whorl does.
-"""
+"""HTTP client of one server: urllib3's connection pools with whorl's deadlines, error messages and retries."""
 
 from __future__ import annotations
 
-import gzip
 import io
 import itertools
 import os
 import random
-import socket
 import ssl
 import time
-import weakref
-import zlib
-from collections import deque
+from base64 import b64encode
 from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
-from functools import cached_property
-from http.client import HTTP_PORT, HTTPS_PORT
+from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpResponseParser
-from urllib3.util.wait import wait_for_read
+import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProtocolError, ReadTimeoutError
 
 from whorl.context import seconds_left, trace
-from whorl.errors import EngineUnavailableError
+from whorl.errors import EngineUnavailableError, ParameterError
 
-#: Bytes to send or receive at once. A body up to this size goes into one packet with its head.
+#: Bytes of a request body to send at once; the timeout applies to each block.
 _BLOCK_BYTES = 1 << 16
-#: Maximum bytes of a response before, between or after those of its body.
-_MOST_HEAD_BYTES = 1 << 20
+#: Time left of a request's deadline, in seconds, below which a timeout is attributed to the deadline.
+_SOON_SECONDS = 0.05
+# The retries below know the request's deadline; urllib3's do not.
+_ONE_ATTEMPT = urllib3.Retry(total=False)
 
 
-class ConnectError(OSError):
-    """Connecting to the server failed; the cause gives the reason."""
-
-
-class SendTimeoutError(TimeoutError):
-    """The server has accepted no bytes of a request for too long."""
-
-
-class HttpResponse(NamedTuple):
-    """HTTP response.
-
-    Attributes:
-        status: HTTP status.
-        headers: Headers by their names in lower case.
-        content: The body, decompressed if it was sent as gzip.
-    """
-
-    status: int
-    headers: Mapping[str, str]
-    content: bytes
-
-
-class ConnectionPool:
-    """Pool of connections to one server.
+@dataclass(frozen=True, slots=True)
+class ServerAccess:
+    """Connection options for a server.
 
     Args:
-        host: Name or address as in a URL, without the brackets of IPv6.
-        port: Port of the server.
-        trust: Whether to check the server's certificate, or the file or folder with the trusted authorities; None for a
-            connection without TLS.
-        most_idle: Maximum number of idle connections.
+        timeout_seconds: Maximum silence of the server within one response.
+        connect_seconds: Connect timeout.
+        auth: User and password, if the URL has none.
+        api_key: Elasticsearch's API key, sent instead of user and password.
+        ca: The file or folder with the trusted authorities; None for the usual ones.
+        verify: Whether to check the server's certificate.
+        retries: Maximum number of retries after a temporary failure.
+        connections: Maximum number of idle connections.
     """
 
-    def __init__(self, host: str, port: int, trust: bool | str | None, most_idle: int) -> None:
-        # The zone after the % of an IPv6 address is for this machine's routing only, and is not sent to the server (RFC
-        # 6874).
-        self._host, self._dial_host = host.partition("%")[0], host.replace("%25", "%")
-        self._port, self._trust = port, trust
-        self._idle, self._most_idle, self._process = deque[socket.socket](), most_idle, os.getpid()
-        # Close the connections of a pool that was never closed.
-        weakref.finalize(self, _close, self._idle)
+    timeout_seconds: float = 60.0
+    connect_seconds: float = 5.0
+    auth: tuple[str, str] | None = None
+    api_key: str | None = None
+    ca: str | None = None
+    verify: bool = True
+    retries: int = 3
+    connections: int = 16
+
+    def __post_init__(self) -> None:
+        if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
+            raise ParameterError("an API key has no line breaks and only ASCII characters")
 
     @property
-    def address(self) -> str:
-        """The server's URL, without a path."""
-        host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"{'http' if self._trust is None else 'https'}://{host}:{self._port}"
+    def headers(self) -> dict[str, str]:
+        """Headers of every request: the accepted encoding and the credentials."""
+        headers = {"accept-encoding": "gzip"}
+        if self.api_key:
+            headers["authorization"] = f"ApiKey {self.api_key}"
+        elif self.auth:
+            headers["authorization"] = f"Basic {b64encode(':'.join(self.auth).encode()).decode()}"
+        return headers
+
+
+class _PlainConnection(HTTPConnection):
+    """Connection with a connect timeout of its own, which refuses ambiguous responses."""
+
+    def __init__(self, *args: Any, connect_seconds: float, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._connect_seconds = connect_seconds
+
+    def connect(self) -> None:
+        # urllib3 sends requests with the connect timeout, but a server may need longer to read a large body.
+        timeout = self.timeout
+        self.timeout = min(float(timeout or 0.0), self._connect_seconds)
+        try:
+            super().connect()
+        except TimeoutError as error:
+            # The TLS handshake timed out, which urllib3 would report as a silent server.
+            raise ConnectTimeoutError(self, str(error)) from error
+        finally:
+            self.timeout = timeout
+        self.sock.settimeout(timeout)
+
+    def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]  # as in urllib3's own class
+        response = super().getresponse()
+        # The final response would be taken for that of the next request.
+        if response.status < 200:
+            raise ProtocolError(f"interim response {response.status}")
+        # A proxy may use the other length (request smuggling; RFC 9112, 6.3).
+        if "content-length" in response.headers and "transfer-encoding" in response.headers:
+            raise ProtocolError("response with two lengths")
+        return response
+
+
+class _TlsConnection(_PlainConnection, HTTPSConnection):
+    """The same over TLS."""
+
+
+class _PlainPool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _PlainConnection
+
+
+class _TlsPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
+
+
+class ServerConnections:
+    """Persistent connections to one server, shared by threads.
+
+    Args:
+        url: A URL of the server, as messages show it; without credentials.
+        name: The server's name in messages: "Solr".
+        ca_setting: Name of the setting for the trusted authorities.
+        access: Connection options.
+        default_ca: The trusted authorities if the options name none.
+    """
+
+    def __init__(self, url: str, name: str, ca_setting: str, access: ServerAccess, default_ca: str | None) -> None:
+        self.url, self._name, self._ca_setting, self._access = url, name, ca_setting, access
+        self._ca = access.ca or default_ca
+        self._pool: urllib3.HTTPConnectionPool | None = None
+        self._process = 0
 
     def request(
-        self,
-        method: str,
-        target: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        *,
-        connect_seconds: float,
-        silence_seconds: float,
-    ) -> HttpResponse:
-        """Send a request and read the whole response.
+        self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> urllib3.BaseHTTPResponse:
+        """Send a request and read the whole response, within the timeouts and the request's deadline.
 
         Args:
             method: HTTP method.
             target: The path with its query.
             body: The request body.
-            headers: Headers other than Host and Content-Length.
-            connect_seconds: Connect timeout.
-            silence_seconds: Maximum time in which the server sends nothing, or accepts nothing of the body; above 0.
+            headers: Headers; their values are ASCII.
 
         Raises:
-            ValueError: The target or a header cannot be sent: it contains a separator or is not ASCII.
-            UnconnectedError: The server is unreachable or not trusted.
-            UntakenError: The server does not read the request.
-            TimeoutError: The server is silent.
-            OSError: The connection breaks, or the response is not HTTP.
+            EngineUnavailableError: No complete response arrives in time.
         """
-        head = self._head(method, target, body, headers)
-        connection = self._connection(connect_seconds)
+        left = seconds_left()
+        silence = self._access.timeout_seconds if left is None else min(left, self._access.timeout_seconds)
+        content: bytes | io.BytesIO | None = body
+        if body is not None and len(body) > _BLOCK_BYTES:
+            # A socket's timeout covers all that it is given at once.
+            content, headers = io.BytesIO(body), {**headers, "Content-Length": str(len(body))}
         try:
-            # Sending a body takes as long as the server needs to read it.
-            connection.settimeout(silence_seconds)
-            _send(connection, head, body)
-            with closing(_ResponseParser(has_body=method != "HEAD")) as answer:
-                while not answer.is_whole:
-                    answer.feed(connection.recv(_BLOCK_BYTES))
-                response = answer.response()
-        except (HttpParserError, HttpParserUpgrade, EOFError, zlib.error, MemoryError) as error:
-            connection.close()
-            raise ConnectionError(f"no answer of HTTP: {error!r}") from error
-        except ssl.SSLEOFError as error:
-            connection.close()
-            # Unlike other TLS errors, this one says nothing about trust.
-            raise ConnectionError(f"the connection was cut off: {error}") from None
-        except BaseException:
-            connection.close()
-            raise
-        if answer.leaves_open and len(self._idle) < self._most_idle:
-            self._idle.append(connection)
-        else:
-            connection.close()
-        return response
+            if silence <= 0:
+                raise TimeoutError("the request's deadline has passed")
+            return self._connected().urlopen(
+                method, target, content, headers, retries=_ONE_ATTEMPT, redirect=False, timeout=silence
+            )
+        except (HTTPError, HTTPException, OSError, ValueError, OverflowError, MemoryError) as error:
+            raise self._unavailable(error, target) from error
 
-    def _head(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
-        lines = [f"{method} {target} HTTP/1.1", self._host_header]
-        lines += [f"{name}: {value}" for name, value in headers.items() if name.lower() != "content-length"]
-        if body is not None or method in {"POST", "PUT"}:
-            lines.append(f"Content-Length: {len(body or b'')}")
-        head = "\r\n".join([*lines, "", ""])
-        if " " in target or not head.isascii() or not all(map(str.isprintable, lines)):
-            # The message leaves out headers, which may contain passwords.
-            raise ValueError(f"no request of HTTP: {method} {target!r}, or one of its headers")
-        return head.encode()
+    def _connected(self) -> urllib3.HTTPConnectionPool:
+        # A forked process would read the responses to its parent's requests.
+        if self._pool is None or self._process != os.getpid():
+            self._process, self._pool = os.getpid(), self._new_pool()
+        return self._pool
 
-    @cached_property
-    def _host_header(self) -> str:
-        """The Host header, without the scheme's default port."""
-        _, _, there = self.address.partition("://")
-        if self._port == (HTTP_PORT if self._trust is None else HTTPS_PORT):
-            there = there.removesuffix(f":{self._port}")
-        if not there.isascii():
-            # Encode the name alone: IDNA would take a port as a part of it.
-            there = there.replace(self._host, self._host.encode("idna").decode())
-        return f"Host: {there}"
+    def _new_pool(self) -> urllib3.HTTPConnectionPool:
+        parts = urllib3.util.parse_url(self.url)
+        options: dict[str, Any] = {
+            "maxsize": self._access.connections,
+            "blocksize": _BLOCK_BYTES,
+            "connect_seconds": self._access.connect_seconds,
+        }
+        if parts.scheme == "https":
+            return _TlsPool(str(parts.host), parts.port, ssl_context=self._tls_context(), **options)
+        return _PlainPool(str(parts.host), parts.port, **options)
 
-    def _connection(self, seconds: float) -> socket.socket:
-        """Return an idle connection, or a new one."""
-        if self._process != os.getpid():
-            # A forked process shares its parent's connections, and would read the responses to its parent's requests.
-            self.close()
-            self._process = os.getpid()
-        while self._idle:
-            try:
-                connection = self._idle.pop()
-            except IndexError:
-                # Another thread has taken it.
-                break
-            # A connection with unrequested data is being closed by the server.
-            if not wait_for_read(connection, timeout=0):
-                return connection
-            connection.close()
-        try:
-            connection = socket.create_connection((self._dial_host, self._port), seconds)
-            try:
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                if self._trust is not None:
-                    # Without the TLS closing alert, an attacker could truncate a response.
-                    connection = self._context.wrap_socket(
-                        connection, server_hostname=self._host, suppress_ragged_eofs=False
-                    )
-            except BaseException:
-                connection.close()
-                raise
-        except (OSError, ValueError) as error:
-            raise ConnectError(str(error)) from error
-        return connection
-
-    @cached_property
-    def _context(self) -> ssl.SSLContext:
-        authorities = self._trust if isinstance(self._trust, str) else None
-        is_folder = authorities is not None and Path(authorities).is_dir()
+    def _tls_context(self) -> ssl.SSLContext:
+        is_folder = self._ca is not None and Path(self._ca).is_dir()
         context = ssl.create_default_context(
-            cafile=None if is_folder else authorities, capath=authorities if is_folder else None
+            cafile=None if is_folder else self._ca, capath=self._ca if is_folder else None
         )
         # Only the subject alternative name counts, as in all current clients (RFC 9110, 4.3.4).
         context.hostname_checks_common_name = False
-        if not self._trust:
+        if not self._access.verify:
             # The user has switched verification off; the documentation explains the risk.
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         return context
 
     def close(self) -> None:
-        """Close the connections; a later request opens new ones."""
-        _close(self._idle)
+        """Close the idle connections; a later request opens new ones."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
 
-
-def _send(connection: socket.socket, head: bytes, body: bytes | None) -> None:
-    # A server that stops reading may have responded already; over TLS, its closing raises SSLEOFError.
-    with suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
-        try:
-            if body is None or len(body) <= _BLOCK_BYTES:
-                connection.sendall(head + (body or b""))
-            else:
-                connection.sendall(head)
-                whole = memoryview(body)
-                for at in range(0, len(body), _BLOCK_BYTES):
-                    # The timeout applies to each part; the whole body has none.
-                    connection.sendall(whole[at : at + _BLOCK_BYTES])
-        except TimeoutError as error:
-            raise SendTimeoutError(str(error)) from error
-
-
-class _ResponseParser:
-    """Parser of a response that arrives in parts.
-
-    Args:
-        has_body: Whether a body follows the headers; a response to HEAD has none, whatever its length header says.
-
-    Attributes:
-        is_whole: Whether the response is complete.
-        leaves_open: Whether the connection may be used for another request.
-    """
-
-    def __init__(self, *, has_body: bool) -> None:
-        self._has_body, self.is_whole, self.leaves_open = has_body, False, False
-        self._status, self._beside = 0, 0
-        self._headers: dict[str, str] = {}
-        # BytesIO grows in place and returns its buffer without a copy; joining a list of parts takes twice the memory.
-        self._body = io.BytesIO()
-        # The parser calls the methods whose names begin with `on_`.
-        self._parser = HttpResponseParser(self)
-
-    def close(self) -> None:
-        """Drop the parser: the reference cycle would keep the body in memory until garbage collection."""
-        del self._parser
-
-    def feed(self, some: bytes) -> None:
-        """Parse received bytes; empty bytes mean that the connection has ended.
-
-        Raises:
-            HttpParserError: The bytes are not HTTP, or not a single response.
-            EOFError: The response is incomplete.
-        """
-        self._beside += len(some)
-        if some:
-            try:
-                self._parser.feed_data(some)
-            except HttpParserCallbackError as error:
-                # Raise the exception of the callback itself, for example KeyboardInterrupt.
-                raise error.__context__ or error from None
-        elif not self._status or {"content-length", "transfer-encoding"} & self._headers.keys():
-            raise EOFError("the connection ended before the answer did")
-        else:
-            # Without a length, the end of the connection ends the response.
-            self.is_whole = True
-        if self._beside > _MOST_HEAD_BYTES:
-            raise HttpParserError(f"more than {_MOST_HEAD_BYTES:,} bytes beside a body")
-
-    def response(self) -> HttpResponse:
-        """Return the complete response.
-
-        Raises:
-            OSError: The compressed body is damaged.
-        """
-        content = self._body.getvalue()
-        if self._headers.get("content-encoding") == "gzip":
-            content = gzip.decompress(content)
-        return HttpResponse(self._status, self._headers, content)
-
-    def on_message_begin(self) -> None:
-        """Begin a response; a second one was not requested."""
-        if self.is_whole:
-            raise HttpParserError("more than one answer")
-        self._headers = {}
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Store a header; trailers after the chunks must not replace headers (RFC 9110, 6.5.1)."""
-        if not self._status:
-            self._headers[name.decode("latin-1").lower()] = value.decode("latin-1").rstrip(" \t")
-
-    def on_headers_complete(self) -> None:
-        """Store the status; a response without a body is complete."""
-        self._status, self.leaves_open = self._parser.get_status_code(), self._parser.should_keep_alive()
-        self.is_whole = not self._has_body and self._status >= 200
-
-    def on_body(self, some: bytes) -> None:
-        """Append to the body."""
-        if not self._has_body:
-            raise HttpParserError("a body where only the head was asked for")
-        self._beside = 0
-        self._body.write(some)
-
-    def on_message_complete(self) -> None:
-        """End the response, unless its status is below 200: then the final one follows (RFC 9110, 15.2)."""
-        self.is_whole = self._status >= 200
-        if not self.is_whole:
-            self._status = 0
-
-
-def _close(connections: deque[socket.socket]) -> None:
-    # Other threads may take connections at the same time.
-    with suppress(IndexError):
-        while True:
-            connections.pop().close()
+    def _unavailable(self, error: Exception, target: str) -> EngineUnavailableError:
+        # urllib3 wraps errors of sockets and TLS.
+        cause = error.args[-1] if error.args and isinstance(error.args[-1], Exception) else error
+        is_connect_timeout = isinstance(error, ConnectTimeoutError) and not isinstance(error, NewConnectionError)
+        server, path = f"{self._name} at {self.url}", target.partition("?")[0].rstrip("/").rpartition("/")[2]
+        if is_connect_timeout or isinstance(error, ReadTimeoutError) or isinstance(cause, TimeoutError):
+            left = seconds_left()
+            if left is not None and left < _SOON_SECONDS:
+                return EngineUnavailableError(
+                    f"{server} did not answer in the time that this request has ({path}); try again, or "
+                    "allow requests more with WHORL_REQUEST_TIMEOUT"
+                )
+            if is_connect_timeout:
+                return EngineUnavailableError(
+                    f"no connection to {server} within {self._access.connect_seconds:g} s ({path}); is the "
+                    "address right? Else allow it more time with WHORL_CONNECT_TIMEOUT"
+                )
+            silent = "did not answer" if isinstance(error, ReadTimeoutError) else "took no more of what it was sent"
+            return EngineUnavailableError(
+                f"{server} {silent} within {self._access.timeout_seconds:g} s ({path}); "
+                "try again, or allow it more time with WHORL_TIMEOUT"
+            )
+        # An end of the connection says nothing about trust.
+        if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError):
+            reason = cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else cause.reason
+            return EngineUnavailableError(
+                f"{self.url} cannot be trusted ({reason or 'no TLS'}); does it speak TLS, and does "
+                f"{self._ca_setting} name the authority that vouches for it?"
+            )
+        return EngineUnavailableError(
+            f"no {self._name.removeprefix('the ')} answers at {self.url}; is it running, and is the address right?",
+            # No retry finds a host whose name is invalid.
+            is_passing=not isinstance(error, ValueError),
+        )
 
 
 #: Approximate pause before the first retry, doubled before each further one, and the longest pause.

@@ -19,8 +19,8 @@ from typing import Any, Self
 import platformdirs
 
 from whorl.engine.embedded.property_limits import PropertyLimits
+from whorl.engine.http import ServerAccess
 from whorl.engine.solr.schema import FieldNames
-from whorl.engine.solr.transport import Link
 from whorl.errors import ParameterError, without_login
 from whorl.ingest.extraction.reader import Limits
 from whorl.operations import MAX_ROWS
@@ -494,12 +494,30 @@ class Settings:
         return PropertyLimits(self.max_properties, self.max_property_names)
 
     @property
-    def solr_link(self) -> Link:
+    def solr_access(self) -> ServerAccess:
         """Options for connections to Solr."""
-        ca = True if self.solr_ca is None else str(self.solr_ca)
-        return Link(
+        return self._access(auth=self.solr_auth, ca=self.solr_ca, verify=self.solr_verify)
+
+    @property
+    def opensearch_access(self) -> ServerAccess:
+        """Options for connections to OpenSearch or Elasticsearch."""
+        return self._access(
+            auth=self.opensearch_auth,
+            api_key=self.opensearch_api_key,
+            ca=self.opensearch_ca,
+            verify=self.opensearch_verify,
+        )
+
+    def _access(
+        self, *, auth: tuple[str, str] | None, api_key: str | None = None, ca: Path | None, verify: bool
+    ) -> ServerAccess:
+        return ServerAccess(
+            timeout_seconds=self.timeout_seconds,
             connect_seconds=self.connect_timeout_seconds,
-            verify=ca if self.solr_verify else False,
+            auth=auth,
+            api_key=api_key,
+            ca=None if ca is None else str(ca),
+            verify=verify,
             retries=self.solr_retries,
             connections=self.solr_connections,
         )

@@ -10,8 +10,9 @@ import pytest
 from tests import opensearch_runtime
 from tests.engine.opensearch.foreign import BESIDE, WORDS, filled
 from whorl import Store, open_store
+from whorl.engine.http import ServerAccess
 from whorl.engine.opensearch import foreign_minhash as min_hash
-from whorl.engine.opensearch.client import ClusterAccess, IndexClient
+from whorl.engine.opensearch.client import IndexClient
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def url(opensearch_url: str) -> Iterator[str]:
 
 @pytest.fixture
 def client(url: str) -> Iterator[IndexClient]:
-    with contextlib.closing(IndexClient(url, ClusterAccess(retries=0))) as opened:
+    with contextlib.closing(IndexClient(url, ServerAccess(retries=0))) as opened:
         yield opened
 
 

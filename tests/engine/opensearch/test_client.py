@@ -20,7 +20,8 @@ from tests.clock import Clock
 from tests.engine.solr.test_transport import Door
 from whorl import Document, Store, open_store
 from whorl.context import deadline, new_request
-from whorl.engine.opensearch.client import RESULT_WINDOW, ClusterAccess, IndexClient
+from whorl.engine.http import ServerAccess
+from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.documents import MAPPING, SourceNames, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.errors import (
@@ -74,7 +75,7 @@ def between(url: str, answer: Callable[[str, str], Answer | None]) -> Iterator[s
 
 
 def opened(url: str, **access: Any) -> Store:
-    return Store(OpenSearchEngine(IndexClient(url, ClusterAccess(**access))))
+    return Store(OpenSearchEngine(IndexClient(url, ServerAccess(**access))))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,7 @@ def test_credentials_are_not_shown() -> None:
     No message shows credentials, whether they are in the URL or in the options.
     """
     client = IndexClient(
-        "elasticsearch+https://ann:pa%3Ass@127.0.0.1:1/docs", ClusterAccess(retries=0, timeout_seconds=5)
+        "elasticsearch+https://ann:pa%3Ass@127.0.0.1:1/docs", ServerAccess(retries=0, timeout_seconds=5)
     )
     assert (client.url, client.shown) == ("https://127.0.0.1:1/docs", "elasticsearch+https://127.0.0.1:1/docs")
     with pytest.raises(EngineUnavailableError) as failure:
@@ -140,7 +141,7 @@ def test_one_that_is_silent(url: str, clock: Clock) -> None:
             opened(f"opensearch+{door.url}", timeout_seconds=seconds) as store,
             deadline(allowed),
         ):
-            with pytest.raises(EngineUnavailableError, match=r"did not answer in time .*WHORL_TIMEOUT"):
+            with pytest.raises(EngineUnavailableError, match=r"did not answer within .*WHORL_TIMEOUT"):
                 store.count()
             assert door.connections == 1
 
@@ -357,7 +358,7 @@ def test_an_index_with_a_shard_on_no_node(opensearch_url: str) -> None:
     With one of two shards missing, no request returns partial results as complete, and no document counts as stored.
     """
     with opensearch_runtime.own_index(opensearch_url, is_made=False) as url:
-        client = IndexClient(url, ClusterAccess(retries=0))
+        client = IndexClient(url, ServerAccess(retries=0))
         settings = {"index.number_of_shards": 2, "index.number_of_replicas": 0}
         only = {"index.routing.allocation.include._name": "Node 1", "index.routing.allocation.total_shards_per_node": 1}
         client.raw.indices.create(
@@ -380,7 +381,7 @@ def test_an_index_with_a_shard_on_no_node(opensearch_url: str) -> None:
                 with pytest.raises(EngineError):
                     ask()
             # When indexing, the cluster waits a minute for its shards.
-            client._access = ClusterAccess(retries=0, timeout_seconds=1)
+            client._access = ServerAccess(retries=0, timeout_seconds=1)
             with pytest.raises(EngineError):
                 store.index([Document(f"d{number}", TEXT) for number in range(20)])
 
@@ -447,7 +448,7 @@ def test_an_answer_that_is_nested_too_deep(status: int, opening: bytes) -> None:
     for depth in (3_000, 100_000):
         nested = opening * depth + b"1" + closing * depth
         with between("opensearch+http://127.0.0.1:9/index", lambda path, body: (status, nested)) as url:  # noqa: B023
-            client = IndexClient(url, ClusterAccess(retries=0))
+            client = IndexClient(url, ServerAccess(retries=0))
             for fails in (lambda: client.count({}), client.total, client.mapping, lambda: open_store(url).count("*")):  # noqa: B023
                 with pytest.raises(EngineError):
                     fails()

@@ -12,8 +12,9 @@ from urllib.parse import unquote
 import pytest
 
 from whorl import Document, Store
+from whorl.engine.http import ServerAccess
 from whorl.engine.opensearch.backfill import backfill
-from whorl.engine.opensearch.client import ClusterAccess, IndexClient
+from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.documents import MAPPING, OF_PASSAGES, SourceNames, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
@@ -89,7 +90,7 @@ class Server:
 
 
 def asking(mapping: dict[str, Any], settings: dict[str, Any]) -> tuple[Server, IndexClient]:
-    client = IndexClient("elasticsearch+http://127.0.0.1:1/docs", ClusterAccess(retries=0))
+    client = IndexClient("elasticsearch+http://127.0.0.1:1/docs", ServerAccess(retries=0))
     server = Server(mapping, settings)
     client.raw.transport = server  # type: ignore[assignment]
     return server, client

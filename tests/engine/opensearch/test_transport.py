@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from whorl.engine.opensearch.client import ClusterAccess, IndexClient
+from whorl.engine.http import ServerAccess
+from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.transport import guard_response, guard_responses
 from whorl.errors import EngineError, EngineResponseError, ParameterError
 
@@ -51,7 +52,7 @@ def asked(node: Node) -> Iterator[IndexClient]:
     thread = threading.Thread(target=node.run)
     thread.start()
     try:
-        with contextlib.closing(IndexClient(node.url, ClusterAccess(retries=0, timeout_seconds=10))) as client:
+        with contextlib.closing(IndexClient(node.url, ServerAccess(retries=0, timeout_seconds=10))) as client:
             yield client
     finally:
         node.stop()

@@ -20,7 +20,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -28,17 +28,17 @@ from typing import Any
 
 import pytest
 import requests
+import urllib3
 from click.testing import CliRunner
 
 from tests import solr_runtime
 from tests.engine.solr.test_transport import Door
 from whorl import Document, open_store
 from whorl.cli.main import main
-from whorl.engine.http import HttpResponse
+from whorl.engine.http import ServerAccess, ServerConnections
 from whorl.engine.local.server import RunningServer
 from whorl.engine.local.solr import start_standalone
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.transport import Transport
 from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError
 
 pytestmark = pytest.mark.process
@@ -214,13 +214,13 @@ def read_request(handler: socketserver.StreamRequestHandler) -> tuple[str, str, 
 
 def hurry(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
     """Use a short timeout for requests with the fault only; Solr's own responses keep the long one."""
-    request = Transport.request
+    request = ServerConnections.request
 
-    def asked(self: Transport, method: str, target: str, *rest: Any) -> HttpResponse:
-        self._silence_seconds = SOON if faulty.meets(target) else _DEADLINE_SECONDS
-        return request(self, method, target, *rest)
+    def hurried(self: ServerConnections, method: str, target: str, *body: Any) -> urllib3.BaseHTTPResponse:
+        self._access = replace(self._access, timeout_seconds=SOON if faulty.meets(target) else _DEADLINE_SECONDS)
+        return request(self, method, target, *body)
 
-    monkeypatch.setattr(Transport, "request", asked)
+    monkeypatch.setattr(ServerConnections, "request", hurried)
 
 
 def said(error: BaseException) -> str:
@@ -248,9 +248,8 @@ def test_every_fault_is_the_right_error(fault: str, caplog: pytest.LogCaptureFix
     faulty = Faulty(answer)
     with faulty.serving() as address:
         url = f"http://{address}/solr/whorl"
-        client = SolrClient(
-            f"http://admin:{QUOTED}@{address}/solr/whorl", timeout_seconds=SOON if answer == NEVER else 60
-        )
+        access = ServerAccess(timeout_seconds=SOON if answer == NEVER else 60, retries=0)
+        client = SolrClient(f"http://admin:{QUOTED}@{address}/solr/whorl", access)
         doors: dict[str, Callable[[], object]] = {
             "get": lambda: client.get("schema"),
             "post": lambda: client.post("select", {"query": "*:*"}),
@@ -335,7 +334,7 @@ def test_nobody_listens() -> None:
         port = closed.getsockname()[1]
         for host in (f"127.0.0.1:{port}", "no-such-host.invalid", "two..dots.invalid", "a" * 70 + ".invalid"):
             url = f"http://admin:{QUOTED}@{host}/solr/whorl"
-            client = SolrClient(url)
+            client = SolrClient(url, ServerAccess(retries=0))
             add = partial(client.add, [{"id": "a"}])
             for go in (client.commit, add, open_store(url).count):
                 with pytest.raises(EngineUnavailableError) as caught:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import socket
 import ssl
 import struct
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,11 +17,10 @@ import trustme
 
 from tests import solr_runtime
 from tests.clock import Clock
-from whorl import Document, Store, open_store
-from whorl.context import Trace, deadline, new_request, seconds_left, trace
-from whorl.engine import http as connections
+from whorl import Document, open_store
+from whorl.context import Trace, deadline, new_request, seconds_left
+from whorl.engine.http import ServerAccess
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.transport import BATCH_SIZE, CONNECTIONS, Link, send_parallel
 from whorl.errors import EngineResponseError, EngineUnavailableError
 from whorl.settings.settings import Settings
 
@@ -161,7 +160,7 @@ def counted(client: SolrClient) -> int:
 
 
 def asked_often(url: str, retries: int) -> tuple[Trace, EngineUnavailableError | None]:
-    with contextlib.closing(SolrClient(url, link=Link(retries=retries))) as client, new_request() as request:
+    with contextlib.closing(SolrClient(url, ServerAccess(retries=retries))) as client, new_request() as request:
         try:
             counted(client)
         except EngineUnavailableError as error:
@@ -188,12 +187,12 @@ def test_documents_whose_answer_was_lost_are_there_once(core: str) -> None:
     """
     Documents and deletions whose response was lost are sent again, without duplicates.
     """
-    with Door(core, unanswered=1) as door, contextlib.closing(SolrClient(door.url, link=Link(retries=1))) as client:
+    with Door(core, unanswered=1) as door, contextlib.closing(SolrClient(door.url, ServerAccess(retries=1))) as client:
         client.add([{"id": "twice", "content": "seven silver spoons"}])
         client.commit()
         assert door.connections == 2
         assert counted(client) == 1
-    with Door(core, unanswered=1) as door, contextlib.closing(SolrClient(door.url, link=Link(retries=1))) as client:
+    with Door(core, unanswered=1) as door, contextlib.closing(SolrClient(door.url, ServerAccess(retries=1))) as client:
         client.post("update", {"delete": ["twice"]}, commit="true")
         assert counted(client) == 0
 
@@ -203,7 +202,7 @@ def test_a_change_of_the_schema_is_not_sent_again(core: str) -> None:
     A schema change is not retried, since Solr would refuse it if the first attempt had succeeded.
     """
     command = {"add-field": {"name": "once", "type": "string"}}
-    with Door(core, unanswered=1) as door, contextlib.closing(SolrClient(door.url, link=Link(retries=5))) as client:
+    with Door(core, unanswered=1) as door, contextlib.closing(SolrClient(door.url, ServerAccess(retries=5))) as client:
         with pytest.raises(EngineUnavailableError):
             client.change("schema", command)
         assert door.connections == 1
@@ -217,9 +216,8 @@ def test_what_was_too_slow_is_not_asked_again(core: str) -> None:
     """
     A request that timed out is not retried, which would add to the load of a slow Solr.
     """
-    link = Link(retries=5)
     with Door(core, is_silent=True) as door:
-        client = SolrClient(door.url, timeout_seconds=0.2, link=link)
+        client = SolrClient(door.url, ServerAccess(timeout_seconds=0.2, retries=5))
         with pytest.raises(EngineUnavailableError, match=r"did not answer within 0\.2 s"), contextlib.closing(client):
             counted(client)
         assert door.connections == 1
@@ -230,16 +228,19 @@ def test_who_has_less_time_waits_less(core: str, clock: Clock, monkeypatch: pyte
     A request's deadline limits the wait for Solr, also for the response to documents; after the deadline nothing is
     sent.
     """
-    send = connections._send
+    getresponse = http.client.HTTPConnection.getresponse
 
-    def sent(*request: Any) -> None:
-        send(*request)
+    def late(connection: http.client.HTTPConnection) -> http.client.HTTPResponse:
         # The time passes while the client waits for the response.
         clock.sleep(0.2)
+        return getresponse(connection)
 
-    monkeypatch.setattr(connections, "_send", sent)
+    monkeypatch.setattr(http.client.HTTPConnection, "getresponse", late)
     words = "did not answer in the time that this request has.*WHORL_REQUEST_TIMEOUT"
-    with Door(core, is_silent=True) as door, contextlib.closing(SolrClient(door.url, timeout_seconds=600)) as client:
+    with (
+        Door(core, is_silent=True) as door,
+        contextlib.closing(SolrClient(door.url, ServerAccess(timeout_seconds=600))) as client,
+    ):
         for ask in (lambda: counted(client), lambda: client.add([{"id": "a"}])):
             with deadline(0.2), pytest.raises(EngineUnavailableError, match=words):
                 ask()
@@ -257,7 +258,7 @@ def test_no_pause_goes_beyond_the_end(clock: Clock) -> None:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/solr/whorl"
         with (
-            contextlib.closing(SolrClient(url, link=Link(retries=10))) as client,
+            contextlib.closing(SolrClient(url, ServerAccess(retries=10))) as client,
             new_request() as request,
             deadline(0.3),
         ):
@@ -368,7 +369,7 @@ def test_a_solr_that_stalls_in_the_middle_of_a_body(core: str, silence: float, s
     text = "a b c d e " * 1_000_000
     with (
         Door(core, stalls_after=1_000_000, stall_seconds=stall) as door,
-        contextlib.closing(SolrClient(door.url, timeout_seconds=silence, link=Link(connect_seconds=0.3))) as client,
+        contextlib.closing(SolrClient(door.url, ServerAccess(timeout_seconds=silence, connect_seconds=0.3))) as client,
     ):
         if stall is not None:
             client.add([{"id": "stalled", "content": text}])
@@ -389,98 +390,7 @@ def test_who_cannot_be_connected_to(core: str) -> None:
             waiting = opened.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex(address)
-        client = SolrClient(f"http://127.0.0.1:{address[1]}/solr/whorl", link=Link(connect_seconds=0.3))
+        client = SolrClient(f"http://127.0.0.1:{address[1]}/solr/whorl", ServerAccess(connect_seconds=0.3))
         opened.callback(client.close)
         with pytest.raises(EngineUnavailableError, match=r"no connection .* within 0\.3 s .*WHORL_CONNECT_TIMEOUT"):
             client.commit()
-
-
-#: Timeout for a thread that never arrives, in seconds.
-PATIENCE_SECONDS = 240.0
-
-
-def test_two_are_on_their_way_at_once() -> None:
-    """
-    Two requests are sent at once: the barrier would block forever with one at a time.
-    """
-    together = threading.Barrier(CONNECTIONS)
-
-    def send(number: int) -> int:
-        together.wait(PATIENCE_SECONDS)
-        return -number
-
-    assert send_parallel(range(6), send) == [0, -1, -2, -3, -4, -5]
-
-
-def test_no_more_are_made_ready_than_are_on_their_way_and_one() -> None:
-    """
-    Only a few requests are in memory at once.
-    """
-    made, sent = list[int](), list[int]()
-
-    def ready() -> Iterator[int]:
-        for number in range(20):
-            made.append(number)
-            assert len(made) - len(sent) <= CONNECTIONS + 2
-            yield number
-
-    send_parallel(ready(), sent.append)
-    assert sorted(sent) == made
-
-
-def test_one_is_sent_by_who_sends_it() -> None:
-    """
-    A single request, such as an uploaded document, is sent without a thread.
-    """
-    assert send_parallel([1], lambda _: threading.current_thread()) == [threading.current_thread()]
-    assert send_parallel([], lambda _: threading.current_thread()) == []
-
-
-def test_the_first_error_ends_it() -> None:
-    """
-    The first error stops the sending of further requests, except for the one already waiting; requests under way have
-    ended.
-    """
-    taken, ended = list[int](), set[int]()
-
-    def ready() -> Iterator[int]:
-        for number in range(100):
-            taken.append(number)
-            yield number
-
-    def send(number: int) -> None:
-        ended.add(number)
-        if number in (3, 4):
-            raise EngineUnavailableError(f"gone at {number}")
-
-    with pytest.raises(EngineUnavailableError, match="gone at 3"):
-        send_parallel(ready(), send)
-    last = 3 + CONNECTIONS
-    assert (ended, taken[-1]) == (set(range(last + 1)), last + 1)
-
-
-def test_threads_know_the_request() -> None:
-    """
-    Sending threads share the caller's trace and deadline.
-    """
-    with new_request("mine"):
-        assert send_parallel(range(3), lambda _: trace().request_id) == ["mine"] * 3
-
-
-def test_documents_of_several_requests(store: Store) -> None:
-    """
-    All documents of several requests are stored; the last document with an id wins, even if the first is in another
-    request.
-    """
-    documents = [Document(f"portion-{number}", f"one two three four five {number}") for number in range(2 * BATCH_SIZE)]
-    twice = Document("portion-0", "six seven eight nine ten")
-    try:
-        # Read the collection's description beforehand.
-        assert store.engine.scheme
-        with new_request() as request:
-            store.engine.index([*documents, twice])
-        assert request.trace.engine_requests == 2
-        store.engine.refresh()
-        assert store.texts([each.id for each in documents]) == {each.id: each.text for each in [twice, *documents[1:]]}
-    finally:
-        store.delete([each.id for each in documents])

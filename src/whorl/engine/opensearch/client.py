@@ -11,17 +11,15 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 import opensearchpy
-from opensearchpy.exceptions import ConnectionError as NoConnectionError
-from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, SSLError, TransportError
+from opensearchpy.exceptions import OpenSearchException, TransportError
 
 from whorl.arrays import batches
-from whorl.context import seconds_left
-from whorl.engine.http import with_retries
+from whorl.engine.http import ServerAccess, ServerConnections, with_retries
 from whorl.engine.opensearch.documents import Json
 from whorl.engine.opensearch.transport import ClusterConnection, guard_responses
 from whorl.errors import (
@@ -51,31 +49,6 @@ _TERMS_ALONE = dict.fromkeys(("positions", "offsets", "payloads", "field_statist
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterAccess:
-    """Connection options for a cluster.
-
-    Args:
-        timeout_seconds: Maximum silence of the cluster within one response.
-        connect_seconds: Connect timeout.
-        auth: User and password, if the URL has none.
-        api_key: Elasticsearch's API key, sent instead of user and password.
-        ca: The file with the trusted authorities; None for the system's.
-        verify: Whether to check the server's certificate.
-        retries: Maximum number of retries after a temporary failure.
-        connections: Maximum number of idle connections.
-    """
-
-    timeout_seconds: float = 60.0
-    connect_seconds: float = 5.0
-    auth: tuple[str, str] | None = None
-    api_key: str | None = None
-    ca: str | None = None
-    verify: bool = True
-    retries: int = 3
-    connections: int = 16
-
-
 @guard_responses
 class IndexClient:
     """Client of an index by its URL, `opensearch+http://host:9200/index`.
@@ -88,7 +61,7 @@ class IndexClient:
         ParameterError: The URL is not the URL of an index.
     """
 
-    def __init__(self, url: str, access: ClusterAccess = ClusterAccess()) -> None:
+    def __init__(self, url: str, access: ServerAccess = ServerAccess()) -> None:  # noqa: B008 - frozen
         shown = without_login(url)
         try:
             parts = urlsplit(url)
@@ -104,20 +77,16 @@ class IndexClient:
         #: The URL in the format of the commands, and the HTTP URL; both without user and password.
         self.shown = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], f"/{path}", "", ""))
         self.url = urlunsplit((scheme[2], parts.netloc.rpartition("@")[2], f"/{path}", "", ""))
-        auth = (unquote(parts.username), unquote(parts.password or "")) if parts.username else access.auth
-        headers = {"authorization": f"ApiKey {access.api_key}"} if access.api_key else None
+        if parts.username:
+            self._access = replace(access, auth=(unquote(parts.username), unquote(parts.password or "")))
+        default_ca = opensearchpy.Connection.default_ca_certs()
         self.raw = opensearchpy.OpenSearch(
             [urlunsplit((scheme[2], parts.netloc.rpartition("@")[2], "", "", ""))],
-            http_auth=None if access.api_key else auth,
-            headers=headers,
-            verify_certs=access.verify,
-            ssl_show_warn=False,
-            ca_certs=access.ca,
-            pool_maxsize=access.connections,
+            headers=self._access.headers,
             # whorl retries itself, because it knows the request's deadline.
             max_retries=0,
-            trust_env=False,
             connection_class=ClusterConnection,
+            connections=ServerConnections(self.url, "the cluster", "WHORL_OPENSEARCH_CA", self._access, default_ca),
         )
 
     def search(self, body: Json) -> Json:
@@ -351,13 +320,8 @@ class IndexClient:
         return self._with_retries(lambda: self._send_once(method, path, body, parameters), path.rpartition("/")[2])
 
     def _send_once(self, method: str, path: str, body: Any, parameters: Mapping[str, str]) -> Json:
-        left = seconds_left()
-        seconds = self._access.timeout_seconds if left is None else min(left, self._access.timeout_seconds)
-        if seconds <= 0:
-            raise EngineUnavailableError(f"the time for this request is up before {self.url} is asked")
-        params = {**parameters, "request_timeout": (min(seconds, self._access.connect_seconds), seconds)}
         headers = {"content-type": "application/x-ndjson" if isinstance(body, str) else "application/json"}
-        found = self.raw.transport.perform_request(method, path, params=params, body=body, headers=headers)
+        found = self.raw.transport.perform_request(method, path, params=parameters, body=body, headers=headers)
         if not isinstance(found, dict):
             raise EngineResponseError(f"{self.url} answers with no JSON object: {str(found)[:200]!r}")
         return found
@@ -373,19 +337,6 @@ class IndexClient:
     def _translating_errors(self, doing: str) -> Iterator[None]:
         try:
             yield
-        except ConnectionTimeout as error:
-            raise EngineUnavailableError(
-                f"{self.url} did not answer in time ({doing}); try again, or allow it more time with WHORL_TIMEOUT"
-            ) from error
-        except SSLError as error:
-            raise EngineUnavailableError(
-                f"{self.url} cannot be trusted ({error.info}); does it speak TLS, and does WHORL_OPENSEARCH_CA name "
-                "the authority that vouches for it?"
-            ) from error
-        except NoConnectionError as error:
-            raise EngineUnavailableError(
-                f"no cluster answers at {self.url}; is it running, and is the address right?", is_passing=True
-            ) from error
         except TransportError as error:
             raise self._refused(error) from error
         except OpenSearchException as error:

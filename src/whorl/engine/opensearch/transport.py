@@ -7,18 +7,14 @@ converted to EngineResponseError at the boundary: in each method that returns da
 from __future__ import annotations
 
 import inspect
-import ssl
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import opensearchpy
-import urllib3
-from opensearchpy.exceptions import ConnectionError as NoConnectionError
-from opensearchpy.exceptions import ConnectionTimeout, SSLError
 
-from whorl.engine.http import ConnectError, ConnectionPool
+from whorl.engine.http import ServerConnections
 from whorl.errors import EngineResponseError, WhorlError
 
 
@@ -26,27 +22,13 @@ class ClusterConnection(opensearchpy.Connection):
     """Connection to one node, shared by threads.
 
     Args:
-        http_auth: User and password.
-        verify_certs: Whether to check the node's certificate.
-        ca_certs: The file with the trusted authorities; None for the system's.
-        pool_maxsize: Maximum number of idle connections.
-        rest: Address of the node and headers for each request.
+        connections: The connections to the node.
+        options: Address of the node.
     """
 
-    def __init__(
-        self,
-        *,
-        http_auth: tuple[str, str] | None = None,
-        verify_certs: bool = True,
-        ca_certs: str | None = None,
-        pool_maxsize: int = 16,
-        **rest: Any,
-    ) -> None:
-        super().__init__(**rest)
-        if http_auth:
-            self.headers |= urllib3.make_headers(basic_auth=":".join(http_auth))
-        trust = (ca_certs or self.default_ca_certs() or True) if verify_certs else False
-        self._pool = ConnectionPool(self.hostname, self.port, trust if self.use_ssl else None, pool_maxsize)
+    def __init__(self, *, connections: ServerConnections, **options: Any) -> None:
+        super().__init__(**options)
+        self._connections = connections
 
     def perform_request(
         self,
@@ -54,49 +36,26 @@ class ClusterConnection(opensearchpy.Connection):
         url: str,
         params: Mapping[str, Any] | None = None,
         body: bytes | None = None,
-        timeout: Any = None,
+        timeout: object = None,
         ignore: object = (),
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, Mapping[str, str], str]:
         """Send a request and read the whole response.
 
-        Args:
-            method: HTTP method.
-            url: The path.
-            params: Query parameters.
-            body: The request body.
-            timeout: Connect timeout and maximum silence of the node, in seconds.
-            ignore: Statuses that are not errors; unused.
-            headers: Headers in addition to those of every request.
-
         Raises:
-            NoConnectionError: The node is unreachable, or the connection breaks.
-            ConnectionTimeout: The node is silent.
-            SSLError: The node is not trusted.
+            EngineUnavailableError: The node is unreachable or silent, or the connection breaks.
             TransportError: The node responds with an error.
         """
-        target = f"{self.url_prefix}{url}?{urlencode(params)}" if params else f"{self.url_prefix}{url}"
-        connect, silence = timeout or (self.timeout, self.timeout)
-        all_headers = {**self.headers, **(headers or {})}
-        try:
-            found = self._pool.request(
-                method, target, body, all_headers, connect_seconds=connect, silence_seconds=silence
-            )
-            content = found.content.decode("utf-8", "surrogatepass")
-        except ConnectError as error:
-            kind = SSLError if isinstance(error.__cause__, ssl.SSLError) else NoConnectionError
-            raise kind("N/A", str(error), error.__cause__) from error
-        except TimeoutError as error:
-            raise ConnectionTimeout("TIMEOUT", str(error), error) from error
-        except (OSError, ValueError) as error:
-            raise NoConnectionError("N/A", str(error), error) from error
-        if not 200 <= found.status < 300:
-            self._raise_error(found.status, content, found.headers.get("content-type"))
-        return found.status, found.headers, content
+        target = f"{url}?{urlencode(params)}" if params else url
+        response = self._connections.request(method, target, body, {**self.headers, **(headers or {})})
+        content = response.data.decode("utf-8", "surrogatepass")
+        if not 200 <= response.status < 300:
+            self._raise_error(response.status, content, response.headers.get("content-type"))
+        return response.status, response.headers, content
 
     def close(self) -> None:
         """Close the connections; a later request opens new ones."""
-        self._pool.close()
+        self._connections.close()
 
 
 #: Python's errors for a missing member, a wrong type or an unreadable value.

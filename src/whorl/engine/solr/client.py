@@ -6,22 +6,26 @@ comma-separated lists would damage.
 
 from __future__ import annotations
 
+import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
 from typing import Any
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urlencode, urlsplit, urlunsplit
 
 import orjson
 import pysolr
 import requests
+import urllib3
+from requests.adapters import BaseAdapter
+from requests.structures import CaseInsensitiveDict
+from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
-from whorl.context import seconds_left
-from whorl.engine.http import ConnectError, HttpResponse, SendTimeoutError, with_retries
+from whorl.engine.http import ServerAccess, ServerConnections, with_retries
 from whorl.engine.solr.response import SearchResponse, SolrResponse, guard_response, malformed
-from whorl.engine.solr.transport import Link, Transport, session, trust_failure
 from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError, ParameterError, without_login
 
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
@@ -30,12 +34,8 @@ BEGINNING = "*"
 #: Parameters sent with all requests. With `expandMacros`, Solr would replace ${…} in ids, words and tokens by the
 #: request's parameters. The response header is omitted, since a handler's defaults may repeat hundreds of tokens in it.
 _ALWAYS = {"expandMacros": "false", "wt": "json", "echoParams": "none", "omitHeader": "true", "indent": "false"}
+_ALWAYS_ENCODED = urlencode(_ALWAYS)
 _JSON = "application/json"
-#: Prepared requests to keep, without their bodies: preparing one takes as long as sending it, and searches use few
-#: paths.
-_MOST_PREPARED = 64
-#: Time left of a request's deadline, in seconds, below which a timeout is attributed to the deadline.
-_SOON_SECONDS = 0.05
 
 
 class SolrClient:
@@ -43,32 +43,31 @@ class SolrClient:
 
     Args:
         url: Base URL; `user:password@` before the host becomes basic authentication and is never shown.
-        timeout_seconds: Maximum silence of Solr within one response; shorter if the request's deadline is closer.
-        auth: User and password, if the URL has none.
-        link: Connection options: connect timeout, certificates, retries and pool size.
+        access: Connection options: timeouts, certificates, credentials and retries.
 
     Raises:
         ParameterError: The URL is not the URL of a core or collection.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        timeout_seconds: float = 60.0,
-        auth: tuple[str, str] | None = None,
-        link: Link = Link(),  # noqa: B008 - frozen
-    ) -> None:
+    def __init__(self, url: str, access: ServerAccess = ServerAccess()) -> None:  # noqa: B008 - frozen
         parts = _address(url)
         if parts.username is not None:
-            auth = (unquote(parts.username), unquote(parts.password or ""))
+            access = replace(access, auth=(unquote(parts.username), unquote(parts.password or "")))
         self.url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
-        self._timeout_seconds, self._auth, self._link = timeout_seconds, auth, link
-        self._transport = Transport(self.url, link, timeout_seconds)
-        self._session = session(self._perform, auth)
-        self._session.params = _ALWAYS
-        self._pysolr = pysolr.Solr(self.url, session=self._session)
-        self._prepared = lru_cache(_MOST_PREPARED)(self._prepare)
+        self._access = access
+        self._connections = ServerConnections(self.url, "Solr", "WHORL_SOLR_CA", access, DEFAULT_CA_BUNDLE_PATH)
+        self._path = urlsplit(self.url).path
+        self._headers = access.headers
+        self._pysolr = pysolr.Solr(self.url, session=self._session())
+
+    def _session(self) -> requests.Session:
+        """Return a session for pysolr."""
+        session = requests.Session()
+        # The user has named Solr's address and login; proxies and .netrc of the environment must not change them.
+        session.trust_env, session.headers, session.params = False, CaseInsensitiveDict(self._headers), _ALWAYS
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, _Adapter(self._perform))
+        return session
 
     def get(self, path: str, **params: str | int) -> SolrResponse:
         """Fetch `path` under the collection's URL."""
@@ -120,12 +119,7 @@ class SolrClient:
 
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
         """Send documents; on return they are in Solr's update log. A commit makes them searchable."""
-
-        def once() -> str:
-            with self._translating_errors("indexing"):
-                return str(self._pysolr.add(documents, commit=False))
-
-        self._object(with_retries(once, self._link.retries))
+        self._object(with_retries(lambda: str(self._pysolr.add(documents, commit=False)), self._access.retries))
 
     def commit(self) -> None:
         """Make all documents sent so far searchable."""
@@ -166,39 +160,32 @@ class SolrClient:
                 yield core
 
     def _at(self, url: str) -> SolrClient:
-        return SolrClient(url, timeout_seconds=self._timeout_seconds, auth=self._auth, link=self._link)
+        return SolrClient(url, self._access)
 
     def close(self) -> None:
         """Close the connections."""
-        self._transport.close()
+        self._connections.close()
 
     def _send(
         self, method: str, path: str, params: Mapping[str, str | int], body: bytes | None = None, kind: str = _JSON
     ) -> SolrResponse:
-        return self._object(with_retries(lambda: self._send_once(method, path, params, body, kind), self._link.retries))
+        send = partial(self._send_once, method, path, params, body, kind)
+        return self._object(with_retries(send, self._access.retries))
 
     def _send_once(
         self, method: str, path: str, params: Mapping[str, str | int], body: bytes | None = None, kind: str = _JSON
     ) -> bytes:
-        with self._translating_errors(path):
-            target, headers = self._prepared(method, path, tuple(params.items()))
-            return self._perform(method, target, body, headers if body is None else {**headers, "Content-Type": kind})
-
-    def _prepare(
-        self, method: str, path: str, params: tuple[tuple[str, str | int], ...]
-    ) -> tuple[str, Mapping[str, str]]:
-        """Return a request's target and headers as the session prepares them, without headers about the body."""
-        request = requests.Request(method, f"{self.url}/{path}", params=dict(params))
-        prepared = self._session.prepare_request(request)
-        prepared.headers.pop("Content-Length", None)
-        return prepared.path_url, dict(prepared.headers)
+        target = f"{self._path}/{path}?{_ALWAYS_ENCODED}{'&' if params else ''}{urlencode(params)}"
+        return self._perform(
+            method, target, body, self._headers if body is None else {**self._headers, "Content-Type": kind}
+        )
 
     def _perform(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
         """Send a request, also one of pysolr's, check the status and return the response's body."""
-        response = self._transport.request(method, target, body, headers)
+        response = self._connections.request(method, target, body, headers)
         if response.status != 200:
             raise _response_error(self.url, response)
-        return response.content
+        return response.data
 
     def _object(self, body: str | bytes) -> SolrResponse:
         """Return the JSON object in a body."""
@@ -211,44 +198,27 @@ class SolrClient:
             raise malformed(self.url, f"no JSON object: {_words(text) or 'nothing'}")
         return SolrResponse(self.url, parts)
 
-    @contextmanager
-    def _translating_errors(self, doing: str) -> Iterator[None]:
-        """Turn exceptions of the libraries into whorl's errors."""
-        try:
-            yield
-        except (OSError, ValueError) as error:
-            # requests raises OSError; an invalid host or name raises ValueError.
-            raise self._unavailable(error, doing) from error
 
-    def _unavailable(self, error: BaseException, doing: str) -> EngineUnavailableError:
-        is_connected = not isinstance(error, ConnectError)
-        cause = error if is_connected else error.__cause__
-        if isinstance(cause, TimeoutError):
-            left = seconds_left()
-            if left is not None and left < _SOON_SECONDS:
-                return EngineUnavailableError(
-                    f"Solr at {self.url} did not answer in the time that this request has ({doing}); try again, or "
-                    "allow requests more with WHORL_REQUEST_TIMEOUT"
-                )
-            if not is_connected:
-                return EngineUnavailableError(
-                    f"no connection to Solr at {self.url} within {self._link.connect_seconds:g} s ({doing}); is the "
-                    "address right? Else allow it more time with WHORL_CONNECT_TIMEOUT"
-                )
-            silent = "took no more of what it was sent" if isinstance(error, SendTimeoutError) else "did not answer"
-            return EngineUnavailableError(
-                f"Solr at {self.url} {silent} within {self._timeout_seconds:g} s ({doing}); "
-                "try again, or allow it more time with WHORL_TIMEOUT"
-            )
-        reason = trust_failure(cause)
-        if reason is not None:
-            return EngineUnavailableError(
-                f"{self.url} cannot be trusted ({reason}); does it speak TLS, and does WHORL_SOLR_CA name "
-                "the authority that vouches for it?"
-            )
-        is_passing = not isinstance(cause, requests.exceptions.InvalidURL | UnicodeError)
-        message = f"no Solr answers at {self.url}; is it running, and is the address right?"
-        return EngineUnavailableError(message, is_passing=is_passing)
+class _Adapter(BaseAdapter):
+    """Adapter that sends a session's requests over the connections of the client.
+
+    Args:
+        perform: Sends a request (method, target, body, headers) and returns the body of a response with status 200.
+    """
+
+    def __init__(self, perform: Callable[[str, str, bytes | None, Mapping[str, str]], bytes]) -> None:
+        super().__init__()
+        self._perform = perform
+
+    def send(self, request: requests.PreparedRequest, *_: object, **__: object) -> requests.Response:
+        body = request.body.encode() if isinstance(request.body, str) else request.body
+        content = self._perform(str(request.method), request.path_url, body, request.headers)
+        response = requests.Response()
+        response.status_code, response.request, response.raw = 200, request, io.BytesIO(content)
+        return response
+
+    def close(self) -> None:
+        """Leave the connections to the client."""
 
 
 def json_bytes(body: object) -> bytes:
@@ -285,8 +255,8 @@ def _address(url: str) -> SplitResult:
     return parts
 
 
-def _response_error(url: str, response: HttpResponse) -> EngineError:
-    status, detail = response.status, _detail(response.content)
+def _response_error(url: str, response: urllib3.BaseHTTPResponse) -> EngineError:
+    status, detail = response.status, _detail(response.data)
     if 300 <= status < 400 and "location" in response.headers:
         to = without_login(response.headers["location"])
         return EngineResponseError(

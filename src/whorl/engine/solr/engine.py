@@ -7,10 +7,14 @@ term vectors, stored fields and searches in both cases.
 from __future__ import annotations
 
 import difflib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Sized
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from itertools import chain, islice
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from whorl.arrays import batches, chunks
 from whorl.engine.caching import SharedCommit, TtlCache
@@ -49,7 +53,6 @@ from whorl.engine.solr.sketches import (
     sketch_fields,
     without_passages,
 )
-from whorl.engine.solr.transport import BATCH_CHARACTERS, BATCH_SIZE, send_parallel
 from whorl.engine.solr.values import as_put_in, as_typed, fields_of, used_names, whole_values
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed, signature, signatures_by_id
@@ -94,6 +97,13 @@ _COSTS_SECONDS = 60.0
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
 #: Segments assumed if Solr does not report them: TieredMergePolicy's segments per tier.
 _SEGMENTS = 10
+#: Update requests that Solr processes at once, each on one of its processors, while the next ones are prepared.
+CONNECTIONS = 2
+#: Maximum number of documents in a request, and of characters after which it gets no further document.
+BATCH_SIZE, BATCH_CHARACTERS = 64, 500_000
+
+_Batch = TypeVar("_Batch")
+_Result = TypeVar("_Result")
 
 
 class SolrEngine:
@@ -599,6 +609,30 @@ class SolrEngine:
             return node
         warnings.append(reason)
         return Nothing(reason)
+
+
+def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result]) -> list[_Result]:
+    """Send portions in parallel and return their results in order.
+
+    Args:
+        portions: Portions, prepared in the caller's thread as they are taken; a single one is also sent from there.
+        send: Sends one portion, from any thread. The first error, in the order of the portions, ends the transfer; it
+            is raised after the requests already under way have ended.
+    """
+    remaining = iter(portions)
+    first = list(islice(remaining, 2))
+    if len(first) < 2:
+        return list(map(send, first))
+    results, pending = list[_Result](), deque[Future[_Result]]()
+    with ThreadPoolExecutor(CONNECTIONS, "whorl-solr") as pool:
+        for portion in chain(first, remaining):
+            # Keep one request waiting, so that no connection is idle.
+            if len(pending) > CONNECTIONS:
+                results.append(pending.popleft().result())
+            # The copied context carries the request's deadline and trace.
+            pending.append(pool.submit(copy_context().run, send, portion))
+        results += [request.result() for request in pending]
+    return results
 
 
 def _resolved(looked_up: list[tuple[str, str]], documents: list[SolrResponse]) -> SolrResponse | None:
