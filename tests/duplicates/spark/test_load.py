@@ -51,6 +51,24 @@ def test_rows_become_sketches_or_problems() -> None:
         assert words in problem
 
 
+def test_further_problems_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Each partition lists the first problems of rows, and counts the others.
+    """
+    from whorl.duplicates.spark import load
+    from whorl.duplicates.spark.blocks import Partitioning
+    from whorl.duplicates.spark.documents import documents_in
+
+    monkeypatch.setattr(load, "PROBLEMS_LISTED", 2)
+    kinds = [("id", pa.string()), ("name", pa.string()), ("text", pa.string()), ("content", pa.binary())]
+    rows = [{"id": f"bad\t{number}", "name": None, "text": "text", "content": None} for number in range(7)]
+    batch = pa.RecordBatch.from_pylist(rows, pa.schema(kinds))
+    blocks = load._sketched(iter([batch]), documents_in, SKETCHING, Partitioning.into(3), load.RunNumber())
+    problems = pa.Table.from_batches(blocks).to_pylist()
+    assert [(row["problem_id"], row["unlisted"]) for row in problems] == [("bad\t0", None), ("bad\t1", None), (None, 5)]
+    assert [bool(row["problem"]) for row in problems] == [True, True, False]
+
+
 def test_the_largest_document_of_an_id_counts() -> None:
     """
     The largest document of an id counts in any part, and an equal document of another id stays.

@@ -323,8 +323,9 @@ def whole_numbers(column: pa.Array | pa.ChunkedArray) -> Numbers:
 
 SKETCHES = "part int, keys binary, sizes binary, counts binary, is_new binary, hashes binary"
 MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, runs binary, digests binary"
-#: Columns of a whole block; a row that is no document has only the last two.
-BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string"
+#: Columns of a whole block. A row that is no document has only its id and problem; a row with an empty problem counts
+#: further ones in `unlisted`.
+BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string, unlisted long"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -463,6 +464,7 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
         "digests": cut(own.digests, first, last),
         "problem_id": nothing,
         "problem": nothing,
+        "unlisted": pa.nulls(present.size, pa.int64()),
     }
     return pa.RecordBatch.from_pydict(columns)
 

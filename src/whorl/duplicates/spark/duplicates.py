@@ -146,8 +146,12 @@ class SparkDuplicates:
 
     @property
     def unfit(self) -> DataFrame:
-        """Rows that could not be converted to documents: columns id and problem."""
+        """The first rows of each partition that could not be converted to documents: columns id and problem."""
         return self._documents.unfit
+
+    def count_unfit(self) -> int:
+        """Return the number of rows that could not be converted to documents."""
+        return self._documents.count_unfit()
 
     @property
     def repeated(self) -> int:

@@ -166,7 +166,7 @@ def run(
             rows = rows.drop("a_name", "b_name")
         written = _write(rows, form, output)
         documents, too_short = found.counts()
-        unfit = found.unfit.count()
+        unfit = found.count_unfit()
         some = found.unfit.limit(_TOLD).collect() if unfit else []
         problems = tuple(f"{row.id}: {row.problem}" for row in some)
         found.remember()

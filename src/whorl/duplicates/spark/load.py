@@ -57,6 +57,8 @@ _VERDICT = (
     "part int, documents long, too_short long, repeated long, lost long, again long, largest long, keys binary, "
     "identities binary"
 )
+#: Problems of rows that each partition lists; further ones are counted, so that memory does not grow with them.
+PROBLEMS_LISTED = 100
 #: Maximum number of documents, and of hashes, that are divided over the parts at once.
 _AT_ONCE, _HASHES_AT_ONCE = 1 << 14, 1 << 22
 
@@ -125,8 +127,13 @@ class LoadedDocuments:
 
     @property
     def unfit(self) -> DataFrame:
-        """Rows that could not be converted to documents: columns id and problem."""
-        return self.blocks.where(f.col("problem").isNotNull()).select(f.col("problem_id").alias("id"), "problem")
+        """The first rows of each partition that could not be converted to documents: columns id and problem."""
+        return self.blocks.where("problem <> ''").select(f.col("problem_id").alias("id"), "problem")
+
+    def count_unfit(self) -> int:
+        """Return the number of rows that could not be converted to documents."""
+        counts = self.blocks.where("problem is not null").agg(f.sum(f.coalesce("unlisted", f.lit(1))).alias("rows"))
+        return int(counts.collect()[0]["rows"] or 0)
 
 
 def load_blocks(
@@ -185,10 +192,14 @@ def _sketched(
 ) -> Batches:
     """Yield the sketched documents of rows by part, and the problems of rows that are no documents."""
     problems: list[dict[str, Any]] = []
-    first = int(parts.names[0])
+    first, unlisted = int(parts.names[0]), 0
 
     def note(document_id: str | None, problem: str) -> None:
-        problems.append({"part": first, "problem_id": document_id, "problem": problem})
+        nonlocal unlisted
+        if len(problems) < PROBLEMS_LISTED:
+            problems.append({"part": first, "problem_id": document_id, "problem": problem})
+        else:
+            unlisted += 1
 
     def portions() -> Iterator[list[Document]]:
         for batch in batches:
@@ -208,6 +219,8 @@ def _sketched(
             waiting = []
     if waiting:
         yield _together(waiting, sketching.sketch_scheme, parts, run.since)
+    if unlisted:
+        problems.append({"part": first, "problem": "", "unlisted": unlisted})
     if problems:
         yield pa.RecordBatch.from_pylist(problems, arrow_schema(BLOCKS))
 
