@@ -109,14 +109,14 @@ def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: Boilerplate
     different = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     above = None if options.above is None else common_limit(options.above, different.size)
     shift = np.uint64(64 - sketches.scheme.bits)
-    parts = [each.hashes >> shift for each in hashed(options.boilerplate, scheme, workers=1)]
+    parts = [text.hashes >> shift for text in hashed(options.boilerplate, scheme, workers=1)]
     if above is not None:
         parts.append(frequent_hashes(sketches, different[is_whole[different]], above))
     common = sorted_distinct(parts)
-    rest = _without_hashes(sketches, common, is_whole)
-    left, whole = int(rest.counts.sum()), int(sketches.counts.sum())
-    bare = int(np.count_nonzero((rest.sizes == 0) & (sketches.sizes > 0)))
-    return Residual(options, above, rest, common.size, (whole - left) / whole if whole else 0.0, bare)
+    residual = _without_hashes(sketches, common, is_whole)
+    left, whole = int(residual.counts.sum()), int(sketches.counts.sum())
+    bare = int(np.count_nonzero((residual.sizes == 0) & (sketches.sizes > 0)))
+    return Residual(options, above, residual, common.size, (whole - left) / whole if whole else 0.0, bare)
 
 
 def frequent_hashes(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
@@ -129,7 +129,7 @@ def frequent_hashes(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
     """
     total = int(sketches.counts[places].sum())
     portions = max(1, -(-total // _AT_ONCE))
-    found, taken = [np.empty(0, np.uint64)], np.zeros(places.size, np.int64)
+    frequent, taken = [np.empty(0, np.uint64)], np.zeros(places.size, np.int64)
     for portion in range(1, portions + 1):
         require_time()
         end = np.uint64(sketches.scheme.bound(0) * portion // portions - 1)
@@ -139,8 +139,8 @@ def frequent_hashes(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
         # Truncation to the top bits can make two hashes of a document equal; they count once.
         hashes = np.sort(hashes[run_starts(hashes, owners)])
         starts = run_starts(hashes)
-        found.append(hashes[starts[np.diff(np.append(starts, hashes.size)) > limit]])
-    return np.concatenate(found)
+        frequent.append(hashes[starts[np.diff(np.append(starts, hashes.size)) > limit]])
+    return np.concatenate(frequent)
 
 
 def _without_hashes(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[np.bool_]) -> Sketches:
@@ -149,9 +149,9 @@ def _without_hashes(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[n
     if not common.size:
         return sketches
     with tempfile.TemporaryFile(prefix="whorl-rest-") as file:
-        for some in chunks(places.tolist(), lambda place: int(sketches.counts[place]), _AT_ONCE):
+        for portion in chunks(places.tolist(), lambda place: int(sketches.counts[place]), _AT_ONCE):
             require_time()
-            here = np.array(some, np.int64)
+            here = np.array(portion, np.int64)
             hashes, owners = sketches.gathered(here, np.zeros_like(here), sketches.counts[here])
             at = np.minimum(np.searchsorted(common, hashes), common.size - 1)
             is_left = (common[at] != hashes) | ~is_whole[here][owners]

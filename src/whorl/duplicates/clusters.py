@@ -106,8 +106,8 @@ def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.boo
     labels = np.arange(count)
     labels[new[order]] = known[order]
     is_alone = labels == np.arange(count)
-    rest = pairs.only(~is_known_a & ~is_known_b & is_alone[pairs.a] & is_alone[pairs.b])
-    return np.where(is_alone, complete_labels(count, rest), labels)
+    others = pairs.only(~is_known_a & ~is_known_b & is_alone[pairs.a] & is_alone[pairs.b])
+    return np.where(is_alone, complete_labels(count, others), labels)
 
 
 def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDArray[np.bool_]) -> Numbers:
@@ -136,11 +136,11 @@ def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDAr
     ranks = np.zeros(count, np.int64)
     ranks[order] = np.arange(order.size)
     is_link = is_gone[ends] & ~is_gone[others] & (ranks[others] < ranks[ends])
-    gone, kept, shares = ends[is_link], others[is_link], shares[is_link]
+    gone, retained, shares = ends[is_link], others[is_link], shares[is_link]
     labels = np.arange(count)
     # Sort the best match last, as the last write wins.
-    best_last = np.lexsort((-ranks[kept], shares, stays[kept]))
-    labels[gone[best_last]] = kept[best_last]
+    best_last = np.lexsort((-ranks[retained], shares, stays[retained]))
+    labels[gone[best_last]] = retained[best_last]
     return labels
 
 
@@ -173,8 +173,8 @@ def _complete(firsts: list[int], seconds: list[int]) -> dict[int, int]:
             continue
         if len(members[one]) < len(members[other]):
             one, other = other, one
-        for each in members[other]:
-            label[each] = one
+        for member in members[other]:
+            label[member] = one
         members[one] += members.pop(other)
         del links[one][other]
         for third, count in links.pop(other).items():
@@ -182,7 +182,7 @@ def _complete(firsts: list[int], seconds: list[int]) -> dict[int, int]:
                 links[one][third] = links[third][one] = links[one].get(third, 0) + count
                 del links[third][other]
     smallest = {group: min(there) for group, there in members.items()}
-    return {each: smallest[group] for each, group in label.items()}
+    return {member: smallest[group] for member, group in label.items()}
 
 
 @dataclass(frozen=True, slots=True)

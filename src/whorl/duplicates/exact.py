@@ -39,13 +39,13 @@ def split_by_hash_collision(
     there = np.flatnonzero(is_part & np.isin(keys, kinds[counts > 1]))
     alike = measure_pairs(sketches, there, there, _SURE)
     there = there[alike.low < pair_options.least_overlap(alike.sizes_a, alike.sizes_b)]
-    told: list[tuple[int, int]] = []
+    replaced: list[tuple[int, int]] = []
     for at in range(0, there.size, _READ_AT_ONCE):
         require_time()
         for place, whole in _read_hashes(store, stored, there[at : at + _READ_AT_ONCE], read).items():
             keys[place] = sketch_key(Sketch(store.scheme, whole.size, whole))
-            told.append((int(keys[place]), int(stored.numbers[place])))
-    store.replace_keys(told)
+            replaced.append((int(keys[place]), int(stored.numbers[place])))
+    store.replace_keys(replaced)
     return replace(stored, keys=keys)
 
 
@@ -64,17 +64,17 @@ def verify_exact(
     shared, low, high = pairs.shared.copy(), pairs.low.copy(), pairs.high.copy()
     is_kept = np.ones(len(pairs), np.bool_)
     done = 0
-    for some in _groups_to_read(np.flatnonzero(is_open), pairs):
+    for group in _groups_to_read(np.flatnonzero(is_open), pairs):
         require_time()
-        places = np.unique(np.concatenate([pairs.a[some], pairs.b[some]]))
+        places = np.unique(np.concatenate([pairs.a[group], pairs.b[group]]))
         hashes = _read_hashes(store, stored, places, read)
-        for at in some.tolist():
+        for at in group.tolist():
             one, other = (hashes.get(int(side[at])) for side in (pairs.a, pairs.b))
             if one is not None and other is not None:
                 count = int(np.intersect1d(one, other, assume_unique=True).size)
                 shared[at] = low[at] = high[at] = count
                 is_kept[at] = count >= needed[at]
-        done += some.size
+        done += group.size
         report_progress("reading whole", done)
     updated = Pairs(pairs.a, pairs.b, pairs.sizes_a, pairs.sizes_b, shared, low, high)
     return updated.only(is_kept)
@@ -96,13 +96,13 @@ def _groups_to_read(at: npt.NDArray[np.intp], pairs: Pairs) -> Iterator[npt.NDAr
     group: list[int] = []
     there: set[int] = set()
     shingles = 0
-    for each in at.tolist():
-        two = {int(pairs.a[each]), int(pairs.b[each])}
-        size = 0 if two <= there else int(pairs.sizes_a[each] + pairs.sizes_b[each])
+    for pair in at.tolist():
+        two = {int(pairs.a[pair]), int(pairs.b[pair])}
+        size = 0 if two <= there else int(pairs.sizes_a[pair] + pairs.sizes_b[pair])
         if group and (len(there | two) > _READ_AT_ONCE or (size and shingles + size > _SHINGLES_AT_ONCE)):
             yield np.array(group, np.intp)
             group, there, shingles = [], set(), 0
-        group.append(each)
+        group.append(pair)
         there |= two
         shingles += size
     if group:

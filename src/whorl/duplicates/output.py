@@ -345,17 +345,17 @@ def write_ids(engine: Engine, clusters: Iterable[Cluster]) -> Marked:
                 changes[document_id] = None
             elif wanted[document_id] == mark:
                 changes.pop(document_id, None)
-    for done, some in enumerate(portions := list(batches(sorted(changes), _AT_ONCE))):
+    for done, batch in enumerate(portions := list(batches(sorted(changes), _AT_ONCE))):
         require_time()
-        engine.labels.write({each: changes[each] for each in some})
-        report_progress("writing", done * _AT_ONCE + len(some), len(changes))
+        engine.labels.write({each: changes[each] for each in batch})
+        report_progress("writing", done * _AT_ONCE + len(batch), len(changes))
     engine.refresh()
     right = [
         each
-        for some in portions
-        for there in [engine.labels.labels_of(some)]
-        for each in some
-        if there.get(each) == changes[each]
+        for batch in portions
+        for labels in [engine.labels.labels_of(batch)]
+        for each in batch
+        if labels.get(each) == changes[each]
     ]
     written = sum(changes[each] is not None for each in right)
     return Marked(count, len(wanted), written, len(right) - written, len(changes) - len(right))

@@ -140,8 +140,8 @@ class _SpanningPairs:
         for outside, others in self._products_left(hash_block):
             portion = max(1, AT_ONCE // 8 // max(1, others.size))
             for at in range(0, outside.size, portion):
-                some = outside[at : at + portion]
-                yield self._verify_unconnected(np.repeat(some, others.size), np.tile(others, some.size))
+                rows = outside[at : at + portion]
+                yield self._verify_unconnected(np.repeat(rows, others.size), np.tile(others, rows.size))
 
     def probe_block(self, hash_block: Numbers) -> tuple[list[Pairs], bool]:
         """Return spanning pairs within a block, and whether they decide the whole block.
@@ -185,10 +185,10 @@ class _SpanningPairs:
         new, old = hash_block[is_new], hash_block[~is_new]
         return (self._outside_largest(new, hash_block), hash_block), (self._outside_largest(old, hash_block), new)
 
-    def _outside_largest(self, some: Numbers, hash_block: Numbers) -> Numbers:
+    def _outside_largest(self, places: Numbers, hash_block: Numbers) -> Numbers:
         """Return the given documents that are not in the block's largest component."""
         roots, counts = np.unique(self._components.find(hash_block), return_counts=True)
-        return some[self._components.find(some) != roots[counts.argmax()]] if counts.max() > 1 else some
+        return places[self._components.find(places) != roots[counts.argmax()]] if counts.max() > 1 else places
 
     def _verify_unconnected(self, a: Numbers, b: Numbers, workers: int = 1) -> Pairs:
         require_time()

@@ -112,28 +112,29 @@ class _WordReader:
             lambda ahead: hashed((document.text for document in ahead), self.scheme, Parts.WORDS, workers=1),
         )
         for together in batches(read, AT_ONCE):
-            some, words = [document for document, _ in together], [found.words for _, found in together]
-            yield some, self._in_columns(some, word_hashes(words), np.array([len(own.starts) - 1 for own in words]))
+            documents, words = [document for document, _ in together], [hashes.words for _, hashes in together]
+            counts = np.array([len(own.starts) - 1 for own in words])
+            yield documents, self._in_columns(documents, word_hashes(words), counts)
 
-    def _in_columns(self, some: Sequence[Document], hashes: _Hashes, counts: Numbers) -> SketchBatch:
-        kept, sizes = [], []
-        for document, own in zip(some, np.split(hashes, np.cumsum(counts)[:-1]), strict=True):
+    def _in_columns(self, documents: Sequence[Document], hashes: _Hashes, counts: Numbers) -> SketchBatch:
+        columns, sizes = [], []
+        for document, own in zip(documents, np.split(hashes, np.cumsum(counts)[:-1]), strict=True):
             own ^= bits_of(part_of(document, self.within))
             raw = document.text.encode()
             text = np.frombuffer(raw + bytes(-len(raw) % HASH.itemsize), HASH).astype(np.uint64, copy=False)
-            kept += [own, np.array([len(raw)], np.uint64), text]
+            columns += [own, np.array([len(raw)], np.uint64), text]
             sizes.append(own.size + 1 + text.size)
-        nothing = np.full(len(some), np.nan)
+        nothing = np.full(len(documents), np.nan)
         return SketchBatch(
-            ids=[document.id for document in some],
-            names=[document.name for document in some],
+            ids=[document.id for document in documents],
+            names=[document.name for document in documents],
             worths=nothing,
             dates=nothing,
             sizes=counts,
             starts=np.cumsum(sizes, dtype=np.int64) - sizes,
             counts=counts,
-            keys=np.zeros(len(some), np.int64),
-            hashes=np.concatenate(kept),
+            keys=np.zeros(len(documents), np.int64),
+            hashes=np.concatenate(columns),
         )
 
 
@@ -237,9 +238,9 @@ def _shared_places(stream: _WordStream) -> Numbers:
         words, is_window = stream.words(texts)
         if is_window.any():
             runs = hashes_of_runs(words, half)
-            kept = kept_of(runs, is_window)
-            numbers.append(runs[kept])
-            places.append(kept + stream.begins[texts.start])
+            retained = kept_of(runs, is_window)
+            numbers.append(runs[retained])
+            places.append(retained + stream.begins[texts.start])
     together = np.concatenate(numbers)
     order = np.argsort(together)
     ascending = together[order]
@@ -291,7 +292,7 @@ class _RepeatedRanges:
 
 def _cover_windows(stream: _WordStream, sources: Numbers) -> _RepeatedRanges:
     """Return the passages that cover all windows with a source."""
-    found: list[tuple[int, int, int]] = []
+    ranges: list[tuple[int, int, int]] = []
     for texts in stream.portions():
         begin, end = stream.begins[texts.start], stream.begins[texts.stop]
         there = np.asarray(sources[begin:end])
@@ -308,10 +309,10 @@ def _cover_windows(stream: _WordStream, sources: Numbers) -> _RepeatedRanges:
             words = int(windows[last] - windows[at]) + stream.window
             place, source = int(windows[at] + begin), int(of_windows[at])
             if np.array_equal(stream.run(place, words), stream.run(source, words)):
-                found.append((place, source, words))
+                ranges.append((place, source, words))
             # The passage and its last window cover all windows up to its end.
             at = max(last + 1, int(np.searchsorted(windows, windows[at] + words, side="right")) - 1)
-    return _RepeatedRanges(*np.array(found, np.int64).reshape(-1, 3).T)
+    return _RepeatedRanges(*np.array(ranges, np.int64).reshape(-1, 3).T)
 
 
 class Passages:

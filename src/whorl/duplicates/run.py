@@ -222,13 +222,15 @@ def _new_from_texts(portion: ScanBatch, store: SketchStore, engine: Engine) -> t
 
 def _whole_sketches(engine: Engine, ids: Sequence[str]) -> dict[str, Sketch]:
     """Return sketches of the whole texts of documents, for the documents that have a text."""
-    found: dict[str, Sketch] = {}
-    for some in batches(ids, _TEXTS_AT_ONCE):
+    sketches: dict[str, Sketch] = {}
+    for batch in batches(ids, _TEXTS_AT_ONCE):
         require_time()
-        texts = engine.texts(some)
+        texts = engine.texts(batch)
         read = hashed(texts.values(), engine.scheme, workers=1)
-        found |= {each: one.sketch(FILES_SCHEME) for each, one in zip(texts, read, strict=True)}
-    return found
+        sketches |= {
+            document_id: hashed_text.sketch(FILES_SCHEME) for document_id, hashed_text in zip(texts, read, strict=True)
+        }
+    return sketches
 
 
 def texts_of(engine: Engine) -> ReadTexts:
@@ -314,21 +316,21 @@ def _load_changed(
     is_empty = not store.count()
 
     def changed() -> Iterator[list[Document]]:
-        for some in batches(documents, AT_ONCE):
+        for batch in batches(documents, AT_ONCE):
             require_time()
-            digests = [_digest(each, sketching) for each in some]
+            digests = [_digest(each, sketching) for each in batch]
             same: dict[str, bool] = {}
             if not is_empty:
                 # The archive does not know yet the documents of this run that are still to be put, so skip their ids.
                 same = store.seen_unchanged(
                     [
                         (each.id, digest, each.name, *sketching.rank_and_date(each))
-                        for each, digest in zip(some, digests, strict=True)
+                        for each, digest in zip(batch, digests, strict=True)
                         if each.id not in ahead
                     ]
                 )
             new = []
-            for document, digest in zip(some, digests, strict=True):
+            for document, digest in zip(batch, digests, strict=True):
                 if document.id not in same:
                     new.append((document, digest))
                 elif same[document.id]:
@@ -341,7 +343,7 @@ def _load_changed(
                 yield [document for document, _ in new]
 
     seen = store.count()
-    for some, sketched in sketching.sketched(changed()):
+    for batch, sketched in sketching.sketched(changed()):
         entries: dict[str, SketchEntry] = {}
         for entry in sketched.entries(store.scheme, digests_ahead.popleft()):
             if entry.id in entries:
@@ -349,7 +351,7 @@ def _load_changed(
             entries[entry.id] = entry
         for document_id in store.put(list(entries.values())):
             on_repeated(document_id)
-        ahead -= Counter(document.id for document in some)
+        ahead -= Counter(document.id for document in batch)
         seen += len(entries)
         report_progress("reading", seen)
 

@@ -443,9 +443,9 @@ class PersistentSketchStore:
 
 def sketch_digest(sketch: Sketch) -> bytes:
     """Return a digest of a sketch, equal for equal sketches."""
-    told = hashlib.blake2b(sketch.size.to_bytes(8, "little"), digest_size=16)
-    told.update(sketch.hashes.astype(HASH, copy=False).tobytes())
-    return told.digest()
+    digest = hashlib.blake2b(sketch.size.to_bytes(8, "little"), digest_size=16)
+    digest.update(sketch.hashes.astype(HASH, copy=False).tobytes())
+    return digest.digest()
 
 
 def sketch_key(sketch: Sketch) -> int:

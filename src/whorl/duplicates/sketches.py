@@ -178,15 +178,15 @@ class Sketches:
             places: Indices of the documents; int64 array of shape (n,).
             last: Largest hash to count, for each document; uint64 array of shape (n,).
         """
-        found = np.empty(places.size, np.int64)
+        counts = np.empty(places.size, np.int64)
         starts = self.starts[places]
         if self.is_much:
             order = np.argsort(starts, kind="stable")
-            for some in self.ranges(starts[order]):
-                found[order[some]] = self._upto(places[order[some]], last[order[some]])
+            for part in self.ranges(starts[order]):
+                counts[order[part]] = self._upto(places[order[part]], last[order[part]])
         else:
-            found[:] = self._upto(places, last)
-        return found
+            counts[:] = self._upto(places, last)
+        return counts
 
     def _upto(self, places: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
         first = low = self.starts[places]

@@ -131,20 +131,20 @@ class Sketching:
         for each, found in read:
             yield each.documents, self._in_columns(each.documents, _separate_parts(found, each.parts), each.which)
 
-    def _in_columns(self, some: Sequence[Document], found: Together, which: Numbers) -> SketchBatch:
-        hashes, counts = _retained_hashes(found, self.sketch_scheme)
-        values = np.full((2, len(some)), np.nan)
+    def _in_columns(self, documents: Sequence[Document], batch: Together, which: Numbers) -> SketchBatch:
+        hashes, counts = _retained_hashes(batch, self.sketch_scheme)
+        values = np.full((2, len(documents)), np.nan)
         if self.keep.column or self.date_column or self.dates is not no_date:
-            values[:] = np.array([self.rank_and_date(document) for document in some], np.float64).T
+            values[:] = np.array([self.rank_and_date(document) for document in documents], np.float64).T
         return SketchBatch(
-            ids=[document.id for document in some],
-            names=[document.name for document in some],
+            ids=[document.id for document in documents],
+            names=[document.name for document in documents],
             worths=values[0],
             dates=values[1],
-            sizes=found.sizes[which],
+            sizes=batch.sizes[which],
             starts=(np.cumsum(counts) - counts)[which],
             counts=counts[which],
-            keys=_keys(hashes, counts, found.sizes)[which],
+            keys=_keys(hashes, counts, batch.sizes)[which],
             hashes=hashes,
         )
 
@@ -165,15 +165,15 @@ class _Distinct(NamedTuple):
     which: Numbers
 
 
-def _distinct(some: Sequence[Document], within: str | None) -> _Distinct:
+def _distinct(documents: Sequence[Document], within: str | None) -> _Distinct:
     if within is None:
         known: dict[str, int] = {}
-        which = [known.setdefault(document.text, len(known)) for document in some]
-        return _Distinct(some, list(known), [""] * len(known), np.array(which, np.int64))
+        which = [known.setdefault(document.text, len(known)) for document in documents]
+        return _Distinct(documents, list(known), [""] * len(known), np.array(which, np.int64))
     places: dict[tuple[str, str], int] = {}
-    keys = ((document.text, part_of(document, within)) for document in some)
+    keys = ((document.text, part_of(document, within)) for document in documents)
     which = [places.setdefault(key, len(places)) for key in keys]
-    return _Distinct(some, [text for text, _ in places], [part for _, part in places], np.array(which, np.int64))
+    return _Distinct(documents, [text for text, _ in places], [part for _, part in places], np.array(which, np.int64))
 
 
 def part_of(document: Document, within: str | None) -> str:
@@ -202,24 +202,24 @@ def no_date(document: Document) -> float | None:
     return None
 
 
-def _separate_parts(found: Together, parts: Sequence[str]) -> Together:
+def _separate_parts(batch: Together, parts: Sequence[str]) -> Together:
     """Make the hashes of texts in different parts differ: flip the same bits in all hashes of a part."""
-    ends = np.cumsum(found.sizes)
-    for part, end, size in zip(parts, ends.tolist(), found.sizes.tolist(), strict=True):
+    ends = np.cumsum(batch.sizes)
+    for part, end, size in zip(parts, ends.tolist(), batch.sizes.tolist(), strict=True):
         if part:
-            own = found.hashes[end - size : end]
+            own = batch.hashes[end - size : end]
             own ^= bits_of(part)
             own.sort()
-    return found
+    return batch
 
 
-def _retained_hashes(found: Together, scheme: SketchScheme) -> tuple[npt.NDArray[np.uint64], Numbers]:
+def _retained_hashes(batch: Together, scheme: SketchScheme) -> tuple[npt.NDArray[np.uint64], Numbers]:
     """Return the hashes kept by the sketches, one document after the other, and their number for each document."""
-    if found.sizes.max(initial=0) <= scheme.k:
-        return found.hashes >> np.uint64(64 - scheme.bits), found.sizes
-    several = np.split(found.hashes, np.cumsum(found.sizes)[:-1])
-    kept = [sketch_of_distinct(own, scheme).hashes for own in several]
-    return np.concatenate(kept), np.array([own.size for own in kept], np.int64)
+    if batch.sizes.max(initial=0) <= scheme.k:
+        return batch.hashes >> np.uint64(64 - scheme.bits), batch.sizes
+    several = np.split(batch.hashes, np.cumsum(batch.sizes)[:-1])
+    sketches = [sketch_of_distinct(own, scheme).hashes for own in several]
+    return np.concatenate(sketches), np.array([own.size for own in sketches], np.int64)
 
 
 def _keys(hashes: npt.NDArray[np.uint64], counts: Numbers, sizes: Numbers) -> Numbers:

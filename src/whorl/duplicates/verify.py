@@ -216,9 +216,9 @@ def _with_intervals(
     shared, low, high = seen.shared.copy(), seen.shared.copy(), seen.shared.copy()
     at = np.flatnonzero(seen.levels > 0)
     if at.size:
-        some = seen.only(at)
+        overlaps = seen.only(at)
         shared[at], low[at], high[at] = shared_shingles(
-            sizes_a[at], sizes_b[at], some.levels, some.counts_a, some.counts_b, some.shared, confidence
+            sizes_a[at], sizes_b[at], overlaps.levels, overlaps.counts_a, overlaps.counts_b, overlaps.shared, confidence
         )
     return Pairs(a, b, sizes_a, sizes_b, shared, low, high)
 
@@ -261,6 +261,6 @@ def run_in_threads(work: Callable[..., Result], given: Iterable[tuple[object, ..
     if not others:
         return [work(*last)]
     with ThreadPoolExecutor(len(others), "whorl-duplicates") as pool:
-        futures = [pool.submit(work, *each) for each in others]
+        futures = [pool.submit(work, *arguments) for arguments in others]
         own = work(*last)
         return [*(future.result() for future in futures), own]
