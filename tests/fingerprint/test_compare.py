@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import astuple
 from random import Random
 
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.checks import Checks
 from whorl.context import new_request
 from whorl.errors import ParameterError, StoppedError
 from whorl.fingerprint.compare import (
@@ -18,10 +18,11 @@ from whorl.fingerprint.compare import (
     Comparison,
     Matcher,
     Passage,
+    RunIndex,
+    ShingleIndex,
     Size,
     compare,
     compare_words,
-    number_runs,
     words_of,
 )
 from whorl.fingerprint.scheme import Scheme
@@ -326,18 +327,6 @@ def test_the_same_word_a_hundred_thousand_times() -> None:
     assert found.passages == (Passage((0, 499_999), (0, 499_999), 100_000),)
 
 
-class Checks(threading.Event):
-    """A cancellation event that counts its checks, and is set after the `last` one."""
-
-    def __init__(self, last: int | None = None) -> None:
-        super().__init__()
-        self.last, self.count = last, 0
-
-    def is_set(self) -> bool:
-        self.count += 1
-        return self.last is not None and self.count > self.last
-
-
 def test_a_comparison_stops_at_each_check() -> None:
     """
     For two texts of 5,000 words of four kinds, with hundreds of passages, cancellation is checked for each buffer of
@@ -358,16 +347,67 @@ def test_a_comparison_stops_at_each_check() -> None:
 
 def test_runs_are_numbered_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Equal runs have equal numbers, without gaps, for any portion size; each portion checks for cancellation.
+    Equal runs of both sequences have equal numbers, without gaps, for any portion size; each portion checks for
+    cancellation.
     """
     random = Random(7)
     a, b = (np.array(random.choices(range(4), k=500), np.int64) for _ in "ab")
+    b[100:200] = 4  # a run that is repeated so often that its portion is divided
     runs = [tuple(each[at : at + 3].tolist()) for each in (a, b) for at in range(len(each) - 2)]
     for at_once in (7, 100, 10_000):
         monkeypatch.setattr("whorl.fingerprint.compare._SORTED_AT_ONCE", at_once)
         checks = Checks()
         with new_request("", checks):
-            numbers = np.concatenate(number_runs(a, b, 3)).tolist()
+            index = RunIndex(a, 3)
+            numbers = [*index.runs.tolist(), *index.number(b).tolist()]
         assert len(set(zip(numbers, runs, strict=True))) == len(set(runs)) == len(set(numbers))
         assert set(numbers) == set(range(len(set(runs))))
+        assert set(index.runs.tolist()) == set(range(index.kinds))
         assert checks.count >= 1_000 // at_once
+
+
+@given(repetitive, st.lists(repetitive, max_size=4), sizes, st.integers(0, 9), st.integers(1, 60))
+def test_a_text_is_indexed_once_for_several_comparisons(
+    a: str, others: list[str], size: int, min_words: int, at_once: int
+) -> None:
+    """
+    An indexed text has the same passages with each of several texts as by the plain rule, for any portion size.
+    """
+    scheme = Scheme(shingle_size=size)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("whorl.fingerprint.compare._SORTED_AT_ONCE", at_once)
+        index = ShingleIndex(words_of(a, scheme), scheme)
+        for b in others:
+            words = [tokens(text) for text in (a, b)]
+            runs = [[tuple(each[at : at + size]) for at in range(len(each) - size + 1)] for each in words]
+            of_run = {run: number for number, run in enumerate(dict.fromkeys([*runs[0], *runs[1]]))}
+            plain = plain_matches(*([of_run[run] for run in each] for each in runs))
+            spans = [words_of(text).spans for text in (a, b)]
+            expected = [
+                Passage(
+                    (int(spans[0][start, 0]), int(spans[0][start + length + size - 2, 1])),
+                    (int(spans[1][place, 0]), int(spans[1][place + length + size - 2, 1])),
+                    length + size - 1,
+                )
+                for start, place, length in sorted(plain, key=lambda each: (-each[2], each[0]))
+            ]
+            assert list(index.compare(words_of(b, scheme)).passages) == expected
+            assert index.compare(words_of(b, scheme), None, min_words) == compare_words(
+                words_of(a, scheme), words_of(b, scheme), scheme, None, min_words
+            )
+
+
+@pytest.mark.parametrize(("unit", "at_once"), [("_NUMBERED_AT_ONCE", 64), ("_SORTED_AT_ONCE", 64)])
+def test_a_long_comparison_checks_for_each_portion(monkeypatch: pytest.MonkeyPatch, unit: str, at_once: int) -> None:
+    """
+    The smaller the portions, the more often a comparison checks for cancellation: at least once for each of them.
+    """
+    text = " ".join(f"word{number % 997}" for number in range(4_000))
+    counts = []
+    for _ in range(2):
+        checks = Checks()
+        with new_request("", checks):
+            compare(text, text)
+        counts.append(checks.count)
+        monkeypatch.setattr(f"whorl.fingerprint.compare.{unit}", at_once)
+    assert counts[1] - counts[0] > 1.5 * 4_000 / at_once

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.checks import Checks
 from whorl import ParameterError
+from whorl.context import new_request
 from whorl.fingerprint.shingling import join, joined_words
 from whorl.fingerprint.winnowing import PassageScheme, kept_places, run_hashes, winnowed, word_hashes
 
@@ -119,3 +121,16 @@ def test_words_of_several_texts_have_the_hashes_that_they_have_alone(monkeypatch
     alone = [word_hashes([words]) for words in texts]
     assert [own.size for own in alone] == [4, 0, 2, 9]
     assert word_hashes(texts).tolist() == np.concatenate(alone).tolist()
+
+
+def test_words_of_a_long_text_are_hashed_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A long text is hashed in portions of whole words, each of which checks for cancellation, with the same result.
+    """
+    words = join([f"word{number}" for number in range(500)] + ["a-word-that-is-longer-than-a-portion"])
+    whole = word_hashes([words]).tolist()
+    monkeypatch.setattr("whorl.fingerprint.winnowing._BYTES_AT_ONCE", 64)
+    checks = Checks()
+    with new_request("", checks):
+        assert word_hashes([words]).tolist() == whole
+    assert checks.count >= words.encoded.size // 64

@@ -25,14 +25,15 @@ shingle that B has once, and rule 2 advances by the length of its longest candid
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, pairwise
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays import sorted_distinct, spread
 from whorl.context import require_time, timely
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.statistics.metric import Shares
@@ -44,7 +45,7 @@ CANDIDATES = 16
 #: short.
 _FIRST_STRETCH, _LONGEST_STRETCH = 8, 4096
 #: Numbers sorted at a time, because a sort cannot be interrupted.
-_SORTED_AT_ONCE = 1 << 20
+_SORTED_AT_ONCE = 1 << 19
 #: Words numbered at a time.
 _NUMBERED_AT_ONCE = 1 << 16
 #: 2^64 divided by the golden ratio: the upper bits of its products spread evenly over the portions.
@@ -244,28 +245,95 @@ def compare_words(
         min_words: Minimum length of passages that the caller counts. With it, every word of A inside a shared run of
             this length is in a passage of this length; without it, rule 2 may leave the word in shorter ones.
     """
-    size = scheme.shingle_size
-    a, b = number_runs(*number_words(of_a.words, of_b.words), size)
-    kinds = 1 + int(max(a.max(initial=-1), b.max(initial=-1)))
-    require_time()
-    count_a, count_b = np.bincount(a, minlength=kinds), np.bincount(b, minlength=kinds)
-    matches = Matcher(a, b).matches()
-    if min_words > size:
-        matches = _completed(matches, a, b, size, min_words)
-    starts_a, starts_b, lengths = matches[np.lexsort((matches[:, 0], -matches[:, 2]))].T
-    lasts = lengths + size - 2  # from the first word to the last
-    ranges_a = zip(of_a.spans[starts_a, 0].tolist(), of_a.spans[starts_a + lasts, 1].tolist(), strict=True)
-    ranges_b = zip(of_b.spans[starts_b, 0].tolist(), of_b.spans[starts_b + lasts, 1].tolist(), strict=True)
-    return Comparison(
-        scheme,
-        Size(len(of_a.words), int(np.count_nonzero(count_a)), _words_within(count_b[a] > 0, size)),
-        Size(len(of_b.words), int(np.count_nonzero(count_b)), _words_within(count_a[b] > 0, size)),
-        int(np.count_nonzero((count_a > 0) & (count_b > 0))),
-        tuple(map(Passage, timely(ranges_a), ranges_b, (lasts + 1).tolist())),
-        None
-        if common is None
-        else _rest(of_a, of_b, a, b, size, common, common.with_edges(starts_a, starts_b, lasts + 1)),
-    )
+    return ShingleIndex(of_a, scheme).compare(of_b, common, min_words)
+
+
+class ShingleIndex:
+    """Numbered shingles of one text, A, for comparison with several others.
+
+    The words and shingles of A are numbered once, so a comparison takes time in proportion to the other text.
+
+    Args:
+        text: The words of A.
+        scheme: Shingle size; the other parameters have no effect.
+
+    Attributes:
+        text: The words of A.
+    """
+
+    def __init__(self, text: TextWords, scheme: Scheme = _DEFAULT_SCHEME) -> None:
+        self.text, self._scheme = text, scheme
+        numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        words = np.fromiter(map(numbers.__getitem__, timely(text.words, _NUMBERED_AT_ONCE)), np.int64)
+        self._numbers = dict(numbers)
+        self._index = RunIndex(words, scheme.shingle_size)
+
+    def compare(self, of_b: TextWords, common: CommonWords | None = None, min_words: int = 0) -> Comparison:
+        """Compare A with another text, as `compare_words` does."""
+        of_a, size, known = self.text, self._scheme.shingle_size, self._index.kinds
+        a, b = self._index.runs, self._numbered(of_b.words)
+        require_time()
+        count_b = np.bincount(b, minlength=known)
+        is_shared = count_b[:known][a] > 0
+        require_time()
+        kept = _kept_positions(np.flatnonzero(is_shared), a.size, size)
+        # A number that B does not have stands for the shingles that only A has.
+        matcher = Matcher(np.where(is_shared[kept], a[kept], count_b.size), b, kept)
+        matches = matcher.matches()
+        if min_words > size:
+            matches = _completed(matches, matcher.a, b, size, min_words)
+        matches[:, 0] = kept[matches[:, 0]]
+        require_time()
+        starts_a, starts_b, lengths = matches[np.lexsort((matches[:, 0], -matches[:, 2]))].T
+        lasts = lengths + size - 2  # from the first word to the last
+        ranges_a = zip(of_a.spans[starts_a, 0].tolist(), of_a.spans[starts_a + lasts, 1].tolist(), strict=True)
+        ranges_b = zip(of_b.spans[starts_b, 0].tolist(), of_b.spans[starts_b + lasts, 1].tolist(), strict=True)
+        passages = tuple(map(Passage, timely(ranges_a), ranges_b, (lasts + 1).tolist()))
+        shared = int(np.count_nonzero(count_b[:known]))
+        return Comparison(
+            self._scheme,
+            Size(len(of_a.words), known, _words_within(is_shared, size)),
+            Size(len(of_b.words), shared + count_b.size - known, _words_within(b < known, size)),
+            shared,
+            passages,
+            None
+            if common is None
+            else _rest(of_a, of_b, a, b, size, common, common.with_edges(starts_a, starts_b, lasts + 1)),
+        )
+
+    def _numbered(self, words: Iterable[str]) -> _Numbers:
+        """Number the shingles of another text: A's shingles as in A, further shingles from `kinds` on."""
+        numbers = map(_OtherWords(self._numbers).__getitem__, timely(words, _NUMBERED_AT_ONCE))
+        return self._index.number(np.fromiter(numbers, np.int64))
+
+
+class _OtherWords(dict[str, int]):
+    """Numbers of the words of another text: those of the known words, the others after them."""
+
+    def __init__(self, known: dict[str, int]) -> None:
+        super().__init__()
+        self._known, self._further = known, count(len(known))
+
+    def __missing__(self, word: str) -> int:
+        number = self[word] = self._known[word] if word in self._known else next(self._further)
+        return number
+
+
+def _kept_positions(shared: _Numbers, length: int, size: int) -> _Numbers:
+    """Return the positions of shared shingles and of the shingles that begin inside one.
+
+    Runs of shared shingles with at least one other shingle between them stay apart, and so do their words.
+
+    Args:
+        shared: Positions of the shared shingles, ascending.
+        length: Number of shingles of the text.
+        size: Words in a shingle.
+
+    >>> _kept_positions(np.array([2, 3, 20, 22]), 30, 3).tolist()
+    [2, 3, 4, 5, 20, 21, 22, 23, 24]
+    """
+    counts = np.minimum(np.diff(shared, append=length), max(size, 2))
+    return spread(shared, counts)
 
 
 def _rest(
@@ -299,17 +367,13 @@ def _rest(
     )
 
 
-def common_shingles(is_common: npt.NDArray[np.bool_], size: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of the shingles whose words are all common.
+def common_shingles(marked: npt.NDArray[np.bool_], size: int) -> npt.NDArray[np.bool_]:
+    """Return a mask of the runs of `size` items whose items are all marked.
 
-    Args:
-        is_common: Mask of the common words; bool array of shape (words,).
-        size: Words in a shingle.
-
-    Returns:
-        bool array of shape (max(words - size + 1, 0),).
+    >>> common_shingles(np.array([True, True, True, False, True]), 2).tolist()
+    [True, True, False, False]
     """
-    before = np.append(0, np.cumsum(is_common, dtype=np.int64))
+    before = np.append(0, np.cumsum(marked, dtype=np.int64))
     whole: npt.NDArray[np.bool_] = before[size:] - before[: max(0, before.size - size)] == size
     return whole
 
@@ -321,51 +385,95 @@ def _ranges(text: TextWords, marked: npt.NDArray[np.bool_]) -> tuple[tuple[int, 
     return tuple(zip(text.spans[starts, 0].tolist(), text.spans[ends - 1, 1].tolist(), strict=True))
 
 
-def number_words(a: Iterable[str], b: Iterable[str]) -> tuple[_Numbers, _Numbers]:
-    """Number the words of two texts from 0, equal words equally; int64 arrays."""
-    numbers: defaultdict[str, int] = defaultdict(count().__next__)
-    return (
-        np.fromiter(map(numbers.__getitem__, timely(a, _NUMBERED_AT_ONCE)), np.int64),
-        np.fromiter(map(numbers.__getitem__, timely(b, _NUMBERED_AT_ONCE)), np.int64),
-    )
-
-
-def number_runs(a: _Numbers, b: _Numbers, size: int) -> tuple[_Numbers, _Numbers]:
-    """Number the runs of `size` items in two sequences from 0 without gaps, equal runs equally.
+class RunIndex:
+    """Numbers of the runs of `size` items in a sequence; the runs of other sequences are numbered to match.
 
     Args:
-        a: int64 array of shape (n,); the numbers in both sequences together run from 0 without gaps.
-        b: int64 array of shape (m,).
+        items: Numbers from 0 on without gaps; int64 array of shape (n,).
         size: Items in a run, at least 1.
 
-    Returns:
-        int64 arrays of shapes (max(n - size + 1, 0),) and (max(m - size + 1, 0),).
+    Attributes:
+        runs: Number of each run, equal runs equally, from 0 on without gaps; int64 array of shape
+            (max(n - size + 1, 0),).
+        kinds: Number of distinct runs.
     """
-    width = 1
-    while width < size:
-        # A run is identified by its prefix and its suffix of a smaller width.
-        step = min(width, size - width)
-        kinds = 1 + max(a.max(initial=0), b.max(initial=0))
-        keys = np.concatenate([each[:-step] * kinds + each[step:] for each in (a, b)])
-        cut = max(len(a) - step, 0)
-        numbers = _number(keys)
-        a, b = numbers[:cut], numbers[cut:]
-        width += step
-    return a, b
+
+    def __init__(self, items: _Numbers, size: int) -> None:
+        self._steps, width = list[int](), 1
+        while width < size:
+            # A run is identified by its prefix and its suffix of a smaller width.
+            self._steps.append(min(width, size - width))
+            width += self._steps[-1]
+        self._keys: list[npt.NDArray[np.uint64]] = []
+        self.runs, self.kinds = items, 1 + int(items.max(initial=-1))
+        for step in self._steps:
+            keys = _keys(self.runs, step)
+            self.runs, distinct = _number(keys, np.empty(0, np.uint64))
+            self._keys.append(distinct)
+            self.kinds = distinct.size
+
+    def number(self, items: _Numbers) -> _Numbers:
+        """Number the runs of another sequence: those of this sequence as in it, the others from `kinds` on.
+
+        Args:
+            items: Equal items have the numbers that they have in this sequence, others larger ones without gaps.
+        """
+        for step, known in zip(self._steps, self._keys, strict=True):
+            items, _ = _number(_keys(items, step), known)
+        return items
 
 
-def _number(keys: _Numbers) -> _Numbers:
-    """Number keys from 0 without gaps, equal keys equally, in any order."""
-    portions = 1 + keys.size // _SORTED_AT_ONCE
-    portion_of = (keys.view(np.uint64) * _SPREAD >> np.uint64(32)) % np.uint64(portions)
-    numbers, count = np.empty(keys.size, np.int64), 0
-    for portion in range(portions):
+def _keys(items: _Numbers, step: int) -> npt.NDArray[np.uint64]:
+    """Return a key of each pair of items at a distance, equal pairs equally; their upper bits are spread evenly."""
+    keys: npt.NDArray[np.uint64] = (items[:-step] << 32 | items[step:]).view(np.uint64) * _SPREAD
+    return keys
+
+
+def _number(keys: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]) -> tuple[_Numbers, npt.NDArray[np.uint64]]:
+    """Number keys, equal keys equally: known ones by their index, the others from there on without gaps.
+
+    Args:
+        keys: Any keys.
+        known: Ascending distinct keys.
+
+    Returns:
+        The numbers, int64 array of the same shape, and the other keys, ascending.
+    """
+    numbers, others, count = np.empty(keys.size, np.int64), list[npt.NDArray[np.uint64]](), known.size
+    for places in _portions(keys):
+        distinct, inverse = _distinct(keys[places])
+        at = np.searchsorted(known, distinct)
+        is_other = at == known.size
+        is_other[~is_other] = known[at[~is_other]] != distinct[~is_other]
+        others.append(distinct[is_other])
+        at[is_other] = np.arange(count, count + others[-1].size)
+        count += others[-1].size
+        numbers[places] = at[inverse]
+    return numbers, np.concatenate([np.empty(0, np.uint64), *others])
+
+
+def _portions(keys: npt.NDArray[np.uint64]) -> Iterator[slice | _Numbers]:
+    """Yield the indices of each portion's keys; every key of a portion is smaller than every key of the next one."""
+    bits = (keys.size // _SORTED_AT_ONCE).bit_length()
+    if not bits:
         require_time()
-        places = np.flatnonzero(portion_of == portion)
-        distinct, inverse = np.unique(keys[places], return_inverse=True)
-        numbers[places] = inverse + count
-        count += distinct.size
-    return numbers
+        yield slice(None)
+        return
+    portion_of = (keys >> np.uint64(64 - bits)).astype(np.uint16)
+    for portion in range(1 << bits):
+        require_time()
+        yield np.flatnonzero(portion_of == portion)
+
+
+def _distinct(keys: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], _Numbers]:
+    """Return the distinct keys, ascending, and the index of each key among them."""
+    if keys.size <= 2 * _SORTED_AT_ONCE:
+        distinct, inverse = np.unique(keys, return_inverse=True)
+        return distinct, inverse
+    # A portion is so large only if few keys occur often.
+    pieces = [keys[start : start + _SORTED_AT_ONCE] for start in range(0, keys.size, _SORTED_AT_ONCE)]
+    distinct = sorted_distinct([sorted_distinct([piece]) for piece in timely(pieces, 1)])
+    return distinct, np.concatenate([np.searchsorted(distinct, piece) for piece in timely(pieces, 1)])
 
 
 class Matcher:
@@ -374,13 +482,15 @@ class Matcher:
     Args:
         a: Numbered shingles of the first text; int64 array of shape (n,).
         b: Numbered shingles of the second text; int64 array of shape (m,).
+        positions: Position of each shingle of a in its text, ascending; None if a is the whole text.
 
     Attributes:
         compared: Number of compared pairs of shingles so far; at most some hundred times n.
     """
 
-    def __init__(self, a: _Numbers, b: _Numbers) -> None:
+    def __init__(self, a: _Numbers, b: _Numbers, positions: _Numbers | None = None) -> None:
         self.a, self.b, self.compared = a, b, 0
+        self._positions = np.arange(a.size) if positions is None else positions
         self.kinds = 1 + int(max(a.max(initial=-1), b.max(initial=-1)))
         self.count_b = np.bincount(b, minlength=self.kinds)
 
@@ -430,14 +540,18 @@ class Matcher:
         positions = np.arange(len(self.a))
         require_time()
         before = np.searchsorted(anchors, positions, side="right") - 1
+        require_time()
         breaks = np.where(self._agree(positions + shifts[before]) & (before >= 0), -1, positions)
+        require_time()
         is_reached = np.maximum.accumulate(breaks) < anchors[before]
         rightward = np.bincount(before[is_reached & (before >= 0)], minlength=len(anchors))
         require_time()
         after = np.searchsorted(anchors, positions)
         known = after < len(anchors)
         after = np.where(known, after, 0)
+        require_time()
         breaks = np.where(self._agree(positions + shifts[after]) & known, len(positions), positions)
+        require_time()
         is_reached = np.minimum.accumulate(breaks[::-1])[::-1] > anchors[after]
         return rightward, np.bincount(after[is_reached & known], minlength=len(anchors))
 
@@ -452,23 +566,36 @@ class Matcher:
         found: list[tuple[int, int, int]] = []
         if not left.size:
             return np.empty((0, 3), np.int64)
-        by_kind, first = np.argsort(self.b, kind="stable"), np.append(0, np.cumsum(self.count_b))
+        by_kind, first = self._by_kind()
         # Sentinels that differ end both texts, so no run extends beyond them.
         a = np.append(self.a, np.full(_LONGEST_STRETCH, -1))
         b = np.append(self.b, np.full(_LONGEST_STRETCH, -2))
-        above = np.searchsorted(anchored[:, 0], left).tolist()
+        require_time()
+        above, positions = np.searchsorted(anchored[:, 0], left).tolist(), self._positions
         shift, at = 0, 0
         while at < len(left):
             start = int(left[at])
             if above[at] and (not found or anchored[above[at] - 1, 0] > found[-1][0]):
-                shift = int(anchored[above[at] - 1, 1] - anchored[above[at] - 1, 0])
+                shift = int(anchored[above[at] - 1, 1] - positions[anchored[above[at] - 1, 0]])
             kind = a[start]
-            places = _nearest(by_kind[first[kind] : first[kind + 1]], start + shift)
+            places = _nearest(by_kind[first[kind] : first[kind + 1]], int(positions[start]) + shift)
             place, length = self._longest(a, b, start, places)
             found.append((start, place, length))
-            shift = place - start
+            shift = place - int(positions[start])
             at = int(np.searchsorted(left, start + length))
         return np.array(found, np.int64)
+
+    def _by_kind(self) -> tuple[_Numbers, _Numbers]:
+        """Return the positions in b by shingle, ascending for each, and the start of each shingle's positions."""
+        first = np.append(0, np.cumsum(self.count_b))
+        kinds = np.searchsorted(first, np.arange(0, self.b.size, _SORTED_AT_ONCE), side="right") - 1
+        parts = []
+        # A shingle that fills a portion is sorted apart: it needs no sorting.
+        for low, high in pairwise(np.unique([*kinds, *(kinds + 1), self.kinds]).tolist()):
+            require_time()
+            places = np.flatnonzero((self.b >= low) & (self.b < high))
+            parts.append(places if high - low == 1 else places[np.argsort(self.b[places], kind="stable")])
+        return np.concatenate(parts), first
 
     def _longest(self, a: _Numbers, b: _Numbers, start: int, places: _Numbers) -> tuple[int, int]:
         """Return the position in b where the longest run of agreement starts (ties: the first), and its length."""
@@ -497,17 +624,21 @@ def _completed(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words
         min_words: More than `size`.
     """
     least = min_words - size + 1
-    runs_a, runs_b = number_runs(a, b, least)
-    if not runs_a.size or not runs_b.size:
-        return matches
-    first_in_b = np.full(1 + int(max(runs_a.max(), runs_b.max())), -1)
-    first_in_b[runs_b[::-1]] = np.arange(runs_b.size)[::-1]
     starts, _, lengths = matches[matches[:, 2] >= least].T
     words = a.size + size - 1
     edges = np.bincount(starts, minlength=words + 1) - np.bincount(starts + lengths + size - 1, minlength=words + 1)
     is_open = np.cumsum(edges[:-1]) == 0
+    # A run that B has begins with `least` shingles that B has; it is missing if one of its words is open.
+    open_before = np.append(0, np.cumsum(is_open))
+    is_missing = common_shingles(a <= b.max(initial=-1), least) & (open_before[min_words:] > open_before[:-min_words])
+    if not is_missing.any():
+        return matches
+    index = RunIndex(a, least)
+    runs_a, runs_b = index.runs, index.number(b)
+    first_in_b = np.full(1 + int(max(runs_a.max(), runs_b.max(initial=0))), -1)
+    first_in_b[runs_b[::-1]] = np.arange(runs_b.size)[::-1]
     further: list[tuple[int, int, int]] = []
-    for start in np.flatnonzero(first_in_b[runs_a] >= 0).tolist():
+    for start in timely(np.flatnonzero(is_missing & (first_in_b[runs_a] >= 0)).tolist()):
         if not is_open[start : start + min_words].any():
             continue
         at, place, length = start, int(first_in_b[runs_a[start]]), least

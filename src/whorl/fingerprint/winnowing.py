@@ -11,8 +11,9 @@ Source: Schleimer, Wilkerson, Aiken, "Winnowing: Local Algorithms for Document F
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Self
 
 import numpy as np
@@ -29,8 +30,8 @@ _NAME = re.compile(r"passages1-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
 #: Odd multipliers, so that multiplication loses no bit: the golden ratio's and an arbitrary one.
 _OF_LETTERS, _OF_WORDS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _BLANKS = np.array([0x20], "<u2")
-#: Bytes of words hashed at once; the computation takes sixteen times as much memory.
-_BYTES_AT_ONCE = 1 << 21
+#: Bytes of words hashed at once, between two checks of the deadline; takes sixteen times as much memory.
+_BYTES_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +168,22 @@ def run_hashes(words: JoinedWords, scheme: PassageScheme) -> Numbers:
 
 def word_hashes(texts: Sequence[JoinedWords]) -> Numbers:
     """Return a hash of each word of several texts, concatenated; uint64 array of shape (words,)."""
-    counted = (words for words in texts if len(words.starts) > 1)
-    portions = chunks(counted, lambda words: words.encoded.size, _BYTES_AT_ONCE)
-    return np.concatenate([np.empty(0, np.uint64), *map(_hashes_of_some, portions)])
+    portions = chunks(chain.from_iterable(map(_pieces, texts)), lambda words: words.encoded.size, _BYTES_AT_ONCE)
+    return np.concatenate([np.empty(0, np.uint64), *map(_hashes_of_portion, portions)])
 
 
-def _hashes_of_some(texts: Sequence[JoinedWords]) -> Numbers:
+def _pieces(words: JoinedWords) -> Iterator[JoinedWords]:
+    """Yield words in pieces of at most `_BYTES_AT_ONCE` bytes, or of one longer word."""
+    starts, first = words.starts, 0
+    while first < starts.size - 1:
+        end = int(np.searchsorted(starts, starts[first] + _BYTES_AT_ONCE, side="right")) - 1
+        end = max(end, first + 1)
+        yield JoinedWords(words.encoded[starts[first] : starts[end] - 2], starts[first : end + 1] - starts[first])
+        first = end
+
+
+def _hashes_of_portion(texts: Sequence[JoinedWords]) -> Numbers:
+    require_time()
     # A blank follows each word, so it is hashed with the word; append one to the last word of each text.
     units = np.concatenate([part for words in texts for part in (words.encoded.view("<u2"), _BLANKS)])
     lengths = np.concatenate([np.diff(words.starts) // 2 for words in texts])

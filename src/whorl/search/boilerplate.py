@@ -20,7 +20,7 @@ import numpy.typing as npt
 from whorl.engine.lag import require_current_index
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
-from whorl.fingerprint.compare import CommonWords, Comparison, TextWords, compare_words, words_of
+from whorl.fingerprint.compare import CommonWords, Comparison, ShingleIndex, TextWords, compare_words, words_of
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, kept_places
@@ -125,7 +125,7 @@ class Comparer:
     """
 
     def __init__(self, text: TextWords, scheme: Scheme, commons: Commons | None) -> None:
-        self._text, self._scheme, self._commons = text, scheme, commons
+        self._index, self._scheme, self._commons = ShingleIndex(text, scheme), scheme, commons
         self.is_common = np.zeros(len(text.words), np.bool_) if commons is None else commons.words(text)
 
     @property
@@ -143,7 +143,7 @@ class Comparer:
         words, common = words_of(other, self._scheme), None
         if self._commons is not None:
             common = CommonWords(self.is_common, self._commons.words(words), self._commons.edge)
-        return compare_words(self._text, words, self._scheme, common, min_words)
+        return self._index.compare(words, common, min_words)
 
 
 def _mark_runs(

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.checks import Checks
+from whorl.context import new_request
 from whorl.errors import ParameterError
 from whorl.fingerprint.words.tokenizer import (
     BUFFER_UNITS,
@@ -278,3 +280,17 @@ def test_what_is_outside_the_range_is_refused() -> None:
         spans("text", "icu99")
     with pytest.raises(ParameterError, match="got size 0"):
         shingles(["a"], 0)
+
+
+def test_positions_are_converted_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Positions in a text with surrogate pairs are the same for any portion size, and each portion checks for
+    cancellation.
+    """
+    text = "one 😀 two 𐐀𐐁 three " * 200
+    whole = spans(text).tolist()
+    monkeypatch.setattr("whorl.fingerprint.words.tokenizer._ENCODED_AT_ONCE", 50)
+    checks = Checks()
+    with new_request("", checks):
+        assert spans(text).tolist() == whole
+    assert checks.count >= 2 * len(text) / 50 + len(whole) / 50

@@ -276,7 +276,7 @@ def test_the_work_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_what_is_said_of_it(store: Store) -> None:
     """
-    The search states the number of words from which on a passage is found with certainty.
+    The search states the length in words of the shortest passage that it certainly finds.
     """
     text = " ".join(words(random.Random(35), 100))
     store.index([Document("copy", text)])

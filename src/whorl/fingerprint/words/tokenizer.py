@@ -51,7 +51,7 @@ CHARACTERS = "characters"
 
 #: Number of UTF-16 units that Lucene's ICUTokenizer reads at a time (IOBUFFER).
 BUFFER_UNITS = 4096
-#: Number of characters converted to UTF-16 at a time.
+#: Number of characters converted to UTF-16, or of ranges converted, at a time.
 _ENCODED_AT_ONCE = 1 << 18
 #: White space after which ICUTokenizer.findSafeEnd cuts a buffer, as defined by ICU4J's UCharacter.isWhitespace; a
 #: match of `_SAFE_END` is the buffer up to its last white space.
@@ -111,7 +111,9 @@ def tokens_and_spans(text: str, profile: str = DEFAULT_PROFILE) -> tuple[list[st
         segmenter.place(buffer, offset, placed)
         offset += len(buffer)
     starts = np.repeat(np.frombuffer(placed.starts, np.int64), np.frombuffer(placed.counts, np.int64))
+    require_time()
     found = np.frombuffer(placed.relative, np.int64).reshape(-1, 2) + starts[:, None]
+    require_time()
     return placed.words, _as_typed(found, text) if _SURROGATE_OR_PAIR.search(text) else found
 
 
@@ -148,24 +150,31 @@ def buffers(text: str) -> Iterator[str]:
 
 
 def _as_typed(found: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
-    """Convert ranges within the buffers of a text to ranges in the text itself.
+    """Convert ranges within the buffers of a text to ranges in the text itself, in place.
 
     Both agree in UTF-16 units, but not in characters: a buffer may contain one half of a surrogate pair, and two halves
     that are separate in a Python string are one character in a buffer.
     """
     pairs_in_buffers, pairs = _pairs("".join(buffers(text))), _pairs(text)
     second_halves = pairs + np.arange(len(pairs)) + 1
-    units = found + np.searchsorted(pairs_in_buffers, found)
-    units[:, 1] -= 1  # from the end to the last unit
-    characters = units - np.searchsorted(second_halves, units, side="right")
-    characters[:, 1] += 1
-    return characters
+    for at in range(0, len(found), _ENCODED_AT_ONCE):
+        require_time()
+        ranges = found[at : at + _ENCODED_AT_ONCE]
+        ranges += np.searchsorted(pairs_in_buffers, ranges)
+        ranges[:, 1] -= 1  # from the end to the last unit
+        ranges -= np.searchsorted(second_halves, ranges, side="right")
+        ranges[:, 1] += 1
+    return found
 
 
 def _pairs(text: str) -> npt.NDArray[np.int64]:
     """Return the indexes of the characters that take two UTF-16 units."""
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    return np.flatnonzero(codes >= FIRST_PLANE).astype(np.int64)
+    parts = [np.empty(0, np.int64)]
+    for at in range(0, len(text), _ENCODED_AT_ONCE):
+        require_time()
+        codes = np.frombuffer(text[at : at + _ENCODED_AT_ONCE].encode("utf-32-le", "surrogatepass"), np.uint32)
+        parts.append(np.flatnonzero(codes >= FIRST_PLANE) + at)
+    return np.concatenate(parts)
 
 
 @cache

@@ -234,7 +234,7 @@ class _Windows:
 
 
 def _promised(plan: SketchPlan | MinHashPlan, shared: int) -> float:
-    """Return the shared shingles from which on a document is found as promised; infinite without a promise."""
+    """Return the least number of shared shingles with the promised recall; infinite without a promise."""
     if isinstance(plan, MinHashPlan):
         return shared if plan.promised else math.inf
     weak = [reach(plan, branch) for branch in plan.branches if not branch.promised]
