@@ -51,234 +51,121 @@ StoreError, StoppedError, SchemeMismatchError, and EngineError (EngineUnavailabl
 SchemaError, NoSketchesError).
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from whorl.exports import lazily
+
 if TYPE_CHECKING:
-    from whorl.context import reporting
-    from whorl.duplicates.boilerplate import BoilerplateOptions, ask_common
-    from whorl.duplicates.clusters import Own
-    from whorl.duplicates.options import DuplicatesOptions, Granularity, Keep, PairOptions, ask_pairs
-    from whorl.duplicates.output import Marked, write_ids
-    from whorl.duplicates.result import (
-        Cluster,
-        ClusterColumns,
-        Duplicates,
-        Member,
-        Pair,
-        PairColumns,
-        Version,
-        superfluous,
-        with_words,
-    )
-    from whorl.duplicates.run import duplicates_among, duplicates_in
-    from whorl.engine.solr.schema import FieldNames
-    from whorl.errors import (
-        CodeRangeError,
-        CodeTypeError,
-        DocumentError,
-        EngineError,
-        EngineResponseError,
-        EngineUnavailableError,
-        FieldError,
-        NoSketchesError,
-        ParameterError,
-        QueryError,
-        QuerySyntaxError,
-        SchemaError,
-        SchemeMismatchError,
-        Span,
-        StoppedError,
-        StoreError,
-        UnknownDocumentError,
-        UnknownFieldError,
-        UnsupportedQueryError,
-        WhorlError,
-    )
-    from whorl.fingerprint.compare import Comparison, Passage, Rest, Size, compare
-    from whorl.fingerprint.minhash.codec import Spelling
-    from whorl.fingerprint.minhash.signature import Signature
-    from whorl.fingerprint.scheme import Scheme
-    from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
-    from whorl.fingerprint.statistics.estimate import Estimate
-    from whorl.fingerprint.statistics.metric import Metric, Shares
-    from whorl.hamming.simhash import simhash, simhashes
-    from whorl.ingest.indexing import IndexOptions
-    from whorl.model import Document, Hit, Indexed, Order, Page, Stored
-    from whorl.query.ast import Operator
-    from whorl.query.literals import quote
-    from whorl.query.options import QueryLimits
-    from whorl.query.parser import parse, unparse
-    from whorl.query.plan.defaults import QueryDefaults
-    from whorl.query.plan.nodes import Kind
-    from whorl.search.attribution.options import SourcesOptions
-    from whorl.search.attribution.results import Attribution, Common, Promise, TextSource
-    from whorl.search.boilerplate import CommonOptions
-    from whorl.search.novelty import Repeated, Repeats, RepeatSearch
-    from whorl.search.prepared import Explanation, PreparedQuery, PreparedSimilar, QueryOptions
-    from whorl.search.similar.minhash_plan import MinHashPlan
-    from whorl.search.similar.options import SimilarOptions
-    from whorl.search.similar.plan import Branch, RestPlan, SketchPlan
-    from whorl.search.similar.results import Measured, Similar, SimilarHit
-    from whorl.search.snippets import Snippet
-    from whorl.settings.settings import Settings
-    from whorl.store import Store, open_store
+    from whorl.context import reporting as reporting
+    from whorl.duplicates.boilerplate import BoilerplateOptions as BoilerplateOptions
+    from whorl.duplicates.boilerplate import ask_common as ask_common
+    from whorl.duplicates.clusters import Own as Own
+    from whorl.duplicates.options import DuplicatesOptions as DuplicatesOptions
+    from whorl.duplicates.options import Granularity as Granularity
+    from whorl.duplicates.options import Keep as Keep
+    from whorl.duplicates.options import PairOptions as PairOptions
+    from whorl.duplicates.options import ask_pairs as ask_pairs
+    from whorl.duplicates.output import Marked as Marked
+    from whorl.duplicates.output import write_ids as write_ids
+    from whorl.duplicates.result import Cluster as Cluster
+    from whorl.duplicates.result import ClusterColumns as ClusterColumns
+    from whorl.duplicates.result import Duplicates as Duplicates
+    from whorl.duplicates.result import Member as Member
+    from whorl.duplicates.result import Pair as Pair
+    from whorl.duplicates.result import PairColumns as PairColumns
+    from whorl.duplicates.result import Version as Version
+    from whorl.duplicates.result import superfluous as superfluous
+    from whorl.duplicates.result import with_words as with_words
+    from whorl.duplicates.run import duplicates_among as duplicates_among
+    from whorl.duplicates.run import duplicates_in as duplicates_in
+    from whorl.engine.solr.schema import FieldNames as FieldNames
+    from whorl.errors import CodeRangeError as CodeRangeError
+    from whorl.errors import CodeTypeError as CodeTypeError
+    from whorl.errors import DocumentError as DocumentError
+    from whorl.errors import EngineError as EngineError
+    from whorl.errors import EngineResponseError as EngineResponseError
+    from whorl.errors import EngineUnavailableError as EngineUnavailableError
+    from whorl.errors import FieldError as FieldError
+    from whorl.errors import NoSketchesError as NoSketchesError
+    from whorl.errors import ParameterError as ParameterError
+    from whorl.errors import QueryError as QueryError
+    from whorl.errors import QuerySyntaxError as QuerySyntaxError
+    from whorl.errors import SchemaError as SchemaError
+    from whorl.errors import SchemeMismatchError as SchemeMismatchError
+    from whorl.errors import Span as Span
+    from whorl.errors import StoppedError as StoppedError
+    from whorl.errors import StoreError as StoreError
+    from whorl.errors import UnknownDocumentError as UnknownDocumentError
+    from whorl.errors import UnknownFieldError as UnknownFieldError
+    from whorl.errors import UnsupportedQueryError as UnsupportedQueryError
+    from whorl.errors import WhorlError as WhorlError
+    from whorl.fingerprint.compare import Comparison as Comparison
+    from whorl.fingerprint.compare import Passage as Passage
+    from whorl.fingerprint.compare import Rest as Rest
+    from whorl.fingerprint.compare import Size as Size
+    from whorl.fingerprint.compare import compare as compare
+    from whorl.fingerprint.minhash.codec import Spelling as Spelling
+    from whorl.fingerprint.minhash.signature import Signature as Signature
+    from whorl.fingerprint.scheme import Scheme as Scheme
+    from whorl.fingerprint.sketch.sketch import Sketch as Sketch
+    from whorl.fingerprint.sketch.sketch import SketchScheme as SketchScheme
+    from whorl.fingerprint.statistics.estimate import Estimate as Estimate
+    from whorl.fingerprint.statistics.metric import Metric as Metric
+    from whorl.fingerprint.statistics.metric import Shares as Shares
+    from whorl.hamming.simhash import simhash as simhash
+    from whorl.hamming.simhash import simhashes as simhashes
+    from whorl.ingest.indexing import IndexOptions as IndexOptions
+    from whorl.model import Document as Document
+    from whorl.model import Hit as Hit
+    from whorl.model import Indexed as Indexed
+    from whorl.model import Order as Order
+    from whorl.model import Page as Page
+    from whorl.model import Stored as Stored
+    from whorl.query.ast import Operator as Operator
+    from whorl.query.literals import quote as quote
+    from whorl.query.options import QueryLimits as QueryLimits
+    from whorl.query.parser import parse as parse
+    from whorl.query.parser import unparse as unparse
+    from whorl.query.plan.defaults import QueryDefaults as QueryDefaults
+    from whorl.query.plan.nodes import Kind as Kind
+    from whorl.search.attribution.options import SourcesOptions as SourcesOptions
+    from whorl.search.attribution.results import Attribution as Attribution
+    from whorl.search.attribution.results import Common as Common
+    from whorl.search.attribution.results import Promise as Promise
+    from whorl.search.attribution.results import TextSource as TextSource
+    from whorl.search.boilerplate import CommonOptions as CommonOptions
+    from whorl.search.novelty import Repeated as Repeated
+    from whorl.search.novelty import Repeats as Repeats
+    from whorl.search.novelty import RepeatSearch as RepeatSearch
+    from whorl.search.prepared import Explanation as Explanation
+    from whorl.search.prepared import PreparedQuery as PreparedQuery
+    from whorl.search.prepared import PreparedSimilar as PreparedSimilar
+    from whorl.search.prepared import QueryOptions as QueryOptions
+    from whorl.search.similar.minhash_plan import MinHashPlan as MinHashPlan
+    from whorl.search.similar.options import SimilarOptions as SimilarOptions
+    from whorl.search.similar.plan import Branch as Branch
+    from whorl.search.similar.plan import RestPlan as RestPlan
+    from whorl.search.similar.plan import SketchPlan as SketchPlan
+    from whorl.search.similar.results import Measured as Measured
+    from whorl.search.similar.results import Similar as Similar
+    from whorl.search.similar.results import SimilarHit as SimilarHit
+    from whorl.search.snippets import Snippet as Snippet
+    from whorl.settings.settings import Settings as Settings
+    from whorl.store import Store as Store
+    from whorl.store import open_store as open_store
 
     __version__: str
 
-__all__ = [
-    "Attribution",
-    "BoilerplateOptions",
-    "Branch",
-    "Cluster",
-    "ClusterColumns",
-    "CodeRangeError",
-    "CodeTypeError",
-    "Common",
-    "CommonOptions",
-    "Comparison",
-    "Document",
-    "DocumentError",
-    "Duplicates",
-    "DuplicatesOptions",
-    "EngineError",
-    "EngineResponseError",
-    "EngineUnavailableError",
-    "Estimate",
-    "Explanation",
-    "FieldError",
-    "FieldNames",
-    "Granularity",
-    "Hit",
-    "IndexOptions",
-    "Indexed",
-    "Keep",
-    "Kind",
-    "Marked",
-    "Measured",
-    "Member",
-    "Metric",
-    "MinHashPlan",
-    "NoSketchesError",
-    "Operator",
-    "Order",
-    "Own",
-    "Page",
-    "Pair",
-    "PairColumns",
-    "PairOptions",
-    "ParameterError",
-    "Passage",
-    "PreparedQuery",
-    "PreparedSimilar",
-    "Promise",
-    "QueryDefaults",
-    "QueryError",
-    "QueryLimits",
-    "QueryOptions",
-    "QuerySyntaxError",
-    "RepeatSearch",
-    "Repeated",
-    "Repeats",
-    "Rest",
-    "RestPlan",
-    "SchemaError",
-    "Scheme",
-    "SchemeMismatchError",
-    "Settings",
-    "Shares",
-    "Signature",
-    "Similar",
-    "SimilarHit",
-    "SimilarOptions",
-    "Size",
-    "Sketch",
-    "SketchPlan",
-    "SketchScheme",
-    "Snippet",
-    "SourcesOptions",
-    "Span",
-    "Spelling",
-    "StoppedError",
-    "Store",
-    "StoreError",
-    "Stored",
-    "TextSource",
-    "UnknownDocumentError",
-    "UnknownFieldError",
-    "UnsupportedQueryError",
-    "Version",
-    "WhorlError",
-    "ask_common",
-    "ask_pairs",
-    "compare",
-    "duplicates_among",
-    "duplicates_in",
-    "open_store",
-    "parse",
-    "quote",
-    "reporting",
-    "simhash",
-    "simhashes",
-    "superfluous",
-    "unparse",
-    "with_words",
-    "write_ids",
-]
-
-_NAMES = {
-    "context": "reporting",
-    "search.boilerplate": "CommonOptions",
-    "duplicates.run": "duplicates_among duplicates_in",
-    "duplicates.clusters": "Own",
-    "duplicates.output": "Marked write_ids",
-    "duplicates.boilerplate": "BoilerplateOptions ask_common",
-    "duplicates.options": "DuplicatesOptions Granularity Keep PairOptions ask_pairs",
-    "duplicates.result": "Cluster ClusterColumns Duplicates Member Pair PairColumns Version superfluous with_words",
-    "engine.solr.schema": "FieldNames",
-    "fingerprint.minhash.codec": "Spelling",
-    "fingerprint.minhash.signature": "Signature",
-    "fingerprint.compare": "compare Comparison Passage Rest Size",
-    "fingerprint.scheme": "Scheme",
-    "hamming.simhash": "simhash simhashes",
-    "fingerprint.sketch.sketch": "Sketch SketchScheme",
-    "fingerprint.statistics.estimate": "Estimate",
-    "fingerprint.statistics.metric": "Metric Shares",
-    "ingest.indexing": "IndexOptions",
-    "model": "Document Hit Indexed Order Page Stored",
-    "query.plan.nodes": "Kind",
-    "query.plan.defaults": "QueryDefaults",
-    "search.prepared": "Explanation PreparedQuery PreparedSimilar QueryOptions",
-    "query.ast": "Operator",
-    "query.options": "QueryLimits",
-    "query.literals": "quote",
-    "query.parser": "parse unparse",
-    "search.novelty": "Repeated Repeats RepeatSearch",
-    "settings.settings": "Settings",
-    "search.similar.results": "Measured Similar SimilarHit",
-    "search.similar.minhash_plan": "MinHashPlan",
-    "search.similar.plan": "Branch RestPlan SketchPlan",
-    "search.similar.options": "SimilarOptions",
-    "search.snippets": "Snippet",
-    "search.attribution.options": "SourcesOptions",
-    "search.attribution.results": "Attribution Common Promise TextSource",
-    "store": "Store open_store",
-}
-#: Home module of each name; names are imported on first use, so that commands start faster.
-_HOMES = {name: f"whorl.{home}" for home, names in _NAMES.items() for name in names.split()}
+#: Names are imported on first use, so that commands start faster.
+_import_name, __all__ = lazily(__name__)
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 
-        value: Any = version("whorl")
-    elif name in __all__:
-        value = getattr(import_module(_HOMES.get(name, "whorl.errors")), name)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+        return version("whorl")
+    return _import_name(name)
 
 
 def __dir__() -> list[str]:

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+_EXPORT = re.compile(r"^    from (whorl\S+) import (\w+) as \2$", re.MULTILINE)
 
-def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package.
+
+def lazily(package: str) -> tuple[Callable[[str], Any], list[str]]:
+    """Return the `__getattr__` and the `__all__` of a package.
+
+    Its public names are those that its `TYPE_CHECKING` block imports as `import name as name`, where type checkers and
+    editors see them; here they are read from the source.
 
     Args:
         package: Full name of the package.
-        homes: The public names, each with its module in the package.
     """
+    module: Any = sys.modules[package]
+    homes = {name: home for home, name in _EXPORT.findall(module.__spec__.loader.get_source(package))}
 
-    def offered(name: str) -> Any:
+    def import_name(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{homes[name]}"), name)
+        value = getattr(import_module(homes[name]), name)
+        setattr(module, name, value)
+        return value
 
-    return offered
+    return import_name, sorted(homes)

@@ -29,38 +29,15 @@ from typing import TYPE_CHECKING
 from whorl.exports import lazily
 
 if TYPE_CHECKING:
-    from whorl.duplicates.boilerplate import ask_common
-    from whorl.duplicates.options import DuplicatesOptions, Keep, ask_pairs
-    from whorl.duplicates.output import write_ids
-    from whorl.duplicates.passages import passages_among
-    from whorl.duplicates.result import superfluous, with_words
-    from whorl.duplicates.run import duplicates_among, duplicates_in
+    from whorl.duplicates.boilerplate import ask_common as ask_common
+    from whorl.duplicates.options import DuplicatesOptions as DuplicatesOptions
+    from whorl.duplicates.options import Keep as Keep
+    from whorl.duplicates.options import ask_pairs as ask_pairs
+    from whorl.duplicates.output import write_ids as write_ids
+    from whorl.duplicates.passages import passages_among as passages_among
+    from whorl.duplicates.result import superfluous as superfluous
+    from whorl.duplicates.result import with_words as with_words
+    from whorl.duplicates.run import duplicates_among as duplicates_among
+    from whorl.duplicates.run import duplicates_in as duplicates_in
 
-__all__ = [
-    "DuplicatesOptions",
-    "Keep",
-    "ask_common",
-    "ask_pairs",
-    "duplicates_among",
-    "duplicates_in",
-    "passages_among",
-    "superfluous",
-    "with_words",
-    "write_ids",
-]
-
-__getattr__ = lazily(
-    __name__,
-    {
-        "DuplicatesOptions": "options",
-        "Keep": "options",
-        "ask_common": "boilerplate",
-        "ask_pairs": "options",
-        "duplicates_among": "run",
-        "duplicates_in": "run",
-        "passages_among": "passages",
-        "superfluous": "result",
-        "with_words": "result",
-        "write_ids": "output",
-    },
-)
+__getattr__, __all__ = lazily(__name__)

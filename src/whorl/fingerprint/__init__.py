@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 from whorl.exports import lazily
 
 if TYPE_CHECKING:
-    from whorl.fingerprint.batch import fingerprint, fingerprints, signatures_of, sized_signatures_of
+    from whorl.fingerprint.batch import fingerprint as fingerprint
+    from whorl.fingerprint.batch import fingerprints as fingerprints
+    from whorl.fingerprint.batch import signatures_of as signatures_of
+    from whorl.fingerprint.batch import sized_signatures_of as sized_signatures_of
 
-#: Imported lazily, because few commands need their libraries (threads, processes).
-__all__ = ["fingerprint", "fingerprints", "signatures_of", "sized_signatures_of"]
-
-
-__getattr__ = lazily(__name__, dict.fromkeys(__all__, "batch"))
+__getattr__, __all__ = lazily(__name__)

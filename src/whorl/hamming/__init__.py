@@ -13,20 +13,11 @@ from typing import TYPE_CHECKING
 from whorl.exports import lazily
 
 if TYPE_CHECKING:
-    from whorl.hamming.codes import Groups
-    from whorl.hamming.index import FirstMatches, HammingIndex
-    from whorl.hamming.pairs import find_clusters, find_pairs, stream_pairs
+    from whorl.hamming.codes import Groups as Groups
+    from whorl.hamming.index import FirstMatches as FirstMatches
+    from whorl.hamming.index import HammingIndex as HammingIndex
+    from whorl.hamming.pairs import find_clusters as find_clusters
+    from whorl.hamming.pairs import find_pairs as find_pairs
+    from whorl.hamming.pairs import stream_pairs as stream_pairs
 
-__all__ = ["FirstMatches", "Groups", "HammingIndex", "find_clusters", "find_pairs", "stream_pairs"]
-
-__getattr__ = lazily(
-    __name__,
-    {
-        "FirstMatches": "index",
-        "Groups": "codes",
-        "HammingIndex": "index",
-        "find_clusters": "pairs",
-        "find_pairs": "pairs",
-        "stream_pairs": "pairs",
-    },
-)
+__getattr__, __all__ = lazily(__name__)
