@@ -14,7 +14,7 @@ _EXPORT = re.compile(r"^    from (whorl\S+) import (\w+) as \2$", re.MULTILINE)
 def lazily(package: str) -> tuple[Callable[[str], Any], list[str]]:
     """Return the `__getattr__` and the `__all__` of a package.
 
-    Its public names are those that its `TYPE_CHECKING` block imports as `import name as name`, where type checkers and
+    A public name is imported in its `TYPE_CHECKING` block as `import name as name`, where type checkers and
     editors see them; here they are read from the source.
 
     Args:
