@@ -42,7 +42,7 @@ DOORS = {
     "pyarrow": "ingest.rows duplicates.spark output",
     "warcio": "ingest.rows",
     "fsspec": "ingest",
-    "subprocess": "engine.local ingest.extraction fingerprint.compiled",
+    "subprocess": "engine.local ingest.extraction ingest.rows fingerprint.compiled",
     "opensearchpy": "engine.opensearch",
     "pypdfium2": "ingest.extraction",
     "docx": "ingest.extraction",

@@ -421,6 +421,7 @@ def test_what_is_no_document_is_not_taken_for_one(lines: Path, tmp_path: Path, n
         assert "1 path could not be read, or not to the end" in done.stderr
 
 
+@pytest.mark.process
 def test_rows_of_any_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Parquet files by a pattern and a CSV file are read with named columns; the best row by a column is kept, within each

@@ -20,6 +20,7 @@ def run(*arguments: str | int | Path) -> Result:
     return CliRunner().invoke(main, ["duplicates", "--level", "passage", *map(str, arguments)])
 
 
+@pytest.mark.process
 def test_passages_of_files_are_taken_out(tmp_path: Path) -> None:
     """
     All passages but the first are removed from rows and texts; columns stay, rows without a word are dropped, and ids

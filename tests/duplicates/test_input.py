@@ -154,6 +154,7 @@ def run(*arguments: str | Path) -> Result:
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet", "csv", "txt"])
+@pytest.mark.process
 def test_paragraphs_that_come_again_are_taken_out(tmp_path: Path, kind: str) -> None:
     """
     In every format, only the first of equal paragraphs stays; columns keep their order, and empty texts are left out.

@@ -66,6 +66,7 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.process
 def test_a_collection_without_its_duplicates(data: Path, tmp_path: Path) -> None:
     """
     The output has the same files in the same formats, with the first document of each cluster and without broken rows.
@@ -88,6 +89,7 @@ def test_a_collection_without_its_duplicates(data: Path, tmp_path: Path) -> None
     assert not list(tmp_path.glob("*.part"))
 
 
+@pytest.mark.process
 def test_all_rows_with_what_was_found(data: Path, tmp_path: Path) -> None:
     """
     Similarities refer to the kept document; rows outside clusters are principal, without cluster and similarity.
@@ -118,6 +120,7 @@ def test_all_rows_with_what_was_found(data: Path, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.process
 def test_a_data_set_of_hugging_face(tmp_path: Path) -> None:
     """
     The metadata files are copied without the entries about all rows, and with a new fingerprint.
@@ -166,6 +169,7 @@ def test_notes_that_are_none(tmp_path: Path) -> None:
     assert found == {"rows-out/a.txt": PAGE, "rows-out/state.json": "", "set-out/a.txt": PAGE}
 
 
+@pytest.mark.process
 def test_a_file_that_ends_too_soon(tmp_path: Path) -> None:
     """
     The readable part of a truncated file is written, to a complete file.
@@ -179,6 +183,7 @@ def test_a_file_that_ends_too_soon(tmp_path: Path) -> None:
     assert len(gzip.decompress((tmp_path / "out" / "a.jsonl.gz").read_bytes()).splitlines()) == written
 
 
+@pytest.mark.process
 def test_what_is_refused_before_the_work(data: Path, tmp_path: Path) -> None:
     """
     A target with content, a target that cannot be created, two files with one path, and files without rows are refused.
@@ -227,6 +232,7 @@ def test_ids_that_come_again_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["jsonl", "json", "csv", "parquet", "arrow"])
 @pytest.mark.parametrize("level", ["document", "paragraph", "line", "passage"])
+@pytest.mark.process
 def test_rows_without_a_text(tmp_path: Path, kind: str, level: str) -> None:
     """
     Rows whose text is null, missing, empty or blank have no duplicates and stay unchanged.
@@ -292,6 +298,7 @@ def test_files_without_a_column_of_texts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", ["largest", "smallest"])
+@pytest.mark.process
 def test_numbers_of_64_bits_without_a_sign(tmp_path: Path, kept: str) -> None:
     """
     Unsigned 64-bit numbers work as ranks, also with smaller ones, and as parts of a collection, to the last bit.
@@ -307,6 +314,7 @@ def test_numbers_of_64_bits_without_a_sign(tmp_path: Path, kept: str) -> None:
     assert "0 clusters" in done.stderr
 
 
+@pytest.mark.process
 def test_numbers_that_are_none(tmp_path: Path) -> None:
     """
     A row with NaN in the rank column is compared, and not kept.

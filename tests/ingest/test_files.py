@@ -379,6 +379,7 @@ def test_files_folders_and_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert first == second
 
 
+@pytest.mark.process
 def test_folders_of_other_programs(tmp_path: Path) -> None:
     """
     Files that Spark and Hugging Face's library write next to their data are skipped.
@@ -400,6 +401,7 @@ def test_folders_of_other_programs(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.process
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Standard input can have any format, and can be read several times.
@@ -424,6 +426,7 @@ def memory() -> Iterator[fsspec.AbstractFileSystem]:
     system.pseudo_dirs[:] = [""]
 
 
+@pytest.mark.process
 def test_places_elsewhere(memory: fsspec.AbstractFileSystem, tmp_path: Path) -> None:
     """
     Files, folders and patterns on any fsspec file system are read; their ids are their addresses.

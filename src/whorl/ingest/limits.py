@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 from whorl.ingest.extraction.reader import Limits
-from whorl.settings.settings import Settings
 
 try:
     import resource
@@ -19,10 +17,23 @@ except ImportError:  # Windows
 _MAPPED = Path("/proc/self/statm")
 
 
-@cache
+class _Current:
+    limits: Limits | None = None
+
+
 def file_limits() -> Limits:
     """Return the file limits of the settings, which are read once."""
-    return Settings.load().file_limits
+    if _Current.limits is None:
+        # Imported here, because a worker, which gets its limits from its parent, takes no settings.
+        from whorl.settings.settings import Settings
+
+        _Current.limits = Settings.load().file_limits
+    return _Current.limits
+
+
+def use_file_limits(limits: Limits) -> None:
+    """Set the limits of this process."""
+    _Current.limits = limits
 
 
 @contextlib.contextmanager

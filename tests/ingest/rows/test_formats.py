@@ -20,8 +20,11 @@ from tests.ingest.test_files import read
 from whorl import Document
 from whorl.errors import DocumentError
 from whorl.ingest.files import Problem, documents_in, file_text
-from whorl.ingest.rows.formats import format_of
-from whorl.ingest.rows.rows import Columns, Format, Row
+from whorl.ingest.rows.formats import detect, format_of
+from whorl.ingest.rows.rows import Columns, Format, Row, UnreadRowsError
+
+# Compressed and columnar files are read in another process.
+pytestmark = pytest.mark.process
 
 DOCUMENTS = [Document("a", "one two", properties={"year": 2020}), Document("b", "three")]
 LINES = b'{"id": "a", "text": "one two", "year": 2020}\n{"id": "b", "text": "three"}\n'
@@ -189,16 +192,14 @@ def test_what_is_refused_by_name(tmp_path: Path, name: str, content: bytes, told
     assert [(told in each.reason, each.documents) for each in problems] == [(True, None)]
 
 
-def test_libraries_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_libraries_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     The problem names the extra to install.
     """
     monkeypatch.setattr("whorl.ingest.rows.formats.find_spec", lambda name: None)
-    for name, content in (("a", MADE["parquet"]), ("b", MADE["arrow"]), ("c", b"WARC/1.0\r\n")):
-        (tmp_path / name).write_bytes(content)
-    documents, problems = read(tmp_path)
-    assert documents == []
-    assert [("pip install 'whorl[data]'" in each.reason, each.documents) for each in problems] == [(True, None)] * 3
+    for content in (MADE["parquet"], MADE["arrow"], b"WARC/1.0\r\n"):
+        with pytest.raises(UnreadRowsError, match=r"pip install 'whorl\[data\]'"):
+            detect(io.BytesIO(content), PurePath("a"), Columns(), file_text)
 
 
 def test_what_is_searched_as_a_text(tmp_path: Path) -> None:

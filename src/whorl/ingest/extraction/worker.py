@@ -38,11 +38,11 @@ def main() -> None:
     for standard in (0, 1):
         os.dup2(os.open(os.devnull, os.O_RDWR), standard)
     _confine(memory_bytes)
-    _end_with_parent()
+    end_with_parent()
     while line := asked.readline():
         question = json.loads(line)
         raw = asked.read(question["size"])
-        _limit_processor_time(seconds)
+        limit_processor_time(seconds)
         _answer(answers, *_read(raw, question["format"], memory_bytes, characters))
 
 
@@ -105,7 +105,7 @@ def _confine(memory_bytes: int) -> None:
             resource.setrlimit(which, (most, most))
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Exit if the parent is gone, even while reading a file; between files the end of the input suffices."""
     parent = os.getppid()
 
@@ -117,7 +117,7 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _limit_processor_time(seconds: float) -> None:
+def limit_processor_time(seconds: float) -> None:
     """Limit the processor time, so that the process ends even if its parent, which has the watchdog, is gone."""
     if resource is None:
         return

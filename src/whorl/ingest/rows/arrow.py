@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import repeat
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whorl.errors import DocumentError
-from whorl.ingest.limits import bounded_memory
 from whorl.ingest.rows.compression import Expansion
-from whorl.ingest.rows.rows import AT_ONCE, Added, Columns, Decide, Row, Span, UnreadRowsError
+from whorl.ingest.rows.rows import AT_ONCE, GROUP_BYTES, Added, Columns, Decide, Row, Span, UnreadRowsError
 
 _TYPES = {str: pa.string(), bool: pa.bool_(), float: pa.float64()}
 #: Approximate size of a Parquet row group in bytes.
-_GROUP_BYTES = 64_000_000
+_ROW_GROUP_BYTES = 64_000_000
 #: Size of the read buffer for Parquet files in bytes.
 _BUFFER = 1 << 20
 #: Bytes counted for a row in addition to its characters: runs, nulls and dictionaries store rows in no space.
@@ -27,10 +27,50 @@ _ROW_BYTES = 256
 _MOST_SMALL_ROWS = 10_000_000
 
 
-class Parquet:
-    """Parquet, read page by page, so that the memory does not depend on the size of row groups."""
+#: Number of rows before a group, and its rows: as an Arrow stream, which other processes read faster than objects; as
+#: objects if values can be larger than their buffers, such as those of a dictionary.
+Group: TypeAlias = tuple[int, "bytes | list[Row]"]
+
+
+class _Columnar:
+    """Columns read in batches."""
 
     takes_columns = True
+    name: str
+
+    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
+        for group in self.groups(opened, columns, span):
+            yield from rows_of(group)
+
+    def groups(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Group]:
+        """Yield the rows in groups, small enough to become objects at once.
+
+        Raises:
+            UnreadRowsError: As in `rows`.
+        """
+        with _failures(self.name):
+            expansion, before = Expansion(_size(opened)), 0 if span is None else span.before
+            for batch in self._batches(opened, columns, span):
+                if all(map(_is_flat, batch.schema.types)):
+                    most = max(1, batch.num_rows * GROUP_BYTES // max(batch.nbytes, 1))
+                    for at in range(0, batch.num_rows, most):
+                        part = batch.slice(at, most)
+                        yield before + at, _stream(part)
+                        expansion.add(_ROW_BYTES * part.num_rows + part.nbytes)
+                else:
+                    rows = list(_rows(batch, before))
+                    yield before, rows
+                    expansion.add(_ROW_BYTES * len(rows) + sum(row.weight for row in rows))
+                before += batch.num_rows
+
+    def _batches(self, opened: IO[bytes], columns: Columns, span: Span | None) -> Iterator[pa.RecordBatch]:
+        raise NotImplementedError
+
+
+class Parquet(_Columnar):
+    """Parquet, read page by page, so that the memory does not depend on the size of row groups."""
+
+    name = "Parquet"
 
     def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
         with _failures("Parquet"):
@@ -39,14 +79,12 @@ class Parquet:
                 yield Span(group, group + 1, before)
                 before += metadata.row_group(group).num_rows
 
-    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
-        with _failures("Parquet"):
-            file = self._open(opened)
-            wanted = columns.wanted(file.schema_arrow.names)
-            groups = None if span is None else range(span.begin, span.end)
-            before = 0 if span is None else span.before
-            batches = file.iter_batches(AT_ONCE, row_groups=groups, columns=wanted)
-            yield from _rows(batches, wanted, before, expansion=Expansion(_size(opened)))
+    def _batches(self, opened: IO[bytes], columns: Columns, span: Span | None) -> Iterator[pa.RecordBatch]:
+        file = self._open(opened)
+        wanted = columns.wanted(file.schema_arrow.names)
+        groups = None if span is None else range(span.begin, span.end)
+        # Threads would cost twice the processor time, for batches as small as these.
+        return file.iter_batches(AT_ONCE, row_groups=groups, columns=wanted, use_threads=False)  # type: ignore[no-any-return]
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
         with _failures("Parquet"):
@@ -56,9 +94,9 @@ class Parquet:
             schema = _with(file.schema_arrow, added, columns)
             with pq.ParquetWriter(out, schema, compression="NONE" if packing == "UNCOMPRESSED" else packing) as writer:
                 waiting: list[pa.RecordBatch] = []
-                for batch in _kept(file.iter_batches(AT_ONCE), columns, decide, added, schema):
+                for batch in _kept(file.iter_batches(AT_ONCE, use_threads=False), columns, decide, added, schema):
                     waiting.append(batch)
-                    if sum(each.nbytes for each in waiting) >= _GROUP_BYTES:
+                    if sum(each.nbytes for each in waiting) >= _ROW_GROUP_BYTES:
                         writer.write_table(pa.Table.from_batches(waiting))
                         waiting.clear()
                 writer.write_table(pa.Table.from_batches(waiting, schema))
@@ -71,14 +109,14 @@ class Parquet:
         return file
 
 
-class Arrow:
+class Arrow(_Columnar):
     """Arrow files and streams, the format of Hugging Face's data sets on disk.
 
     Args:
         is_stream: Whether it is a stream, which has no index at its end.
     """
 
-    takes_columns = True
+    name = "Arrow"
 
     def __init__(self, *, is_stream: bool) -> None:
         self._is_stream = is_stream
@@ -86,12 +124,10 @@ class Arrow:
     def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
         yield None
 
-    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
-        with _failures("Arrow"):
-            schema, batches = self._open(opened)
-            wanted = columns.wanted(schema.names)
-            selected = (each.select(wanted) for each in batches)
-            yield from _rows(selected, wanted, expansion=Expansion(_size(opened)))
+    def _batches(self, opened: IO[bytes], columns: Columns, span: Span | None) -> Iterator[pa.RecordBatch]:
+        schema, batches = self._open(opened)
+        wanted = columns.wanted(schema.names)
+        return (batch.select(wanted) for batch in batches)
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
         with _failures("Arrow"):
@@ -156,25 +192,34 @@ def _portions(batches: Iterable[pa.RecordBatch], size: Callable[[], int]) -> Ite
             yield batch.slice(at, AT_ONCE)
 
 
-def _rows(
-    batches: Iterator[pa.RecordBatch], names: list[str], before: int = 0, *, expansion: Expansion | None = None
-) -> Iterator[Row]:
-    while True:
-        # A dictionary with one long text, or compressed buffers, can expand from a few bytes to gigabytes.
-        with bounded_memory():
-            batch = next(batches, None)
-            if batch is None:
-                return
-            columns = [_values(column) for column in batch.columns]
-        size = _ROW_BYTES * batch.num_rows
-        for values in zip(*columns, strict=True):
-            before += 1
-            problem = next((value for value in values if isinstance(value, DocumentError)), None)
-            weight = sum([len(value) for value in values if type(value) is str or type(value) is bytes])
-            size += weight
-            yield Row(before, "row", problem or dict(zip(names, values, strict=True)), weight)
-        if expansion:
-            expansion.add(size)
+def rows_of(group: Group) -> Iterator[Row]:
+    """Yield the rows of a group."""
+    before, rows = group
+    if isinstance(rows, bytes):
+        yield from _rows(pa.ipc.open_stream(rows).read_next_batch(), before)
+    else:
+        yield from rows
+
+
+def _is_flat(kind: pa.DataType) -> bool:
+    types = pa.types
+    texts = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    return any(is_type(kind) for is_type in (types.is_primitive, *texts))
+
+
+def _stream(batch: pa.RecordBatch) -> bytes:
+    out = io.BytesIO()
+    with pa.ipc.new_stream(out, batch.schema) as writer:
+        writer.write_batch(batch)
+    return out.getvalue()
+
+
+def _rows(batch: pa.RecordBatch, before: int) -> Iterator[Row]:
+    names = batch.schema.names
+    for number, values in enumerate(zip(*map(_values, batch.columns), strict=True), before + 1):
+        problem = next((value for value in values if isinstance(value, DocumentError)), None)
+        weight = sum([len(value) for value in values if type(value) is str or type(value) is bytes])
+        yield Row(number, "row", problem or dict(zip(names, values, strict=True)), weight)
 
 
 def _values(column: pa.Array) -> list[object]:
@@ -198,7 +243,7 @@ def _kept(
     before = 0
     for batch in batches:
         wanted = columns.wanted(batch.schema.names)
-        told = decide(list(_rows(iter([batch.select(wanted)]), wanted, before)))
+        told = decide(list(_rows(batch.select(wanted), before)))
         before += batch.num_rows
         mask = pa.array([each is not None for each in told], pa.bool_())
         more = [each for each in told if each is not None]

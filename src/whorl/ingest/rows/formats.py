@@ -13,7 +13,9 @@ from pathlib import PurePath
 from typing import IO
 
 from whorl.errors import DocumentError
+from whorl.ingest.limits import bounded_memory
 from whorl.ingest.rows.compression import Packed, packing_of, unpacked
+from whorl.ingest.rows.confined import ConfinedFormat
 from whorl.ingest.rows.rows import Columns, Extract, File, Format, UnreadRowsError
 from whorl.ingest.rows.text import JsonArray, JsonLines, Table, is_row
 
@@ -50,6 +52,18 @@ def format_of(
     Raises:
         UnreadRowsError: The format is known but not supported.
     """
+    opened.seek(0)
+    head = opened.read(_HEAD)
+    opened.seek(0)
+    if packing_of(head) or head.startswith((_PARQUET, _ARROW, _ARROW_STREAM, _WARC)):
+        return ConfinedFormat(opened, file, columns, extract)
+    return detect(opened, file, columns, extract, as_text=as_text)
+
+
+def detect(
+    opened: IO[bytes], file: PurePath, columns: Columns, extract: Extract, *, as_text: bool = False
+) -> Format | None:
+    """Return the format of a file, to be read in this process; see `format_of`."""
     try:
         opened.seek(0)
         head = opened.read(_HEAD)
@@ -76,7 +90,7 @@ def column_names(file: File, columns: Columns, extract: Extract) -> list[str]:
 
 def _in_packed(opened: IO[bytes], file: PurePath, module: str, columns: Columns, extract: Extract) -> Format:
     """Return the format inside a compressed file, from its name and its first bytes."""
-    with unpacked(opened, module) as stream:
+    with unpacked(opened, module) as stream, bounded_memory():
         # Read no further, because the file may be truncated soon after.
         start = io.BytesIO(stream.readline(_FIRST_LINE))
     head = start.read(_HEAD)

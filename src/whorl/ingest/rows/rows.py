@@ -19,7 +19,7 @@ AT_ONCE = 512
 #: Maximum size of a row in bytes; an endless row would fill the memory.
 MOST_BYTES = 100_000_000
 #: Approximate memory of the rows passed on at a time, in bytes.
-_GROUP_BYTES = 8_000_000
+GROUP_BYTES = 8_000_000
 #: Memory of a cell in addition to its characters, in bytes.
 CELL_BYTES = 72
 
@@ -95,7 +95,7 @@ def portions(rows: Iterable[T], weight: Callable[[T], int], most: int = AT_ONCE)
         for row in rows:
             group.append(row)
             taken += weight(row)
-            if len(group) == most or taken > _GROUP_BYTES:
+            if len(group) == most or taken > GROUP_BYTES:
                 yield group
                 group, taken = [], 0
     except Exception:

@@ -13,7 +13,6 @@ from typing import IO, TYPE_CHECKING, Any, Self
 import orjson
 
 from whorl.errors import DocumentError
-from whorl.fingerprint.shingling import well_formed
 from whorl.ingest.extraction.formats import announced
 from whorl.ingest.limits import file_limits
 from whorl.ingest.rows.rows import CELL_BYTES, MOST_BYTES, Added, Columns, Decide, Row, Span, UnreadRowsError, portions
@@ -374,7 +373,11 @@ class _Cells:
     def _problem(self, cells: list[str]) -> str:
         if len(cells) != len(self.names):
             return f"this row has {len(cells)} cells, and the first line names {len(self.names)} columns"
-        return "" if all(each == well_formed(each) for each in cells) else "this row has bytes that are no UTF-8"
+        try:
+            "".join(cells).encode()
+        except UnicodeEncodeError:
+            return "this row has bytes that are no UTF-8"
+        return ""
 
 
 class _Rest(io.RawIOBase):
@@ -398,7 +401,7 @@ class _Rest(io.RawIOBase):
 def _cells(opened: IO[bytes]) -> Iterator[_Cells]:
     first = opened.read(_MARK)
     encoding = announced(first) or "utf-8"
-    # Invalid bytes become lone surrogates, which `well_formed` replaces, so that they affect one row only.
+    # Invalid bytes become lone surrogates, which cannot be encoded, so that they affect one row only.
     text = io.TextIOWrapper(io.BufferedReader(_Rest(first, opened)), encoding, errors="surrogateescape", newline="")
     try:
         yield _Cells(text, encoding)

@@ -211,7 +211,7 @@ def _all_of(stream: Any) -> bytes:
 def _failures() -> Iterator[None]:
     try:
         yield
-    except UnreadRowsError:
+    except (UnreadRowsError, MemoryError):
         raise
     except Exception as error:
         # warcio raises Python's errors for missing or malformed header fields.

@@ -1,0 +1,231 @@
+"""Row formats read in worker processes, so that the limits of time and memory hold for their libraries."""
+
+from __future__ import annotations
+
+import atexit
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import PurePath
+from typing import IO, Any, NamedTuple
+
+from whorl.context import require_time, seconds_left
+from whorl.errors import DocumentError
+from whorl.ingest.extraction.reader import Limits
+from whorl.ingest.limits import file_limits
+from whorl.ingest.rows.rows import Added, Columns, Decide, Extract, Row, Span, UnreadRowsError
+
+#: Polling interval, in seconds, for the end of the request.
+_LOOK_SECONDS = 0.2
+
+
+class Request(NamedTuple):
+    """A call of a method of a `Format` in the worker process.
+
+    Attributes:
+        method: "detect" for the format's `takes_columns`, or the name of the method.
+        arguments: Arguments of the method, without files and functions.
+        file: Name of the file.
+        path: Path that opens the file; "" if the worker has to ask for its content.
+        columns: Columns of its rows.
+        limits: Limits for reading it.
+    """
+
+    method: str
+    arguments: tuple[Any, ...]
+    file: PurePath
+    path: str
+    columns: Columns
+    limits: Limits
+
+
+class ConfinedFormat:
+    """A format that a worker process detects and reads.
+
+    Args:
+        opened: The file.
+        file: Name of the file.
+        columns: Columns of its rows.
+        extract: Extracts the text of pages.
+
+    Raises:
+        UnreadRowsError: The format is not supported, or the file cannot be read.
+    """
+
+    def __init__(self, opened: IO[bytes], file: PurePath, columns: Columns, extract: Extract) -> None:
+        self._file, self._columns, self._extract = file, columns, extract
+        (self.takes_columns,) = self._results(opened, "detect")
+
+    def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
+        yield from self._results(opened, "spans")
+
+    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
+        for kind, rows in self._results(opened, "rows", columns, span):
+            if kind == "columns":
+                from whorl.ingest.rows.arrow import rows_of
+
+                yield from rows_of(rows)
+            else:
+                yield from map(Row._make, rows)
+
+    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
+        functions: dict[str, Callable[..., Any]] = {
+            "write": out.write,
+            "decide": lambda rows: decide(list(map(Row._make, rows))),
+        }
+        for _ in self._results(opened, "rewrite", columns, added, functions=functions):
+            pass
+
+    def _results(
+        self, opened: IO[bytes], method: str, *arguments: object, functions: Mapping[str, Callable[..., Any]] = {}
+    ) -> Iterator[Any]:
+        """Yield the results of a method; the position of the file follows that of the worker."""
+        called: dict[str, Callable[..., Any]] = {
+            "read": opened.read,
+            "seek": opened.seek,
+            "extract": self._extract,
+            **functions,
+        }
+        limits = file_limits()
+        worker, is_idle = _idle_worker(), False
+        try:
+            worker.send(Request(method, arguments, self._file, _path(opened), self._columns, limits))
+            while not is_idle:
+                kind, value = worker.receive(limits)
+                if kind == "call":
+                    worker.send(_called(called, *value))
+                elif kind == "result":
+                    result, position = value
+                    opened.seek(position)
+                    yield result
+                else:
+                    is_idle = True
+                    if value is not None:
+                        raise value
+        finally:
+            if is_idle:
+                _workers(os.getpid()).append(worker)
+            else:
+                # The file was at fault, or the worker is in the middle of it.
+                worker.end()
+
+
+def _called(functions: Mapping[str, Callable[..., Any]], name: str, arguments: tuple[Any, ...]) -> Any:
+    try:
+        return functions[name](*arguments)
+    except UnreadRowsError:
+        raise
+    except DocumentError as error:
+        # A page whose text cannot be extracted is a problem of its record.
+        return error
+
+
+def _path(opened: IO[bytes]) -> str:
+    """Return a path that opens the same file even if it was renamed or deleted; "" where the system has none."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            return f"/proc/{os.getpid()}/fd/{opened.fileno()}"
+    return ""
+
+
+class _RowWorker:
+    """A worker process, which reads one file at a time."""
+
+    def __init__(self) -> None:
+        self._connection, theirs = multiprocessing.Pipe()
+        handle, options = theirs.fileno(), dict[str, Any]()
+        if sys.platform == "win32":
+            os.set_handle_inheritable(handle, True)
+            options["close_fds"] = False
+        else:
+            options["pass_fds"] = (handle,)
+        # -P and a separate session for the same reasons as the workers that extract texts.
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "whorl.ingest.rows.worker", str(handle)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            **options,
+        )
+        theirs.close()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def send(self, message: object) -> None:
+        # A worker that has died tells why when its answer is read.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self._connection.send_bytes(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
+
+    def receive(self, limits: Limits) -> tuple[str, Any]:
+        """Return the next message.
+
+        Raises:
+            UnreadRowsError: It takes too long, or the worker has died.
+            StoppedError: The client has disconnected.
+        """
+        seconds, setting, left = limits.seconds, "file_timeout", seconds_left()
+        if left is not None and left < seconds:
+            seconds, setting = left, "request_timeout"
+        end = time.monotonic() + seconds
+        try:
+            while not self._connection.poll(max(0.0, min(_LOOK_SECONDS, end - time.monotonic()))):
+                require_time()
+                if time.monotonic() >= end:
+                    raise UnreadRowsError(
+                        f"this cannot be read, or not completely: its next rows took longer than {seconds:.3g} seconds "
+                        f"(setting {setting})"
+                    )
+            return pickle.loads(self._connection.recv_bytes())  # type: ignore[no-any-return]
+        except (EOFError, ConnectionResetError):
+            raise UnreadRowsError(self._death(limits)) from None
+
+    def _death(self, limits: Limits) -> str:
+        status = self._process.wait()
+        how = f"by {signal.Signals(-status).name}" if status < 0 else f"by itself, with status {status}"
+        return (
+            f"this cannot be read, or not completely: the process that reads it was ended {how}; the file takes more "
+            f"than {limits.memory_bytes:,} bytes of memory (setting file_memory_bytes), or is broken in a way that its "
+            "library does not survive"
+        )
+
+    def end(self) -> None:
+        """Kill the process."""
+        self._process.kill()
+        self._process.wait()
+        self._connection.close()
+
+
+def _idle_worker() -> _RowWorker:
+    """Return an idle worker of this process, or a new one."""
+    idle = _workers(os.getpid())
+    with suppress(IndexError):
+        while True:
+            worker = idle.pop()
+            if worker.is_alive:
+                return worker
+            worker.end()
+    return _RowWorker()
+
+
+@cache
+def _workers(process: int) -> deque[_RowWorker]:
+    """Return the idle workers of a process; forked processes must not share connections."""
+    workers = deque[_RowWorker]()
+    atexit.register(_end, workers, process)
+    return workers
+
+
+def _end(workers: deque[_RowWorker], process: int) -> None:
+    while workers and process == os.getpid():
+        workers.pop().end()

@@ -1,0 +1,178 @@
+"""Worker process that reads rows: `python -m whorl.ingest.rows.worker DESCRIPTOR`.
+
+It takes a `Request` at a time from the connection and sends messages: rows, calls of functions of its parent, and the
+end or an error. It ends with its parent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing.connection import Connection
+from operator import attrgetter
+from typing import IO, Any
+
+from whorl.errors import DocumentError
+from whorl.ingest.extraction.worker import end_with_parent, limit_processor_time
+from whorl.ingest.limits import bounded_memory, use_file_limits
+from whorl.ingest.rows.confined import Request
+from whorl.ingest.rows.formats import detect
+from whorl.ingest.rows.rows import Format, Row, UnreadRowsError, portions
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+_BUFFER = 1 << 18
+#: pyarrow allocates with malloc and in one thread, so that its address space is the memory it needs.
+_ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1", "ARROW_IO_THREADS": "1"}
+
+
+def main() -> None:
+    """Answer requests until the parent ends."""
+    connection = _connection(int(sys.argv[1]))
+    for name, value in _ENVIRONMENT.items():
+        os.putenv(name, value)
+    if resource is not None:
+        for limit in (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
+            with contextlib.suppress(ValueError, OSError):
+                resource.setrlimit(limit, (0, 0))
+    end_with_parent()
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            _answer(connection.recv(), _Parent(connection))
+
+
+def _connection(handle: int) -> Connection:
+    if sys.platform == "win32":
+        from multiprocessing.connection import PipeConnection
+
+        return PipeConnection(handle)
+    return Connection(handle)
+
+
+class _Parent:
+    """The parent process, called through the connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def send(self, kind: str, value: object = None) -> None:
+        self._connection.send((kind, value))
+
+    def call(self, name: str, *arguments: object) -> Any:
+        """Call a function of the parent: a method of the opened file, or an argument of the requested method."""
+        self.send("call", (name, arguments))
+        value = self._connection.recv()
+        if isinstance(value, DocumentError):
+            raise value
+        return value
+
+    def function(self, name: str) -> Any:
+        return partial(self.call, name)
+
+
+class _File(io.RawIOBase):
+    """The file, read by the parent."""
+
+    def __init__(self, parent: _Parent) -> None:
+        super().__init__()
+        self._parent, self._position = parent, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._parent.call("read", len(buffer))
+        buffer[: len(part)] = part
+        self._position += len(part)
+        return len(part)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._position = int(self._parent.call("seek", offset, whence))
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+
+class _Output(io.RawIOBase):
+    """The file to write, written by the parent."""
+
+    def __init__(self, parent: _Parent) -> None:
+        super().__init__()
+        self._parent = parent
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, part: Any) -> int:
+        self._parent.call("write", bytes(part))
+        return len(part)
+
+
+def _answer(request: Request, parent: _Parent) -> None:
+    use_file_limits(request.limits)
+    seconds = request.limits.seconds
+    limit_processor_time(seconds)
+    try:
+        with _opened(request.path, parent) as opened:
+            form = detect(opened, request.file, request.columns, parent.function("extract"))
+            assert form is not None
+            with bounded_memory():
+                for result in _results(form, request, opened, parent):
+                    parent.send("result", (result, opened.tell()))
+                    limit_processor_time(seconds)
+    except DocumentError as error:
+        parent.send("end", error)
+    except MemoryError:
+        most = request.limits.memory_bytes
+        told = f"this cannot be read, or not completely: it takes more than {most:,} bytes of memory"
+        parent.send("end", UnreadRowsError(f"{told} (setting file_memory_bytes)"))
+    else:
+        parent.send("end")
+
+
+@contextmanager
+def _opened(path: str, parent: _Parent) -> Iterator[IO[bytes]]:
+    raw: io.RawIOBase | None = None
+    if path:
+        with contextlib.suppress(OSError):
+            raw = io.FileIO(path)
+    with io.BufferedReader(raw or _File(parent), _BUFFER) as opened:
+        yield opened
+
+
+def _results(form: Format, request: Request, opened: IO[bytes], parent: _Parent) -> Iterator[object]:
+    if request.method == "detect":
+        yield form.takes_columns
+    elif request.method == "spans":
+        yield from form.spans(opened)
+    elif request.method == "rows" and hasattr(form, "groups"):
+        for group in form.groups(opened, *request.arguments):
+            yield "columns", group
+    elif request.method == "rows":
+        # Plain tuples are pickled three times as fast as rows.
+        for rows in portions(form.rows(opened, *request.arguments), attrgetter("weight")):
+            yield "rows", [tuple(row) for row in rows]
+    else:
+        columns, added = request.arguments
+
+        def decide(rows: Sequence[Row]) -> Any:
+            return parent.call("decide", [tuple(row) for row in rows])
+
+        with io.BufferedWriter(_Output(parent), _BUFFER) as out:
+            form.rewrite(opened, out, columns, decide, added)
+
+
+if __name__ == "__main__":
+    main()

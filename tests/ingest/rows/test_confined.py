@@ -1,0 +1,68 @@
+"""Rows read in another process: it is ended at its limits, and the next file gets a new one."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import PurePath
+
+import pytest
+
+from tests.ingest.rows.test_warc import archive
+from whorl.ingest import limits
+from whorl.ingest.extraction.reader import Limits
+from whorl.ingest.rows import confined
+from whorl.ingest.rows.confined import ConfinedFormat
+from whorl.ingest.rows.rows import Columns, UnreadRowsError
+
+pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="sends signals")]
+
+
+@pytest.fixture(autouse=True)
+def short_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Allow little time, and end the workers."""
+    monkeypatch.setattr(limits._Current, "limits", Limits(seconds=3))
+    yield
+    confined._end(confined._workers(os.getpid()), os.getpid())
+
+
+def signalling(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes, PurePath], str]:
+    """Return a function that extracts text after a signal to the worker that asks for it."""
+    workers: list[confined._RowWorker] = []
+    start = confined._RowWorker.__init__
+
+    def note(self: confined._RowWorker) -> None:
+        start(self)
+        workers.append(self)
+
+    monkeypatch.setattr(confined._RowWorker, "__init__", note)
+
+    def extract(raw: bytes, name: PurePath) -> str:
+        workers[-1]._process.send_signal(number)
+        return ""
+
+    return extract
+
+
+@pytest.mark.parametrize(
+    ("number", "problem"),
+    [
+        (signal.SIGKILL, "was ended by SIGKILL"),
+        (signal.SIGSTOP, r"took longer than 3 seconds \(setting file_timeout\)"),
+    ],
+)
+def test_a_worker_that_does_not_answer(number: signal.Signals, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A worker that dies or hangs costs its file; the next one is read by a new worker, from memory as from a disk.
+    """
+    confined._end(confined._workers(os.getpid()), os.getpid())
+    opened, name = io.BytesIO(archive(is_packed=False)), PurePath("a.warc")
+    form = ConfinedFormat(opened, name, Columns(), signalling(number, monkeypatch))
+    with pytest.raises(UnreadRowsError, match=problem):
+        list(form.rows(opened, Columns()))
+    opened.seek(0)
+    rows = list(ConfinedFormat(opened, name, Columns(), lambda raw, name: "words").rows(opened, Columns()))
+    assert rows

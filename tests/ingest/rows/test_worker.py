@@ -1,0 +1,35 @@
+"""The worker of rows: it reads the same from a path and from its parent, also where it writes."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path, PurePath
+
+import pytest
+
+from tests.ingest.rows.test_formats import MADE
+from whorl.ingest.files import file_text
+from whorl.ingest.rows.confined import ConfinedFormat
+from whorl.ingest.rows.rows import Columns
+
+pytestmark = pytest.mark.process
+
+
+@pytest.mark.parametrize("kind", ["parquet", "stream", "jsonl.gz"])
+def test_files_on_disk_and_in_memory(kind: str, tmp_path: Path) -> None:
+    """
+    Rows of both are equal, and a file rewritten with all its rows has them again.
+    """
+    file, columns = tmp_path / f"a.{kind}", Columns()
+    file.write_bytes(MADE[kind])
+    with file.open("rb") as opened:
+        on_disk = list(ConfinedFormat(opened, file, columns, file_text).rows(opened, columns))
+    assert on_disk
+    held, out = io.BytesIO(MADE[kind]), io.BytesIO()
+    form = ConfinedFormat(held, PurePath(file.name), columns, file_text)
+    assert list(form.rows(held, columns)) == on_disk
+    held.seek(0)
+    form.rewrite(held, out, columns, lambda rows: [{} for _ in rows], {})
+    out.seek(0)
+    written = ConfinedFormat(out, PurePath(file.name), columns, file_text)
+    assert [row.values for row in written.rows(out, columns)] == [row.values for row in on_disk]
