@@ -118,6 +118,7 @@ def test_sources_page_runs(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys
     ]
 
 
+@pytest.mark.process
 def test_duplicates_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Each command of docs/duplicates.md succeeds on a few documents with duplicates.

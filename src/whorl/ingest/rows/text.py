@@ -27,6 +27,8 @@ _LARGE = 2.0**63
 _SPAN = 1 << 22
 #: Number of bytes of the longest byte order mark.
 _MARK = 4
+#: Maximum size of blank lines between two lines, in bytes.
+_MOST_BLANK = 1_000_000
 #: JSON up to this size needs little memory, whatever its content. For larger JSON, maximum memory per character, in all
 #: forms that exist while it is read, and per value.
 _MODEST, _BYTES_A_CHARACTER, _BYTES_A_VALUE = 1 << 20, 8, 80
@@ -129,6 +131,7 @@ def _array(opened: IO[bytes]) -> list[object]:
 def _lines(opened: IO[bytes], span: Span | None = None) -> Iterator[tuple[int, bytes | DocumentError]]:
     """Yield the non-empty lines with their numbers; a line over the length limit gives an error in its place."""
     number, left = (span.before, span.end - span.begin) if span else (0, sys.maxsize)
+    blank = 0
     if span:
         opened.seek(span.begin)
     while left > 0 and (line := opened.readline(MOST_BYTES)):
@@ -142,7 +145,12 @@ def _lines(opened: IO[bytes], span: Span | None = None) -> Iterator[tuple[int, b
             left -= len(rest)
             yield number, DocumentError(f"a line has at most {MOST_BYTES:,} bytes")
         elif line.strip():
+            blank = 0
             yield number, line
+        else:
+            blank += len(line)
+            if blank > _MOST_BLANK:
+                raise UnreadRowsError(f"there are more than {_MOST_BLANK:,} bytes of blank lines between two lines")
 
 
 def _weight(line: tuple[int, bytes | DocumentError]) -> int:
