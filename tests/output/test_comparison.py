@@ -98,7 +98,7 @@ def test_lines_are_counted(text: str, data: st.DataObject) -> None:
     end = data.draw(st.integers(start + 1, len(text)))
     lines = Lines(text)
     assert lines.span(start, end) == (1 + text.count("\n", 0, start), 1 + text.count("\n", 0, end - 1))
-    assert lines.values((start, end), with_text=True)["text"] == text[start:end]
+    assert lines.range((start, end), with_text=True).text == text[start:end]
     ends = [lines.span(at, at + 1)[0] for at in range(len(text))]
     assert all(later - earlier in (0, 1) for earlier, later in pairwise(ends))
 

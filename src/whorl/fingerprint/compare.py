@@ -36,7 +36,7 @@ import numpy.typing as npt
 from whorl.arrays import sorted_distinct, spread
 from whorl.context import require_time, timely
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.statistics.metric import Shares
+from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.fingerprint.words.tokenizer import tokens_and_spans
 
 #: Positions in B to try for a passage that could start at many, in addition to the first position.
@@ -93,12 +93,14 @@ class Size:
         shared_words: Number of words inside shingles that the other text has, too.
     """
 
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("words", "shingles", "shared_words", "coverage")
+
     words: int
     shingles: int
     shared_words: int
 
     @property
-    def coverage(self) -> float:
+    def coverage(self) -> Share:
         """Fraction of the words inside shared shingles, 0 to 1; 0 for a text without words."""
         return self.shared_words / self.words if self.words else 0.0
 

@@ -3,104 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Literal, NotRequired
-
-from typing_extensions import TypedDict
+from typing import Any, ClassVar, Literal
 
 from whorl.context import timely
 from whorl.fingerprint.compare import Comparison, Passage, Rest, Size
-from whorl.output.format import Fractions, SharesValues, counted, fraction, fractions, shares_values
+from whorl.output.format import counted
+from whorl.output.values import values
 
 #: Maximum number of characters quoted from a longest passage.
 _SAID = 240
-
-
-class CharRange(TypedDict):
-    """A half-open range of characters as Python counts them, from 0."""
-
-    start: int
-    end: int
-
-
-class Place(CharRange):
-    """A range of a text with its lines, counted from 1, and, if requested, its text."""
-
-    first_line: int
-    last_line: int
-    text: NotRequired[str]
-
-
-class PassageValues(TypedDict):
-    """A passage in both texts, and its position in each."""
-
-    words: int
-    a: Place
-    b: Place
-
-
-class RestShares(Fractions):
-    """The shares of two texts without common text."""
-
-    shared_shingles: int
-
-
-class RestSide(TypedDict):
-    """The common text in one side; `shingles` is the number of distinct shingles outside it."""
-
-    common_words: int
-    shingles: int
-    common: list[CharRange]
-
-
-class RestValues(RestShares):
-    """The shares of two texts without common text, and the common text in each."""
-
-    a: RestSide
-    b: RestSide
-
-
-class Side(TypedDict):
-    """One of two texts; `coverage` is the share of its words that are inside shingles of the other text."""
-
-    name: str
-    kind: str
-    words: int
-    shingles: int
-    shared_words: int
-    coverage: float
-    text: NotRequired[str]
-
-
-class ComparisonValues(SharesValues):
-    """The comparison of two texts, counted on all of their shingles."""
-
-    a: Side
-    b: Side
-    scheme: str
-    shared_shingles: int
-    without_common: RestValues | None
-    warnings: list[str]
-    passages: list[PassageValues]
-
-
-class Longest(TypedDict):
-    """Size and beginning of the longest passage of two texts."""
-
-    words: int
-    text: str
-
-
-class LongestPassage(SharesValues):
-    """The shares of two texts, the number of their passages, and the longest passage."""
-
-    without_common: RestShares | None
-    shared_shingles: int
-    source_shingles: int
-    shingles: int
-    passages: int
-    longest: Longest | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +37,114 @@ class Read:
         return cls(name or document_id or "", "text" if document_id is None else "document", text)
 
 
+@dataclass(frozen=True, slots=True)
+class LinedRange:
+    """A range of a text with its lines, counted from 1, and, if requested, its text."""
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("start", "end", "first_line", "last_line", "text?")
+
+    start: int
+    end: int
+    first_line: int
+    last_line: int
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LinedPassage:
+    """A passage in both texts, and its position in each."""
+
+    words: int
+    a: LinedRange
+    b: LinedRange
+
+
+@dataclass(frozen=True, slots=True)
+class RestSide:
+    """The common text in one side; `shingles` is the number of distinct shingles outside it."""
+
+    common_words: int
+    shingles: int
+    common: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RestOfBoth:
+    """The shares of two texts without common text, and the common text in each."""
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("*rest", "a", "b")
+
+    rest: Rest
+
+    @property
+    def a(self) -> RestSide:
+        """The first text."""
+        return RestSide(self.rest.common_words_a, self.rest.shingles_a, self.rest.common_a)
+
+    @property
+    def b(self) -> RestSide:
+        """The second text."""
+        return RestSide(self.rest.common_words_b, self.rest.shingles_b, self.rest.common_b)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of two texts; `coverage` is the share of its words that are inside shingles of the other text."""
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("name=read.name", "kind=read.kind", "*size", "text?")
+
+    read: Read
+    size: Size
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTexts:
+    """The comparison of two texts, counted on all of their shingles."""
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+        *("a", "b", "scheme=comparison.scheme.name", "shared_shingles=comparison.shared_shingles"),
+        *("*comparison.shares", "exact", "without_common", "warnings", "passages"),
+    )
+
+    a: Side
+    b: Side
+    comparison: Comparison
+    without_common: RestOfBoth | None
+    warnings: list[str]
+    passages: tuple[LinedPassage, ...]
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LongestPassage:
+    """Size and beginning of the longest passage of two texts."""
+
+    words: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPassages:
+    """A document, as B, and its longest passage shared with the text."""
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+        *("id", "*comparison.shares", "exact", "without_common=comparison.rest"),
+        *("shared_shingles=comparison.shared_shingles", "source_shingles=comparison.a.shingles"),
+        *("shingles=comparison.b.shingles", "passages", "longest"),
+    )
+
+    id: str
+    comparison: Comparison
+    longest: LongestPassage | None
+    exact: bool = True
+
+    @property
+    def passages(self) -> int:
+        """Number of passages."""
+        return len(self.comparison.passages)
+
+
 def warnings(found: Comparison) -> list[str]:
     """Return warnings about a comparison."""
     size = found.scheme.shingle_size
@@ -136,7 +158,7 @@ def warnings(found: Comparison) -> list[str]:
 
 def comparison_values(
     a: Read, b: Read, found: Comparison, *, texts: Literal["none", "passages", "whole"] = "passages"
-) -> ComparisonValues:
+) -> dict[str, Any]:
     """Return a comparison as JSON values: both sides, counts, shares, warnings, and passages with their positions.
 
     Args:
@@ -145,54 +167,31 @@ def comparison_values(
         found: Their comparison.
         texts: Texts to include with the positions: none, those of the passages on both sides, or the whole of A and B.
     """
-    lines_a, lines_b, with_text = Lines(a.text), Lines(b.text), texts == "passages"
-
-    def passage(each: Passage) -> PassageValues:
-        return {"words": each.words, "a": lines_a.values(each.a, with_text), "b": lines_b.values(each.b, with_text)}
-
-    return {
-        "a": _side(a, found.a, texts == "whole"),
-        "b": _side(b, found.b, texts == "whole"),
-        "scheme": found.scheme.name,
-        "shared_shingles": found.shared_shingles,
-        **shares_values(found.shares, found.shares, found.shares, is_exact=True),
-        "without_common": None if found.rest is None else _rest(found.rest),
-        "warnings": warnings(found),
-        "passages": [passage(each) for each in timely(found.passages)],
-    }
+    whole_a, whole_b = (a.text, b.text) if texts == "whole" else (None, None)
+    compared = ComparedTexts(
+        Side(a, found.a, whole_a),
+        Side(b, found.b, whole_b),
+        found,
+        None if found.rest is None else RestOfBoth(found.rest),
+        warnings(found),
+        lined_passages(Lines(a.text), Lines(b.text), found.passages, with_text=texts == "passages"),
+    )
+    return values(compared)
 
 
-def _rest(rest: Rest) -> RestValues:
-    """Return the shares without common text, and its ranges in characters as Python counts them."""
-
-    def side(words: int, shingles: int, places: tuple[tuple[int, int], ...]) -> RestSide:
-        ranges: list[CharRange] = [{"start": start, "end": end} for start, end in places]
-        return {"common_words": words, "shingles": shingles, "common": ranges}
-
-    return {
-        **rest_shares(rest),
-        "a": side(rest.common_words_a, rest.shingles_a, rest.common_a),
-        "b": side(rest.common_words_b, rest.shingles_b, rest.common_b),
-    }
+def lined_passages(a: Lines, b: Lines, passages: Iterable[Passage], *, with_text: bool) -> tuple[LinedPassage, ...]:
+    """Return passages with their lines, and with their texts if wanted."""
+    return tuple(
+        LinedPassage(passage.words, a.range(passage.a, with_text), b.range(passage.b, with_text))
+        for passage in timely(passages)
+    )
 
 
-def longest_passage_values(text: str, found: Comparison) -> LongestPassage:
-    """Return a comparison as JSON values with the beginning of its longest passage only.
-
-    Args:
-        text: The first text.
-        found: Its comparison with the second.
-    """
+def document_passages(document_id: str, text: str, found: Comparison) -> DocumentPassages:
+    """Return the comparison of a text with a document, with the beginning of the longest passage only."""
     longest = found.passages[0] if found.passages else None
-    return {
-        **shares_values(found.shares, found.shares, found.shares, is_exact=True),
-        "without_common": None if found.rest is None else rest_shares(found.rest),
-        "shared_shingles": found.shared_shingles,
-        "source_shingles": found.a.shingles,
-        "shingles": found.b.shingles,
-        "passages": len(found.passages),
-        "longest": None if longest is None else {"words": longest.words, "text": _beginning(text, longest.a)},
-    }
+    beginning = None if longest is None else LongestPassage(longest.words, _beginning(text, longest.a))
+    return DocumentPassages(document_id, found, beginning)
 
 
 def _beginning(text: str, place: tuple[int, int]) -> str:
@@ -200,25 +199,6 @@ def _beginning(text: str, place: tuple[int, int]) -> str:
     said = " ".join(text[start : min(end, start + _SAID)].split())
     # Cut between words, if the text has blanks.
     return f"{said.rpartition(' ')[0] or said} …" if end - start > _SAID else said
-
-
-def rest_shares(rest: Rest) -> RestShares:
-    """Return the shares without common text as JSON values."""
-    return {**fractions(rest.shares), "shared_shingles": rest.shared_shingles}
-
-
-def _side(read: Read, size: Size, with_text: bool) -> Side:
-    values: Side = {
-        "name": read.name,
-        "kind": read.kind,
-        "words": size.words,
-        "shingles": size.shingles,
-        "shared_words": size.shared_words,
-        "coverage": fraction(size.coverage),
-    }
-    if with_text:
-        values["text"] = read.text
-    return values
 
 
 class Lines:
@@ -232,10 +212,6 @@ class Lines:
         """Return the numbers of the first and the last line of a range, from 1."""
         return bisect_right(self._starts, start), bisect_right(self._starts, end - 1)
 
-    def values(self, place: tuple[int, int], with_text: bool) -> Place:
-        """Return a range as JSON values: characters as Python counts them, and lines."""
-        (start, end), (first, last) = place, self.span(*place)
-        values: Place = {"start": start, "end": end, "first_line": first, "last_line": last}
-        if with_text:
-            values["text"] = self.text[start:end]
-        return values
+    def range(self, place: tuple[int, int], with_text: bool) -> LinedRange:
+        """Return a range with its lines, and its text if wanted."""
+        return LinedRange(*place, *self.span(*place), self.text[slice(*place)] if with_text else None)

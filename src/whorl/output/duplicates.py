@@ -19,7 +19,6 @@ from whorl.duplicates.clusters import Own
 from whorl.duplicates.output import Marked
 from whorl.duplicates.result import Cluster, ClusterColumns, Duplicates, Member, Pair, PairColumns, Version
 from whorl.fingerprint.statistics.metric import Shares
-from whorl.output.comparison import CharRange
 from whorl.output.format import (
     Fractions,
     SharesValues,
@@ -74,9 +73,11 @@ class MemberValues(PairShares):
     is_principal: bool
 
 
-class OwnPassage(CharRange):
+class OwnPassage(TypedDict):
     """A passage that only one of two versions has, with its beginning."""
 
+    start: int
+    end: int
     text: str
 
 

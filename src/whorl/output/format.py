@@ -31,7 +31,7 @@ class Fractions(TypedDict):
     b_in_a: float
 
 
-class Intervals(TypedDict):
+class PairIntervals(TypedDict):
     """The lower and upper bound of each share's 95 % interval."""
 
     jaccard: list[float]
@@ -43,7 +43,7 @@ class SharesValues(Fractions):
     """The shares, with intervals if they are estimates."""
 
     exact: bool
-    intervals: NotRequired[Intervals]
+    intervals: NotRequired[PairIntervals]
 
 
 def fraction(share: float) -> float:

@@ -3,39 +3,42 @@
 from __future__ import annotations
 
 import csv
-from typing import IO, Literal
+from dataclasses import dataclass
+from typing import IO, Any, ClassVar, Literal, NamedTuple
 
-from typing_extensions import TypedDict
-
-from whorl.fingerprint.statistics.metric import Shares
-from whorl.output.comparison import Lines, PassageValues, Read, RestShares, rest_shares
-from whorl.output.format import SharesValues, cell, counted, fraction, fractions, percent, shares_values
+from whorl.fingerprint.statistics.metric import Share, Shares
+from whorl.output.comparison import LinedPassage, Lines, Read, lined_passages
+from whorl.output.format import cell, counted, percent
+from whorl.output.values import values
 from whorl.search.attribution.results import Attribution, Common, TextSource
 
 #: The columns of CSV, one row per source; shares are fractions.
 COLUMNS = ("id", "name", "words", "coverage", "new_words", "only_words", *Shares.NAMES, "shingles", "passages")
 
 
-class SourceNumbers(TypedDict):
-    """A source, with the numbers of the text's words that it covers, adds to earlier sources, and covers alone."""
-
-    id: str
-    name: str
-    words: int
-    coverage: float
-    new_words: int
-    only_words: int
-
-
-class SourceValues(SourceNumbers, SharesValues):
+@dataclass(frozen=True, slots=True)
+class LinedSource:
     """A source with its shares and passages; A is the text, B the source."""
 
-    without_common: RestShares | None
-    shingles: int
-    passages: list[PassageValues]
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+        *("id=source.id", "name=source.name", "words=source.words", "coverage", "new_words=source.new_words"),
+        *("only_words=source.only_words", "*source.shares", "exact", "without_common=source.rest"),
+        *("shingles=source.shingles", "passages"),
+    )
+
+    source: TextSource
+    counted_words: int
+    passages: tuple[LinedPassage, ...]
+    exact: bool = True
+
+    @property
+    def coverage(self) -> Share:
+        """Share of the text's words that are in passages of the source."""
+        return self.source.words / self.counted_words
 
 
-class TextValues(TypedDict):
+@dataclass(frozen=True, slots=True)
+class SearchedText:
     """The searched text."""
 
     name: str
@@ -43,48 +46,50 @@ class TextValues(TypedDict):
     words: int
 
 
-class CommonValues(TypedDict):
+@dataclass(frozen=True, slots=True)
+class CommonPart:
     """Numbers of the text's common words, and of the other words in total and in sources."""
 
-    above: int | None
-    ignored: bool
-    words: int
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+        *("above=common.limit", "ignored=common.is_ignored", "words=common.words", "other_words"),
+        "other_covered_words=common.covered_words",
+    )
+
+    common: Common
     other_words: int
-    other_covered_words: int
 
 
-class Named(TypedDict):
+class NamedDocument(NamedTuple):
     """A document."""
 
     id: str
     name: str
 
 
-class SourcesValues(TypedDict):
+@dataclass(frozen=True, slots=True)
+class AttributedText:
     """The sources of a text, and the recall of the search."""
 
-    text: TextValues
-    covered_words: int
-    common: CommonValues | None
-    excluded_words: int
-    coverage: float
-    longest_passage: int
-    min_words: int
-    candidates: int
-    read: int
-    unread: int
-    without_text: int
-    recall: float
-    promised_words: int | None
-    certain_words: int | None
-    crowded: int
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+        *("text", "covered_words=found.covered_words", "common", "excluded_words=found.excluded_words"),
+        *("coverage=found.coverage", "longest_passage=found.longest_passage", "min_words=found.min_words"),
+        *("candidates=found.candidates", "read=found.read", "unread=found.unread"),
+        *("without_text=found.without_text", "recall=found.promise.recall", "promised_words=found.promise.words"),
+        *("certain_words=found.promise.certain_words", "crowded=found.promise.crowded", "warnings", "sources"),
+        *("also", "also_count=found.also_count"),
+    )
+
+    text: SearchedText
+    found: Attribution
+    common: CommonPart | None
     warnings: list[str]
-    sources: list[SourceValues]
-    also: list[Named]
-    also_count: int
+    sources: tuple[LinedSource, ...]
+    also: tuple[NamedDocument, ...]
 
 
-def sources_values(read: Read, found: Attribution, *, texts: Literal["none", "passages"] = "passages") -> SourcesValues:
+def sources_values(
+    read: Read, found: Attribution, *, texts: Literal["none", "passages"] = "passages"
+) -> dict[str, Any]:
     """Return the sources of a text as JSON values: totals, and each source with its shares and passages.
 
     Args:
@@ -92,56 +97,20 @@ def sources_values(read: Read, found: Attribution, *, texts: Literal["none", "pa
         found: Its sources.
         texts: Whether to include the texts of passages, not only their positions.
     """
-    lines, with_text = Lines(read.text), texts == "passages"
-
-    def source(each: TextSource) -> SourceValues:
-        own = Lines(each.content)
-        return {
-            **_numbers(each, found),
-            **shares_values(each.shares, each.shares, each.shares, is_exact=True),
-            "without_common": None if each.rest is None else rest_shares(each.rest),
-            "shingles": each.shingles,
-            "passages": [
-                {
-                    "words": passage.words,
-                    "a": lines.values(passage.a, with_text),
-                    "b": own.values(passage.b, with_text),
-                }
-                for passage in each.passages
-            ],
-        }
-
-    return {
-        "text": {"name": read.name, "kind": read.kind, "words": found.words},
-        "covered_words": found.covered_words,
-        "common": None if found.common is None else _common(found.common, found.words),
-        "excluded_words": found.excluded_words,
-        "coverage": fraction(found.coverage),
-        "longest_passage": found.longest_passage,
-        "min_words": found.min_words,
-        "candidates": found.candidates,
-        "read": found.read,
-        "unread": found.unread,
-        "without_text": found.without_text,
-        "recall": float(found.promise.recall),
-        "promised_words": found.promise.words,
-        "certain_words": found.promise.certain_words,
-        "crowded": found.promise.crowded,
-        "warnings": notes(found),
-        "sources": [source(each) for each in found.sources],
-        "also": [{"id": document_id, "name": name} for document_id, name in found.also],
-        "also_count": found.also_count,
-    }
-
-
-def _common(common: Common, words: int) -> CommonValues:
-    return {
-        "above": common.limit,
-        "ignored": common.is_ignored,
-        "words": common.words,
-        "other_words": words - common.words,
-        "other_covered_words": common.covered_words,
-    }
+    lines, with_text, common = Lines(read.text), texts == "passages", found.common
+    sources = (
+        (source, lined_passages(lines, Lines(source.content), source.passages, with_text=with_text))
+        for source in found.sources
+    )
+    attributed = AttributedText(
+        SearchedText(read.name, read.kind, found.words),
+        found,
+        None if common is None else CommonPart(common, found.words - common.words),
+        notes(found),
+        tuple(LinedSource(source, found.counted_words, passages) for source, passages in sources),
+        tuple(NamedDocument(*pair) for pair in found.also),
+    )
+    return values(attributed)
 
 
 def common_line(common: Common, words: int) -> str:
@@ -164,10 +133,9 @@ def write_sources(found: Attribution, out: IO[str]) -> None:
     """Write the sources as CSV, one row each."""
     rows = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     rows.writeheader()
-    for each in found.sources:
-        shares = fractions(each.shares)
-        row = {**_numbers(each, found), **shares, "shingles": each.shingles, "passages": len(each.passages)}
-        rows.writerow({name: cell(value) for name, value in row.items()})
+    for source in found.sources:
+        row = values(LinedSource(source, found.counted_words, ())) | {"passages": len(source.passages)}
+        rows.writerow({name: cell(row[name]) for name in COLUMNS})
 
 
 def notes(found: Attribution) -> list[str]:
@@ -198,14 +166,3 @@ def recall_line(found: Attribution) -> str:
         f"at least {float(100 * promise.recall):g} of 100 documents with a passage of "
         f"{counted(promise.words, 'word')} are found, more of those with a longer one"
     )
-
-
-def _numbers(each: TextSource, found: Attribution) -> SourceNumbers:
-    return {
-        "id": each.id,
-        "name": each.name,
-        "words": each.words,
-        "coverage": fraction(each.words / found.counted_words),
-        "new_words": each.new_words,
-        "only_words": each.only_words,
-    }

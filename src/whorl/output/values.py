@@ -176,7 +176,7 @@ def _converter(annotation: Any) -> _Convert | None:
         return fraction if SHARE in args else _outward if INTERVAL in args else _converter(args[0])
     if args == (int, int):
         return lambda pair: {"start": pair[0], "end": pair[1]}
-    if origin is not None and issubclass(origin, Mapping):
+    if isinstance(origin, type) and issubclass(origin, Mapping):
         convert = _converter(args[1])
         if convert is None:
             return dict

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from whorl.fingerprint.compare import Passage, Rest
-from whorl.fingerprint.statistics.metric import Shares
+from whorl.fingerprint.statistics.metric import Share, Shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +127,6 @@ class Attribution:
         return sum(source.new_words for source in self.sources)
 
     @property
-    def coverage(self) -> float:
+    def coverage(self) -> Share:
         """Fraction of the counted words that are in a passage, 0 to 1; 0 without counted words."""
         return self.covered_words / self.counted_words if self.counted_words else 0.0

@@ -6,10 +6,10 @@ from typing import ClassVar, Literal
 
 from fastapi import APIRouter
 
-from whorl.output.comparison import ComparisonValues, Read, comparison_values
+from whorl.output.comparison import ComparedTexts, Read, comparison_values
 from whorl.service.errors import Json
 from whorl.service.routes.asked import Commonness, Example, OneText
-from whorl.service.routes.router import api_router
+from whorl.service.routes.router import api_router, response_type
 from whorl.store import Store
 
 
@@ -36,7 +36,7 @@ def compare_routes(store: Store) -> APIRouter:
     """
     router = api_router()
 
-    @router.post("/compare", response_model=ComparisonValues)
+    @router.post("/compare", response_model=response_type(ComparedTexts))
     def compare(asked: CompareRequest) -> Json:
         """What two texts share, counted on all of their shingles, with the passages and where they stand.
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from fastapi import APIRouter
-from typing_extensions import TypedDict
 
-from whorl.output.comparison import LongestPassage, longest_passage_values
+from whorl.output.comparison import DocumentPassages, document_passages
+from whorl.output.values import values
 from whorl.search.boilerplate import commons_for_comparison
 from whorl.search.similar.verify import comparisons
+from whorl.service.errors import Json
 from whorl.service.routes.asked import Commonness, Example, OneText, Shown
-from whorl.service.routes.router import api_router
+from whorl.service.routes.router import api_router, response_type
 from whorl.store import Store
 
 
@@ -23,36 +25,27 @@ class PassagesRequest(OneText, Commonness):
     documents: Shown
 
 
-class DocumentPassages(LongestPassage):
-    """A document, as B, and its longest passage shared with the text."""
-
-    id: str
-
-
-class PassagesAnswer(TypedDict):
+@dataclass(frozen=True, slots=True)
+class PassagesAnswer:
     """The longest shared passage of each document."""
 
-    documents: list[DocumentPassages]
+    documents: tuple[DocumentPassages, ...]
 
 
 def passages_routes(store: Store) -> APIRouter:
     """Return the route."""
     router = api_router()
 
-    @router.post("/passages", summary="The longest passage of each hit")
-    def passages(asked: PassagesRequest) -> PassagesAnswer:
+    @router.post("/passages", summary="The longest passage of each hit", response_model=response_type(PassagesAnswer))
+    def passages(asked: PassagesRequest) -> Json:
         """What a text, as A, shares with each of some documents, exactly, and how their longest passage begins.
 
         Documents without a stored text are left out, and so are the last ones where all together are very long.
         """
         text = asked.text if asked.id is None else store.texts([asked.id])[asked.id]
         assert text is not None
-        told = commons_for_comparison(store.engine, asked.common_above, asked.boilerplate)
-        found = comparisons(store.engine, text, list(dict.fromkeys(asked.documents)), told)
-        return {
-            "documents": [
-                {"id": document_id, **longest_passage_values(text, comparison)} for document_id, comparison in found
-            ]
-        }
+        common = commons_for_comparison(store.engine, asked.common_above, asked.boilerplate)
+        compared = comparisons(store.engine, text, list(dict.fromkeys(asked.documents)), common)
+        return Json(values(PassagesAnswer(tuple(document_passages(name, text, each) for name, each in compared))))
 
     return router

@@ -50,7 +50,7 @@ def _json_type(annotation: Any) -> Any:
         return response_type(CharRange)
     if origin in (tuple, list):
         return list[_json_type(args[0])]  # type: ignore[misc]  # a type that is known at run time only
-    if origin is not None and issubclass(origin, Mapping):
+    if isinstance(origin, type) and issubclass(origin, Mapping):
         return dict[str, _json_type(args[1])]  # type: ignore[misc]
     if is_result(value):
         return response_type(value)

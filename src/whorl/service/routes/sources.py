@@ -9,16 +9,16 @@ from pydantic import Field
 
 from whorl.output.comparison import Read
 from whorl.output.report import report
-from whorl.output.sources import SourcesValues, sources_values
+from whorl.output.sources import AttributedText, sources_values
 from whorl.search.attribution.exclusions import Exclusion
 from whorl.search.attribution.search import DEFAULT_READ, MIN_WORDS, MOST_READ
 from whorl.service.errors import Json
 from whorl.service.routes.asked import Example, Ignoring, OneText, Percent, QueryText
-from whorl.service.routes.router import api_router
+from whorl.service.routes.router import api_router, response_type
 from whorl.store import Store
 
 _ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {"model": SourcesValues, "content": {"text/html": {"schema": {"type": "string"}}}}
+    200: {"model": response_type(AttributedText), "content": {"text/html": {"schema": {"type": "string"}}}}
 }
 
 
