@@ -17,7 +17,7 @@ from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.model import Document, Order
 from whorl.query.plan.fields import Fields
 from whorl.query.plan.nodes import BoundPlan, MatchAll
-from whorl.search.prepared import Filter, PreparedQuery
+from whorl.search.prepared import Filter, PreparedQuery, bound_filter, engine_facets
 from whorl.search.similar import search as similar_search
 
 #: Short enough for a complete sketch, so that all numbers are exact.
@@ -39,8 +39,8 @@ def copies() -> Iterator[Document]:
 
 def counted(prepared: PreparedQuery, chosen: Filter) -> tuple[int, tuple[str, ...]]:
     """Return the number of matches that pass a further filter, and the warnings."""
-    bound = prepared.bound_filter(chosen)
-    (count,) = prepared.facets([MatchCount(bound.root)])
+    bound = bound_filter(prepared, chosen)
+    (count,) = engine_facets(prepared, [MatchCount(bound.root)])
     assert isinstance(count, int)
     return count, bound.warnings
 
@@ -208,9 +208,9 @@ def test_counts_are_of_what_the_query_finds(store: Store) -> None:
     assert counted(prepared, "number:4") == (1, ())
     assert counted(prepared, ["number:4", "number:[8 TO *]"]) == (3, ())
     whole = MatchCount(MatchAll())
-    assert prepared.facets([whole]) == (7,)
-    assert prepared.facets([whole], without=[0]) == (COPIES,)
-    assert prepared.facets([]) == ()
+    assert engine_facets(prepared, [whole]) == (7,)
+    assert engine_facets(prepared, [whole], without=[0]) == (COPIES,)
+    assert engine_facets(prepared, []) == ()
     total, warnings = counted(prepared, "number:4 OR FINGERPRINT:gone")
     assert (total, warnings) == (1, ("the store has no document 'gone'",))
     assert prepared.search().warnings == ()

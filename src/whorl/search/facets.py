@@ -18,7 +18,7 @@ from whorl.query import ast
 from whorl.query.plan.nodes import Bool, Exists, Kind, MatchAll, Value
 from whorl.query.plan.values import written
 from whorl.query.unparse import unparse
-from whorl.search.prepared import Filter, PreparedQuery
+from whorl.search.prepared import Filter, PreparedQuery, bound_filter, engine_facets
 
 _NUMBERS = (Kind.INTEGER, Kind.FLOAT)
 
@@ -112,7 +112,7 @@ def faceted(
     translator = _Translator(prepared)
     reads = [translator.add(request) for request in requests]
     warnings = (*translator.warnings, *lag_warnings(prepared.engine))
-    results = iter(prepared.facets(translator.facets, without))
+    results = iter(engine_facets(prepared, translator.facets, without))
     return tuple(read(results) for read in reads), tuple(dict.fromkeys(warnings))
 
 
@@ -136,7 +136,7 @@ class _Translator:
 
     def _filter(self, chosen: Filter) -> _Read:
         try:
-            bound = self._prepared.bound_filter(chosen)
+            bound = bound_filter(self._prepared, chosen)
         except UnknownFieldError as error:
             self.warnings.append(f"{error.message}, so {error.query!r:.100} counts nothing")
             return lambda _: 0

@@ -369,22 +369,6 @@ class PreparedQuery:
         known = tuple(dict.fromkeys((*warnings, *self._warnings)))
         return Explanation(tuple(describe(self._plan)), tuple(plans), known, {"candidates": requests})
 
-    def facets(self, requests: Sequence[Facet], without: Collection[int] = ()) -> tuple[FacetResult, ...]:
-        """Return the engine's facets of all matching documents; `whorl.search.facets` counts by field names.
-
-        Args:
-            requests: The facets; the results have the same order.
-            without: Filters, by number, to ignore when counting.
-        """
-        plan = self._bind(self._without(without)) if without else self.bound
-        return self.engine.facets(plan, requests) if requests else ()
-
-    def bound_filter(self, chosen: Filter) -> BoundPlan:
-        """Return a further filter as a plan for the engine, with its warnings."""
-        plan, warnings = self.reader.filter(chosen)
-        bound = self._bind(plan)
-        return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *warnings))))
-
     def _without(self, filters: Collection[int]) -> ResolvedPlan:
         remaining = [plan for number, plan in enumerate(self._filters) if number not in filters]
         return Bool(must=(self.resolved, *remaining)) if remaining else self.resolved
@@ -446,6 +430,27 @@ class PreparedQuery:
             for hit in page.hits
         )
         return replace(page, source_tokens=len(own), hits=hits)
+
+
+def engine_facets(
+    prepared: PreparedQuery, requests: Sequence[Facet], without: Collection[int] = ()
+) -> tuple[FacetResult, ...]:
+    """Return the engine's facets of all documents that a query matches, in the order of the requests.
+
+    Args:
+        prepared: The query.
+        requests: The facets.
+        without: Filters of the query, by number, to ignore when counting.
+    """
+    plan = prepared._bind(prepared._without(without)) if without else prepared.bound
+    return prepared.engine.facets(plan, requests) if requests else ()
+
+
+def bound_filter(prepared: PreparedQuery, chosen: Filter) -> BoundPlan:
+    """Return a further filter of a query as a plan for the engine, with its warnings."""
+    plan, warnings = prepared.reader.filter(chosen)
+    bound = prepared._bind(plan)
+    return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *warnings))))
 
 
 class PreparedSimilar:
