@@ -86,13 +86,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Distribute tests by file, and all Spark tests to one worker, so that only one process starts Spark."""
+    """Distribute tests by file, and Spark's tests in two halves, so that only two processes start Spark."""
     from xdist.scheduler import LoadFileScheduling
 
     class ByFile(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return file.partition("/spark/")[0] if "/spark/" in file else file
+            # The tests of the state over several days take as long as all others on Spark together.
+            is_other_spark = "/spark/" in file and not file.endswith("/spark/test_state.py")
+            return file.partition("/spark/")[0] if is_other_spark else file
 
     return ByFile(config, log)
 
