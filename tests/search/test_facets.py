@@ -10,7 +10,15 @@ import pytest
 
 from whorl import Document, Store, open_store
 from whorl.errors import ParameterError, QueryError
-from whorl.search.facets import Bucket, FacetRequest, FieldNumbers, FieldStatistics, FieldValues, FilterCount, faceted
+from whorl.search.facets import (
+    Bucket,
+    FacetRequest,
+    FieldNumbers,
+    FieldStatistics,
+    FieldValueCounts,
+    FilterCount,
+    faceted,
+)
 
 VALUES: list[dict[str, Any]] = [
     {"n": 10, "k": "a b", "cm:creator": "ann"},
@@ -29,7 +37,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield opened
 
 
-def buckets(store: Store, question: FieldValues) -> list[tuple[str | None, int]]:
+def buckets(store: Store, question: FieldValueCounts) -> list[tuple[str | None, int]]:
     (told,) = faceted(store.prepare("*"), [question])[0]
     assert isinstance(told, tuple)
     return [(each.text, each.count) for each in told]
@@ -39,15 +47,15 @@ def test_values_of_several_types(store: Store) -> None:
     """
     Equal numbers of different types are one value; texts follow the numbers, documents without a value come last.
     """
-    assert buckets(store, FieldValues("n")) == [("10", 2), ("-1", 1), ("2.5", 1), ("many", 1)]
-    in_order = FieldValues("n", is_by_value=True, with_missing=True)
+    assert buckets(store, FieldValueCounts("n")) == [("10", 2), ("-1", 1), ("2.5", 1), ("many", 1)]
+    in_order = FieldValueCounts("n", is_by_value=True, with_missing=True)
     assert buckets(store, in_order) == [("-1", 1), ("2.5", 1), ("10", 2), ("many", 1), (None, 1)]
-    assert buckets(store, FieldValues("n", most=2, skip=1)) == [("-1", 1), ("2.5", 1)]
-    assert buckets(store, FieldValues("n", least=2)) == [("10", 2)]
-    assert buckets(store, FieldValues("k", beginning="a")) == [("a b", 2)]
-    assert buckets(store, FieldValues("n", beginning="1")) == []
+    assert buckets(store, FieldValueCounts("n", most=2, skip=1)) == [("-1", 1), ("2.5", 1)]
+    assert buckets(store, FieldValueCounts("n", least=2)) == [("10", 2)]
+    assert buckets(store, FieldValueCounts("k", beginning="a")) == [("a b", 2)]
+    assert buckets(store, FieldValueCounts("n", beginning="1")) == []
     # Field names work without their namespace, as in Alfresco.
-    assert buckets(store, FieldValues("creator")) == [("ann", 1)]
+    assert buckets(store, FieldValueCounts("creator")) == [("ann", 1)]
 
 
 @pytest.mark.parametrize("field", ["n", "k", "day", "open", "cm:creator", "name", "id"])
@@ -55,7 +63,7 @@ def test_a_bucket_says_what_chooses_its_documents(store: Store, field: str) -> N
     """
     A bucket's query, used as a filter, finds as many documents as the bucket counts.
     """
-    (told,) = faceted(store.prepare("*"), [FieldValues(field, with_missing=field != "id")])[0]
+    (told,) = faceted(store.prepare("*"), [FieldValueCounts(field, with_missing=field != "id")])[0]
     assert isinstance(told, tuple)
     assert told or field == "name"
     for bucket in told:
@@ -66,8 +74,8 @@ def test_within_each_other(store: Store) -> None:
     """
     Nested facets of a value count only its own documents.
     """
-    inner = (FieldValues("n"), FieldNumbers("n"), FilterCount("n:10"))
-    (told,) = faceted(store.prepare("*"), [FieldValues("k", within=inner)])[0]
+    inner = (FieldValueCounts("n"), FieldNumbers("n"), FilterCount("n:10"))
+    (told,) = faceted(store.prepare("*"), [FieldValueCounts("k", within=inner)])[0]
     assert isinstance(told, tuple)
     first = told[0]
     values, numbers, count = first.within
@@ -93,7 +101,7 @@ def test_a_field_that_is_not_there(store: Store) -> None:
     Facets of an unknown field are empty, with a warning; a field or query that cannot be counted or parsed is an error.
     """
     asked: list[FacetRequest] = [
-        FieldValues("gone"),
+        FieldValueCounts("gone"),
         FieldNumbers("gone"),
         FilterCount("gone:x"),
         FilterCount("n:10"),
@@ -105,7 +113,7 @@ def test_a_field_that_is_not_there(store: Store) -> None:
     assert len(warnings) == 2
     assert all("'gone'" in each for each in warnings)
     with pytest.raises(ParameterError, match="'content' holds words"):
-        faceted(store.prepare("*"), [FieldValues("content")])
+        faceted(store.prepare("*"), [FieldValueCounts("content")])
     with pytest.raises(QueryError):
         faceted(store.prepare("*"), [FilterCount("(")])
 

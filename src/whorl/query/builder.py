@@ -306,11 +306,11 @@ class Builder:
         # An overlap token begins with its underscore, so its first part is empty.
         parts = [part for token in numbers for part in cut(Typed(token, span_of(token).start))[1:]]
         if reference.type == "PHRASE" and numbers:
-            return self._found(read_fingerprint([_inside(reference), *parts], ""), tokens)
+            return self._fingerprint_leaf(read_fingerprint([_inside(reference), *parts], ""), tokens)
         typed = self._text(span_of(reference, tokens[-1]))
         if reference.type == "PHRASE":
-            return self._found(read_quoted_fingerprint(_inside(reference), typed), tokens)
-        return self._found(read_fingerprint([*cut(_typed(reference)), *parts], typed), tokens)
+            return self._fingerprint_leaf(read_quoted_fingerprint(_inside(reference), typed), tokens)
+        return self._fingerprint_leaf(read_fingerprint([*cut(_typed(reference)), *parts], typed), tokens)
 
     def _id(self, tokens: Sequence[Token], words: Sequence[Token], behind: Token | None) -> Piece:
         """Return the FINGERPRINT written with an @, or with its id in a group."""
@@ -319,10 +319,10 @@ class Builder:
         place = span_of(words[0], words[-1])
         typed = self._text(place)
         if words[0].type == "PHRASE":
-            return self._found(read_quoted_fingerprint(_inside(words[0]), typed), tokens)
-        return self._found(read_fingerprint(cut(Typed(typed, place.start)), typed), tokens)
+            return self._fingerprint_leaf(read_quoted_fingerprint(_inside(words[0]), typed), tokens)
+        return self._fingerprint_leaf(read_fingerprint(cut(Typed(typed, place.start)), typed), tokens)
 
-    def _found(self, node: ast.Fingerprint, tokens: Sequence[Token]) -> Piece:
+    def _fingerprint_leaf(self, node: ast.Fingerprint, tokens: Sequence[Token]) -> Piece:
         return self._leaf(replace(node, span=span_of(tokens[0], tokens[-1])))
 
     def _no_id(self, tokens: Sequence[Token]) -> Mistake:
@@ -474,14 +474,13 @@ def _put_in(name: str, tree: ast.Node, done: Mapping[str, ast.Node], largest: in
 def filled(template: ast.Node, leaf: ast.Leaf) -> ast.Node:
     """Return a template with its placeholders replaced by a clause; all nodes get the clause's position."""
     assert not isinstance(leaf, ast.Everything | ast.Fingerprint | ast.Template)
-    found = leaf
 
     def fill(part: ast.Node) -> ast.Node:
         if isinstance(part, ast.Template):
-            return _any([replace(found, field=name) for name in part.fields], found)
-        return replace(part, span=found.span)
+            return _any([replace(leaf, field=name) for name in part.fields], leaf)
+        return replace(part, span=leaf.span)
 
-    return _mapped(template, fill, found)
+    return _mapped(template, fill, leaf)
 
 
 def _any(members: list[ast.Node], at: ast.Node) -> ast.Node:

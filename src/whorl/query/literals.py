@@ -407,10 +407,10 @@ _UNDERSCORE = re.compile(r"\\.|_", re.DOTALL)
 
 def quoted_apart(typed: str) -> str:
     """Return the literal with the id quoted and the numbers at its end outside, or "" if it has no such numbers."""
-    found = re.fullmatch(rf'([^"\\]*?)((?:_{NUMBER.pattern}){{1,2}})', typed)
-    if not found or "_" not in found[1] or not all(map(_is_percentage, found[2].split("_")[1:])):
+    match = re.fullmatch(rf'([^"\\]*?)((?:_{NUMBER.pattern}){{1,2}})', typed)
+    if not match or "_" not in match[1] or not all(map(_is_percentage, match[2].split("_")[1:])):
         return ""
-    return f'{PREFIX}"{found[1]}"{found[2]}'
+    return f'{PREFIX}"{match[1]}"{match[2]}'
 
 
 def _is_percentage(number: str) -> bool:

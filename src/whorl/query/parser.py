@@ -171,9 +171,9 @@ def build_grammars() -> None:
         lexer: Any = _lark(language.grammar).parser.lexer
         # Inside the wrapper for the postlex step, if the grammar has one.
         lexer = getattr(lexer, "lexer", lexer)
-        for each in (*lexer.lexers.values(), lexer.root_lexer):
+        for contextual in (*lexer.lexers.values(), lexer.root_lexer):
             # Lark compiles the expression on first access.
-            _ = each.scanner
+            _ = contextual.scanner
 
 
 @cache

@@ -39,12 +39,12 @@ def collapsed_page(engine: Engine, plan: BoundPlan, *, start: int, rows: int, or
             "'whorl duplicates --store STORE --write-ids' writes it"
         )
     wanted, seen, passed = start + rows, set[str](), 0
-    some = min(max(2 * wanted, _FEWEST), _MOST) if rows else 0
-    kept: list[Hit] = []
+    batch_size = min(max(2 * wanted, _FEWEST), _MOST) if rows else 0
+    retained: list[Hit] = []
     at = 0
     while True:
         require_time()
-        page = engine.search(plan, start=at, rows=some, order=order)
+        page = engine.search(plan, start=at, rows=batch_size, order=order)
         marks = engine.labels.labels_of([hit.id for hit in page.hits])
         for hit in page.hits:
             mark = marks.get(hit.id)
@@ -55,8 +55,10 @@ def collapsed_page(engine: Engine, plan: BoundPlan, *, start: int, rows: int, or
                 hit = replace(hit, cluster=mark.cluster, copies=max(1, counts.get(mark.cluster, 1)) - 1)
             passed += 1
             if start < passed <= wanted:
-                kept.append(hit if mark is not None else replace(hit, copies=0))
+                retained.append(hit if mark is not None else replace(hit, copies=0))
         at += len(page.hits)
-        if passed >= wanted or not page.hits or len(page.hits) < some:
+        if passed >= wanted or not page.hits or len(page.hits) < batch_size:
             break
-    return replace(page, total=page.total - sum(counts.values()) + len(counts), hits=tuple(kept), matches=page.total)
+    return replace(
+        page, total=page.total - sum(counts.values()) + len(counts), hits=tuple(retained), matches=page.total
+    )

@@ -31,7 +31,7 @@ class FilterCount:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldValues:
+class FieldValueCounts:
     """Counts of a field's values.
 
     Args:
@@ -62,7 +62,7 @@ class FieldNumbers:
     field: str
 
 
-FacetRequest: TypeAlias = FilterCount | FieldValues | FieldNumbers
+FacetRequest: TypeAlias = FilterCount | FieldValueCounts | FieldNumbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +109,14 @@ def faceted(
         ParameterError: A field holds words, which cannot be counted, or no numbers.
         QueryError: A filter cannot be run, unless it only refers to an unknown field: such a filter matches nothing.
     """
-    translator = _Translator(prepared)
+    translator = _FacetTranslator(prepared)
     reads = [translator.add(request) for request in requests]
     warnings = (*translator.warnings, *lag_warnings(prepared.engine))
     results = iter(engine_facets(prepared, translator.facets, without))
     return tuple(read(results) for read in reads), tuple(dict.fromkeys(warnings))
 
 
-class _Translator:
+class _FacetTranslator:
     """Translates requests about fields into the engine's facets, and merges the engine's results."""
 
     def __init__(self, prepared: PreparedQuery) -> None:
@@ -129,7 +129,7 @@ class _Translator:
         match request:
             case FilterCount(filter=chosen):
                 return self._filter(chosen)
-            case FieldValues():
+            case FieldValueCounts():
                 return self._values(request)
             case FieldNumbers(field=field):
                 return self._numbers(field)
@@ -144,11 +144,11 @@ class _Translator:
         self.facets.append(MatchCount(bound.root))
         return _count
 
-    def _values(self, request: FieldValues) -> _Read:
+    def _values(self, request: FieldValueCounts) -> _Read:
         places = self._places(request.field)
         if request.beginning:
             places = {kind: place for kind, place in places.items() if kind is Kind.KEYWORD}
-        inner = _Translator(self._prepared)
+        inner = _FacetTranslator(self._prepared)
         reads = [inner.add(nested) for nested in request.within]
         self.warnings += inner.warnings
         most, within = request.skip + request.most, tuple(inner.facets)

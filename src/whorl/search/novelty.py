@@ -92,10 +92,10 @@ class RepeatSearch:
             except (ParameterError, UnknownDocumentError):
                 # The document has nothing to compare, or was deleted in the meantime.
                 return
-            start, found = 0, None
-            while found is None or len(found) == _AT_ONCE:
-                found = prepared.search(start=start, rows=_AT_ONCE).found
-                yield from (Repeated(hit.hit, hit.estimate) for hit in found if hit.hit.id not in left_out)
+            start, page = 0, None
+            while page is None or len(page) == _AT_ONCE:
+                page = prepared.search(start=start, rows=_AT_ONCE).found
+                yield from (Repeated(found.hit, found.estimate) for found in page if found.hit.id not in left_out)
                 start += _AT_ONCE
 
         return tuple(islice(hits(), MOST_TOLD))

@@ -62,9 +62,9 @@ def matching(engine: Engine, reader: QueryReader, query: str) -> Iterator[tuple[
         reader: Parses the query.
         query: A query in the query language; its FINGERPRINTs refer to documents of the store.
     """
-    asked = reader.bound_filter(query)
-    plan = asked
-    while some := engine.search(plan, start=0, rows=_AT_ONCE).hits:
-        yield some
+    matches = reader.bound_filter(query)
+    plan = matches
+    while hits := engine.search(plan, start=0, rows=_AT_ONCE).hits:
+        yield hits
         require_time()
-        plan = BoundPlan(Bool(must=(asked.root, reader.bound_filter(behind(some[-1].id)).root)))
+        plan = BoundPlan(Bool(must=(matches.root, reader.bound_filter(behind(hits[-1].id)).root)))

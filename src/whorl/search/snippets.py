@@ -75,19 +75,19 @@ def snippet(text: str, clauses: Sequence[WordClause], profile: str) -> Snippet |
         The snippet, or None if the text has no matching word.
     """
     words, spans = tokens_and_spans(text, profile)
-    found = sorted((*run, at) for at, clause in enumerate(clauses) for run in runs(words, clause, profile))
-    if not found:
+    matches = sorted((*run, at) for at, clause in enumerate(clauses) for run in runs(words, clause, profile))
+    if not matches:
         return None
     best, most = 0, (0, 0)
-    for place, (start, _, _) in enumerate(found):
-        near = [at for begin, end, at in found[place : place + _SHOWN] if end - start <= _SHOWN - _BEFORE]
-        if (told := (len(set(near)), len(near))) > most:
-            best, most = place, told
-    first = max(0, found[best][0] - _BEFORE)
+    for place, (start, _, _) in enumerate(matches):
+        near = [at for begin, end, at in matches[place : place + _SHOWN] if end - start <= _SHOWN - _BEFORE]
+        if (count := (len(set(near)), len(near))) > most:
+            best, most = place, count
+    first = max(0, matches[best][0] - _BEFORE)
     # A phrase longer than the snippet is cut.
     last = min(len(words), first + _SHOWN)
     begin, stop = int(spans[first, 0]), int(spans[last - 1, 1])
-    meant = {at for start, end, _ in found for at in range(max(start, first), min(end, last))}
+    meant = {at for start, end, _ in matches for at in range(max(start, first), min(end, last))}
     places = tuple((int(spans[at, 0]) - begin, int(spans[at, 1]) - begin) for at in sorted(meant))
     return Snippet(text[begin:stop], places, first > 0, last < len(words))
 

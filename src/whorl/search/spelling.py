@@ -47,18 +47,18 @@ def _nearest(engine: Engine, word: str, profile: str) -> str | None:
     if engine.search(BoundPlan(Words(word)), start=0, rows=0).total:
         return None
     edits = MOST_EDITS if len(word) >= _FEW_LETTERS else 1
-    found = engine.search(BoundPlan(FuzzyWord(word, edits)), start=0, rows=_MOST_DOCUMENTS).hits
+    hits = engine.search(BoundPlan(FuzzyWord(word, edits)), start=0, rows=_MOST_DOCUMENTS).hits
     try:
-        texts = engine.texts([hit.id for hit in found])
+        texts = engine.texts([hit.id for hit in hits])
     except SchemaError:
         texts = {}
     counts = Counter[str]()
-    for hit in found:
-        there = {
+    for hit in hits:
+        words = {
             *tokens(hit.name, profile),
             *tokens(split_name(hit.name), profile),
             *tokens(texts.get(hit.id, "")[:_MOST_CHARACTERS], profile),
         }
-        counts.update(each for each in there if abs(len(each) - len(word)) <= edits)
-    near = [(edited, -count, each) for each, count in counts.items() if (edited := distance(each, word)) <= edits]
+        counts.update(other for other in words if abs(len(other) - len(word)) <= edits)
+    near = [(edited, -count, other) for other, count in counts.items() if (edited := distance(other, word)) <= edits]
     return min(near)[2] if near else None

@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.service.alfresco.test_request import GOOD, told
-from whorl.service.alfresco.facet_request import IntervalSet, Range
+from whorl.service.alfresco.facet_request import FacetRange, IntervalSet
 from whorl.service.paths import SEARCH
 
 #: Pairs of a request and the words that the error has to contain: the part, then the value or the reason.
@@ -55,8 +55,8 @@ def test_a_wrong_facet_is_named(embedded_service: TestClient, body: Any, named: 
         assert each in message
 
 
-@pytest.mark.parametrize("part", [IntervalSet, Range])
-def test_what_may_be_a_number_is_described_as_one(part: type[IntervalSet | Range]) -> None:
+@pytest.mark.parametrize("part", [IntervalSet, FacetRange])
+def test_what_may_be_a_number_is_described_as_one(part: type[IntervalSet | FacetRange]) -> None:
     """
     The service's description says that every end and gap may be a number, since numbers are accepted.
     """

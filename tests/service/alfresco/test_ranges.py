@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from whorl.errors import ParameterError
-from whorl.service.alfresco.facet_request import Range
+from whorl.service.alfresco.facet_request import FacetRange
 from whorl.service.alfresco.ranges import MOST_STEPS, steps
 
 
 def labels(**asked: Any) -> list[str]:
-    return [each.label for each in steps(Range(**{"field": "f", "start": 0, "end": 10, "gap": 4, **asked}))]
+    return [each.label for each in steps(FacetRange(**{"field": "f", "start": 0, "end": 10, "gap": 4, **asked}))]
 
 
 def test_numbers() -> None:
@@ -37,14 +37,14 @@ def test_around() -> None:
     """
     Before and after cover the values outside the steps; they include the ends if no step does, or if `outer` is set.
     """
-    *_, before, after, between = steps(Range(field="f", start="0", end="8", gap="4", other=["all"]))
+    *_, before, after, between = steps(FacetRange(field="f", start="0", end="8", gap="4", other=["all"]))
     assert before.high is not None
     assert after.low is not None
     assert (before.low, before.high.is_inclusive, after.low.is_inclusive, after.high) == (None, False, True, None)
     assert between.low is not None
     assert between.high is not None
     assert (between.low.is_inclusive, between.high.is_inclusive) == (True, False)
-    asked = Range(field="f", start="0", end="8", gap="4", other=["before"], include=["lower", "outer"])
+    asked = FacetRange(field="f", start="0", end="8", gap="4", other=["before"], include=["lower", "outer"])
     outer = steps(asked)[-1]
     assert outer.high is not None
     assert outer.high.is_inclusive

@@ -96,7 +96,7 @@ def spelled_otherwise(name: str) -> str | None:
     if local and prefix in _NAMESPACES:
         return f"{{{_NAMESPACES[prefix]}}}{local}"
     namespace, closed, local = name.removeprefix("{").partition("}")
-    prefix = next((each for each, full in _NAMESPACES.items() if full == namespace), "")
+    prefix = next((known for known, full in _NAMESPACES.items() if full == namespace), "")
     return f"{prefix}:{local}" if closed and prefix else None
 
 
@@ -121,13 +121,13 @@ class Fields:
 
     def find(self, name: str) -> Places | None:
         """Return the types and engine fields of a field by its name in the store, or None."""
-        for each in (name, self.called.get(name, name)):
-            if each in self.known:
-                return self.known[each]
-            fitting = [pattern for pattern in self.patterns if fnmatch.fnmatchcase(each, pattern)]
+        for alias in (name, self.called.get(name, name)):
+            if alias in self.known:
+                return self.known[alias]
+            fitting = [pattern for pattern in self.patterns if fnmatch.fnmatchcase(alias, pattern)]
             if fitting:
                 # Solr uses the longest pattern that fits.
-                return {self.patterns[max(fitting, key=len)]: each}
+                return {self.patterns[max(fitting, key=len)]: alias}
         return None
 
     def named(self, typed: str, names: Mapping[str, str]) -> Places | None:
@@ -144,7 +144,7 @@ class Fields:
         by_folded = {name.casefold(): name for name in (*self.known, *self.called)}
         for meaning in (typed, *_local(typed)):
             if close := difflib.get_close_matches(meaning.casefold(), by_folded, n=3):
-                return [by_folded[each] for each in close]
+                return [by_folded[folded] for folded in close]
         return []
 
     def of_kinds(self, kinds: tuple[Kind, ...]) -> Iterator[Places]:
@@ -203,4 +203,4 @@ def _local(typed: str) -> Iterator[str]:
     else:
         return
     yield local
-    yield _ESCAPED.sub(lambda found: chr(int(found[1], 16)), local)
+    yield _ESCAPED.sub(lambda match: chr(int(match[1], 16)), local)

@@ -303,7 +303,7 @@ class _Planner:
                 return MatchAll(word_weight)
             case ast.Fingerprint():
                 overlap, probability = (
-                    None if each is None else Fraction(each) for each in (node.overlap, node.probability)
+                    None if number is None else Fraction(number) for number in (node.overlap, node.probability)
                 )
                 weight = self.scale * (1.0 if boost is None else boost)
                 return FingerprintClause(node.reference, overlap, probability, weight, node.whole, node.span)

@@ -54,7 +54,7 @@ _PRESENCE: Mapping[str, bool] = {"EXISTS": True, "ISNOTNULL": True, "ISNULL": Fa
 _JUST_ANY = (ast.Joker.ANY,)
 
 #: The test for one field; its weight is set at the end.
-_Found: TypeAlias = Test | Nothing
+_FieldTest: TypeAlias = Test | Nothing
 
 
 def resolve(
@@ -113,7 +113,7 @@ class _Resolver:
             return Nothing(_nothing_in(name))
         return self._weighed([*self._one_of(clause, places), *self._otherwise(clause, places)], weight)
 
-    def _otherwise(self, clause: ast.Leaf, places: list[Places]) -> list[_Found]:
+    def _otherwise(self, clause: ast.Leaf, places: list[Places]) -> list[_FieldTest]:
         """Return tests for the other spelling of a qualified name, or for a node reference."""
         if not isinstance(clause, ast.Term | ast.Phrase):
             return []
@@ -123,30 +123,30 @@ class _Resolver:
             return self._one_of(clause, [by_reference])
         return []
 
-    def _one_of(self, clause: ast.Leaf, some: list[Places]) -> list[_Found]:
+    def _one_of(self, clause: ast.Leaf, all_places: list[Places]) -> list[_FieldTest]:
         """Return tests in all of the given fields that can read the clause."""
-        found: list[_Found] = []
+        tests: list[_FieldTest] = []
         errors = []
-        for places in some:
+        for places in all_places:
             try:
-                found += self._in_field(clause, places)
+                tests += self._in_field(clause, places)
             except FieldError as error:
                 errors.append(error)
-        if errors and not found:
+        if errors and not tests:
             raise errors[0]
-        return found
+        return tests
 
     def _places(self, name: str, span: Span) -> list[Places]:
         """Return the fields that a name refers to; none for a field without values."""
         if name not in self._names:
             if name in DATA_TYPES and self._fields.find(name) is None:
-                if found := list(self._fields.of_kinds(DATA_TYPES[name])):
-                    return found
+                if places_of_type := list(self._fields.of_kinds(DATA_TYPES[name])):
+                    return places_of_type
                 raise self._error(f"no field of this store is of the type {name}", span)
             if name == "CLASS" and self._fields.find(name) is None:
-                both = [self._fields.named(each, self._names) for each in ("TYPE", "ASPECT")]
-                if found := [each for each in both if each]:
-                    return found
+                type_and_aspect = [self._fields.named(part, self._names) for part in ("TYPE", "ASPECT")]
+                if known := [places for places in type_and_aspect if places]:
+                    return known
         places = self._fields.named(name, self._names)
         if places is not None:
             return [places]
@@ -176,7 +176,7 @@ class _Resolver:
         return Bool(must=(MatchAll(weight),), must_not=tuple(present))
 
     @staticmethod
-    def _weighed(tests: list[_Found], weight: float) -> ResolvedPlan:
+    def _weighed(tests: list[_FieldTest], weight: float) -> ResolvedPlan:
         tests = list(dict.fromkeys(tests))
         if len(tests) > 1:
             return either(tuple(tests), weight)
@@ -184,7 +184,7 @@ class _Resolver:
 
     # Clauses in one field or the default fields. The returned tests have weight 0.
 
-    def _in_field(self, clause: ast.Leaf, places: Places) -> list[_Found]:
+    def _in_field(self, clause: ast.Leaf, places: Places) -> list[_FieldTest]:
         match clause:
             case ast.Range():
                 return self._range(clause, places)
@@ -198,13 +198,13 @@ class _Resolver:
                     raise self._mismatch(clause, places, "wildcards need text", "Write a range: [2020 TO 2022].")
                 wanted = {ast.Form.EXACT: Kind.KEYWORD, ast.Form.TOKENISED: Kind.TEXT}.get(form)
                 chosen = [wanted] if wanted in kinds else kinds
-                found: list[_Found] = []
+                tests: list[_FieldTest] = []
                 if Kind.TEXT in chosen:
                     # Whole values also match patterns that cannot be expressed in words.
-                    found += self._in_words(clause, places[Kind.TEXT], is_lenient=Kind.KEYWORD in chosen)
+                    tests += self._in_words(clause, places[Kind.TEXT], is_lenient=Kind.KEYWORD in chosen)
                 if Kind.KEYWORD in chosen:
-                    found.append(WildcardValue(places[Kind.KEYWORD], pattern, 0.0))
-                return found
+                    tests.append(WildcardValue(places[Kind.KEYWORD], pattern, 0.0))
+                return tests
             case _:
                 if Kind.TEXT in places:
                     return self._in_words(clause, places[Kind.TEXT])
@@ -212,22 +212,22 @@ class _Resolver:
                     return [self._near(clause.text, clause, places[Kind.KEYWORD], Kind.KEYWORD)]
                 raise self._mismatch(clause, places, "this needs words")
 
-    def _text(self, clause: ast.Leaf, text: str, form: ast.Form, places: Places) -> list[_Found]:
+    def _text(self, clause: ast.Leaf, text: str, form: ast.Form, places: Places) -> list[_FieldTest]:
         """Return tests for words if the field has them, else, or if the query requests it, for whole values."""
         if form is ast.Form.EXACT and Kind.KEYWORD in places:
-            exact: list[_Found] = [Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0)]
+            exact: list[_FieldTest] = [Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0)]
             if Kind.DATE in places and date_of(text) is not None:
                 # A text that is a date is stored as a date, even in a field with other texts.
                 exact.append(value_of(Kind.DATE, places[Kind.DATE], text, self._now))
             return exact
-        found: list[_Found] = []
+        tests: list[_FieldTest] = []
         if Kind.TEXT in places:
-            found += self._in_words(clause, places[Kind.TEXT])
+            tests += self._in_words(clause, places[Kind.TEXT])
         elif Kind.KEYWORD in places:
-            found.append(Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0))
-        return self._read(places, lambda kind, place: value_of(kind, place, text, self._now), clause, found)
+            tests.append(Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0))
+        return self._read(places, lambda kind, place: value_of(kind, place, text, self._now), clause, tests)
 
-    def _range(self, clause: ast.Range, places: Places) -> list[_Found]:
+    def _range(self, clause: ast.Range, places: Places) -> list[_FieldTest]:
         if clause.low is None and clause.high is None:
             return _present(places)
         if places.keys() == {Kind.TEXT}:
@@ -239,46 +239,46 @@ class _Resolver:
             return range_of(kind, place, clause.low, clause.high, self._now)
 
         try:
-            found = self._read(typed, read, clause, [])
+            tests = self._read(typed, read, clause, [])
         except FieldError:
             if not has_text:
                 raise
-            found = []
-        if found and has_text:
+            tests = []
+        if tests and has_text:
             what = " and ".join(kind.value for kind in typed)
             self.warnings.append(
                 f"field {_field(clause)!r:.80} holds {what}, and text as well, which the range leaves out"
             )
-        return found or self._read({Kind.KEYWORD: places[Kind.KEYWORD]}, read, clause, [])
+        return tests or self._read({Kind.KEYWORD: places[Kind.KEYWORD]}, read, clause, [])
 
     def _read(
-        self, places: Places, read: Callable[[Kind, str], Test], clause: ast.Leaf, found: list[_Found]
-    ) -> list[_Found]:
+        self, places: Places, read: Callable[[Kind, str], Test], clause: ast.Leaf, tests: list[_FieldTest]
+    ) -> list[_FieldTest]:
         """Add tests for each type of the field that can read the clause; raise an error if there is no test at all."""
         reasons = []
         for kind, place in places.items():
-            if kind is Kind.TEXT or (kind is Kind.KEYWORD and found):
+            if kind is Kind.TEXT or (kind is Kind.KEYWORD and tests):
                 continue
             try:
-                found.append(read(kind, place))
+                tests.append(read(kind, place))
             except UnreadableError as error:
                 reasons.append(str(error))
-        if reasons and not found:
+        if reasons and not tests:
             raise self._mismatch(clause, places, reasons[0])
-        return found
+        return tests
 
-    def _in_split_names(self, clause: ast.Leaf) -> list[_Found]:
+    def _in_split_names(self, clause: ast.Leaf) -> list[_FieldTest]:
         """Return tests for a clause split at `_` and `.`, in the default fields that are split in this way."""
         if _split(clause) == clause:
             return []
-        found: list[_Found] = []
+        tests: list[_FieldTest] = []
         for place in self._fields.split:
             # The unsplit clause reports errors.
             with suppress(FieldError):
-                found += self._in_words(clause, place, is_lenient=True)
-        return found
+                tests += self._in_words(clause, place, is_lenient=True)
+        return tests
 
-    def _in_words(self, clause: ast.Leaf, field: str | None, *, is_lenient: bool = False) -> list[_Found]:
+    def _in_words(self, clause: ast.Leaf, field: str | None, *, is_lenient: bool = False) -> list[_FieldTest]:
         clause = _split(clause) if field in self._fields.split else clause
         match clause:
             case ast.Term(text=text):
@@ -309,7 +309,7 @@ class _Resolver:
 
     def _row(
         self, row: Iterable[tuple[str | ast.Joker, ...]], slop: int, field: str | None, clause: ast.Leaf
-    ) -> list[_Found]:
+    ) -> list[_FieldTest]:
         words = tuple(row)
         if not words:
             reason = f"there is no word in {self._typed(clause.span)!r:.80}, so it matches nothing"
@@ -317,7 +317,7 @@ class _Resolver:
             return [Nothing(reason)]
         return [InOrder(words, slop, field, 0.0)]
 
-    def _near(self, text: str, clause: ast.Fuzzy, field: str | None, kind: Kind) -> _Found:
+    def _near(self, text: str, clause: ast.Fuzzy, field: str | None, kind: Kind) -> _FieldTest:
         words = self._tokens(text) if kind is Kind.TEXT else [well_formed(text)]
         if len(words) != 1:
             raise self._error(
@@ -367,7 +367,7 @@ def _without_ends(row: Sequence[Pattern]) -> list[Pattern]:
     return words
 
 
-def _present(places: Places) -> list[_Found]:
+def _present(places: Places) -> list[_FieldTest]:
     """Return tests for any value, one for each type of the field."""
     # Words are stored in addition to whole values.
     whole = [kind for kind in places if kind is not Kind.TEXT]

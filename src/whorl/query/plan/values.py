@@ -217,11 +217,11 @@ def read_date(text: str, now: datetime) -> Moments:
         else:
             moments = _span(_rounded(moment, "MILLI"), "MILLI")
     else:
-        found = _DATE.match(text)
-        if not found:
+        match = _DATE.match(text)
+        if not match:
             raise DateError(f"{text!r:.80} is no date; write 2021-05-03, 2021-05-03T10:30:00Z or NOW-1MONTH")
         # In 2021-05-03-1DAY, match as much as possible as the date.
-        moments, end = _read(found), found.end()
+        moments, end = _read(match), match.end()
     if end == len(text):
         return moments
     moment = _EPOCH + timedelta(milliseconds=moments.first)
@@ -251,11 +251,11 @@ def date_of(text: str) -> int | None:
     >>> date_of("1970-01-02"), date_of("1970-01-01T01:00:00+01:00"), date_of("1970"), date_of("next week")
     (86400000, 0, None, None)
     """
-    found = _DATE.fullmatch(text)
-    if not found or not found["day"]:
+    match = _DATE.fullmatch(text)
+    if not match or not match["day"]:
         return None
     try:
-        return _read(found).first
+        return _read(match).first
     except DateError:
         return None
 
@@ -270,21 +270,21 @@ def written(milliseconds: int) -> str:
     return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
-def _read(found: re.Match[str]) -> Moments:
-    last = next(name for name in ("fraction", "second", "minute", "hour", "day", "month", "year") if found[name])
+def _read(match: re.Match[str]) -> Moments:
+    last = next(name for name in ("fraction", "second", "minute", "hour", "day", "month", "year") if match[name])
     year, month, day, hour, minute, second = (
-        int(found[name] or least)
+        int(match[name] or least)
         for name, least in (("year", 1), ("month", 1), ("day", 1), ("hour", 0), ("minute", 0), ("second", 0))
     )
-    microsecond = int((found["fraction"] or "0")[:3].ljust(3, "0")) * 1000
-    zone = (found["zone"] or "Z").upper()
+    microsecond = int((match["fraction"] or "0")[:3].ljust(3, "0")) * 1000
+    zone = (match["zone"] or "Z").upper()
     try:
         moment = datetime(year, month, day, hour, minute, second, microsecond, tzinfo=UTC)
         if zone != "Z":
             offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
             moment = moment - offset if zone[0] == "+" else moment + offset
     except (ValueError, OverflowError) as error:
-        raise DateError(f"{found[0]!r:.80} is no date: {error}") from error
+        raise DateError(f"{match[0]!r:.80} is no date: {error}") from error
     return _span(moment, "MILLI" if last == "fraction" else last.upper())
 
 
@@ -314,8 +314,8 @@ def _rounded(moment: datetime, unit: str) -> datetime:
     if unit == "MILLI":
         return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
     parts = (moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second)
-    kept = _UNITS.index(unit) + 1
-    year, month, day, hour, minute, second = (*parts[:kept], *(1, 1, 1, 0, 0, 0)[kept:])
+    count = _UNITS.index(unit) + 1
+    year, month, day, hour, minute, second = (*parts[:count], *(1, 1, 1, 0, 0, 0)[count:])
     return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
 
 

@@ -178,12 +178,12 @@ class SketchPlan:
         Args:
             overlaps: Overlaps of the source's sketch with those of the candidates.
         """
-        is_kept = np.full(len(overlaps.sizes), self.second_recall is None)
+        is_passing = np.full(len(overlaps.sizes), self.second_recall is None)
         for branch, is_own in self._by_branch(overlaps.sizes):
             at = np.flatnonzero(is_own)
             if branch.second_recall is not None and at.size:
-                is_kept[at] = judge_overlaps(overlaps.of(at), self.metric, self.threshold, branch.second_recall)
-        return is_kept
+                is_passing[at] = judge_overlaps(overlaps.of(at), self.metric, self.threshold, branch.second_recall)
+        return is_passing
 
     def _by_branch(self, sizes: npt.NDArray[np.int64]) -> Iterator[tuple[Branch, npt.NDArray[np.bool_]]]:
         for branch in self.branches:
@@ -256,8 +256,8 @@ def _phases(recall: Fraction, asks: int) -> tuple[Fraction, Fraction]:
     return 1 - _FIRST_PART / asks * (1 - recall), 1 - (1 - _FIRST_PART) * (1 - recall)
 
 
-class _Group(NamedTuple):
-    """Range of sizes whose look-up levels offer the same tokens."""
+class _SizeRange(NamedTuple):
+    """Range of document sizes whose look-up levels offer the same tokens."""
 
     smallest: int
     largest: int | None
@@ -265,7 +265,7 @@ class _Group(NamedTuple):
     token_count: int
 
 
-def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator[_Group]:
+def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator[_SizeRange]:
     """Yield the size ranges of possible hits, split where the look-up level changes the available tokens."""
     source, scheme = plan.source, plan.source.scheme
     smallest, largest = sizes_for(plan.metric, plan.threshold, plan.source_size)
@@ -273,7 +273,7 @@ def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator
         largest = largest_size if largest is None else min(largest, largest_size)
     most = _MOST_BUDGETS * budget
     budget = max(budget, draws_to_meet(plan.source_size, plan.overlap_at(smallest), plan.first_recall, most))
-    pending: _Group | None = None
+    pending: _SizeRange | None = None
     level = scheme.lookup_level(smallest)
     while largest is None or smallest <= largest:
         common = max(level, source.level)
@@ -287,7 +287,7 @@ def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator
         else:
             if pending:
                 yield pending
-            pending = _Group(smallest, last, common, count)
+            pending = _SizeRange(smallest, last, common, count)
         if last is None:
             break
         smallest, level = last + 1, level + 1
@@ -296,7 +296,7 @@ def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator
 
 
 @lru_cache(1024)
-def _branches(plan: SketchPlan, groups: tuple[_Group, ...], costs: Costs | None) -> tuple[Branch, ...]:
+def _branches(plan: SketchPlan, groups: tuple[_SizeRange, ...], costs: Costs | None) -> tuple[Branch, ...]:
     """Return the branches of groups, each with the cheapest number of tokens.
 
     Args:
@@ -336,7 +336,7 @@ def _branches(plan: SketchPlan, groups: tuple[_Group, ...], costs: Costs | None)
     return tuple(branches)
 
 
-def _options(plan: SketchPlan, group: _Group, costs: Costs | None) -> range:
+def _options(plan: SketchPlan, group: _SizeRange, costs: Costs | None) -> range:
     """Return the numbers of tokens to choose from for a group."""
     most = group.token_count
     # With all shingles looked up the test is exact, so fewer tokens can only save costs.
@@ -370,7 +370,7 @@ def _price(drawn: Counts, minima: Counts, costs: Costs) -> Floats:
     return np.where(minima > 0, drawn * (costs.look_up + costs.candidate * candidates), np.inf)
 
 
-def _branch(plan: SketchPlan, group: _Group, count: int, minimum: int, recall: float) -> Branch:
+def _branch(plan: SketchPlan, group: _SizeRange, count: int, minimum: int, recall: float) -> Branch:
     """Return the branch of a group with this number of tokens."""
     second = plan.second_recall
     # A recall that depended on this branch's recall, and so on the source's sketch, would void the second phase's

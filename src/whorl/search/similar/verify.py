@@ -221,10 +221,10 @@ def comparisons(
     """
     scheme, characters = engine.scheme, 0
     comparer = Comparer(words_of(text, scheme), scheme, commons)
-    for some in batches(ids, _TEXTS_AT_ONCE):
+    for batch in batches(ids, _TEXTS_AT_ONCE):
         if characters >= MOST_PAGE_CHARACTERS:
             break
-        for document_id, other in engine.texts(some).items():
+        for document_id, other in engine.texts(batch).items():
             require_time()
             characters += len(other)
             yield document_id, comparer.compare(other)

@@ -110,7 +110,7 @@ class FacetIntervals(Part):
         return self
 
 
-class Range(Part):
+class FacetRange(Part):
     """Counts of a field's values by steps from `start` to `end`."""
 
     field: Text

@@ -12,13 +12,13 @@ from whorl.search.facets import (
     FacetRequest,
     FieldNumbers,
     FieldStatistics,
-    FieldValues,
+    FieldValueCounts,
     FilterCount,
     faceted,
     range_query,
 )
 from whorl.search.prepared import PreparedQuery
-from whorl.service.alfresco.facet_request import MOST_VALUES, FacetField, Interval, IntervalSet, Range, Stats
+from whorl.service.alfresco.facet_request import MOST_VALUES, FacetField, FacetRange, Interval, IntervalSet, Stats
 from whorl.service.alfresco.ranges import Step, steps
 from whorl.service.alfresco.request import SearchRequest
 
@@ -121,7 +121,7 @@ class _Request:
             groups.setdefault(facet.group, []).append(_bucket(facet.name, facet.query, count))
         return (_facet("query", group, buckets) for group, buckets in groups.items())
 
-    def _pivot_question(self, keys: Sequence[str]) -> FieldValues:
+    def _pivot_question(self, keys: Sequence[str]) -> FieldValueCounts:
         first, *rest = keys
         within: tuple[FacetRequest, ...] = ()
         if rest:
@@ -143,8 +143,8 @@ class _Request:
         return made
 
 
-def _field_values(facet: FacetField, within: tuple[FacetRequest, ...] = ()) -> FieldValues:
-    return FieldValues(
+def _field_values(facet: FacetField, within: tuple[FacetRequest, ...] = ()) -> FieldValueCounts:
+    return FieldValueCounts(
         facet.field,
         MOST_VALUES if facet.limit < 0 else facet.limit,
         facet.offset,
@@ -175,7 +175,7 @@ def _in_set(interval: Interval, asked: IntervalSet, told: Iterator[Answer]) -> _
     return {**_bucket(asked.label or query, query, _next(told, int)), "bucketInfo": about}
 
 
-def _in_step(asked: Range, part: Step, told: Iterator[Answer]) -> _Json:
+def _in_step(asked: FacetRange, part: Step, told: Iterator[Answer]) -> _Json:
     about: _Json = {}
     for name, end in (("start", part.low), ("end", part.high)):
         if end is not None:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from whorl.errors import ParameterError
 from whorl.query.ast import Bound
 from whorl.query.plan.values import DateError, read_date, written
-from whorl.service.alfresco.facet_request import Range
+from whorl.service.alfresco.facet_request import FacetRange
 
 #: Maximum number of steps of one range; each step is a separate query.
 MOST_STEPS = 1000
@@ -28,7 +28,7 @@ class Step:
     high: Bound | None
 
 
-def steps(asked: Range) -> list[Step]:
+def steps(asked: FacetRange) -> list[Step]:
     """Return the steps of a range, in order, followed by the parts before, after and between.
 
     Source: Solr's FacetRangeProcessor, for the bounds that a step includes and for a last step that may pass the end.
@@ -65,7 +65,7 @@ def _step(low: Bound, high: Bound) -> Step:
     return Step(f"{opened}{low.text} - {high.text}{closed}", low, high)
 
 
-def _ends(asked: Range) -> Iterator[str]:
+def _ends(asked: FacetRange) -> Iterator[str]:
     told = f"the range of {asked.field!r:.60}"
     following = _numbers(asked) if _NUMBER.fullmatch(asked.gap) else _dates(asked)
     count = 0
@@ -78,7 +78,7 @@ def _ends(asked: Range) -> Iterator[str]:
         raise ParameterError(f"{told} is empty: its end, {asked.end!r:.40}, is not after {asked.start!r:.40}")
 
 
-def _numbers(asked: Range) -> Iterator[str]:
+def _numbers(asked: FacetRange) -> Iterator[str]:
     wrong = next((each for each in (asked.start, asked.end) if not _NUMBER.fullmatch(each)), None)
     if wrong is not None:
         raise ParameterError(
@@ -93,7 +93,7 @@ def _numbers(asked: Range) -> Iterator[str]:
         yield f"{at:f}"
 
 
-def _dates(asked: Range) -> Iterator[str]:
+def _dates(asked: FacetRange) -> Iterator[str]:
     now = datetime.now(UTC)
     gap = asked.gap if asked.gap[:1] in "+-/" else f"+{asked.gap}"
     try:

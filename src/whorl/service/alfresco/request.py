@@ -18,8 +18,8 @@ from whorl.service.alfresco.facet_request import (
     FacetFields,
     FacetIntervals,
     FacetQuery,
+    FacetRange,
     Pivot,
-    Range,
     Stats,
 )
 from whorl.service.alfresco.parts import Part, Text, Unasked, folded, listed
@@ -110,7 +110,7 @@ class Sort(Part):
         return Order(None if self.type == "SCORE" else "id", self.ascending)
 
 
-class Template(Part):
+class QueryTemplate(Part):
     """A named query with the placeholder `%field` for the searched words."""
 
     name: Text
@@ -205,7 +205,7 @@ class SearchRequest(Part):
     include_request: bool = False
     fields: list[EntryField] = []
     sort: Annotated[list[Sort], BeforeValidator(listed), Field(max_length=10)] = []
-    templates: Annotated[list[Template], Field(max_length=100)] = []
+    templates: Annotated[list[QueryTemplate], Field(max_length=100)] = []
     defaults: Defaults = Defaults()
     filter_queries: Annotated[list[FilterQuery], Field(max_length=MOST_FILTERS)] = []
     facet_queries: Annotated[list[FacetQuery], Field(max_length=MOST_FACETS)] = []
@@ -214,7 +214,7 @@ class SearchRequest(Part):
     localization: Localization = Localization()
     facet_fields: FacetFields = FacetFields()
     facet_intervals: FacetIntervals = FacetIntervals()
-    ranges: Annotated[list[Range], BeforeValidator(listed), Field(max_length=MOST_FACETS)] = []
+    ranges: Annotated[list[FacetRange], BeforeValidator(listed), Field(max_length=MOST_FACETS)] = []
     stats: Annotated[list[Stats], BeforeValidator(listed), Field(max_length=MOST_FACETS)] = []
     pivots: Annotated[list[Pivot], Field(max_length=MOST_FACETS)] = []
     limits: Unasked = None
@@ -240,7 +240,7 @@ class SearchRequest(Part):
     @model_validator(mode="after")
     def _names_what_is_there(self) -> Self:
         tags = {tag for each in self.filter_queries for tag in each.tags}
-        facets: list[FacetField | Range | Stats] = [*self.facet_fields.facets, *self.ranges, *self.stats]
+        facets: list[FacetField | FacetRange | Stats] = [*self.facet_fields.facets, *self.ranges, *self.stats]
         strange = next((tag for each in facets for tag in each.exclude_filters if tag not in tags), None)
         if strange is not None:
             raise ValueError(f"no filter has the tag {strange!r:.60} that excludeFilters names")
