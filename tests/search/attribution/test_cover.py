@@ -6,6 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.checks import Checks
+from whorl.context import new_request
 from whorl.search.attribution.cover import Numbers, covered_once, greedy_cover, joined, words_in
 
 WORDS = 40
@@ -100,3 +102,13 @@ def test_laws(documents: list[list[tuple[int, int]]]) -> None:
     assert all(gain > 0 for gain in gains)
     assert gains == sorted(gains, reverse=True)
     assert sum(gains) == len(set().union(*map(words, documents))) if documents else not gains
+
+
+def test_a_cover_checks_for_each_choice() -> None:
+    """
+    Choosing checks for cancellation before each choice, so a long text with many sources can be interrupted.
+    """
+    checks = Checks()
+    with new_request("", checks):
+        chosen = greedy_cover([np.array([[at, at + 1]]) for at in range(50)], np.full(50, True))
+    assert len(chosen) == 50 < checks.count

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from whorl.context import require_time
+
 Numbers = npt.NDArray[np.int64]
 
 
@@ -116,6 +118,7 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     is_open = is_counted.copy()
     chosen: list[tuple[int, int]] = []
     while True:
+        require_time()
         gains = np.bincount(owners, words_in(ranges, is_open), len(covers)).astype(np.int64)
         best = int(np.lexsort((-totals, -gains))[0])
         if not gains[best]:

@@ -27,8 +27,8 @@ from whorl.search.boilerplate import Comparer
 MOST_CHARACTERS = 50_000_000
 #: Texts and sketches fetched in one request.
 _TEXTS_AT_ONCE, _SKETCHES_AT_ONCE = 25, 500
-#: Largest product of the text's words and the documents narrowed at once.
-_CELLS_AT_ONCE = 1 << 22
+#: Largest product of the text's words and the documents narrowed at once, between two checks of the deadline.
+_CELLS_AT_ONCE = 1 << 20
 _NOTHING = np.empty((0, 2), np.int64)
 
 

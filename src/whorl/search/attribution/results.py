@@ -44,7 +44,8 @@ class Common:
 
     Args:
         limit: Text in more documents than this is boilerplate; None if only given boilerplate texts count.
-        words: Words of the text that are boilerplate.
+        words: Words of the text that are known to be boilerplate: a lower bound, because up to twelve words at
+            either end of boilerplate may go unrecognised.
         covered_words: Other words that are in a passage of a source.
         is_ignored: Whether the sources account only for words that are not boilerplate.
     """
