@@ -22,7 +22,7 @@ from whorl.service import uploads
 from whorl.service.app import create_app
 from whorl.service.middleware.admission import Load, Room
 from whorl.service.middleware.bodies import BodyMemory
-from whorl.service.uploads import Line, Lines, Report, Uploads
+from whorl.service.uploads import Line, LineSplitter, Report, Uploads
 from whorl.settings.settings import Settings
 
 
@@ -152,7 +152,7 @@ def test_two_clients_at_once(store: Store) -> None:
 
 def lines(parts: Iterable[bytes], most: int) -> list[Line]:
     """Return the lines of a body that arrives in parts."""
-    cut = Lines(most)
+    cut = LineSplitter(most)
     return [*(line for part in parts for line in cut.of(part)), *cut.rest()]
 
 

@@ -109,7 +109,7 @@ class BrokenOffError(Exception):
         self.report, self.cause = report, cause
 
 
-class Lines:
+class LineSplitter:
     """Splits a body into lines while it arrives.
 
     Args:
@@ -170,7 +170,7 @@ class Uploads:
             BrokenOffError: The store failed, the client was too slow, or no slot became free.
             ClientDisconnect: The client has disconnected.
         """
-        report, lines = Report(repeats=None if repeats is None else []), Lines(self._settings.max_line_bytes)
+        report, lines = Report(repeats=None if repeats is None else []), LineSplitter(self._settings.max_line_bytes)
         if repeats is None or is_stored:
             work = partial(self._store_part, report=report, repeats=repeats)
         else:
