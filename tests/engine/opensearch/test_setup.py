@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from tests import opensearch_runtime
+from tests.engine.opensearch.test_client import between
 from whorl import Document, open_store
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import MAPPING, OWN, SourceNames
@@ -80,6 +82,26 @@ def test_an_index_that_is_there(other_url: str) -> None:
         store.index([Document("a", TEXT)])
         assert [hit.id for hit in store.search("FINGERPRINT:a").hits] == ["a"]
         assert store.count() == 1
+    client.close()
+
+
+def test_a_field_that_documents_add_meanwhile(other_url: str) -> None:
+    """
+    If documents add a field after init has read the mapping, init reads it again and leaves the field as it is.
+    """
+    client = IndexClient(other_url)
+    client.create({})
+    before = client.raw.transport.perform_request("GET", f"/{client.index}")
+    client.raw.index(index=client.index, id="old", body={"name": "T"}, params={"refresh": "true"})
+    stale = iter([before])
+
+    def outdated(path: str, _: str) -> tuple[int, Any] | None:
+        is_index = path.strip("/").partition("?")[0] == client.index
+        return next(((200, body) for body in stale), None) if is_index else None
+
+    with between(other_url, outdated) as address, closing(IndexClient(address)) as late:
+        assert lines(late)[0].startswith("add the fields content, properties, whorl_cluster")
+    assert (client.mapping() or {})["properties"]["name"]["type"] == "text"
     client.close()
 
 

@@ -49,17 +49,19 @@ def initialise(
         if not dry_run:
             create(client, names, passages=passages)
         return
-    require_alike(client, there)
     wanted = mapping(names, passages=passages)
-    missing = {name: field for name, field in wanted.items() if not described(there, name)}
-    if missing:
-        yield f"{would}add the fields {', '.join(sorted(missing))}"
-        if not dry_run:
-            # Words indexed before stay whole, so only a new field of words gets the mark.
-            about = {**there.get("_meta", {}), **SPLIT_NAMES} if WORDS in missing else None
-            client.add_fields({name: field for name, field in missing.items() if "." not in name}, about)
-    else:
-        yield "nothing to add"
+    missing = _missing(client, there, wanted)
+    if missing and not dry_run:
+        try:
+            _add_fields(client, there, missing)
+        except EngineResponseError as error:
+            if error.status != 400:
+                raise
+            # Documents may have added a field since the mapping was read.
+            there = client.mapping() or {}
+            missing = _missing(client, there, wanted)
+            _add_fields(client, there, missing)
+    yield f"{would}add the fields {', '.join(sorted(missing))}" if missing else "nothing to add"
     if keeps_own(there):
         yield (
             f"the source of a document keeps {OWN} a second time, which only a new index can be told not to: about as "
@@ -67,6 +69,17 @@ def initialise(
         )
     if missing and client.total():
         yield f"documents that are there are found after: whorl opensearch backfill {client.shown}"
+
+
+def _missing(client: IndexClient, there: Json, wanted: Json) -> Json:
+    require_alike(client, there)
+    return {name: field for name, field in wanted.items() if not described(there, name)}
+
+
+def _add_fields(client: IndexClient, there: Json, missing: Json) -> None:
+    # Words indexed before stay whole, so only a new field of words gets the mark.
+    about = {**there.get("_meta", {}), **SPLIT_NAMES} if WORDS in missing else None
+    client.add_fields({name: field for name, field in missing.items() if "." not in name}, about)
 
 
 def create(
