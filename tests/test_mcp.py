@@ -142,7 +142,7 @@ def test_nothing_is_changed_unless_that_is_allowed(store: Store) -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments", "message"),
     [
-        ("similar", {"id": MINUTES, "treshold": 50}, "similar has no argument 'treshold'. Did you mean 'threshold'?"),
+        ("similar", {"id": MINUTES, "treshold": 50}, "similar has no argument 'treshold'; did you mean 'threshold'?"),
         ("search", {"query": "lease", "xyz": 1}, "search has no argument 'xyz'. It has query, text, plan, "),
         ("document", {"id": MINUTES, "context": {}}, "document has no argument 'context'"),
     ],

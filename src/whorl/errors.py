@@ -26,7 +26,9 @@ A message states the given value, the permitted values and a remedy.
 from __future__ import annotations
 
 import copyreg
+import difflib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 #: Pattern of a user and a password, even if their characters break the address.
@@ -40,6 +42,25 @@ def without_login(address: str) -> str:
     'https://host/solr/texts'
     """
     return _LOGIN.sub("//", address)
+
+
+def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
+    """Return the known names most similar to an unknown one, whatever their case.
+
+    >>> nearest("Tilte", ["title", "name"])
+    ['title']
+    """
+    by_folded = {each.casefold(): each for each in known}
+    return [by_folded[close] for close in difflib.get_close_matches(name.casefold(), by_folded, n=count)]
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: the most similar known one, if any.
+
+    >>> suggestion("tilte", ["title", "name"])
+    "; did you mean 'title'?"
+    """
+    return "".join(f"; did you mean {close!r}?" for close in nearest(name, known, 1))
 
 
 def quoted(value: object, most: int = 80) -> str:

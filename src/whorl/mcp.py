@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -27,7 +26,7 @@ from whorl.context import Reporter, new_request, reporting
 from whorl.duplicates import ask_pairs, duplicates_in
 from whorl.duplicates.options import PairWord
 from whorl.duplicates.run import require_few_documents
-from whorl.errors import ParameterError, UnknownDocumentError, WhorlError
+from whorl.errors import ParameterError, UnknownDocumentError, WhorlError, suggestion
 from whorl.model import Document
 from whorl.operations import OptionField, SearchOperation, SimilarOperation, options_of
 from whorl.output.comparison import Read, comparison_values
@@ -122,9 +121,9 @@ def _mistakes(error: ValidationError) -> str:
 def _require_known(tool: str, arguments: Mapping[str, Any], known: Mapping[str, Any]) -> None:
     for name in arguments:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            meant = f" Did you mean {near[0]!r}?" if near else ""
-            raise ToolError(f"{tool} has no argument {name!r:.80}.{meant} It has {', '.join(known)}.")
+            raise ToolError(
+                f"{tool} has no argument {name!r:.80}{suggestion(name, known) or '.'} It has {', '.join(known)}."
+            )
 
 
 def _parse_error(error: Exception) -> mcp_types.JSONRPCError:

@@ -151,7 +151,7 @@ def test_bad_credentials_are_named_and_not_shown(auth: str) -> None:
         ("timeout = []", "timeout must be seconds"),
         (f"timeout = {'9' * 400}", "timeout must be seconds"),
         ("store = 5", "store must be the URL of a Solr collection or of an index, or a folder, got 5"),
-        ("stroe = 'x'", r"there is no setting 'stroe'; did you mean store\?"),
+        ("stroe = 'x'", r"there is no setting 'stroe'; did you mean 'store'\?"),
         (
             "timeout_seconds = 5",
             "there is no setting 'timeout_seconds'.*known are allowed_hosts, allowed_origins, api_key",
@@ -253,7 +253,7 @@ def test_a_variable_with_a_typing_error() -> None:
     A misspelt variable is an error that names the right one; variables without whorl's prefix and empty ones are
     ignored.
     """
-    with pytest.raises(ParameterError, match=r"there is no setting WHORL_MAX_ROW; did you mean WHORL_MAX_ROWS\?"):
+    with pytest.raises(ParameterError, match=r"there is no setting WHORL_MAX_ROW; did you mean 'WHORL_MAX_ROWS'\?"):
         Settings.load({"WHORL_MAX_ROW": "5"})
     with pytest.raises(ParameterError, match=r"there is no setting WHORL_QQQQQQ; docs/settings\.md lists"):
         Settings.load({"WHORL_QQQQQQ": "x"})

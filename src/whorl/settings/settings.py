@@ -7,11 +7,10 @@ empty variable counts as unset.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
@@ -21,7 +20,7 @@ import platformdirs
 from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.http import ServerAccess
 from whorl.engine.solr.schema import FieldNames
-from whorl.errors import ParameterError, without_login
+from whorl.errors import ParameterError, suggestion, without_login
 from whorl.ingest.extraction.reader import Limits
 from whorl.operations import MAX_ROWS
 from whorl.query import ast
@@ -572,7 +571,7 @@ def _require_known(environ: Mapping[str, str]) -> None:
             or not environ[name]
         ):
             raise ParameterError(
-                f"there is no setting {name}{_meant(name, known)}; docs/settings.md lists what there is"
+                f"there is no setting {name}{suggestion(name, known)}; docs/settings.md lists what there is"
             )
 
 
@@ -589,7 +588,7 @@ def _config(named: str | None) -> tuple[Path, dict[str, Any]]:
     for key in config:
         if key not in known:
             raise ParameterError(
-                f"{path}: there is no setting {key!r}{_meant(key, known)}; known are {', '.join(sorted(known))}"
+                f"{path}: there is no setting {key!r}{suggestion(key, known)}; known are {', '.join(sorted(known))}"
             )
     return path, config
 
@@ -615,8 +614,3 @@ def _require_harmless(path: Path, from_file: Mapping[str, Any], from_environment
             f"{path.absolute()}: {about[name].key} {reason}, so the file has to be named: "
             f"whorl --config {path}, or {CONFIG}={path}"
         )
-
-
-def _meant(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {near[0]}?" if near else ""

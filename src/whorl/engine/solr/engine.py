@@ -6,7 +6,6 @@ term vectors, stored fields and searches in both cases.
 
 from __future__ import annotations
 
-import difflib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Sized
@@ -54,7 +53,7 @@ from whorl.engine.solr.sketches import (
     without_passages,
 )
 from whorl.engine.solr.values import as_put_in, as_typed, fields_of, used_names, whole_values
-from whorl.errors import DocumentError, EngineResponseError, SchemaError
+from whorl.errors import DocumentError, EngineResponseError, SchemaError, suggestion
 from whorl.fingerprint.batch import Parts, hashed, signature, signatures_by_id
 from whorl.fingerprint.minhash.codec import read
 from whorl.fingerprint.minhash.signature import Signature, from_distinct, signature_of, smallest_in_buckets
@@ -352,15 +351,11 @@ class SolrEngine:
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         prepared, names, covered = self._prepared(plan), self.collection.names, self._coverage()
-        request = search_request(
-            prepared,
-            names,
-            start=start,
-            rows=rows,
-            in_order=in_order,
-            with_sketches=True,
-            only_scheme=covered.only_scheme,
-        )
+        request = search_request(prepared, names, start=start, rows=rows, only_scheme=covered.only_scheme)
+        request["fields"] += [SKETCH, SCHEME]
+        if not in_order:
+            # Sorting equal hits takes a fifth of the time of a short search.
+            request["sort"] = "score desc"
         with explain_refusals(plan):
             selected = self._client.select(request)
         found = zip(self._hits(selected.documents), self._sketches(selected.documents), strict=True)
@@ -576,7 +571,8 @@ class SolrEngine:
         for name, values in document.values().items():
             if collection.schema.describe(name) is None:
                 raise DocumentError(
-                    f"the collection has no field {name!r:.80} (document {document.id!r}){_nearest(name, collection)}; "
+                    f"the collection has no field {name!r:.80} (document {document.id!r})"
+                    f"{suggestion(name, collection.schema.fields)}; "
                     "add the field, or a dynamic one, to its schema"
                 )
             typed = [as_typed(name, value, collection) for value in values]
@@ -660,8 +656,3 @@ def _fits(field: str, value: str, collection: Collection) -> bool:
     kind = collection.schema.types[described["type"]]["class"]
     is_number = any(name in kind for name in ("LongPoint", "IntPoint", "TrieLong", "TrieInt"))
     return not is_number or (value.isascii() and value.isdigit() and int(value) < 1 << 63)
-
-
-def _nearest(name: str, collection: Collection) -> str:
-    near = difflib.get_close_matches(name, collection.schema.fields, n=3)
-    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

@@ -7,13 +7,13 @@ without a namespace is finally looked up in Alfresco's content namespace, so tha
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
+from whorl.errors import nearest
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
 from whorl.query.plan.nodes import Kind
 
@@ -141,11 +141,8 @@ class Fields:
 
     def nearest(self, typed: str) -> list[str]:
         """Return at most three field names similar to an unknown one."""
-        by_folded = {name.casefold(): name for name in (*self.known, *self.called)}
-        for meaning in (typed, *_local(typed)):
-            if close := difflib.get_close_matches(meaning.casefold(), by_folded, n=3):
-                return [by_folded[folded] for folded in close]
-        return []
+        known = (*self.known, *self.called)
+        return next(filter(None, (nearest(meaning, known) for meaning in (typed, *_local(typed)))), [])
 
     def of_kinds(self, kinds: tuple[Kind, ...]) -> Iterator[Places]:
         """Yield the fields with values of one of the given types."""
