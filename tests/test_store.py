@@ -171,7 +171,7 @@ def test_urls_are_known_in_capitals() -> None:
 
 def test_an_index_by_its_url() -> None:
     """
-    opensearch+ and elasticsearch+ URLs open an index; the settings provide login, retries and timeout.
+    opensearch+ and elasticsearch+ URLs open an index; the settings provide retries and timeout, the URL the login.
     """
     settings = Settings.load({"WHORL_OPENSEARCH_AUTH": "ann:pass", "WHORL_SOLR_RETRIES": "7", "WHORL_TIMEOUT": "9"})
     for scheme in ("opensearch", "elasticsearch"):
@@ -182,7 +182,7 @@ def test_an_index_by_its_url() -> None:
                 f"{scheme}+https://localhost:9200/docs",
             )
             assert (client._access.auth, client._access.retries, client._access.timeout_seconds) == (
-                ("ann", "pass"),
+                ("user", "s3cret"),
                 7,
                 9.0,
             )
