@@ -44,6 +44,7 @@ from whorl.duplicates.spark.load import load_blocks
 from whorl.duplicates.spark.prefix_filter import find_candidates
 from whorl.duplicates.spark.verify import verify_candidates
 from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME
+from whorl.operations import DuplicatesOperation
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "benchmarks" / "data" / "main.jsonl"
@@ -173,7 +174,7 @@ def whole(spark: SparkSession, path: str, folder: Path, steps: Steps, count: int
     local = in_one_process(path, folder)
     steps.end("one process")
     began = time.monotonic()
-    run([path], ask_pairs("jaccard", 80, 95), output=str(folder / "spark"), session=spark)
+    run([path], DuplicatesOperation(output=str(folder / "spark")), spark)
     took = time.monotonic() - began
     steps.end("Spark")
     same = clusters_in([local]) == clusters_in((folder / "spark").glob("*.json"))
@@ -197,21 +198,17 @@ def in_one_process(path: str, folder: Path, *options: str) -> Path:
 
 def two_days(spark: SparkSession, path: str, folder: Path, steps: Steps, share: float) -> None:
     """Compare documents of a second day with those of the first."""
-    chance, question, days = (
-        random.Random(1),
-        ask_pairs("jaccard", 80, 95),
-        [folder / "first.jsonl", folder / "second.jsonl"],
-    )
+    chance, days = random.Random(1), [folder / "first.jsonl", folder / "second.jsonl"]
     with open(path, encoding="utf-8") as lines, days[0].open("w") as first, days[1].open("w") as second:
         for line in lines:
             (second if chance.random() < share else first).write(line)
     state, local_state = (str(folder / name) for name in ("seen on Spark", "seen in one process"))
     for day, number in zip(days, ("first", "second"), strict=True):
-        run([str(day)], question, output=str(folder / number), state=state, only_new=True, session=spark)
+        run([str(day)], DuplicatesOperation(output=str(folder / number), state=state, new=True), spark)
         steps.end(f"{number} day")
     kept = sum(each.stat().st_size for each in Path(state).rglob("*.parquet"))
     reference = folder / "with a reference"
-    run([str(days[1])], question, output=str(reference), reference=[str(days[0])], session=spark)
+    run([str(days[1])], DuplicatesOperation(output=str(reference), reference=(str(days[0]),)), spark)
     steps.end("by reference")
     for day in days:
         local = in_one_process(str(day), folder, "--state", local_state, "--new")

@@ -25,8 +25,8 @@ from pyspark.sql import SparkSession
 
 from load_servers import free_port
 from spark import asking, clusters_in, events, in_one_process, session, write_texts
-from whorl.duplicates import ask_pairs
 from whorl.duplicates.spark.job import run
+from whorl.operations import DuplicatesOperation
 
 DEPLOY = "org.apache.spark.deploy"
 WORKERS = 2
@@ -123,7 +123,7 @@ def main() -> None:
             watching = threading.Thread(target=lose_one, daemon=True)
             began = time.monotonic()
             watching.start()
-            run([f"{folder}/all.jsonl"], ask_pairs("jaccard", 80, 95), output=f"{folder}/spark", session=spark)
+            run([f"{folder}/all.jsonl"], DuplicatesOperation(output=f"{folder}/spark"), spark)
             took = time.monotonic() - began
             left = executors().size() - 1
             spark.stop()

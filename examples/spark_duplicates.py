@@ -1,6 +1,8 @@
-"""What to give to spark-submit: the duplicates among the documents that its arguments name; --help tells more."""
+"""What to give to spark-submit: `whorl duplicates --engine spark` with the arguments that follow."""
 
-from whorl.duplicates.spark.job import main
+import sys
+
+from whorl.cli.main import main
 
 if __name__ == "__main__":
-    main()
+    main(["duplicates", "--engine", "spark", *sys.argv[1:]])

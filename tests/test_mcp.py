@@ -21,7 +21,7 @@ from whorl.mcp import server_of
 ROOT = Path(__file__).parents[1]
 LEASE, RENEWAL, MINUTES = "lease-2023.txt", "lease_2024.txt", "minutes.txt"
 LETTER = (ROOT / "examples" / "letter.txt").read_text("utf-8")
-READS = {"similar", "sources", "compare", "search", "clusters", "document"}
+READS = {"similar", "sources", "compare", "search", "duplicates", "document", "explain"}
 WRITES = {"store_document", "delete_documents"}
 
 
@@ -87,10 +87,10 @@ def test_words_clusters_and_documents(store: Store) -> None:
     server = server_of(store)
     found = asked(server, "search", query=f'FINGERPRINT:"{LEASE}" AND NOT rent')
     assert [(hit["id"], hit["shared_tokens"]) for hit in found["hits"]] == [(MINUTES, 58)]
-    found = asked(server, "clusters", threshold=70)
+    found = asked(server, "duplicates", threshold=70)
     assert (found["documents"], found["total"]) == (4, 1)
     assert [each["id"] for each in found["clusters"][0]["members"]] == [LEASE, RENEWAL]
-    for tool, more in (("clusters", {}), ("similar", {"id": LEASE})):
+    for tool, more in (("duplicates", {}), ("similar", {"id": LEASE})):
         (warning,) = asked(server, tool, threshold=1, **more)["warnings"]
         assert warning.startswith("threshold 1 means 100 %")
     assert "text" not in asked(server, "document", id=LEASE)
@@ -134,7 +134,7 @@ def test_nothing_is_changed_unless_that_is_allowed(store: Store) -> None:
     text = "five words and one more"
     assert asked(writing, "store_document", id="note", text=text, properties={"type": "txt"})["stored"] == 1
     assert asked(writing, "search", query="type:txt")["total"] == 1
-    assert asked(writing, "delete_documents", ids=["note"]) == {"deleted": 1}
+    assert asked(writing, "delete_documents", ids=["note"]) == {"matched": 1, "deleted": 1}
     assert "Unknown tool" in asked(server_of(store), "delete_documents", ids=[LEASE])["error"]
     assert store.count() == 4
 
@@ -143,7 +143,7 @@ def test_nothing_is_changed_unless_that_is_allowed(store: Store) -> None:
     ("tool", "arguments", "message"),
     [
         ("similar", {"id": MINUTES, "treshold": 50}, "similar has no argument 'treshold'; did you mean 'threshold'?"),
-        ("search", {"query": "lease", "xyz": 1}, "search has no argument 'xyz'. It has query, text, plan, "),
+        ("search", {"query": "lease", "xyz": 1}, "search has no argument 'xyz'. It has query, text, sort, "),
         ("document", {"id": MINUTES, "context": {}}, "document has no argument 'context'"),
     ],
 )
@@ -175,7 +175,7 @@ def test_answers_stay_within_their_limit(store: Store, limit: int) -> None:
         ("compare", "passages", {"a_text": text, "b_id": LEASE}),
         ("sources", "sources", {"text": text}),
         ("similar", "hits", {"text": text, "rows": 100}),
-        ("clusters", "clusters", {"threshold": 50}),
+        ("duplicates", "clusters", {"threshold": 50}),
         ("search", "hits", {"query": "lease OR paragraph", "rows": 100}),
         ("document", "text", {"id": "copy-1", "characters": 1_000_000}),
     ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import dataclass, fields
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -15,35 +16,103 @@ from mcp import Client
 from starlette.testclient import TestClient
 
 from tests.cli.running import whorl
-from whorl import Document, QueryOptions, SimilarOptions, Store, open_store
-from whorl.cli.search import search
+from whorl import (
+    CommonOptions,
+    Document,
+    Duplicates,
+    DuplicatesOptions,
+    IndexOptions,
+    PairOptions,
+    PreparedQuery,
+    QueryOptions,
+    SimilarOptions,
+    SourcesOptions,
+    Store,
+    duplicates_among,
+    open_store,
+    simhash,
+)
+from whorl.cli.compare import compare
+from whorl.cli.delete import delete
+from whorl.cli.duplicates import duplicates
+from whorl.cli.index import index
+from whorl.cli.search import explain, search
+from whorl.cli.simhash import simhash as simhash_command
 from whorl.cli.similar import similar
+from whorl.cli.sources import sources
+from whorl.duplicates import passages_among
+from whorl.errors import ParameterError
 from whorl.mcp import server_of
-from whorl.operations import FRONT_ENDS, OPERATIONS, OptionField, SearchOperation, SimilarOperation, options_of
-from whorl.search.prepared import PreparedQuery
+from whorl.operations import (
+    FRONT_ENDS,
+    OPERATIONS,
+    CompareOperation,
+    DeleteOperation,
+    DuplicatesOperation,
+    ExplainOperation,
+    FrontEnd,
+    IndexOperation,
+    OptionField,
+    SearchOperation,
+    SimhashOperation,
+    SimilarOperation,
+    SourcesOperation,
+    options_of,
+)
+from whorl.search.attribution.exclusions import Exclusion
 from whorl.service.app import create_app
 
 SIZES = {"a": 1, "b": 5, "c": 3}
-#: Command, path, tool, and function with TypedDict of each operation's options.
-CALLS: dict[type[Any], tuple[click.Command, str, str, set[str]]] = {
-    SimilarOperation: (
-        similar,
-        "/api/v1/similar",
-        "similar",
-        {*SimilarOptions.__annotations__, "exact", "start", "rows"},
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Command, path and tool of an operation, and the names of its arguments in Python; None where there is none."""
+
+    command: click.Command
+    path: str | None
+    tool: str | None
+    python: set[str]
+
+
+CALLS: dict[type[Any], Calls] = {
+    SimilarOperation: Calls(similar, "similar", "similar", {*SimilarOptions.__annotations__}),
+    SearchOperation: Calls(
+        search, "search", "search", {*QueryOptions.__annotations__, *signature(PreparedQuery.search).parameters}
     ),
-    SearchOperation: (
-        search,
-        "/api/v1/search",
-        "search",
-        {*QueryOptions.__annotations__, *signature(PreparedQuery.search).parameters},
+    ExplainOperation: Calls(
+        explain, "explain", "explain", {*QueryOptions.__annotations__, *signature(PreparedQuery.explain).parameters}
     ),
+    SourcesOperation: Calls(sources, "sources", "sources", {*SourcesOptions.__annotations__}),
+    CompareOperation: Calls(compare, "compare", "compare", {*signature(Store.compare).parameters}),
+    DuplicatesOperation: Calls(
+        duplicates,
+        "duplicates",
+        "duplicates",
+        {
+            *(field.name for cls in (DuplicatesOptions, PairOptions) for field in fields(cls)),
+            *CommonOptions.__annotations__,
+            *signature(duplicates_among).parameters,
+            *signature(passages_among).parameters,
+            *signature(Duplicates.clusters).parameters,
+        },
+    ),
+    IndexOperation: Calls(
+        index, "documents", "store_document", {*IndexOptions.__annotations__, *signature(open_store).parameters}
+    ),
+    DeleteOperation: Calls(delete, "delete", "delete_documents", {*signature(Store.delete_matching).parameters}),
+    SimhashOperation: Calls(simhash_command, None, None, {*signature(simhash).parameters}),
 }
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory):
-    with open_store(tmp_path_factory.mktemp("operations") / "store") as opened:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tmp_path_factory.mktemp("operations") / "store")
+
+
+@pytest.fixture(scope="module")
+def store(folder: str):
+    with open_store(folder) as opened:
         yield opened
 
 
@@ -60,19 +129,33 @@ def declared_numbers(option: OptionField) -> tuple[Any, Any, Any]:
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_each_option_is_in_every_front_end(store: Store, operation: type[Any]) -> None:
     """
-    A front end lacks an option only for a declared reason.
+    A front end lacks an option only for a declared reason, and has none that is declared to be absent.
     """
-    command, path, tool, python = CALLS[operation]
-    body = body_schema(store, path)["properties"]
-    names = {"cli": {each.name for each in command.params}, "http": set(body), "python": python}
-    names["mcp"] = set(tool_schema(store, tool)["properties"])
-    for front_end in FRONT_ENDS:
-        declared = options_of(operation, front_end)
+    calls = CALLS[operation]
+    names = {"cli": {parameter.name for parameter in calls.command.params}, "python": calls.python}
+    names |= {front_end: {*schema} for front_end, schema in schemas(store, calls).items()}
+    for front_end in (front_end for front_end in FRONT_ENDS if front_end in names):
         # click keeps the name of the field as the parameter's name.
-        expected = {each.name if front_end == "cli" else each.name_in(front_end) for each in declared}
-        assert expected - names[front_end] == set()
-    for option in options_of(operation):
-        assert all(option.option.absent.values())
+        declared = {
+            (option.name if front_end == "cli" else option.name_in(front_end)): front_end in option.option.absent
+            for option in options_of(operation)
+        }
+        assert {name for name, is_absent in declared.items() if not is_absent} - names[front_end] == set()
+        if front_end in ("http", "mcp"):
+            # Tools and routes may have a page of their own.
+            absent = {name for name, is_absent in declared.items() if is_absent}
+            assert absent & names[front_end] == set()
+    assert all(reason for option in options_of(operation) for reason in option.option.absent.values())
+
+
+def test_every_operation_has_its_front_ends() -> None:
+    """
+    Where an operation has no route or tool, each of its options says why.
+    """
+    assert CALLS.keys() == set(OPERATIONS)
+    for operation, calls in CALLS.items():
+        for front_end, call in (("http", calls.path), ("mcp", calls.tool)):
+            assert call or all(front_end in option.option.absent for option in options_of(operation))
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -80,34 +163,56 @@ def test_defaults_and_bounds_are_equal(store: Store, operation: type[Any]) -> No
     """
     The command line, HTTP and MCP use the declared defaults and bounds, and describe each option.
     """
-    command, path, tool, _ = CALLS[operation]
-    flags = {each.name: each for each in command.params}
+    calls = CALLS[operation]
+    flags = {parameter.name: parameter for parameter in calls.command.params}
     for option in options_of(operation, "cli"):
         flag = flags[option.name]
         assert isinstance(flag, click.Option)
         assert flag.help
         if isinstance(flag.type, click.IntRange):
             assert (flag.type.min, flag.type.max) == option.limits
-        if not option.is_list and option.type is not bool and not option.is_optional:
+        if not option.is_list and not option.is_optional:
             assert str(flag.default) == str(option.default)
-    for front_end, schemas in (
-        ("http", body_schema(store, path)["properties"]),
-        ("mcp", tool_schema(store, tool)["properties"]),
-    ):
-        for option in options_of(operation, front_end):  # type: ignore[arg-type]
-            schema = schemas[option.name_in(front_end)]  # type: ignore[arg-type]
+    for front_end, properties in schemas(store, calls).items():
+        for option in options_of(operation, front_end):
+            schema = properties[option.name_in(front_end)]
             assert schema["description"] == option.option.help
+            # An optional number is described as "a number or null".
+            schema = {**schema, **schema.get("anyOf", [{}])[0]}
             assert numbers(schema) == declared_numbers(option)
             assert schema.get("maxItems") == option.max_length
             assert schema.get("default") in (list(option.default) if option.is_list else option.default, "")
 
 
-def body_schema(store: Store, path: str) -> dict[str, Any]:
-    """Return the schema of a route's body."""
+def test_declared_choices_are_those_of_the_code() -> None:
+    """
+    Parts of a text to leave out are declared for all front ends as the search knows them.
+    """
+    (without,) = (option for option in options_of(SourcesOperation) if option.name == "without")
+    assert set(without.choices) == {part.value for part in Exclusion}
+
+
+def schemas(store: Store, calls: Calls) -> dict[FrontEnd, dict[str, Any]]:
+    """Return the descriptions of the options over HTTP, from a body or an address, and in MCP, if there are such."""
+    described: dict[FrontEnd, dict[str, Any]] = {}
+    if calls.path is not None:
+        described["http"] = parameters_of(store, f"/api/v1/{calls.path}")
+    if calls.tool is not None:
+        described["mcp"] = tool_schema(store, calls.tool)["properties"]
+    return described
+
+
+def parameters_of(store: Store, path: str) -> dict[str, Any]:
+    """Return the schemas of a route's parameters and of the properties of its body, by name."""
     described = create_app(store).openapi()
-    reference = described["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"]
-    schema: dict[str, Any] = described["components"]["schemas"][reference.rpartition("/")[2]]
-    return schema
+    route = described["paths"][path]["post"]
+    found = {
+        each["name"]: {"description": each.get("description"), **each["schema"]} for each in route.get("parameters", [])
+    }
+    body = route.get("requestBody", {}).get("content", {}).get("application/json")
+    if body is not None:
+        found |= described["components"]["schemas"][body["schema"]["$ref"].rpartition("/")[2]]["properties"]
+    return found
 
 
 def tool_schema(store: Store, name: str) -> dict[str, Any]:
@@ -145,5 +250,42 @@ def test_search_sorts_and_filters(tmp_path: Path) -> None:
     words = ("search", "word", "--store", str(folder), "--json")
     shown = whorl(*words, "--sort", "size desc", "--filter", "size:[2 TO 9]")
     assert [hit["id"] for hit in json.loads(shown.stdout)["hits"]] == ["b", "c"]
-    refused = whorl(*words, "--metric", "within")
-    assert (refused.exit_code, refused.stderr) == (2, "whorl: --metric within is for --plan calibrated; add it\n")
+
+
+@pytest.mark.parametrize("option", [{"metric": "within"}, {"common_above": "3"}, {"ignore_common": True}])
+def test_options_of_the_other_plan(store: Store, folder: str, option: dict[str, Any]) -> None:
+    """
+    Every front end refuses options that tokens and bands lack, with the same message.
+    """
+    (name,) = option
+    message = f"{name} means nothing for tokens and bands; choose the plan calibrated, or leave it out"
+    with pytest.raises(ParameterError, match=message):
+        store.search("word", **option)
+    response = TestClient(create_app(store)).post("/api/v1/search", json={"query": "word", **option})
+    assert response.status_code == 400
+    assert message in response.text
+    assert message in call_tool(store, "search", {"query": "word", **option})
+    flag = f"--{name.replace('_', '-')}"
+    values = [] if option[name] is True else [option[name]]
+    refused = whorl("search", "word", "--store", folder, flag, *values)
+    assert (refused.exit_code, refused.stderr) == (2, f"whorl: {message}\n")
+
+
+def test_an_explanation_has_no_order(store: Store, folder: str) -> None:
+    """
+    No front end takes an order, or one hit per cluster, for an explanation.
+    """
+    assert whorl("explain", "word", "--store", folder, "--sort", "name").exit_code == 2
+    client = TestClient(create_app(store))
+    assert client.post("/api/v1/explain", json={"query": "word", "sort": "name"}).status_code == 400
+    assert client.get("/api/v1/explain?q=word&collapse=true").status_code == 400
+
+
+def call_tool(store: Store, name: str, arguments: dict[str, Any]) -> str:
+    """Return the text of a tool's answer."""
+
+    async def called() -> str:
+        async with Client(server_of(store)) as client:
+            return str((await client.call_tool(name, arguments)).content)
+
+    return asyncio.run(called())

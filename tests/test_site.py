@@ -48,6 +48,20 @@ def test_every_command_has_its_help() -> None:
     assert named == [*commands, "simhash-find-all", "simhash-find-clusters"]
 
 
+def test_every_option_is_in_the_reference() -> None:
+    """
+    The table of an operation has each option with its name in each front end and its default, or the reason.
+    """
+    page = "\n".join(reference_pages.options())
+    assert re.findall(r"^## (\w+)$", page, re.MULTILINE) == [
+        *("similar", "search", "explain", "sources", "compare", "duplicates", "index", "delete", "simhash"),
+    ]
+    duplicates = page.split("## duplicates\n")[1].split("\n## ")[0]
+    assert "| `--within-column` |  |  | `within` |  | Compare only" in duplicates
+    assert "| `--threshold` | `threshold` | `threshold` | `threshold` | `80` |" in duplicates
+    assert "- `write_ids`, not in MCP: the tool changes nothing." in duplicates
+
+
 def test_every_public_name_is_in_the_reference() -> None:
     """
     The Python reference has each public name once.

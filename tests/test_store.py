@@ -69,9 +69,9 @@ def test_common_text_that_is_not_ignored_is_not_looked_up(store: Store) -> None:
     """
     Scores do not depend on common text unless it is ignored, so a store without passages accepts `common_above`.
     """
-    assert store.search("one", common_above="1%") == store.search("one")
+    assert store.search("one", calibrated=True, common_above="1%") == store.search("one", calibrated=True)
     with pytest.raises(ParameterError, match="this store keeps none"):
-        store.search("one", common_above="1%", ignore_common=True)
+        store.search("one", calibrated=True, common_above="1%", ignore_common=True)
 
 
 def test_two_documents_compared(store: Store) -> None:
@@ -96,8 +96,8 @@ def test_sources_of_a_document_and_of_a_text(store: Store) -> None:
     """
     store.index([Document("node", OTHER, properties={"DBID": 4242})])
     assert [each.id for each in store.sources("4242", min_words=5).sources] == ["b"]
-    assert [each.id for each in store.sources(source=OTHER, except_for="ID:b", min_words=5).sources] == ["node"]
-    left = store.sources(source=OTHER, except_for="FINGERPRINT:nosuch OR FINGERPRINT:b_100", min_words=5)
+    assert [each.id for each in store.sources(source=OTHER, exclude="ID:b", min_words=5).sources] == ["node"]
+    left = store.sources(source=OTHER, exclude="FINGERPRINT:nosuch OR FINGERPRINT:b_100", min_words=5)
     assert [each.id for each in left.sources] == ["a"]
     assert left.warnings == ("the store has no document 'nosuch'",)
     with pytest.raises(ValueError, match="document 'empty' has no stored text"):

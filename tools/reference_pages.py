@@ -1,4 +1,4 @@
-"""The pages of the site that are generated: every command's help, every public name, every route of the service."""
+"""Generated pages of the site: every command's help, every option, every public name, every route of the service."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ import click
 import whorl
 from whorl.cli import hamming
 from whorl.cli.main import main
+from whorl.operations import FRONT_ENDS, OPERATIONS, options_of
 
 _WIDTH = 100
+_FRONT_ENDS = {"cli": "on the command line", "http": "over HTTP", "mcp": "in MCP", "python": "in Python"}
 
 
 def commands() -> Iterator[str]:
@@ -41,6 +43,28 @@ def _below(context: click.Context) -> Iterator[str]:
 
 def _help(name: str, text: str) -> str:
     return f"## {name}\n\n```text\n{text.rstrip()}\n```\n"
+
+
+def options() -> Iterator[str]:
+    """Yield Markdown with the options of each operation, their names in every front end, and why one lacks them."""
+    for operation in OPERATIONS:
+        name = operation.__name__.removesuffix("Operation").lower()
+        yield f"## {name}\n\n| command line | HTTP | MCP | Python | default | |\n|---|---|---|---|---|---|"
+        reasons: dict[str, list[str]] = {}
+        for option in options_of(operation):
+            cells = [
+                ""
+                if front_end in option.option.absent
+                else f"`{option.flag if front_end == 'cli' else option.name_in(front_end)}`"
+                for front_end in FRONT_ENDS
+            ]
+            default = "" if option.default in (None, (), False) else f"`{option.default}`"
+            yield f"| {' | '.join(cells)} | {default} | {option.option.cli_help or option.option.help} |"
+            for front_end, reason in option.option.absent.items():
+                reasons.setdefault(f"{_FRONT_ENDS[front_end]}: {reason}", []).append(f"`{option.name}`")
+        yield ""
+        yield from (f"- {', '.join(names)}, not {reason}." for reason, names in reasons.items())
+        yield ""
 
 
 def python() -> Iterator[str]:
@@ -121,4 +145,4 @@ def _default(schema: Mapping[str, Any], *, is_required: bool) -> str:
 
 
 #: What a page's line `% generated: NAME` stands for.
-PAGES = {"commands": commands, "python": python, "routes": routes}
+PAGES = {"commands": commands, "options": options, "python": python, "routes": routes}

@@ -2,28 +2,32 @@
 
 A field is an option: its type with bounds, its default, its help text, and where a front end needs it another name or
 the reason why the front end has no such option. The command line derives flags (`cli/options.py`), HTTP request bodies
-(`service/routes/asked.py`), MCP tool parameters (`mcp.py`). The subject of an operation (a query, documents, texts,
-files) is declared by each front end, because it takes a different form in each: an argument, a file, a JSON object.
+(`service/routes/request.py`), MCP tool parameters (`mcp.py`). The subject of an operation (a query, documents, texts,
+files) and the format of its result are declared by each front end, because they take a different form in each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from inspect import get_annotations
 from types import UnionType
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from annotated_types import BaseMetadata, Ge, Gt, Le, MaxLen
 
 from whorl.fingerprint.statistics.metric import Percent
+
+_Operation = TypeVar("_Operation")
 
 #: The ways to call an operation.
 FrontEnd: TypeAlias = Literal["cli", "http", "mcp", "python"]
 FRONT_ENDS: tuple[FrontEnd, ...] = get_args(FrontEnd)
 #: Metrics of a search for a single source.
 SimilarMetric: TypeAlias = Literal["jaccard", "a_in_b", "b_in_a", "similarity", "contains", "within"]
+#: Metrics of a search for all pairs.
+PairMetric: TypeAlias = Literal["jaccard", "containment", "similarity"]
 #: Upper bounds for the hits on a page and before it: engines sort all of these.
 MAX_ROWS, MAX_START = 10_000, 1_000_000
 
@@ -44,6 +48,7 @@ class Option:
         names: Names that differ from the field's, by front end.
         absent: Front ends without the option, each with the reason.
         cli_help: Help text of the command line, if it takes another kind of value, such as a file.
+        short: One-letter name on the command line.
         schema: Further keywords of the JSON schema of a text.
         examples: Example values for the HTTP description.
     """
@@ -53,6 +58,7 @@ class Option:
     names: Mapping[FrontEnd, str] = field(default_factory=dict)
     absent: Mapping[FrontEnd, str] = field(default_factory=dict)
     cli_help: str | None = None
+    short: str | None = None
     schema: Mapping[str, Any] = field(default_factory=dict)
     examples: tuple[Any, ...] = ()
 
@@ -82,6 +88,11 @@ class OptionField:
         return self.option.names.get(front_end, self.name)
 
     @property
+    def flag(self) -> str:
+        """The name on the command line."""
+        return f"--{self.name_in('cli').replace('_', '-')}"
+
+    @property
     def is_percent(self) -> bool:
         """Whether the value is a percentage."""
         return bool(self.type == Percent)
@@ -107,6 +118,17 @@ class OptionField:
     def max_length(self) -> int | None:
         """Largest number of values of a list."""
         return next((each.max_length for each in self.bounds if isinstance(each, MaxLen)), None)
+
+
+def _only(*front_ends: FrontEnd, because: str) -> Mapping[FrontEnd, str]:
+    """Return the other front ends, which lack an option for a common reason."""
+    return {front_end: because for front_end in FRONT_ENDS if front_end not in front_ends}
+
+
+_FILES = _only("cli", because="takes documents, not files")
+_RESULT_FILES = _only("cli", because="returns the result, and writes no files")
+_SPARK = _only("cli", because="Python's SparkDuplicates is a class of its own, and the service does without Spark")
+_ALL_RETURNED = "returns all of them"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +203,6 @@ class SimilarOperation(Paging, IgnorableBoilerplate):
         Option(
             "Only documents that this query matches.",
             "QUERY",
-            names={"python": "only"},
             schema=QUERY_SCHEMA,
             examples=("name:lease OR rent",),
         ),
@@ -196,8 +217,8 @@ class SimilarOperation(Paging, IgnorableBoilerplate):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchOperation(Paging, IgnorableBoilerplate):
-    """Search with a query."""
+class ExplainOperation(Paging, IgnorableBoilerplate):
+    """Explain a query without searching."""
 
     plan: Annotated[
         Literal["stock", "calibrated"],
@@ -221,11 +242,16 @@ class SearchOperation(Paging, IgnorableBoilerplate):
         Option(
             "Only documents that this query matches; it does not score.",
             "QUERY",
-            names={"python": "filters"},
             schema=QUERY_SCHEMA,
             examples=("name:lease OR rent",),
         ),
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOperation(ExplainOperation):
+    """Search with a query."""
+
     sort: Annotated[
         str | None,
         Option(
@@ -237,15 +263,436 @@ class SearchOperation(Paging, IgnorableBoilerplate):
         ),
     ] = None
     collapse: Annotated[
+        bool, Option("Show only the best hit of each cluster that 'whorl duplicates --write-ids' wrote.")
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourcesOperation(IgnorableBoilerplate):
+    """Find the documents that a text comes from: a small set that covers as much of it as possible."""
+
+    min_words: Annotated[
+        int,
+        Ge(1),
+        Le(1_000_000),
+        Option("Words in the shortest passage that counts; at least as many as in a shingle."),
+    ] = 8
+    exclude: Annotated[
+        str | None,
+        Option(
+            "Leave out the documents that this query matches.", "QUERY", schema=QUERY_SCHEMA, examples=("type:form",)
+        ),
+    ] = None
+    without: Annotated[
+        tuple[Literal["quotations", "references"], ...],
+        MaxLen(10),
+        Option("Parts of the text to leave out.", cli_help="Leave out these parts of the text; can be given twice."),
+    ] = ()
+    recall: Annotated[
+        Percent,
+        *_PERCENT,
+        Option("How many of 100 sources to find, in percent; up to 1 as a fraction.", "PERCENT"),
+    ] = 95
+    most_read: Annotated[int, Ge(1), Le(10_000), Option("The most documents to compare the text with.")] = 5_000
+    rows: Annotated[
+        int,
+        Ge(0),
+        Le(MAX_ROWS),
+        Option("Sources to show.", absent=dict.fromkeys(("http", "python"), _ALL_RETURNED)),
+    ] = 10
+    start: Annotated[
+        int,
+        Ge(0),
+        Le(MAX_START),
+        Option("Sources to skip.", absent=dict.fromkeys(("http", "python"), _ALL_RETURNED)),
+    ] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOperation(Boilerplate):
+    """Count exactly what two texts share, and show the passages."""
+
+    rows: Annotated[
+        int,
+        Ge(0),
+        Le(MAX_ROWS),
+        Option("Passages to show.", absent=dict.fromkeys(("http", "python"), _ALL_RETURNED)),
+    ] = 10
+    start: Annotated[
+        int,
+        Ge(0),
+        Le(MAX_START),
+        Option("Passages to skip.", absent=dict.fromkeys(("http", "python"), _ALL_RETURNED)),
+    ] = 0
+    scheme: Annotated[
+        str | None,
+        Option(
+            "How texts are cut into shingles. Default: the store's.",
+            "NAME",
+            absent=_only("cli", because="compares under the store's scheme"),
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Parts of files and rows that hold the documents."""
+
+    text_column: Annotated[
+        str | None,
+        Option("The column, or key, with the texts in rows.  [default: text]", "COLUMN", absent=_FILES),
+    ] = None
+    id_column: Annotated[
+        str | None,
+        Option(
+            "The column with the ids; '' for none. Rows without an id get one from file and row.  "
+            "[default: id, if any]",
+            "COLUMN",
+            absent=_FILES,
+        ),
+    ] = None
+    follow_links: Annotated[
         bool,
         Option(
-            "Show only the best hit of each cluster that 'whorl duplicates --write-ids' wrote.",
-            names={"python": "collapsed"},
+            "Follow symbolic links that lead out of the named folder, or out of the fixed part of a pattern.",
+            absent=_FILES,
         ),
     ] = False
 
 
-OPERATIONS: tuple[type[Any], ...] = (SimilarOperation, SearchOperation)
+@dataclass(frozen=True, kw_only=True)
+class DuplicatesOperation(IgnorableBoilerplate, Columns):
+    """Find all near-duplicates."""
+
+    metric: Annotated[
+        PairMetric,
+        Option(
+            "Shared shingles as a share of those in either (jaccard or similarity), or in the smaller one "
+            "(containment)."
+        ),
+    ] = "jaccard"
+    threshold: Annotated[
+        Percent,
+        *_PERCENT,
+        Option("Share from which two are duplicates, in percent; up to 1 as a fraction.", "PERCENT"),
+    ] = 80
+    recall: Annotated[
+        Percent,
+        *_PERCENT,
+        Option("How many of 100 pairs just at the threshold to find, in percent; up to 1 as a fraction.", "PERCENT"),
+    ] = 95
+    clusters: Annotated[
+        bool,
+        Option(
+            "What to print.  [default: clusters]",
+            names={"cli": "clusters/--pairs"},
+            absent=_only("cli", because="returns clusters with their pairs"),
+        ),
+    ] = True
+    complete: Annotated[
+        bool,
+        Option(
+            "Clusters in which any two members are duplicates; no chains.",
+            cli_help="Clusters in which any two members are duplicates; no chains. With --keep, those around the "
+            "documents that stay.",
+        ),
+    ] = False
+    format: Annotated[
+        Literal["json", "csv", "table", "parquet"] | None,
+        Option("Default: by the name of FILE, otherwise table.", absent=_RESULT_FILES),
+    ] = None
+    output: Annotated[
+        str | None, Option("Where to write; - is standard output.", "FILE", short="-o", absent=_RESULT_FILES)
+    ] = None
+    state: Annotated[
+        str | None,
+        Option(
+            "Where to keep what this run learns; the next run continues there and looks only at new documents.",
+            "FOLDER",
+            names={"python": "folder"},
+            absent=dict.fromkeys(("http", "mcp"), "compares the documents of a store, which keeps their sketches"),
+        ),
+    ] = None
+    new: Annotated[
+        bool,
+        Option(
+            "With --state: only pairs and clusters with a new document.",
+            names={"python": "only_new"},
+            absent=dict.fromkeys(("http", "mcp"), "has no state"),
+        ),
+    ] = False
+    keep: Annotated[
+        str | None,
+        Option(
+            "Which documents to keep, each with its duplicates: first, longest, or by a property newest:PROPERTY, "
+            "oldest:PROPERTY, largest:PROPERTY, smallest:PROPERTY. No two that stay are duplicates.",
+            "WHICH",
+            cli_help="Which documents to keep, each with its duplicates: first, longest, newest, oldest, or "
+            "newest:COLUMN, oldest:COLUMN, largest:COLUMN, smallest:COLUMN by a column, or by a property of a store. "
+            "No two that stay are duplicates.",
+            schema={"pattern": "^(first|longest|newest|oldest|(newest|oldest|largest|smallest):.+)$"},
+            examples=("newest:cm:modified",),
+        ),
+    ] = None
+    delete_list: Annotated[
+        str | None,
+        Option(
+            "With --keep: a file for the ids of the others, one per line. Nothing is ever deleted.",
+            "FILE",
+            absent=_RESULT_FILES,
+        ),
+    ] = None
+    filtered: Annotated[
+        str | None,
+        Option(
+            "A new folder for the files of PATHs without their duplicates, in the same formats and columns.",
+            "DIR",
+            absent=_RESULT_FILES,
+        ),
+    ] = None
+    annotated: Annotated[
+        str | None,
+        Option(
+            "A new folder for the files of PATHs, with all rows and the columns cluster, is_principal and similarity.",
+            "DIR",
+            absent=_RESULT_FILES,
+        ),
+    ] = None
+    versions: Annotated[
+        bool,
+        Option(
+            "Show each cluster's versions in order, and what each adds and loses compared with the one before.",
+            names={"python": "with_versions"},
+        ),
+    ] = False
+    date: Annotated[
+        str | None,
+        Option(
+            "The property with the dates for versions, and for the newest or oldest document to keep.",
+            "COLUMN",
+            names={"python": "date_column"},
+            cli_help="The column, or property of a store, with the dates for --versions, --keep newest and --keep "
+            "oldest.",
+        ),
+    ] = None
+    reference: Annotated[
+        tuple[str, ...],
+        Option(
+            "Files or folders to compare PATHs with; not compared with each other, and never listed for deletion.",
+            "SET",
+            absent=dict.fromkeys(("http", "mcp"), "compares the documents of a store with each other"),
+        ),
+    ] = ()
+    within: Annotated[
+        str | None,
+        Option(
+            "Compare only documents with the same value in this column, for instance a language or a source.",
+            "COLUMN",
+            names={"cli": "within_column"},
+            absent=dict.fromkeys(("http", "mcp"), "compares all documents of a store"),
+        ),
+    ] = None
+    level: Annotated[
+        Literal["document", "paragraph", "line", "passage"],
+        Option(
+            "What is compared; --filtered then removes it from the texts. Paragraphs end at empty lines; passages are "
+            "runs of words that are repeated word for word.",
+            names={"python": "unit"},
+            absent=dict.fromkeys(("http", "mcp"), "compares the documents of a store, not their parts"),
+        ),
+    ] = "document"
+    words: Annotated[
+        int | None,
+        Ge(2),
+        Le(999),
+        Option(
+            "With --level passage: words in the shortest passage.  [default: 50]",
+            "N",
+            absent=_only("cli", "python", because="compares the documents of a store, not their parts"),
+        ),
+    ] = None
+    shingle: Annotated[
+        int | None,
+        Ge(1),
+        Le(999),
+        Option(
+            "Words in a shingle; 1 compares sets of words.  [default: 5, or the store's; 9 characters]",
+            "N",
+            names={"python": "scheme"},
+            absent=dict.fromkeys(("http", "mcp"), "compares under the store's scheme"),
+        ),
+    ] = None
+    characters: Annotated[
+        bool,
+        Option(
+            "Shingles are made of characters, not of words.",
+            names={"python": "scheme"},
+            absent=dict.fromkeys(("http", "mcp"), "compares under the store's scheme"),
+        ),
+    ] = False
+    write_ids: Annotated[
+        bool,
+        Option(
+            "Write into the store which complete cluster each document is in, so that searches can show one of each.",
+            absent={"mcp": "the tool changes nothing", "python": "write_ids() is a function of its own"},
+        ),
+    ] = False
+    strict: Annotated[
+        bool,
+        Option("Fail if anything could not be read, not only if more than 1 in 100.", absent=_FILES),
+    ] = False
+    workers: Annotated[
+        int | None,
+        Ge(1),
+        Option(
+            "How many processes read and hash PATHs; the results are the same. With --state it is always one.  "
+            "[default: one for each processor, for small PATHs 1]",
+            absent=dict.fromkeys(("http", "mcp"), "the service shares its processors among requests"),
+        ),
+    ] = None
+    engine: Annotated[
+        Literal["local", "spark"],
+        Option(
+            "With spark, Spark reads PATHs and writes to FILE, which is a folder.",
+            absent=_SPARK,
+        ),
+    ] = "local"
+    input: Annotated[
+        Literal["parquet", "json", "text"] | None,
+        Option("With --engine spark: the format of PATHs.  [default: by their names, otherwise text]", absent=_SPARK),
+    ] = None
+    name_column: Annotated[
+        str | None,
+        Option("With --engine spark: the column with the names.  [default: name, if any]", "COLUMN", absent=_SPARK),
+    ] = None
+    checkpoints: Annotated[
+        str | None,
+        Option(
+            "With --engine spark: for intermediate results that outlive an executor; all executors must reach it.",
+            "FOLDER",
+            absent=_SPARK,
+        ),
+    ] = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether any two members of a cluster must be duplicates; retention policies and cluster labels need this."""
+        return self.complete or self.write_ids or any((self.keep, self.filtered, self.annotated))
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexOperation(Columns):
+    """Put documents into a store."""
+
+    batch: Annotated[
+        int,
+        Ge(1),
+        Le(10_000),
+        Option("Documents per batch.", absent=dict.fromkeys(("http", "mcp"), "the service chooses batches by size")),
+    ] = 256
+    again: Annotated[
+        bool,
+        Option(
+            "Also index unchanged documents, for instance after a change of the schema.",
+            names={"cli": "all"},
+            absent=dict.fromkeys(("http", "mcp"), "a change of the schema is for an administrator"),
+        ),
+    ] = False
+    passages: Annotated[
+        bool,
+        Option(
+            "From now on, let the store find every passage of 20 words (see 'whorl sources'). It takes more space.",
+            absent=dict.fromkeys(("http", "mcp"), "the store is set up before it is served"),
+        ),
+    ] = False
+    without_minhash: Annotated[
+        bool,
+        Option(
+            "From now on, keep no MINHASH tokens in the store (a folder): a fifth less space, but no FINGERPRINT.",
+            absent=dict.fromkeys(("http", "mcp"), "the store is set up before it is served"),
+        ),
+    ] = False
+    check: Annotated[
+        Percent | None,
+        *_PERCENT,
+        Option(
+            "Store nothing, and list the documents that repeat stored ones by at least this share.",
+            "PERCENT",
+            absent={
+                "cli": "'whorl similar --file FILE' compares without storing",
+                "mcp": "the tool `similar` compares without storing",
+                "python": "RepeatSearch is a class of its own",
+            },
+        ),
+    ] = None
+    warn: Annotated[
+        Percent | None,
+        *_PERCENT,
+        Option(
+            "List the stored documents that repeat earlier ones by at least this share, in percent; up to 1 as a "
+            "fraction.",
+            "PERCENT",
+            absent={"mcp": "the tool `similar` tells it of a text", "python": "RepeatSearch is a class of its own"},
+        ),
+    ] = None
+    metric: Annotated[
+        SimilarMetric,
+        Option(
+            "What this share is of: both texts (jaccard), the new one (a_in_b or contains), the other (b_in_a or "
+            "within).",
+            cli_help="What --warn is a share of: both texts (jaccard), the new one (a_in_b or contains), the other "
+            "(b_in_a or within).",
+            absent={"mcp": "nothing is compared", "python": "RepeatSearch is a class of its own"},
+        ),
+    ] = "jaccard"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteOperation:
+    """Delete documents from a store."""
+
+    query: Annotated[
+        str | None,
+        Option(
+            "Delete the documents that this query matches.", "QUERY", schema=QUERY_SCHEMA, examples=("name:minutes",)
+        ),
+    ] = None
+    everything: Annotated[bool, Option("Allow deleting all documents, if the query matches all.")] = False
+    dry_run: Annotated[
+        bool, Option("Only say how many documents would be deleted.", absent={"python": "Store.count counts them"})
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimhashOperation(Columns):
+    """Print the SimHash code of each document."""
+
+    scheme: Annotated[
+        str | None,
+        Option(
+            "How codes are made: simhash1-icu70, simhash1-icu74 (the default) or simhash1-icu77; or as others do: "
+            "simhash-py-0.4, simhash-py-0.1, simhash-cpp-0.1, simhash-1e0ng-2.",
+            "NAME",
+            absent=dict.fromkeys(("http", "mcp"), "a store has no codes"),
+        ),
+    ] = None
+    format: Annotated[
+        Literal["codes", "tsv", "json"],
+        Option("One code per line; a code, a tab and the document's id; a JSON object.", absent=_RESULT_FILES),
+    ] = "codes"
+
+
+OPERATIONS: tuple[type[Any], ...] = (
+    SimilarOperation,
+    SearchOperation,
+    ExplainOperation,
+    SourcesOperation,
+    CompareOperation,
+    DuplicatesOperation,
+    IndexOperation,
+    DeleteOperation,
+    SimhashOperation,
+)
 
 
 def options_of(operation: type[Any], front_end: FrontEnd | None = None) -> tuple[OptionField, ...]:
@@ -259,12 +706,31 @@ def options_of(operation: type[Any], front_end: FrontEnd | None = None) -> tuple
     return tuple(each for each in declared if front_end is None or front_end not in each.option.absent)
 
 
+def operation_of(operation: type[_Operation], options: _Operation | None, keywords: Mapping[str, Any]) -> _Operation:
+    """Return an operation given as an object, as keywords, or both; keywords replace options of the object."""
+    return operation(**keywords) if options is None else replace(options, **keywords)  # type: ignore[type-var]
+
+
+def changed_options(operation: Any) -> Iterator[OptionField]:
+    """Yield the options of an operation whose values differ from their defaults."""
+    for option in options_of(type(operation)):
+        value = getattr(operation, option.name)
+        # The command line passes percentages as text.
+        if (str(value) != str(option.default)) if option.is_percent else (value != option.default):
+            yield option
+
+
 @lru_cache
 def _declared(operation: type[Any]) -> tuple[OptionField, ...]:
     hints = get_type_hints(operation, include_extras=True)
     defaults = {each.name: each.default for each in fields(operation)}
-    names = [name for cls in operation.__mro__ for name in get_annotations(cls)]
-    return tuple(_option_field(name, hints[name], defaults[name]) for name in names)
+    names = dict.fromkeys(name for cls in operation.__mro__ for name in get_annotations(cls))
+    return tuple(_option_field(name, hints[name], defaults[name]) for name in names if _is_option(hints[name]))
+
+
+def _is_option(hint: Any) -> bool:
+    """Whether a field is an option; front ends add their subjects as other fields."""
+    return any(isinstance(each, Option) for each in get_args(hint))
 
 
 def _option_field(name: str, hint: Any, default: Any) -> OptionField:
@@ -273,5 +739,6 @@ def _option_field(name: str, hint: Any, default: Any) -> OptionField:
     bounds = tuple(each for each in metadata if isinstance(each, BaseMetadata))
     is_optional = get_origin(kind) in (Union, UnionType) and type(None) in get_args(kind)
     if is_optional:
-        (kind,) = (each for each in get_args(kind) if each is not type(None))
+        # Percentages are a union themselves.
+        kind = Union[tuple(member for member in get_args(kind) if member is not type(None))]  # noqa: UP007
     return OptionField(name, kind, is_optional, default, bounds, option)

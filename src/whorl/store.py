@@ -14,10 +14,10 @@ from whorl.engine.protocol import Engine
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError
 from whorl.fingerprint.compare import Comparison, words_of
 from whorl.fingerprint.minhash.signature import Signature
-from whorl.fingerprint.statistics.metric import Metric, Percent, metric_named
+from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.ingest.indexing import IndexOptions, index_documents
 from whorl.model import Document, Indexed, Order, Page, Stored
-from whorl.operations import MAX_ROWS, Paging, SimilarOperation
+from whorl.operations import MAX_ROWS, DeleteOperation, Paging, SimilarOperation, SourcesOperation, operation_of
 from whorl.query.options import QueryLimits
 from whorl.query.plan.defaults import QueryDefaults
 from whorl.search.attribution.options import SourcesOptions, sources_of
@@ -83,7 +83,7 @@ class Store:
         calibrated: bool = False,
         metric: Metric | str = Metric.JACCARD,
         defaults: QueryDefaults = QueryDefaults(),  # noqa: B008 - frozen
-        filters: Iterable[Filter] = (),
+        filter: Filter | Iterable[Filter] = (),  # noqa: A002 - the name in every front end
         **common: Unpack[CommonOptions],
     ) -> PreparedQuery:
         """Parse a query once, to search with it, to count, to measure hits' overlap with its source, or to explain it.
@@ -95,22 +95,27 @@ class Store:
             calibrated: Meaning of FINGERPRINT: the tokens and bands of Alfresco and Solr, or the documents that
                 `similar` finds, scored by percentage; the overlap is then 20 by default, the probability 95.
             metric: Metric of calibrated FINGERPRINTs, as in `similar`.
-            defaults: Defaults for the query and the filters.
-            filters: Queries that select without scoring, or one; a group in it contains alternatives.
+            defaults: Defaults for the query and the filter.
+            filter: A query that selects without scoring, or several; a group among these contains alternatives.
             common: Options for common text, which a calibrated FINGERPRINT may ignore.
 
         Raises:
             QueryError: The query cannot be run; the message shows the position.
-            ParameterError: The metric is unknown; or common text is to be ignored, but cannot be detected in this store
-                or the FINGERPRINTs are not calibrated.
+            ParameterError: The metric is unknown; common text is to be ignored, but cannot be detected in this store;
+                or the FINGERPRINTs are not calibrated, and an option is for calibrated ones.
         """
         chosen = metric_named(metric, METRICS)
+        if not calibrated:
+            given = {"metric": chosen is not Metric.JACCARD, **common}
+            for name in ("metric", *CommonOptions.__annotations__):
+                if given.get(name):
+                    raise ParameterError(
+                        f"{name} means nothing for tokens and bands; choose the plan calibrated, or leave it out"
+                    )
         left_out = ignored(self.engine, **common)
-        if left_out and not calibrated:
-            raise ParameterError("ignore_common means nothing for tokens and bands; ask for calibrated FINGERPRINTs")
         sources = Sources(self.engine, source)
         reader = self._reader(defaults, sources.texts)
-        return PreparedQuery(reader, sources, query, filters, chosen if calibrated else None, left_out)
+        return PreparedQuery(reader, sources, query, filter, chosen if calibrated else None, left_out)
 
     def search(
         self,
@@ -119,7 +124,7 @@ class Store:
         start: int = Paging.start,
         rows: int = Paging.rows,
         with_shared: bool = False,
-        collapsed: bool = False,
+        collapse: bool = False,
         order: Sequence[Order] = (),
         **options: Unpack[QueryOptions],
     ) -> Page:
@@ -130,7 +135,7 @@ class Store:
             start: Hits to skip before the page, 0 to 1,000,000.
             rows: Hits on the page, 0 to 10,000.
             with_shared: Also count the tokens that each hit shares with the source, if the query has just one.
-            collapsed: Whether to return only the best hit of each cluster that `whorl duplicates --write-ids` wrote.
+            collapse: Whether to return only the best hit of each cluster that `whorl duplicates --write-ids` wrote.
             order: What to sort the hits by, instead of their scores.
             options: The other arguments of `prepare`.
 
@@ -139,7 +144,7 @@ class Store:
             ParameterError: A sort field does not exist.
         """
         prepared = self.prepare(query, **options)
-        return prepared.search(start=start, rows=rows, order=order, with_shared=with_shared, collapsed=collapsed)
+        return prepared.search(start=start, rows=rows, order=order, with_shared=with_shared, collapse=collapse)
 
     def explain(
         self, query: str, *, start: int = Paging.start, rows: int = Paging.rows, **options: Unpack[QueryOptions]
@@ -150,59 +155,54 @@ class Store:
     def prepare_similar(
         self,
         reference: str = SOURCE,
+        options: SimilarOperation | None = None,
         *,
         source: str | None = None,
-        metric: Metric | str = SimilarOperation.metric,
-        threshold: Percent = SimilarOperation.threshold,
-        recall: Percent = SimilarOperation.recall,
-        only: str | None = None,
-        **common: Unpack[CommonOptions],
+        **keywords: Unpack[SimilarOptions],
     ) -> PreparedSimilar:
         """Prepare a calibrated search once, to search with it or to explain it.
 
         Args:
             reference: A document of the store, which is not among its own hits; or the name of the text in `source`.
+            options: The options; those of the page count for `PreparedSimilar.search` only if given there.
             source: A text that need not be in the store.
-            metric: Metric of the threshold: "jaccard" (share of both together), "a_in_b" (share of the source in the
-                hit) or "b_in_a" (share of the hit in the source).
-            threshold: A percentage above 0, at most 100; a number up to 1 is a fraction, as in FINGERPRINT.
-            recall: Percentage of the documents just at the threshold to find; given like a threshold.
-            only: A query: only documents that it matches are hits.
-            common: Options for common text: the shares without it are returned too, counted on the hits' texts. If it
-                is ignored, only these shares count for the threshold, order and number of hits.
+            keywords: Options by name, instead of `options` or to replace some of these.
 
         Raises:
             UnknownDocumentError: The store has no such document.
             ParameterError: A number is out of its range; or common text cannot be detected in this store.
-            QueryError: The query of `only` cannot be run.
+            QueryError: The filter cannot be run.
         """
-        criteria = ask(metric, threshold, recall)
+        options = operation_of(SimilarOperation, options, keywords)
+        criteria = ask(options.metric, options.threshold, options.recall)
         sources = Sources(self.engine, None if source is None else {reference: source})
-        told, is_ignored = commons(self.engine, **common), common.get("ignore_common", False)
-        return PreparedSimilar(self._reader(), sources, reference, criteria, only, told, ignore_common=is_ignored)
+        common = commons(self.engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common)
+        reader, ignores = self._reader(), options.ignore_common
+        return PreparedSimilar(reader, sources, reference, criteria, options.filter, common, ignore_common=ignores)
 
     def similar(
         self,
         reference: str = SOURCE,
+        options: SimilarOperation | None = None,
         *,
-        exact: bool = False,
-        start: int = Paging.start,
-        rows: int = Paging.rows,
-        **options: Unpack[SimilarOptions],
+        source: str | None = None,
+        **keywords: Unpack[SimilarOptions],
     ) -> Similar:
         """Return one page of the documents that share content with a source, verified and measured.
 
-        Arguments are those of `prepare_similar`, and of `PreparedSimilar.search`.
+        Arguments and errors are those of `prepare_similar`.
         """
-        return self.prepare_similar(reference, **options).search(start=start, rows=rows, exact=exact)
+        options = operation_of(SimilarOperation, options, keywords)
+        prepared = self.prepare_similar(reference, options, source=source)
+        return prepared.search(start=options.start, rows=options.rows, exact=options.exact)
 
     def sources(
         self,
         reference: str = SOURCE,
+        options: SourcesOperation | None = None,
         *,
         source: str | None = None,
-        except_for: str | None = None,
-        **options: Unpack[SourcesOptions],
+        **keywords: Unpack[SourcesOptions],
     ) -> Attribution:
         """Return the documents that account for a text: a small set that covers most of it, with their passages.
 
@@ -210,24 +210,25 @@ class Store:
 
         Args:
             reference: A document of the store, which is not its own source; or the name of the text in `source`.
+            options: The options; all sources are returned, whatever page they name.
             source: A text that need not be in the store.
-            except_for: A query in the query language: the documents that it matches are not sources.
-            options: How to look for the sources.
+            keywords: Options by name, instead of `options` or to replace some of these.
 
         Raises:
             UnknownDocumentError: The store has no such document.
             ParameterError: A number is out of its range, or the document has no text.
-            QueryError: The query of `except_for` cannot be run.
+            QueryError: The query of `exclude` cannot be run.
         """
-        left_out = None if except_for is None else self._reader().bound_filter(except_for)
+        options = operation_of(SourcesOperation, options, keywords)
+        excluded = None if options.exclude is None else self._reader().bound_filter(options.exclude)
         own_id = None if source is not None else self.engine.resolve([reference]).get(reference)
         text = source if source is not None else self.texts([reference])[reference]
         lag = lag_warnings(self.engine)
-        found = sources_of(self.engine, text, own_id, left_out, **options)
+        attribution = sources_of(self.engine, text, own_id, excluded, options)
         if not lag:
-            return found
-        promise = replace(found.promise, words=None, certain_words=None)
-        return replace(found, promise=promise, warnings=(*found.warnings, *lag))
+            return attribution
+        promise = replace(attribution.promise, words=None, certain_words=None)
+        return replace(attribution, promise=promise, warnings=(*attribution.warnings, *lag))
 
     def _reader(
         self,
@@ -253,6 +254,20 @@ class Store:
             ParameterError: The query matches all documents, and `everything` is not set.
         """
         return delete_matching(self.engine, self._reader(), query, everything=everything)
+
+    def delete_chosen(self, ids: Collection[str] | None, options: DeleteOperation) -> int:
+        """Delete documents by their ids or by a query, or only count them; return their number.
+
+        Raises:
+            ParameterError: Both ids and a query are given, or none; or as for `delete_matching`.
+        """
+        if (ids is None) == (options.query is None):
+            raise ParameterError("name documents by their ids, or by a query")
+        if options.query is None:
+            return len(self.documents(ids or ())) if options.dry_run else self.delete(ids or ())
+        if options.dry_run:
+            return self.count(options.query)
+        return self.delete_matching(options.query, everything=options.everything)
 
     def signature(self, reference: str) -> Signature | None:
         """Return the signature of a document by reference, or None if it has none."""

@@ -282,7 +282,8 @@ def test_a_store_that_cannot_be_asked(named: str, message: str) -> None:
 
 def test_how_many_passages_are_shown(folder: Path) -> None:
     """
-    --passages limits the printed passages (default five); the number of omitted ones is printed, and JSON has all.
+    --rows limits the printed passages (default ten), --start skips some; the number of omitted ones is printed, and
+    JSON has all.
     """
     parts = [" ".join(f"w{number}{each}" for each in range(12 - number)) for number in range(7)]
     (folder / "one.txt").write_text("\nx ".join(parts), encoding="utf-8")
@@ -293,14 +294,17 @@ def test_how_many_passages_are_shown(folder: Path) -> None:
         (head,) = [line for line in lines if line.startswith("7 passages in both")]
         return head.split(",")[1], [line.strip() for line in lines if line.startswith("   ")]
 
-    assert shown() == (" the longest 5 shown", parts[:5])
-    assert shown("--passages", "1") == (" the longest shown", parts[:1])
-    assert shown("--passages", "0") == (" none shown", [])
-    assert shown("--passages", "99") == (" with 91.3% of the words of A and 91.3% of those of B", parts)
-    found = told("--passages", "1", "one.txt", "two.txt")["passages"]
+    everything = (" with 91.3% of the words of A and 91.3% of those of B", parts)
+    assert shown() == everything
+    assert shown("--rows", "5") == (" the longest 5 shown", parts[:5])
+    assert shown("--rows", "2", "--start", "4") == (" 5 to 6 by length shown", parts[4:6])
+    assert shown("--rows", "1") == (" the longest shown", parts[:1])
+    assert shown("--rows", "0") == (" none shown", [])
+    assert shown("--rows", "99") == everything
+    found = told("--rows", "1", "one.txt", "two.txt")["passages"]
     assert [each["a"]["text"] for each in found] == parts
     assert [each["b"]["first_line"] for each in found] == [7, 6, 5, 4, 3, 2, 1]
-    assert whorl("--passages", "-1", "one.txt", "two.txt").exit_code == 2
+    assert whorl("--rows", "-1", "one.txt", "two.txt").exit_code == 2
 
 
 def test_a_long_passage_is_shortened_in_the_middle(folder: Path) -> None:

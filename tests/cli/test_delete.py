@@ -41,4 +41,4 @@ def test_delete_by_a_query(notes: Path) -> None:
     assert "matches all 1 documents" in refused.stderr
     assert whorl(*everything, "--everything").stdout == "1 document deleted\n"
     for neither_or_both in ((), ("a", "--query", "b")):
-        assert "by their ids, or by a --query" in whorl("delete", *neither_or_both).stderr
+        assert "by their ids, or by a --query" in whorl("delete", "--store", "store", *neither_or_both).stderr

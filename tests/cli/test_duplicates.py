@@ -155,7 +155,7 @@ def test_the_newest_file_stays(tmp_path: Path) -> None:
     assert (done.exit_code, listed.read_text()) == (0, "d2001\nd2002\n")
     done = run("--store", tmp_path / "store", *wanted)
     assert done.exit_code == 2
-    assert "--keep newest:FIELD" in done.stderr
+    assert "keep newest:PROPERTY" in done.stderr
     assert listed.read_text() == "d2001\nd2002\n"
 
 

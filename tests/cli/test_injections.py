@@ -129,8 +129,8 @@ def test_syntax_of_a_search_server_is_text(injected: tuple[str, Store], text: st
             found(f"nosuch:{form(text)}")
         assert len(found(f"NOT {form(text)}")) >= len(ODD) - 1
         within = f"kind:{form(text)}"
-        assert {hit.id for hit in store.search("*", rows=200, filters=[within]).hits} <= {"canary"}
-        assert store.similar("plain0", threshold=5, only=within).total == 0
+        assert {hit.id for hit in store.search("*", rows=200, filter=[within]).hits} <= {"canary"}
+        assert store.similar("plain0", threshold=5, filter=within).total == 0
     assert list(store.documents([text, f"{text}x"])) == [text]
     with contextlib.suppress(ParameterError):
         assert store.search("*", order=[Order(text)]).total == len(ODD)
@@ -223,7 +223,7 @@ OWN: Mapping[str, tuple[Callable[[str], tuple[str, str, Any]], Callable[[str, An
         lambda text, told: told["total"] == 0,
     ),
     "a document that is no source": (
-        lambda text: ("POST", f"{API}/sources", {"text": ODD[0].text, "except": f"id:{quoted(text)}", "min_words": 5}),
+        lambda text: ("POST", f"{API}/sources", {"text": ODD[0].text, "exclude": f"id:{quoted(text)}", "min_words": 5}),
         lambda text, told: text not in [each["id"] for each in told["sources"]],
     ),
 }

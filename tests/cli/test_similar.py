@@ -133,7 +133,7 @@ def test_a_filter_stays_a_filter(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "option",
-    [("--metric", "contains"), ("--metric", "jaccard"), ("--exact",), ("--ignore-common",)],
+    [("--metric", "contains"), ("--exact",), ("--ignore-common",)],
     ids=" ".join,
 )
 def test_options_that_mean_nothing_with_the_stock_plan(folder: Path, option: tuple[str, ...]) -> None:

@@ -70,13 +70,13 @@ def test_what_is_printed(folder: Path) -> None:
 
 def test_who_is_left_out_and_what_counts(folder: Path) -> None:
     """
-    --except excludes documents, --min-words short passages; CSV has a line for each source.
+    --exclude excludes documents, --min-words short passages; CSV has a line for each source.
     """
     (folder / "own.txt").write_text(SECOND, encoding="utf-8")
     asked = ("sources", "--store", "store", "own.txt", "--csv")
-    (row,) = csv.DictReader(io.StringIO(whorl(*asked, "--except", "name:b.txt").stdout))
+    (row,) = csv.DictReader(io.StringIO(whorl(*asked, "--exclude", "name:b.txt").stdout))
     assert (row["id"], row["words"]) == ("notes/a.txt", "17")
-    assert whorl(*asked, "--except", "name:b.txt", "--min-words", "18").stdout.count("\n") == 1
+    assert whorl(*asked, "--exclude", "name:b.txt", "--min-words", "18").stdout.count("\n") == 1
 
 
 def test_a_report_is_written(folder: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_report_is_written(folder: Path) -> None:
         (["nosuch"], "'nosuch' is no file here, and the store has no document 'nosuch'"),
         (["notes/a.txt", "--json", "--csv"], "--json and --csv exclude each other"),
         (["notes/a.txt", "--recall", "0"], "recall must be a percentage above 0"),
-        (["notes/a.txt", "--except", "("], "this parenthesis is never closed"),
+        (["notes/a.txt", "--exclude", "("], "this parenthesis is never closed"),
         (["notes/a.txt", "--min-words", "0"], "--min-words"),
     ],
 )

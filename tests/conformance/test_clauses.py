@@ -44,7 +44,7 @@ def test_a_pattern_of_very_many_states(store: Store, collection: list[Document])
     """
     pattern = f"*a{'?' * 30}b"
     longest = max(collection, key=lambda document: len(document.text)).id
-    for ask in (lambda: store.search(pattern).total, lambda: store.similar(longest, only=pattern).total):
+    for ask in (lambda: store.search(pattern).total, lambda: store.similar(longest, filter=pattern).total):
         if isinstance(store.engine, EmbeddedEngine):
             assert ask() == 0
             continue

@@ -33,7 +33,7 @@ def test_one_row_for_each_cluster(own_store: Store, monkeypatch: pytest.MonkeyPa
     store = own_store
     store.index(DOCUMENTS)
     with pytest.raises(ParameterError, match="'whorl duplicates --store STORE --write-ids' writes it"):
-        store.search("*", collapsed=True)
+        store.search("*", collapse=True)
     assert written(store).documents == 10
     everything = [each for portion in store.engine.labels.everything() for each in portion.items()]
     marks = {document_id: mark.cluster for document_id, mark in everything}
@@ -48,12 +48,12 @@ def test_one_row_for_each_cluster(own_store: Store, monkeypatch: pytest.MonkeyPa
     ):
         found = store.search(query, rows=100, order=order)
         rows = plain(list(found.hits), marks)
-        whole = store.search(query, rows=100, order=order, collapsed=True)
+        whole = store.search(query, rows=100, order=order, collapse=True)
         assert [(hit.id, hit.copies) for hit in whole.hits] == rows
         assert (whole.total, whole.matches) == (len(rows), found.total)
         assert {hit.id: hit.cluster for hit in whole.hits} == {each: marks.get(each) for each, _ in rows}
         for start in range(len(rows) + 1):
-            page = store.search(query, start=start, rows=2, order=order, collapsed=True)
+            page = store.search(query, start=start, rows=2, order=order, collapse=True)
             assert [(hit.id, hit.copies) for hit in page.hits] == rows[start : start + 2]
             assert (page.total, page.matches) == (len(rows), found.total)
-        assert store.search(query, rows=0, order=order, collapsed=True).total == len(rows)
+        assert store.search(query, rows=0, order=order, collapse=True).total == len(rows)

@@ -53,7 +53,7 @@ def test_behind_an_id(store: Store, collection: list[Document]) -> None:
     """
     known = sorted(each.id for each in collection)
     for at in (known[0], known[len(known) // 2], known[-1], "f", 'A b:("', "\u65e5"):
-        assert ids(store, "*", filters=[behind(at)]) == [each for each in known if each > at]
+        assert ids(store, "*", filter=[behind(at)]) == [each for each in known if each > at]
 
 
 def test_several_keys(store: Store, collection: list[Document]) -> None:
@@ -103,12 +103,12 @@ def test_filters_choose_and_score_nothing(store: Store) -> None:
     """
     everything = {hit.id: hit.score for hit in store.search("FINGERPRINT:f6-0", rows=100).hits}
     some = store.search(
-        "FINGERPRINT:f6-0", rows=100, filters=["FINGERPRINT:f6-1_50^3", ("final:true^9", "NOT final:true")]
+        "FINGERPRINT:f6-0", rows=100, filter=["FINGERPRINT:f6-1_50^3", ("final:true^9", "NOT final:true")]
     )
     wanted = set(ids(store, "FINGERPRINT:f6-1_50")) & everything.keys()
     assert {hit.id: hit.score for hit in some.hits} == {each: everything[each] for each in wanted}
     assert 1 < len(wanted) < len(everything)
-    assert ids(store, "*", filters=["NOT FINGERPRINT:f6-0", "final:true"]) == [
+    assert ids(store, "*", filter=["NOT FINGERPRINT:f6-0", "final:true"]) == [
         each for each in ids(store, "final:true") if each not in everything
     ]
 
@@ -118,7 +118,7 @@ def test_a_filter_is_read_as_a_query_is(store: Store) -> None:
     An error in a filter shows its position in the filter's text.
     """
     with pytest.raises(QueryError) as failure:
-        store.search("*", filters=["final:true", "nothing:x"])
+        store.search("*", filter=["final:true", "nothing:x"])
     assert failure.value.query == "nothing:x"
 
 

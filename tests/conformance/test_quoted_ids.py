@@ -68,7 +68,7 @@ def test_a_quoted_file_name(filled: Store) -> None:
     """
     assert ids(filled, f'FINGERPRINT:"{LOG}"') == {"my_50", LOG}
     assert ids(filled, f"FINGERPRINT:('{LOG}' \"my_50\") AND medlar1") == {"my_50", LOG}
-    assert {hit.id for hit in filled.search("*", filters=['FINGERPRINT:"my_50"']).hits} == {"my_50", LOG}
+    assert {hit.id for hit in filled.search("*", filter=['FINGERPRINT:"my_50"']).hits} == {"my_50", LOG}
     assert filled.count('FINGERPRINT:"my_50"') == 2
 
 

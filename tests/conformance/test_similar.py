@@ -96,7 +96,7 @@ def test_a_text_as_the_source(store: Store, collection: list[Document]) -> None:
     original = next(document for document in collection if document.id == "f4-0")
     page = store.similar(source=original.text, threshold=90)
     assert [(each.hit.id, each.hit.score) for each in page.found][:1] == [("f4-0", 100.0)]
-    assert store.similar(source=original.text, threshold=90, only="NOT id:f4-0").total == page.total - 1
+    assert store.similar(source=original.text, threshold=90, filter="NOT id:f4-0").total == page.total - 1
     assert store.similar(source="four words and no", threshold=0.01).total == 0
 
 

@@ -67,7 +67,7 @@ def test_a_bucket_says_what_chooses_its_documents(store: Store, field: str) -> N
     assert isinstance(told, tuple)
     assert told or field == "name"
     for bucket in told:
-        assert store.search("*", filters=[bucket.query]).total == bucket.count
+        assert store.search("*", filter=[bucket.query]).total == bucket.count
 
 
 def test_within_each_other(store: Store) -> None:
@@ -122,7 +122,7 @@ def test_filters_that_are_left_out(store: Store) -> None:
     """
     Facets can leave out filters by their numbers; the query itself always applies.
     """
-    prepared = store.prepare("n:[* TO *]", filters=["n:10", "k:b"])
+    prepared = store.prepare("n:[* TO *]", filter=["n:10", "k:b"])
     assert faceted(prepared, [FilterCount("*")])[0] == (2,)
     assert faceted(prepared, [FilterCount("*")], [0])[0] == (2,)
     assert faceted(prepared, [FilterCount("*")], [0, 1])[0] == (5,)

@@ -43,7 +43,7 @@ def test_behind_any_id(store: Store) -> None:
     Characters of an id are not query syntax, and the order is that of code points.
     """
     for at, each in enumerate(IDS):
-        hits = store.search("*", filters=[behind(each)], rows=100).hits
+        hits = store.search("*", filter=[behind(each)], rows=100).hits
         assert [hit.id for hit in hits] == IDS[at + 1 :]
 
 

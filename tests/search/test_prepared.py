@@ -108,14 +108,14 @@ def test_one_filter_is_a_filter(store: Store) -> None:
     A string is one filter, not one per letter.
     """
     for given in ("y17", ["y17"], [["y17"]]):
-        assert [hit.id for hit in store.search("*", filters=given).hits] == ["other"]
+        assert [hit.id for hit in store.search("*", filter=given).hits] == ["other"]
 
 
 def test_filters_do_not_hide_what_is_shared(store: Store) -> None:
     """
     Shared tokens are those with the query's own source, whatever its filters name.
     """
-    page = store.search("FINGERPRINT:whole", filters=["FINGERPRINT:'copy 01'"], with_shared=True)
+    page = store.search("FINGERPRINT:whole", filter=["FINGERPRINT:'copy 01'"], with_shared=True)
     alone = store.search("FINGERPRINT:whole", with_shared=True)
     assert page.source_tokens == alone.source_tokens == 512
     assert [(hit.id, hit.shared_tokens) for hit in page.hits] == [(hit.id, hit.shared_tokens) for hit in alone.hits]
@@ -195,7 +195,7 @@ def test_fields_are_asked_for_where_a_clause_has_one(store: Store, engine: Watch
     """
     store.prepare("FINGERPRINT:whole OR *")
     assert "fields" not in engine.asked
-    store.prepare("kind:copy", filters=["number:[1 TO 3]"])
+    store.prepare("kind:copy", filter=["number:[1 TO 3]"])
     assert engine.asked == ["fields", "fields"]
 
 
@@ -203,7 +203,7 @@ def test_counts_are_of_what_the_query_finds(store: Store) -> None:
     """
     Counts take a further filter, or a list of alternatives, and return its warnings.
     """
-    prepared = store.prepare("kind:copy", filters=["number:[3 TO 9]"])
+    prepared = store.prepare("kind:copy", filter=["number:[3 TO 9]"])
     assert prepared.search(rows=0).total == 7
     assert counted(prepared, "number:4") == (1, ())
     assert counted(prepared, ["number:4", "number:[8 TO *]"]) == (3, ())
@@ -222,7 +222,7 @@ def test_hits_are_measured_against_one_source(store: Store) -> None:
     """
     assert store.prepare("FINGERPRINT:whole OR FINGERPRINT:other").measured(["copy 01"]) == {}
     assert store.prepare("kind:copy").measured(["copy 01"]) == {}
-    prepared = store.prepare("FINGERPRINT:whole AND kind:copy", filters=["FINGERPRINT:other", "*"])
+    prepared = store.prepare("FINGERPRINT:whole AND kind:copy", filter=["FINGERPRINT:other", "*"])
     assert prepared.references == ("whole",)
     estimate = prepared.measured(["copy 01", "gone"])["copy 01"].estimate
     assert estimate is not None
@@ -284,7 +284,7 @@ def test_a_similar_search_is_made_ready_once(store: Store, engine: Watched) -> N
     """
     Preparing parses the filter, fetches the source and plans; each page then only searches candidates.
     """
-    prepared = store.prepare_similar("whole", threshold=20, only="kind:copy")
+    prepared = store.prepare_similar("whole", threshold=20, filter="kind:copy")
     ready = ["fields", "resolve whole"]
     assert engine.asked == ready
     assert prepared.plan.source_size == WORDS - 4

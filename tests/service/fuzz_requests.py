@@ -87,7 +87,7 @@ _SIMILAR = {
 _SOURCES = {
     "text": _SHARED,
     "min_words": 10,
-    "except": "minutes",
+    "exclude": "minutes",
     "ignore_common": True,
     "common_above": "3",
     "without": ["quotations"],

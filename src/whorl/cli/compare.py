@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import click
 
-from whorl.cli.options import BOILERPLATE, COMMON_ABOVE, STORE, boilerplate_texts
+from whorl.cli.options import STORE, operation_options, with_boilerplate_texts
 from whorl.cli.render.comparison import read, summary_lines
 from whorl.cli.render.console import console
 from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.compare import Comparison, words_of
 from whorl.fingerprint.scheme import Scheme
+from whorl.operations import CompareOperation
 from whorl.output.comparison import comparison_values, warnings
 from whorl.output.format import as_json as json_text
 from whorl.search.boilerplate import Comparer, commons_for_comparison, named_commons
@@ -22,21 +21,9 @@ from whorl.store import open_store
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @STORE
-@click.option("--scheme", "scheme_name", metavar="NAME", help="How texts are cut into shingles. Default: the store's.")
-@click.option("--passages", "most", default=5, show_default=True, type=click.IntRange(0), help="Passages to show.")
-@COMMON_ABOVE
-@BOILERPLATE
+@operation_options(CompareOperation)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: counts, shares, and all passages with their texts.")
-def compare(
-    a: str,
-    b: str,
-    store: str | None,
-    scheme_name: str | None,
-    most: int,
-    common_above: str | None,
-    boilerplate_files: tuple[str, ...],
-    as_json: bool,
-) -> None:
+def compare(a: str, b: str, store: str | None, options: CompareOperation, as_json: bool) -> None:
     """Count exactly what two texts share, and show the passages.
 
     A and B are files or ids of documents in the store; one of them can be - for standard input. If there is a file of
@@ -50,31 +37,29 @@ def compare(
     A passage is the longest run of words in both texts; case, and anything between the words, does not matter.
     [start:end] counts characters from 0 in the text as whorl reads it: HTML without its tags.
     """  # noqa: D301 - click wants the control character
-    boilerplate = boilerplate_texts(boilerplate_files, [a, b])
-    read_a, read_b, scheme = read(a, b, store, Scheme.named(scheme_name) if scheme_name else None)
-    found = _compared(read_a.text, read_b.text, scheme, store, common_above, boilerplate)
+    options = with_boilerplate_texts(options, [a, b])
+    read_a, read_b, scheme = read(a, b, store, Scheme.named(options.scheme) if options.scheme else None)
+    comparison = _comparison(read_a.text, read_b.text, scheme, store, options)
     if as_json:
-        click.echo(json_text(comparison_values(read_a, read_b, found)))
+        click.echo(json_text(comparison_values(read_a, read_b, comparison)))
         return
-    for warning in warnings(found):
+    for warning in warnings(comparison):
         click.echo(f"note: {warning}", err=True)
     printer = console()
-    for line in summary_lines(read_a, read_b, found, most=most, printer=printer):
+    for line in summary_lines(read_a, read_b, comparison, options, printer=printer):
         printer.print(line, soft_wrap=True)
 
 
-def _compared(
-    a: str, b: str, scheme: Scheme, store: str | None, common_above: str | None, boilerplate: Sequence[str]
-) -> Comparison:
-    of_a = words_of(a, scheme)
-    if common_above is None:
+def _comparison(a: str, b: str, scheme: Scheme, store: str | None, options: CompareOperation) -> Comparison:
+    words = words_of(a, scheme)
+    if options.common_above is None:
         # Boilerplate files need no store.
-        named = named_commons(boilerplate, scheme) if boilerplate else None
-        return Comparer(of_a, scheme, named).compare(b)
+        boilerplate = named_commons(options.boilerplate, scheme) if options.boilerplate else None
+        return Comparer(words, scheme, boilerplate).compare(b)
     with open_store(store, create=False) as opened:
         if opened.engine.scheme != scheme:
             raise SchemeMismatchError(
                 f"what is common is known under the store's scheme, {opened.engine.scheme.name}; leave --scheme out"
             )
-        told = commons_for_comparison(opened.engine, common_above, boilerplate)
-        return Comparer(of_a, scheme, told).compare(b)
+        common = commons_for_comparison(opened.engine, options.common_above, options.boilerplate)
+        return Comparer(words, scheme, common).compare(b)

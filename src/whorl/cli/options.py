@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
 from whorl.errors import ParameterError
-from whorl.operations import OptionField, options_of
-from whorl.search.boilerplate import DEFAULT_ABOVE
+from whorl.operations import Boilerplate, OptionField, changed_options, options_of
 
-_Operation = TypeVar("_Operation")
+_Boilerplate = TypeVar("_Boilerplate", bound=Boilerplate)
 
 STORE = click.option(
     "--store",
@@ -31,49 +30,10 @@ SOURCE = click.option(
     metavar="FILE",
     help="A file, or - for standard input, which the query calls FINGERPRINT:source; it need not be in the store.",
 )
-TEXT_COLUMN = click.option(
-    "--text-column", metavar="COLUMN", help="The column, or key, with the texts in rows.  [default: text]"
-)
-ID_COLUMN = click.option(
-    "--id-column",
-    metavar="COLUMN",
-    help="The column with the ids; '' for none. Rows without an id get one from file and row.  [default: id, if any]",
-)
-FOLLOW_LINKS = click.option(
-    "--follow-links",
-    is_flag=True,
-    help="Follow symbolic links that lead out of the named folder, or out of the fixed part of a pattern.",
-)
 EXPLAIN = click.option("--explain", "explained", is_flag=True, help="Print the plan and the request as well.")
 
-COMMON_ABOVE = click.option(
-    "--common-above",
-    metavar="LINE",
-    help="Text in more documents of the store than this is common: a number (50) or a share (1%). Shows shares "
-    "without it too.",
-)
-BOILERPLATE = click.option(
-    "--boilerplate",
-    "boilerplate_files",
-    metavar="FILE",
-    multiple=True,
-    help="Text in this file is common; can be given several times.",
-)
 
-
-IGNORE_COMMON = click.option(
-    "--ignore-common",
-    is_flag=True,
-    help="Count only what is not common, by default with --common-above 1%.",
-)
-
-
-def line_or_usual(above: str | None, boilerplate: Sequence[str], *, is_ignored: bool) -> str | None:
-    """Return the limit above which text is common; the default if common text is ignored and no limit is given."""
-    return DEFAULT_ABOVE if is_ignored and above is None and not boilerplate else above
-
-
-def operation_options(operation: type[_Operation]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def operation_options(operation: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that adds an operation's options to a command, which gets them as its argument `options`."""
     declared = options_of(operation, "cli")
 
@@ -93,10 +53,10 @@ def operation_options(operation: type[_Operation]) -> Callable[[Callable[..., No
 
 def _click_option(declared: OptionField) -> Callable[[Callable[..., None]], Callable[..., None]]:
     option = declared.option
-    flag = f"--{declared.name_in('cli').replace('_', '-')}"
+    flags = [declared.flag] if option.short is None else [option.short, declared.flag]
     how: dict[str, Any] = {"help": option.cli_help or option.help, "metavar": option.metavar}
     if declared.type is bool:
-        how["is_flag"] = True
+        how |= {"is_flag": True, "default": declared.default}
     elif declared.choices:
         how["type"] = click.Choice(declared.choices)
     elif declared.type is int:
@@ -107,7 +67,7 @@ def _click_option(declared: OptionField) -> Callable[[Callable[..., None]], Call
         # Percentages stay text, so that they are read exactly.
         default = str(declared.default) if declared.is_percent else declared.default
         how |= {"default": default, "show_default": True}
-    return click.option(flag, declared.name, **how)
+    return click.option(*flags, declared.name, **how)
 
 
 def _require_length(
@@ -118,21 +78,25 @@ def _require_length(
     return values
 
 
-def given_options(operation: type[Any]) -> list[str]:
-    """Return the options of an operation that the user gave, as typed; of flags and texts only the names."""
-    context = click.get_current_context()
-    return [
-        f"--{each.name_in('cli').replace('_', '-')}" + (f" {context.params[each.name]}" if each.choices else "")
-        for each in options_of(operation, "cli")
-        if context.get_parameter_source(each.name) is not ParameterSource.DEFAULT
-    ]
-
-
-def boilerplate_texts(names: Sequence[str], beside: Collection[str | None]) -> list[str]:
-    """Return the boilerplate texts in files.
+def require_default(options: Any, names: Collection[str], reason: str) -> None:
+    """Raise ParameterError if one of the named options of an operation has another value than its default.
 
     Args:
-        names: Files, or `-` for standard input.
+        options: The operation.
+        names: Names of its fields.
+        reason: End of the message, after the option's flag.
+    """
+    for option in changed_options(options):
+        if option.name in names:
+            flag, value = option.flag.partition("/")[0], getattr(options, option.name)
+            raise ParameterError(f"{flag} {value} {reason}" if option.choices else f"{flag} {reason}")
+
+
+def with_boilerplate_texts(options: _Boilerplate, beside: Collection[str | None]) -> _Boilerplate:
+    """Return an operation with the contents of its boilerplate files instead of their names.
+
+    Args:
+        options: The operation.
         beside: Other inputs of the command.
 
     Raises:
@@ -140,9 +104,9 @@ def boilerplate_texts(names: Sequence[str], beside: Collection[str | None]) -> l
     """
     from whorl.ingest.files import source_text
 
-    if "-" in names and [*names, *beside].count("-") > 1:
+    if "-" in options.boilerplate and [*options.boilerplate, *beside].count("-") > 1:
         raise ParameterError("- is standard input, which is read once; name a file beside it")
-    return [source_text(name) for name in names]
+    return replace(options, boilerplate=tuple(map(source_text, options.boilerplate)))
 
 
 def require_writable(target: Path, read: Collection[str] = ()) -> None:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import click
 
-from whorl.cli.options import EXPLAIN, SOURCE, STORE, boilerplate_texts, given_options, operation_options
+from whorl.cli.options import EXPLAIN, SOURCE, STORE, operation_options, with_boilerplate_texts
 from whorl.cli.render.console import console, explanation, page_table
-from whorl.errors import ParameterError
 from whorl.ingest.files import source_text
-from whorl.operations import SearchOperation
+from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.format import as_json as json_text
 from whorl.output.format import counted, printable
 from whorl.output.search import HitsPage, plan_lines
 from whorl.output.values import values
 from whorl.search.prepared import Explanation, PreparedQuery, search_options, sort_keys
 from whorl.store import Store, open_store
-
-#: Options of calibrated FINGERPRINTs.
-_CALIBRATED = ("--metric", "--common-above", "--boilerplate", "--ignore-common")
 
 
 @click.command()
@@ -57,17 +51,17 @@ def search(
 @click.argument("query")
 @STORE
 @SOURCE
-@operation_options(SearchOperation)
-def explain(query: str, store: str | None, source_file: str | None, options: SearchOperation) -> None:
+@operation_options(ExplainOperation)
+def explain(query: str, store: str | None, source_file: str | None, options: ExplainOperation) -> None:
     """Print what a query would do, in words and numbers, and the exact request, without searching."""
     with open_store(store, create=False) as opened:
-        told = _prepared(opened, query, source_file, options).explain(start=options.start, rows=options.rows)
-    for warning in told.warnings:
+        explained = _prepared(opened, query, source_file, options).explain(start=options.start, rows=options.rows)
+    for warning in explained.warnings:
         click.echo(f"note: {printable(warning)}", err=True)
-    click.echo(_told(told))
+    click.echo(_explanation_text(explained))
 
 
-def _told(explained: Explanation) -> str:
+def _explanation_text(explained: Explanation) -> str:
     """Return a query's plan and request in words, with the plan of each calibrated FINGERPRINT."""
     lines = list(explained.plan)
     for source, plan in explained.fingerprints:
@@ -75,14 +69,9 @@ def _told(explained: Explanation) -> str:
     return explanation(lines, explained.request)
 
 
-def _prepared(opened: Store, query: str, source_file: str | None, options: SearchOperation) -> PreparedQuery:
-    if options.plan == "stock":
-        meaningless = next((each for each in given_options(SearchOperation) if each.startswith(_CALIBRATED)), None)
-        if meaningless is not None:
-            raise ParameterError(f"{meaningless} is for --plan calibrated; add it")
+def _prepared(opened: Store, query: str, source_file: str | None, options: ExplainOperation) -> PreparedQuery:
     source = None if source_file is None else source_text(source_file)
-    texts = boilerplate_texts(options.boilerplate, [source_file])
-    return opened.prepare(query, **search_options(replace(options, boilerplate=tuple(texts)), source))
+    return opened.prepare(query, **search_options(with_boilerplate_texts(options, [source_file]), source))
 
 
 def show_page(
@@ -95,14 +84,13 @@ def show_page(
 ) -> None:
     """Print a page of a query's hits, optionally after its plan."""
     if explained:
-        told = prepared.explain(start=options.start, rows=options.rows)
-        click.echo(_told(told), err=as_json)
+        click.echo(_explanation_text(prepared.explain(start=options.start, rows=options.rows)), err=as_json)
     page = prepared.search(
         start=options.start,
         rows=options.rows,
         order=sort_keys(options.sort),
         with_shared=True,
-        collapsed=options.collapse,
+        collapse=options.collapse,
     )
     if as_json:
         click.echo(json_text(values(HitsPage(query, page))))
@@ -116,7 +104,7 @@ def show_page(
         shown = ""
     else:
         shown = f", {options.start + 1:,} to {until:,} shown" if page.hits else ", none shown"
-    found = counted(page.total, "document")
+    total = counted(page.total, "document")
     if page.matches is not None:
-        found += f" and {counted(page.matches - page.total, 'near-copy', 'near-copies')}"
-    click.echo(f"{'' if page.is_total_exact else 'at least '}{found}{shown}")
+        total += f" and {counted(page.matches - page.total, 'near-copy', 'near-copies')}"
+    click.echo(f"{'' if page.is_total_exact else 'at least '}{total}{shown}")

@@ -9,37 +9,14 @@ from collections.abc import Iterator
 
 import click
 
-from whorl.cli.options import FOLLOW_LINKS, ID_COLUMN, TEXT_COLUMN
+from whorl.cli.options import operation_options
+from whorl.operations import SimhashOperation
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
-@click.option(
-    "--scheme",
-    "scheme_name",
-    metavar="NAME",
-    help="How codes are made: simhash1-icu70, simhash1-icu74 (the default) or simhash1-icu77; or as others do: "
-    "simhash-py-0.4, simhash-py-0.1, simhash-cpp-0.1, simhash-1e0ng-2.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["codes", "tsv", "json"]),
-    default="codes",
-    show_default=True,
-    help="One code per line; a code, a tab and the document's id; a JSON object.",
-)
-@TEXT_COLUMN
-@ID_COLUMN
-@FOLLOW_LINKS
-def simhash(
-    paths: tuple[str, ...],
-    scheme_name: str | None,
-    form: str,
-    text_column: str | None,
-    id_column: str | None,
-    follow_links: bool,
-) -> None:
+@operation_options(SimhashOperation)
+def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
     """Print the SimHash code of each document: 64 bits, and those of near-duplicates differ in few.
 
     Reads the same files as 'whorl index'; standard input (-) is one text, unless it holds rows. Codes are decimal
@@ -50,15 +27,16 @@ def simhash(
     from whorl.ingest.files import Problem, Problems, documents_in, places
     from whorl.ingest.rows.rows import Columns
 
-    columns = Columns(text_column or "text", id_column, further=frozenset())
-    scheme = named(scheme_name) if scheme_name else DEFAULT_SCHEME
+    columns = Columns(options.text_column or "text", options.id_column, further=frozenset())
+    scheme = named(options.scheme) if options.scheme else DEFAULT_SCHEME
     problems = Problems()
     waiting: deque[str] = deque()
     printed = 0
 
     def texts() -> Iterator[str]:
-        for place in places(paths, problems.append, follow_links=follow_links):
-            for document in documents_in(place.file, problems.append, columns, tables_are_text=text_column is None):
+        tables_are_text = options.text_column is None
+        for place in places(paths, problems.append, follow_links=options.follow_links):
+            for document in documents_in(place.file, problems.append, columns, tables_are_text=tables_are_text):
                 waiting.append(document.id)
                 yield document.text
 
@@ -66,7 +44,7 @@ def simhash(
         for code in simhashes_of(texts(), scheme):
             document_id = waiting.popleft()
             if code:
-                click.echo(_line(code, document_id, scheme, form))
+                click.echo(_line(code, document_id, scheme, options.format))
                 printed += 1
             else:
                 problems.append(Problem(document_id, f"there is nothing in it that {scheme} hashes"))

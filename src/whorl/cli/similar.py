@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 
 import click
 
-from whorl.cli.options import EXPLAIN, STORE, boilerplate_texts, given_options, operation_options
+from whorl.cli.options import EXPLAIN, STORE, operation_options, require_default, with_boilerplate_texts
 from whorl.cli.render.console import console, explanation
 from whorl.cli.render.similar import similar_table
 from whorl.cli.search import show_page
@@ -22,12 +21,12 @@ from whorl.output.values import values
 from whorl.query.ast import Fingerprint
 from whorl.query.literals import EXACT, write_fingerprint
 from whorl.search.prepared import search_options
-from whorl.search.similar.options import ask, similar_options
+from whorl.search.similar.options import ask
 from whorl.search.similar.sources import SOURCE
 from whorl.store import open_store
 
-#: Options with a meaning for `--plan stock`.
-_STOCK = ("--plan", "--threshold", "--recall", "--filter", "--rows", "--start")
+#: Options without a meaning for `--plan stock`.
+_CALIBRATED = ("metric", "exact", "common_above", "boilerplate", "ignore_common")
 
 
 @click.command()
@@ -57,14 +56,11 @@ def similar(
     if sum(each is not None for each in (document, text, file)) != 1:
         raise ParameterError("name one source: an ID, --text or --file")
     if options.plan == "stock":
-        meaningless = next((each for each in given_options(SimilarOperation) if not each.startswith(_STOCK)), None)
-        if meaningless is not None:
-            raise ParameterError(
-                f"{meaningless} means nothing with --plan stock, which counts tokens; leave one of the two out"
-            )
+        reason = "means nothing with --plan stock, which counts tokens; leave one of the two out"
+        require_default(options, _CALIBRATED, reason)
     name = SOURCE if document is None else document
     read = "-" if text == "-" else file
-    with_texts = replace(options, boilerplate=tuple(boilerplate_texts(options.boilerplate, [read])))
+    options = with_boilerplate_texts(options, [read])
     source = text if read is None else source_text(read)
     with open_store(store, create=False) as opened:
         if options.plan == "stock":
@@ -75,7 +71,7 @@ def similar(
             stock = opened.prepare(query, **search_options(page_options, source))
             show_page(query, stock, page_options, as_json=as_json, explained=explained)
             return
-        prepared = opened.prepare_similar(name, **similar_options(with_texts, source))
+        prepared = opened.prepare_similar(name, options, source=source)
         if explained:
             click.echo(explanation(plan_lines(prepared.plan), prepared.request()), err=as_json)
         page = prepared.search(start=options.start, rows=options.rows, exact=options.exact)

@@ -6,27 +6,17 @@ from pathlib import Path
 
 import click
 
-from whorl.cli.options import (
-    BOILERPLATE,
-    COMMON_ABOVE,
-    IGNORE_COMMON,
-    STORE,
-    boilerplate_texts,
-    line_or_usual,
-    require_writable,
-    written_file,
-)
+from whorl.cli.options import STORE, operation_options, require_writable, with_boilerplate_texts, written_file
 from whorl.cli.render.comparison import is_file, read_file
 from whorl.cli.render.console import console, reported_progress
 from whorl.cli.render.sources import closing_line, sources_table, totals_line
 from whorl.errors import ParameterError, UnknownDocumentError
+from whorl.operations import SourcesOperation
 from whorl.output.comparison import Read
 from whorl.output.format import as_json as json_text
 from whorl.output.format import printable
 from whorl.output.report import report
 from whorl.output.sources import common_line, excluded_line, notes, sources_values, write_sources
-from whorl.search.attribution.exclusions import Exclusion
-from whorl.search.attribution.search import DEFAULT_READ, MIN_WORDS, MOST_READ
 from whorl.search.similar.sources import SOURCE
 from whorl.store import open_store
 
@@ -34,32 +24,7 @@ from whorl.store import open_store
 @click.command()
 @click.argument("named", metavar="TEXT")
 @STORE
-@click.option(
-    "--min-words",
-    default=MIN_WORDS,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Words in the shortest passage that counts; at least as many as in a shingle.",
-)
-@click.option("--except", "except_for", metavar="QUERY", help="Leave out the documents that this query matches.")
-@COMMON_ABOVE
-@BOILERPLATE
-@IGNORE_COMMON
-@click.option(
-    "--without",
-    multiple=True,
-    type=click.Choice([each.value for each in Exclusion]),
-    help="Leave out these parts of the text; can be given twice.",
-)
-@click.option("--recall", default="95", show_default=True, metavar="PERCENT", help="How many of the sources to find.")
-@click.option(
-    "--most-read",
-    default=DEFAULT_READ,
-    show_default=True,
-    type=click.IntRange(1, MOST_READ),
-    help="The most documents to compare the text with.",
-)
-@click.option("--rows", default=10, show_default=True, type=click.IntRange(0), help="Sources to show in the table.")
+@operation_options(SourcesOperation)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: all sources, with their passages in both texts.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, one source per line.")
 @click.option(
@@ -68,15 +33,7 @@ from whorl.store import open_store
 def sources(
     named: str,
     store: str | None,
-    min_words: int,
-    except_for: str | None,
-    common_above: str | None,
-    boilerplate_files: tuple[str, ...],
-    ignore_common: bool,
-    without: tuple[str, ...],
-    recall: str,
-    most_read: int,
-    rows: int,
+    options: SourcesOperation,
     as_json: bool,
     as_csv: bool,
     html: str | None,
@@ -100,49 +57,43 @@ def sources(
         raise ParameterError("--json and --csv exclude each other; leave one of the two out")
     report_file = None if html is None else Path(html)
     if report_file is not None:
-        require_writable(report_file, [named, *boilerplate_files])
-    boilerplate = boilerplate_texts(boilerplate_files, [named])
+        require_writable(report_file, [named, *options.boilerplate])
+    options = with_boilerplate_texts(options, [named])
     given = read_file(named) if is_file(named) else None
     with open_store(store, create=False) as opened, reported_progress():
         try:
-            found = opened.sources(
+            attribution = opened.sources(
                 named if given is None else SOURCE,
+                options,
                 source=None if given is None else given.text,
-                recall=recall,
-                min_words=min_words,
-                except_for=except_for,
-                most_read=most_read,
-                common_above=line_or_usual(common_above, boilerplate, is_ignored=ignore_common),
-                boilerplate=boilerplate,
-                ignore_common=ignore_common,
-                without=without,
             )
         except UnknownDocumentError as error:
             if given is not None:
                 raise
             raise ParameterError(f"{named!r} is no file here, and {error} (whorl search '*' lists some)") from error
-    read = given or Read.of(named, found.content)
+    read = given or Read.of(named, attribution.content)
     if report_file is not None:
         with written_file(report_file) as out:
-            out.write(report(read, found))
+            out.write(report(read, attribution))
     if as_json:
-        click.echo(json_text(sources_values(read, found)))
+        click.echo(json_text(sources_values(read, attribution)))
         return
-    for note in notes(found):
+    for note in notes(attribution):
         click.echo(f"note: {printable(note)}", err=True)
     if as_csv:
         with written_file(None) as out:
-            write_sources(found, out)
+            write_sources(attribution, out)
         return
-    click.echo(totals_line(found))
-    if found.common is not None:
-        click.echo(common_line(found.common, found.words))
-    if found.excluded_words:
-        click.echo(excluded_line(found))
-    if found.sources[:rows]:
+    click.echo(totals_line(attribution))
+    if attribution.common is not None:
+        click.echo(common_line(attribution.common, attribution.words))
+    if attribution.excluded_words:
+        click.echo(excluded_line(attribution))
+    shown = attribution.sources[options.start :][: options.rows]
+    if shown:
         click.echo()
-        console().print(sources_table(found, rows))
+        console().print(sources_table(attribution, shown))
         click.echo()
-    hidden = len(found.sources) - rows
+    hidden = len(attribution.sources) - options.start - options.rows
     click.echo(f"… and {hidden:,} more\n" if hidden > 0 else "", nl=False)
-    click.echo(closing_line(found))
+    click.echo(closing_line(attribution))

@@ -14,27 +14,26 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 import numpy as np
 
-from whorl.duplicates.boilerplate import BoilerplateOptions
+from whorl.duplicates.boilerplate import BoilerplateOptions, ask_common
 from whorl.duplicates.sketches import Numbers
 from whorl.errors import ParameterError
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, notes_on, require_threshold
+from whorl.fingerprint.words.tokenizer import CHARACTERS
+from whorl.operations import DuplicatesOperation
 from whorl.query.plan.values import DateError, read_date
 
-DEFAULT_THRESHOLD = Fraction(80, 100)
-DEFAULT_RECALL = Fraction(95, 100)
+DEFAULT_THRESHOLD = fraction_of("threshold", DuplicatesOperation.threshold)
+DEFAULT_RECALL = fraction_of("recall", DuplicatesOperation.recall)
 #: Finest denominator of a threshold: one of a thousand digits would overflow the int64 arithmetic below.
 _FINEST = 10**6
 
 
 #: Metrics of the all-pairs search.
 METRICS = (Metric.JACCARD, Metric.CONTAINMENT)
-#: Names of these metrics that users may type.
-PairWord: TypeAlias = Literal["jaccard", "containment", "similarity"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +252,44 @@ class DuplicatesOptions:
         return self.keep or Keep("first")
 
     @classmethod
-    def of(cls, options: PairOptions | DuplicatesOptions) -> DuplicatesOptions:
-        """Return all options, given these or only those of pairs."""
-        return cls(options) if isinstance(options, PairOptions) else options
+    def of(cls, options: PairOptions | DuplicatesOperation | DuplicatesOptions) -> DuplicatesOptions:
+        """Return all options, given these, only those of pairs, or the operation as front ends declare it.
+
+        Raises:
+            ParameterError: An option of the operation is invalid, or some contradict each other.
+        """
+        if isinstance(options, DuplicatesOptions):
+            return options
+        if isinstance(options, PairOptions):
+            return cls(options)
+        keep = _keep_of(options)
+        date = options.date or (keep.column or None if keep is not None and keep.is_by_date else None)
+        size = options.shingle
+        return cls(
+            ask_pairs(options.metric, options.threshold, options.recall),
+            scheme=Scheme(CHARACTERS, size or 9) if options.characters else Scheme(shingle_size=size or 5),
+            keep=keep,
+            date_column=date,
+            within=options.within,
+            unit=Granularity(options.level),
+            common=ask_common(options.common_above, options.boilerplate, ignore_common=options.ignore_common),
+            spanning_only=options.clusters and not options.is_complete,
+            folder=None if options.state is None else Path(options.state),
+            workers=options.workers or 1,
+        )
+
+
+def _keep_of(operation: DuplicatesOperation) -> Keep | None:
+    """Return the retention policy of an operation; None if it makes no difference."""
+    keep = None if operation.keep is None else Keep.named(operation.keep)
+    if keep in (Keep("newest"), Keep("oldest")):
+        return Keep(operation.keep or "", operation.date or "")
+    if operation.date is not None and not operation.versions:
+        raise ParameterError("date goes with versions, keep newest or keep oldest")
+    return keep or (Keep("first") if operation.filtered or operation.annotated else None)
+
+
+def require_property(keep: Keep | None) -> None:
+    """Raise ParameterError if a policy for documents of a store lacks the property with the date."""
+    if keep is not None and keep.is_by_value and not keep.column:
+        raise ParameterError(f"documents of a store have dates in a property: keep {keep}:PROPERTY")

@@ -19,7 +19,7 @@ from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError
 from whorl.fingerprint.minhash.signature import shared_tokens
 from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.model import Order, Page
-from whorl.operations import MAX_START, SearchOperation
+from whorl.operations import MAX_START, ExplainOperation
 from whorl.query.literals import write_quoted
 from whorl.query.plan.bind import bind, unknown_document
 from whorl.query.plan.defaults import QueryDefaults
@@ -77,17 +77,17 @@ class QueryOptions(CommonOptions, total=False):
     calibrated: bool
     metric: Metric | str
     defaults: QueryDefaults
-    filters: Iterable[Filter]
+    filter: Filter | Iterable[Filter]
 
 
-def search_options(operation: SearchOperation, source: str | None) -> QueryOptions:
+def search_options(operation: ExplainOperation, source: str | None) -> QueryOptions:
     """Return the arguments of `Store.prepare` for an operation."""
     return {
         "source": source,
         "calibrated": operation.plan == "calibrated",
         "metric": operation.metric,
         "defaults": QueryDefaults(strict=operation.afts == "strict"),
-        "filters": () if operation.filter is None else operation.filter,
+        "filter": () if operation.filter is None else operation.filter,
         "common_above": operation.common_above,
         "boilerplate": operation.boilerplate,
         "ignore_common": operation.ignore_common,
@@ -287,7 +287,7 @@ class PreparedQuery:
         rows: int = 10,
         order: Sequence[Order] = (),
         with_shared: bool = False,
-        collapsed: bool = False,
+        collapse: bool = False,
     ) -> Page:
         """Return one page of the documents that match.
 
@@ -296,7 +296,7 @@ class PreparedQuery:
             rows: Hits on the page.
             order: Sort keys; empty to sort by score.
             with_shared: Also count the tokens that each hit shares with the source, if the query has just one.
-            collapsed: Whether to return only the best hit of each labelled cluster.
+            collapse: Whether to return only the best hit of each labelled cluster.
 
         Raises:
             ParameterError: The page is out of range, a sort field does not exist, or no document has a cluster label.
@@ -304,7 +304,7 @@ class PreparedQuery:
         self.reader.require_page(start, rows)
         keys = [self.reader.sortable(key) for key in order]
         lag = lag_warnings(self.engine)
-        if collapsed:
+        if collapse:
             page = collapsed_page(self.engine, self.bound, start=start, rows=rows, order=keys)
         else:
             page = self.engine.search(self.bound, start=start, rows=rows, order=keys)

@@ -15,6 +15,7 @@ from whorl.cli.render.comparison import read, shortened, summary_lines
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.compare import compare
 from whorl.fingerprint.scheme import Scheme
+from whorl.operations import CompareOperation
 from whorl.output.comparison import Read
 
 
@@ -54,7 +55,7 @@ def lines(a: Read, b: Read, *, most: int = 5, width: int = 120) -> list[str]:
     """Return the printed lines of a comparison."""
     printer = Console(file=io.StringIO(), width=width)
     found = compare(a.text, b.text, Scheme())
-    return [line.plain for line in summary_lines(a, b, found, most=most, printer=printer)]
+    return [line.plain for line in summary_lines(a, b, found, CompareOperation(rows=most), printer=printer)]
 
 
 def test_sizes_shares_and_places() -> None:

@@ -15,14 +15,14 @@ from whorl.search.attribution.results import Common
 
 def test_the_table() -> None:
     """
-    Shares of the words are in percent; markup in ids is text, control characters are replaced; the number of rows is
-    limited.
+    Shares of the words are in percent; markup in ids is text, control characters are replaced; only the given
+    sources are shown.
     """
     some = found()
     source = replace(some.sources[0], id="[red]b\x1b")
     printer = console()
     with printer.capture() as shown:
-        printer.print(sources_table(replace(some, sources=(source, source)), 1))
+        printer.print(sources_table(some, (source,)))
     head, *rows = shown.get().splitlines()
     assert head.split()[:5] == ["source", "name", "covers", "adds", "alone"]
     assert [row.split() for row in rows] == [
@@ -53,7 +53,7 @@ def test_shares_without_what_is_common() -> None:
     source = replace(found().sources[0], rest=comparison.rest)
     printer = console()
     with printer.capture() as shown:
-        printer.print(sources_table(replace(found(), sources=(source,)), 1))
+        printer.print(sources_table(found(), (source,)))
     assert "16.6% (0.0%)  16.6% (0.0%)  100.0% (0.0%)" in shown.get()
     left = replace(found(), common=Common(50, 4, 3, is_ignored=True))
     assert totals_line(left).startswith("5 of 6 words (83.3%) stand in 1 source")

@@ -19,9 +19,11 @@ from tests.families import family_documents, true_pairs, version_documents
 from whorl.duplicates import ask_pairs, duplicates_among
 from whorl.duplicates.spark.job import Summary, run, summary_lines
 from whorl.errors import ParameterError
+from whorl.operations import DuplicatesOperation
 from whorl.output.duplicates import write_clusters
 
 ROOT = Path(__file__).parents[3]
+COMMAND = ("duplicates", "--engine", "spark")
 
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ def test_the_command_tells_what_it_could_not_read(spark: SparkSession, tmp_path:
     """
     Bad lines and repeated ids are reported, and the rest is compared; CSV is quoted as usual.
     """
-    from whorl.duplicates.spark.job import main
+    from whorl.cli.main import main
 
     text = "one two three four five six seven eight nine ten"
     lines = [
@@ -48,7 +50,7 @@ def test_the_command_tells_what_it_could_not_read(spark: SparkSession, tmp_path:
     ]
     file = tmp_path / "lines.jsonl"
     file.write_text("\n".join(map(json.dumps, lines)) + '\n{"id": "broken\n', encoding="utf-8")
-    done = CliRunner().invoke(main, [str(file), "--pairs", "--format", "csv", "-o", str(tmp_path / "out")])
+    done = CliRunner().invoke(main, [*COMMAND, str(file), "--pairs", "--format", "csv", "-o", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
     assert "5 documents, 3 pairs written" in done.output
     assert "1 ids came more than once" in done.output
@@ -183,12 +185,12 @@ def test_mistakes_are_named(spark: SparkSession, tmp_path: Path, arguments: list
     """
     A mistake is reported in one line, and no file is written.
     """
-    from whorl.duplicates.spark.job import main
+    from whorl.cli.main import main
 
     (tmp_path / "there.jsonl").write_text('{"id": "a", "text": "b"}\n', encoding="utf-8")
     spark.createDataFrame([("a", "b")], "id string, text string").write.parquet(str(tmp_path / "there.parquet"))
     paths = [str(tmp_path / each) if each.startswith(("nowhere", "there", "out")) else each for each in arguments]
-    done = CliRunner().invoke(main, paths)
+    done = CliRunner().invoke(main, [*COMMAND, *paths])
     assert done.exit_code != 0
     assert told in done.output
     assert "Traceback" not in done.output
@@ -201,7 +203,7 @@ def test_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ParameterError, match=r"pip install 'whorl\[spark\]'"):
-        run(["x"], ask_pairs("jaccard", 80, 95), output="y")
+        run(["x"], DuplicatesOperation(output="y"))
 
 
 @pytest.mark.process
@@ -210,11 +212,11 @@ def test_without_java(tmp_path: Path) -> None:
     Without Java the error names it, in one line after PySpark's own output.
     """
     pytest.importorskip("pyspark")
-    command = [sys.executable, "-m", "whorl.duplicates.spark.job", "x.jsonl", "-o", str(tmp_path / "out")]
+    command = [str(Path(sys.executable).with_name("whorl")), *COMMAND, "x.jsonl", "-o", str(tmp_path / "out")]
     environment = {"JAVA_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("Error: Spark did not start; it needs Java 17 or 21")
+    assert done.stderr.splitlines()[-1].startswith("whorl: Spark did not start; it needs Java 17 or 21")
     assert "Traceback" not in done.stdout
 
 
@@ -274,12 +276,12 @@ def test_what_a_job_tells() -> None:
 
 @pytest.mark.parametrize(
     ("options", "told"),
-    [({"form": "xml"}, "Spark writes json, csv, parquet, got 'xml'"), ({"kind": "pdf"}, "Spark reads .*, got 'pdf'")],
+    [({"format": "table"}, "Spark writes json, csv, parquet, got 'table'"), ({"output": None}, "name it as output")],
 )
 def test_forms_that_spark_has_not(options: dict[str, Any], told: str) -> None:
     """
-    An unknown format is reported before Spark is started.
+    A format that Spark cannot write, or no output, is reported before Spark is started.
     """
     pytest.importorskip("pyspark")
     with pytest.raises(ParameterError, match=told):
-        run(["x"], ask_pairs("jaccard", 80, 95), output="y", **options)
+        run(["x"], DuplicatesOperation(**{"output": "y", **options}))

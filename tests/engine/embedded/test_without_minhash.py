@@ -45,7 +45,7 @@ def test_fingerprint_is_refused(tmp_path: Path, query: str) -> None:
             with pytest.raises(SchemaError, match="keeps no MINHASH tokens, which FINGERPRINT asks"):
                 ask(query)
         with pytest.raises(SchemaError, match="keeps no MINHASH tokens"):
-            store.similar("d3", only=query)
+            store.similar("d3", filter=query)
 
 
 def test_a_store_is_rid_of_them(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_no_calibrated_search_has_too_many_clauses(store: Store, metric: Metric)
     for size in [10, 300, 1024, 1100, 2500, 9000, *sizes]:
         for percent in (5, 20, 50, 100):
             for only in (None, "name:text AND NOT name:x"):
-                store.similar(source=_words(size), metric=metric, threshold=percent, only=only, rows=0)
+                store.similar(source=_words(size), metric=metric, threshold=percent, filter=only, rows=0)
 
 
 def _look_ups(size: int) -> int:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import ParameterError
 from whorl.model import Document
-from whorl.search.attribution.options import SourcesOptions, sources_of
+from whorl.operations import SourcesOperation
+from whorl.search.attribution.options import sources_of
 from whorl.search.attribution.search import find_sources
 
 TEXT = " ".join(f"word{number}" for number in range(60))
@@ -31,7 +33,7 @@ def test_what_is_not_said_is_as_usual(engine: EmbeddedEngine) -> None:
     """
     found = sources_of(engine, TEXT, "whole", None)
     assert [each.id for each in found.sources] == ["half"]
-    assert found == sources_of(engine, TEXT, "whole", None, recall=95, min_words=8, most_read=300)
+    assert found == sources_of(engine, TEXT, "whole", None, SourcesOperation(recall=95, min_words=8, most_read=300))
     assert found == find_sources(engine, TEXT, Fraction(95, 100), own_id="whole")
 
 
@@ -44,9 +46,9 @@ def test_what_is_not_said_is_as_usual(engine: EmbeddedEngine) -> None:
         ({"ignore_common": True}, "'whorl index --passages' makes them"),
     ],
 )
-def test_what_cannot_be_asked(engine: EmbeddedEngine, options: SourcesOptions, message: str) -> None:
+def test_what_cannot_be_asked(engine: EmbeddedEngine, options: dict[str, Any], message: str) -> None:
     """
     Invalid options are refused before any document is read.
     """
     with pytest.raises(ParameterError, match=message):
-        sources_of(engine, TEXT, None, None, **options)
+        sources_of(engine, TEXT, None, None, SourcesOperation(**options))

@@ -121,7 +121,7 @@ def test_within_other_queries(store: Store) -> None:
     ((_, plan),) = explained.fingerprints
     assert isinstance(plan, RestPlan)
     assert alone.found
-    filtered = store.similar("01-0", threshold=40, only="id:02*", common_above=LINE, ignore_common=True)
+    filtered = store.similar("01-0", threshold=40, filter="id:02*", common_above=LINE, ignore_common=True)
     assert filtered.total == 0
 
 

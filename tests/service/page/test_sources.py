@@ -125,7 +125,7 @@ def test_what_counts_as_a_source(page: Page) -> None:
     page.get_by_label("Words in the shortest passage").fill("12")
     page.get_by_label("Documents to leave out").fill("name:lease.txt")
     page.get_by_role("button", name="Apply").click()
-    page.wait_for_url("**words=12&except=name%3Alease.txt")
+    page.wait_for_url("**words=12&exclude=name%3Alease.txt")
     expect(page.locator("#sources h3")).to_have_text(["renewal.txt", "note 0"])
     page.reload()
     expect(page.locator("#sources h3")).to_have_text(["renewal.txt", "note 0"])

@@ -48,7 +48,7 @@ def test_who_is_left_out(client: TestClient) -> None:
     """
     Documents that match the query of `except` are not sources.
     """
-    told = client.post("/api/v1/sources", json={"text": FIRST, "except": "name:A"}).json()
+    told = client.post("/api/v1/sources", json={"text": FIRST, "exclude": "name:A"}).json()
     assert [each["id"] for each in told["sources"]] == ["b"]
 
 
@@ -69,8 +69,8 @@ def test_parts_that_are_left_out(client: TestClient) -> None:
         ({"id": "a", "min_words": 0}, 400),
         ({"id": "a", "most_read": 10_001}, 400),
         ({"id": "a", "recall": 0}, 400),
-        ({"id": "a", "except": "("}, 400),
-        ({"id": "a", "except_for": "x"}, 400),
+        ({"id": "a", "exclude": "("}, 400),
+        ({"id": "a", "except": "x"}, 400),
         ({"id": "gone"}, 404),
     ],
 )

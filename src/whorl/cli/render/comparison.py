@@ -14,6 +14,7 @@ from whorl.errors import EngineError, ParameterError, StoreError, without_login
 from whorl.fingerprint.compare import Comparison, Rest, Size
 from whorl.fingerprint.scheme import Scheme
 from whorl.ingest.files import source_text
+from whorl.operations import CompareOperation
 from whorl.output.comparison import Lines, Read
 from whorl.output.format import counted, percent, printable
 from whorl.settings.settings import Settings
@@ -95,14 +96,16 @@ def _no_file(name: str) -> str:
     return "a folder and no file" if os.path.isdir(name) else "no file here"
 
 
-def summary_lines(a: Read, b: Read, found: Comparison, *, most: int, printer: Console) -> Iterator[Text]:
+def summary_lines(
+    a: Read, b: Read, found: Comparison, options: CompareOperation, *, printer: Console
+) -> Iterator[Text]:
     """Yield the lines of the summary: the size of each text, the three shares, and the longest passages.
 
     Args:
         a: The first text.
         b: The second text.
         found: Their comparison.
-        most: Maximum number of passages to show.
+        options: Which passages to show.
         printer: The console; passages are wrapped to its width.
     """
     yield _side("A", a, found.a, found.scheme)
@@ -120,11 +123,15 @@ def summary_lines(a: Read, b: Read, found: Comparison, *, most: int, printer: Co
         yield Text(f"No passage of {counted(found.scheme.shingle_size, 'word')} or more is in both.")
         return
     covered = f"with {percent(found.a.coverage)} of the words of A and {percent(found.b.coverage)} of those of B"
-    longest = "the longest" if most == 1 else f"the longest {most:,}" if most else "none"
-    shown = "" if most >= len(passages) else f", {longest} shown"
-    yield Text(f"{counted(len(passages), 'passage')} in both{shown}, {covered}")
+    shown = passages[options.start :][: options.rows]
+    if options.start and shown:
+        part = f"{options.start + 1:,} to {options.start + len(shown):,} by length"
+    else:
+        part = "the longest" if len(shown) == 1 else f"the longest {len(shown):,}" if shown else "none"
+    part = "" if len(shown) == len(passages) else f", {part} shown"
+    yield Text(f"{counted(len(passages), 'passage')} in both{part}, {covered}")
     lines_a, lines_b = Lines(a.text), Lines(b.text)
-    for number, passage in enumerate(passages[:most], start=1):
+    for number, passage in enumerate(shown, start=options.start + 1):
         where = f"A {_place(lines_a, passage.a)}, B {_place(lines_b, passage.b)}"
         yield Text()
         yield Text.assemble((f"{number}. {counted(passage.words, 'word')}", "bold"), (f"  {where}", "dim"))

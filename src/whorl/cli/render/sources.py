@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.table import Table
 from rich.text import Text
 
 from whorl.fingerprint.statistics.metric import Shares
 from whorl.output.format import counted, percent, printable
 from whorl.output.sources import recall_line
-from whorl.search.attribution.results import Attribution
+from whorl.search.attribution.results import Attribution, TextSource
 
 
-def sources_table(found: Attribution, most: int) -> Table:
-    """Return a table of the first sources, with the words that each covers, adds and has alone, and the shares.
+def sources_table(found: Attribution, shown: Sequence[TextSource]) -> Table:
+    """Return a table of some of the sources, with the words that each covers, adds and has alone, and the shares.
 
     With common text, the shares without it follow in brackets.
 
     Args:
         found: The sources.
-        most: Maximum number of sources to show.
+        shown: Those to show.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("source", overflow="fold", ratio=3)
     table.add_column("name", overflow="ellipsis", no_wrap=True, max_width=30)
     for title in ("covers", "adds", "alone", "jaccard", "A in B", "B in A", "passages"):
         table.add_column(title, justify="right", no_wrap=True)
-    for each in found.sources[:most]:
+    for each in shown:
         shares = [percent(getattr(each.shares, name)) for name in Shares.NAMES]
         if each.rest is not None:
             rest = (percent(getattr(each.rest.shares, name)) for name in Shares.NAMES)

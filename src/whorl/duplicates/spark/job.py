@@ -1,4 +1,4 @@
-"""The Spark job: reads texts and writes pairs or clusters. See `python -m whorl.duplicates.spark.job --help`."""
+"""The Spark job behind `whorl duplicates --engine spark`: reads texts and writes pairs or clusters."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
-from whorl.duplicates.options import Keep, PairOptions, ask_pairs
-from whorl.errors import EngineError, EngineUnavailableError, ParameterError, WhorlError
-from whorl.fingerprint.scheme import Scheme
+from whorl.duplicates.options import DuplicatesOptions
+from whorl.errors import EngineError, EngineUnavailableError, ParameterError
+from whorl.operations import DuplicatesOperation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,107 +55,80 @@ class Summary:
     left: int | None = None
 
 
-def run(
-    paths: Sequence[str],
-    pair_options: PairOptions,
-    *,
-    output: str,
-    clusters: bool = True,
-    complete: bool = False,
-    form: str = "json",
-    kind: str | None = None,
-    id_column: str = "id",
-    text_column: str = "text",
-    name_column: str = "name",
-    checkpoints: str | None = None,
-    keep: Keep | None = None,
-    filtered: str | None = None,
-    reference: Sequence[str] = (),
-    state: str | None = None,
-    only_new: bool = False,
-    scheme: Scheme = Scheme(),  # noqa: B008 - frozen
-    session: SparkSession | None = None,
-) -> Summary:
+def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSession | None = None) -> Summary:
     """Find the near-duplicates among documents that Spark reads, and write them to a folder.
 
     Args:
-        paths: Files and folders on any file system that the session reads.
-        pair_options: Metric, threshold and recall.
-        output: Folder to write to; must not exist yet.
-        clusters: Whether to write clusters instead of pairs; columns as in `search.SparkDuplicates`.
-        complete: Whether any two members of a cluster have to be a pair.
-        form: One of FORMATS; JSON is one object a line.
-        kind: One of `documents.KINDS`, None to choose by file name.
-        id_column: Id column of Parquet and JSON.
-        text_column: Text column of Parquet and JSON.
-        name_column: Name column of Parquet and JSON; may be missing.
-        checkpoints: Folder for intermediate results that outlive an executor; None for the executors' own disks.
-        keep: Retention policy. Each cluster then consists of the retained document and its duplicates, which are
-            compared with it.
-        filtered: Folder for the rows of the files without the documents that are not retained; must not exist yet.
-        reference: Files and folders of documents that the others are compared with, but that are not compared with each
-            other and never removed; their ids begin with the path of their file.
-        state: Folder that each run updates for the next one after all else is written; excludes a reference.
-        only_new: Whether to write only pairs and clusters with a new document; needs a state.
-        scheme: Tokens and shingles.
+        paths: Files and folders on any file system that the session reads; ids of the operation's reference begin with
+            the path of their file.
+        operation: The options; `output`, `filtered`, `state` and `checkpoints` are folders, and the first two must not
+            exist yet.
         session: Spark session, None to start one or to use the running one.
 
     Raises:
-        ParameterError: PySpark is missing, an argument is out of range, a path or a column does not exist, the output
-            exists already, or the state was made with other parameters.
+        ParameterError: PySpark is missing, an option is invalid, a path or a column does not exist, the output exists
+            already, or the state was made with other parameters.
         StoreError: The state folder holds something else, or cannot be used.
         EngineError: Java is missing, or Spark failed.
     """
+    options, form, output = DuplicatesOptions.of(operation), operation.format or "json", operation.output
+    keep, filtered, clusters = options.keep, operation.filtered, operation.clusters
+    if output is None:
+        raise ParameterError("Spark writes to a folder; name it as output")
     if form not in FORMATS:
         raise ParameterError(f"Spark writes {', '.join(FORMATS)}, got {form!r}")
     if filtered is not None and not clusters:
         raise ParameterError("--filtered is what clusters leave; leave --pairs away")
-    if only_new and state is None:
+    if operation.new and operation.state is None:
         raise ParameterError("--new needs a --state FOLDER to compare with; give one")
-    if keep is None and filtered is not None:
-        keep = Keep("first")
     # A document that is removed has to be a duplicate of the retained document itself, not of another duplicate.
-    complete = complete or keep is not None
+    complete = operation.is_complete
     if keep is not None and keep.is_by_value and not keep.column:
         raise ParameterError(f"--keep {keep} needs the column of the date on Spark: --keep {keep}:COLUMN")
     with _failures():
         from whorl.duplicates.spark.clusters import member_by_member, nested
-        from whorl.duplicates.spark.documents import KINDS, ColumnNames, read, require_rows, without
+        from whorl.duplicates.spark.documents import ColumnNames, read, require_rows, without
         from whorl.duplicates.spark.duplicates import SparkDuplicates
 
-        if kind is not None and kind not in KINDS:
-            raise ParameterError(f"Spark reads {', '.join(KINDS)}, got {kind!r}")
         if filtered is not None:
-            require_rows(paths, kind)
+            require_rows(paths, operation.input)
         own = session or _session()
         for target in (output, filtered):
             if target is not None:
                 _require_absent(own, target)
-        if checkpoints is not None:
-            own.sparkContext.setCheckpointDir(checkpoints)
-        columns = ColumnNames(id_column, text_column, name_column, None if keep is None else keep.column or None)
+        if operation.checkpoints is not None:
+            own.sparkContext.setCheckpointDir(operation.checkpoints)
+        columns = ColumnNames(
+            operation.id_column or "id",
+            operation.text_column or "text",
+            operation.name_column or "name",
+            None if keep is None else keep.column or None,
+        )
         # The policy does not rank reference documents, which always stay, so they need no value.
-        known = read(own, reference, kind, replace(columns, worth=None), is_reference=True) if reference else None
+        known_columns = replace(columns, worth=None)
+        known = (
+            read(own, operation.reference, operation.input, known_columns, is_reference=True)
+            if operation.reference
+            else None
+        )
         # A file in both sets counts as reference.
         but = frozenset() if known is None else frozenset(known.inputFiles())
-        texts = read(own, paths, kind, columns, but=but)
-        spanning_only = clusters and not complete
         found = SparkDuplicates(
-            texts,
-            pair_options,
+            read(own, paths, operation.input, columns, but=but),
+            options.pairs,
             reference=known,
-            scheme=scheme,
+            scheme=options.scheme,
             keep=keep,
-            spanning_only=spanning_only,
-            state=state,
-            only_new=only_new,
+            spanning_only=options.spanning_only,
+            state=operation.state,
+            only_new=operation.new,
         )
         rows = found.clusters_in_lists(complete=complete) if clusters else found.pairs()
         left = None
         if filtered is not None:
             rows = found.kept(rows)
             superfluous = member_by_member(rows).where("not is_principal and not stays").select("id")
-            rest = without(own, paths, kind, columns, superfluous, but=but)
+            rest = without(own, paths, operation.input, columns, superfluous, but=but)
             left = _write(rest.rows, rest.form, filtered)
         # Same form as `whorl duplicates`: a line per cluster in JSON; names of pairs only in tables.
         if clusters:
@@ -167,8 +138,8 @@ def run(
         written = _write(rows, form, output)
         documents, too_short = found.counts()
         unfit = found.count_unfit()
-        some = found.unfit.limit(_TOLD).collect() if unfit else []
-        problems = tuple(f"{row.id}: {row.problem}" for row in some)
+        examples = found.unfit.limit(_TOLD).collect() if unfit else []
+        problems = tuple(f"{row.id}: {row.problem}" for row in examples)
         found.remember()
         found.release()
         return Summary(documents, too_short, found.repeated, unfit, problems, written, left)
@@ -235,81 +206,17 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH…")
-@click.option("-o", "--output", required=True, metavar="FOLDER", help="Where to write; it may not be there.")
-@click.option(
-    "--input", "kind", type=click.Choice(["parquet", "json", "text"]), help="Default: by the names, else text."
-)
-@click.option("--id-column", default="id", show_default=True, help="Of Parquet and JSON.")
-@click.option("--text-column", default="text", show_default=True, help="Of Parquet and JSON.")
-@click.option("--name-column", default="name", show_default=True, help="Of Parquet and JSON; need not be there.")
-@click.option(
-    "--metric", type=click.Choice(["jaccard", "containment", "similarity"]), default="jaccard", show_default=True
-)
-@click.option("--threshold", default="80", show_default=True, metavar="PERCENT", help="What makes a duplicate.")
-@click.option(
-    "--recall", default="95", show_default=True, metavar="PERCENT", help="How many of those just at it are to be found."
-)
-@click.option("--clusters/--pairs", default=True, help="What to write.  [default: clusters]")
-@click.option("--complete", is_flag=True, help="Clusters of which any two members are duplicates; no chains.")
-@click.option(
-    "--keep",
-    "keep_named",
-    metavar="WHICH",
-    help="Which documents are kept, each with its duplicates: first, longest, newest:COLUMN, oldest:COLUMN, "
-    "largest:COLUMN or smallest:COLUMN. No two that are kept are duplicates.",
-)
-@click.option(
-    "--filtered", metavar="FOLDER", help="Where to write what is left of Parquet or JSON lines without the others."
-)
-@click.option(
-    "--reference",
-    multiple=True,
-    metavar="SET",
-    help="What PATHs are compared with; not compared with itself, and never left out.",
-)
-@click.option(
-    "--state",
-    metavar="FOLDER",
-    help="Where to keep what this run learns; the next run continues there and looks only at new documents.",
-)
-@click.option("--new", "only_new", is_flag=True, help="With --state: only pairs and clusters with a new document.")
-@click.option("--format", "form", type=click.Choice(list(FORMATS)), default="json", show_default=True)
-@click.option("--checkpoints", metavar="FOLDER", help="For what has to outlive an executor; all of them must reach it.")
-def main(metric: str, threshold: str, recall: str, keep_named: str | None, **options: Any) -> None:
-    """Find all near-duplicates among the documents in PATHs, on Spark, and write them to a folder.
-
-    Pairs and clusters are those that 'whorl duplicates' finds. PATHs are Parquet or JSON lines with columns id and
-    text, or text files, each of them a document known by its path; they may lie wherever Spark reads from.
-    """
-    try:
-        if options["complete"] and not options["clusters"]:
-            raise ParameterError("--complete makes clusters; leave out --pairs")
-        keep = None if keep_named is None else Keep.named(keep_named)
-        pair_options = ask_pairs(metric, threshold, recall)
-        told = run(pair_options=pair_options, keep=keep, **options)
-    except WhorlError as error:
-        raise click.ClickException(str(error)) from error
-    for line in (*pair_options.notes, *summary_lines(told, options["output"], clusters=options["clusters"])):
-        click.echo(line, err=True)
-
-
-def summary_lines(told: Summary, output: str, *, clusters: bool) -> list[str]:
+def summary_lines(summary: Summary, output: str, *, clusters: bool) -> list[str]:
     """Return the lines that report a job to the user."""
     rows = "documents in clusters" if clusters else "pairs"
-    lines = [f"{told.documents:,} documents, {told.written:,} {rows} written to {output}"]
-    if told.left is not None:
-        lines.append(f"{told.left:,} rows are left without duplicates")
-    if told.too_short:
-        lines.append(f"{told.too_short:,} of fewer words than a shingle has were not compared")
-    if told.repeated:
-        lines.append(f"{told.repeated:,} ids came more than once; of each the largest document counts")
-    if told.unfit:
-        lines.append(f"{told.unfit:,} could not be read, among them:")
-        lines += [f"  {problem}" for problem in told.problems]
+    lines = [f"{summary.documents:,} documents, {summary.written:,} {rows} written to {output}"]
+    if summary.left is not None:
+        lines.append(f"{summary.left:,} rows are left without duplicates")
+    if summary.too_short:
+        lines.append(f"{summary.too_short:,} of fewer words than a shingle has were not compared")
+    if summary.repeated:
+        lines.append(f"{summary.repeated:,} ids came more than once; of each the largest document counts")
+    if summary.unfit:
+        lines.append(f"{summary.unfit:,} could not be read, among them:")
+        lines += [f"  {problem}" for problem in summary.problems]
     return lines
-
-
-if __name__ == "__main__":
-    main()

@@ -4,47 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Unpack
 
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.statistics.metric import Percent, fraction_of, notes_on
+from whorl.operations import SourcesOperation
 from whorl.query.plan.nodes import BoundPlan
 from whorl.search.attribution.exclusions import Exclusion, exclusion_named
 from whorl.search.attribution.results import Attribution
-from whorl.search.attribution.search import DEFAULT_READ, MIN_WORDS, find_sources
+from whorl.search.attribution.search import find_sources
 from whorl.search.boilerplate import CommonOptions, commons
-from whorl.search.similar.options import DEFAULT_RECALL
 
 
 class SourcesOptions(CommonOptions, total=False):
-    """Options of a search for the sources of a text.
+    """Keywords of `Store.sources`; `SourcesOperation` describes them."""
 
-    Args:
-        recall: Percentage to find of the documents with a passage of as many words as the answer's `promise` gives;
-            above 0, at most 100, by default 95.
-        min_words: Words of the shortest passage that counts, at least 1, by default 8. No passage is shorter than a
-            shingle.
-        most_read: Most documents to read, 1 to 10,000, by default 5,000; together about 50 million characters at most.
-        without: Parts of the text to leave out: "quotations", "references".
-    """
-
-    recall: Percent
     min_words: int
-    most_read: int
+    exclude: str | None
     without: Collection[Exclusion | str]
+    recall: Percent
+    most_read: int
 
 
 def sources_of(
     engine: Engine,
     text: str,
     own_id: str | None,
-    left_out: BoundPlan | None,
-    *,
-    recall: Percent = DEFAULT_RECALL * 100,
-    min_words: int = MIN_WORDS,
-    most_read: int = DEFAULT_READ,
-    without: Collection[Exclusion | str] = (),
-    **common: Unpack[CommonOptions],
+    excluded: BoundPlan | None,
+    options: SourcesOperation = SourcesOperation(),  # noqa: B008 - frozen
 ) -> Attribution:
     """Return the documents that account for a text.
 
@@ -52,27 +38,23 @@ def sources_of(
         engine: The engine of the store.
         text: The text.
         own_id: The id of the document that the text comes from; it is no source.
-        left_out: Documents to exclude as sources.
-        recall: See `SourcesOptions`.
-        min_words: See `SourcesOptions`.
-        most_read: See `SourcesOptions`.
-        without: See `SourcesOptions`.
-        common: Options for boilerplate.
+        excluded: Documents to exclude as sources.
+        options: How to look for sources; their `exclude` is bound already.
 
     Raises:
         ParameterError: A number is out of its range, or boilerplate is to be left out but not defined.
     """
-    found = find_sources(
+    attribution = find_sources(
         engine,
         text,
-        fraction_of("recall", recall),
-        min_words=min_words,
-        most_read=most_read,
-        left_out=None if left_out is None else left_out.root,
+        fraction_of("recall", options.recall),
+        min_words=options.min_words,
+        most_read=options.most_read,
+        left_out=None if excluded is None else excluded.root,
         own_id=own_id,
-        commons=commons(engine, **common),
-        ignore_common=common.get("ignore_common", False),
-        without={exclusion_named(each) for each in without},
+        commons=commons(engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common),
+        ignore_common=options.ignore_common,
+        without={exclusion_named(part) for part in options.without},
     )
-    warnings = (*(left_out.warnings if left_out else ()), *notes_on(recall=recall), *found.warnings)
-    return replace(found, warnings=tuple(dict.fromkeys(warnings)))
+    warnings = (*(excluded.warnings if excluded else ()), *notes_on(recall=options.recall), *attribution.warnings)
+    return replace(attribution, warnings=tuple(dict.fromkeys(warnings)))

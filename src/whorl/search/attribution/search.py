@@ -15,6 +15,7 @@ import numpy.typing as npt
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare import words_of
+from whorl.operations import SourcesOperation
 from whorl.query.plan.nodes import BoundNode
 from whorl.search.attribution.candidates import by_passages, find_candidates
 from whorl.search.attribution.cover import Numbers, covered_once, greedy_cover, marked, words_in
@@ -24,9 +25,9 @@ from whorl.search.attribution.results import Attribution, Common, Promise, TextS
 from whorl.search.boilerplate import Commons, Comparer
 
 #: Default for the words of the shortest passage that counts; shorter ones are common phrases.
-MIN_WORDS = 8
+MIN_WORDS = SourcesOperation.min_words
 #: Default and upper limit of the documents read for one text.
-DEFAULT_READ, MOST_READ = 5_000, 10_000
+DEFAULT_READ, MOST_READ = SourcesOperation.most_read, 10_000
 #: Most documents listed that share passages but add nothing to the sources.
 MOST_ALSO = 300
 #: Documents read between two updates of the ranking of candidates.

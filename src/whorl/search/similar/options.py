@@ -39,27 +39,15 @@ class SimilarCriteria:
 
 
 class SimilarOptions(CommonOptions, total=False):
-    """Arguments of `Store.prepare_similar`: source, metric, threshold, recall and filter."""
+    """Keywords of `Store.similar`; `SimilarOperation` describes them."""
 
-    source: str | None
     metric: Metric | str
     threshold: Percent
     recall: Percent
-    only: str | None
-
-
-def similar_options(operation: SimilarOperation, source: str | None) -> SimilarOptions:
-    """Return the arguments of `Store.prepare_similar` for an operation."""
-    return {
-        "source": source,
-        "metric": operation.metric,
-        "threshold": operation.threshold,
-        "recall": operation.recall,
-        "only": operation.filter,
-        "common_above": operation.common_above,
-        "boilerplate": operation.boilerplate,
-        "ignore_common": operation.ignore_common,
-    }
+    exact: bool
+    filter: str | None
+    rows: int
+    start: int
 
 
 def ask(metric: Metric | str, threshold: Percent, recall: Percent) -> SimilarCriteria:

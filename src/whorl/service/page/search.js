@@ -174,7 +174,8 @@ async function question(query) {
   const own = mark === null ? null : textOf(mark);
   const isOwn = own !== null && /FINGERPRINT:\s*source/u.test(query);
   const common = isCalibrated() && parts.common.checked && read(query) !== null ? await commonText(true) : {};
-  const told = { query, plan: parts.plan.value, metric: metric(), collapse: parts.collapse.checked, ...common };
+  const by = isCalibrated() ? { metric: metric() } : {};
+  const told = { query, plan: parts.plan.value, ...by, collapse: parts.collapse.checked, ...common };
   return isOwn ? { ...told, source: own.text } : told;
 }
 
@@ -337,7 +338,7 @@ async function explain() {
   if (!parts.explain.open || !of) return;
   fill(parts.explained, element("p.quiet", { role: "status" }, "Working it out …"));
   try {
-    const told = await ask("/explain", { ...of, rows: ROWS });
+    const told = await ask("/explain", { ...of, collapse: undefined, rows: ROWS });
     if (asked !== of) return;
     const titled = (title, lines) => [element("h3", {}, title), element("pre", { tabindex: "0" }, lines)];
     fill(

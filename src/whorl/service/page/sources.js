@@ -21,7 +21,7 @@ let pane, shown = null, going = null, source = null, places = [];
 
 /** Connect the view; call once. */
 export function start() {
-  for (const part of ["words", "quotations", "references", "common", "except"]) parts[part] = byId(`sources-${part}`);
+  for (const part of ["words", "quotations", "references", "common", "exclude"]) parts[part] = byId(`sources-${part}`);
   connectOwn("sources-own");
   pane = new TextPane(byId("sources-text"), (at) => choose(at, false));
   byId("sources-options").addEventListener("submit", (event) => {
@@ -42,7 +42,7 @@ export async function show(parameters) {
   const mark = parameters.get("text"), id = parameters.get("id");
   for (const part of ["quotations", "references"]) parts[part].checked = (parameters.get("without") ?? "").split(",").includes(part);
   parts.words.value = parameters.get("words") ?? LEAST_WORDS;
-  parts.except.value = parameters.get("except") ?? "";
+  parts.exclude.value = parameters.get("exclude") ?? "";
   parts.common.checked = parameters.get("common") === "without";
   byId("sourced").hidden = true;
   byId("sources-busy").textContent = "";
@@ -62,7 +62,7 @@ function address() {
   const without = ["quotations", "references"].filter((part) => parts[part].checked).join(",");
   if (Number(parts.words.value) !== LEAST_WORDS) told.set("words", parts.words.value);
   if (without) told.set("without", without);
-  if (parts.except.value.trim()) told.set("except", parts.except.value.trim());
+  if (parts.exclude.value.trim()) told.set("exclude", parts.exclude.value.trim());
   if (parts.common.checked) told.set("common", "without");
   return `#sources?${told}`;
 }
@@ -70,9 +70,9 @@ function address() {
 async function question() {
   const of = source.mark ? { text: source.text } : { id: source.id };
   const without = ["quotations", "references"].filter((part) => parts[part].checked);
-  const except = parts.except.value.trim() ? { except: parts.except.value.trim() } : {};
+  const exclude = parts.exclude.value.trim() ? { exclude: parts.exclude.value.trim() } : {};
   const common = await commonText(parts.common.checked);
-  return { ...of, min_words: Number(parts.words.value) || LEAST_WORDS, without, ...except, ...common, texts: "passages" };
+  return { ...of, min_words: Number(parts.words.value) || LEAST_WORDS, without, ...exclude, ...common, texts: "passages" };
 }
 
 async function run() {
@@ -98,7 +98,7 @@ async function run() {
   } catch (error) {
     if (signal.aborted) return;
     shown = null;
-    showProblem(byId("sources-problem"), error, parts.except.value.trim());
+    showProblem(byId("sources-problem"), error, parts.exclude.value.trim());
   } finally {
     if (!signal.aborted) byId("sources-busy").textContent = "";
   }
@@ -111,7 +111,7 @@ async function report(button) {
     const name = byId("sources-title").textContent;
     await saveAnswer(await request("/sources", { ...await question(), name, format: "html" }), "sources.html");
   } catch (error) {
-    showProblem(byId("sources-problem"), error, parts.except.value.trim());
+    showProblem(byId("sources-problem"), error, parts.exclude.value.trim());
   } finally {
     button.disabled = false;
   }

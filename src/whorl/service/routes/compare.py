@@ -6,14 +6,16 @@ from typing import ClassVar, Literal
 
 from fastapi import APIRouter
 
+from whorl.operations import CompareOperation
 from whorl.output.comparison import ComparedTexts, Read, comparison_values
 from whorl.service.errors import Json
-from whorl.service.routes.asked import Commonness, Example, OneText
+from whorl.service.routes.request import Example, OneText, RequestBody, body_of, options_in
 from whorl.service.routes.router import api_router, response_type
 from whorl.store import Store
 
 
-class CompareRequest(Commonness):
+@body_of(CompareOperation)
+class CompareRequest(RequestBody):
     """Body of `POST /api/v1/compare`."""
 
     example: ClassVar[Example] = {
@@ -37,20 +39,21 @@ def compare_routes(store: Store) -> APIRouter:
     router = api_router()
 
     @router.post("/compare", response_model=response_type(ComparedTexts))
-    def compare(asked: CompareRequest) -> Json:
+    def compare(request: CompareRequest) -> Json:
         """What two texts share, counted on all of their shingles, with the passages and where they stand.
 
         Places are half-open ranges of characters as Python counts them: Unicode code points, from 0.
         """
-        a, b = _read(store, asked.a, asked.b)
-        found = store.compare(
+        a, b = _read(store, request.a, request.b)
+        options = options_in(request, CompareOperation)
+        comparison = store.compare(
             "a",
             "b",
             source={"a": a.text, "b": b.text},
-            common_above=asked.common_above,
-            boilerplate=asked.boilerplate,
+            common_above=options.common_above,
+            boilerplate=options.boilerplate,
         )
-        return Json(comparison_values(a, b, found, texts=asked.texts))
+        return Json(comparison_values(a, b, comparison, texts=request.texts))
 
     return router
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, NotRequired, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, NotRequired, TypeAlias
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from pydantic import Field, model_validator
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.model import MAX_ID_LENGTH, PropertyValue
-from whorl.operations import MAX_ROWS, MAX_START, SimilarMetric
+from whorl.operations import MAX_ROWS, MAX_START, DeleteOperation, IndexOperation
 from whorl.output.values import values
 from whorl.query import ast
 from whorl.query.ast import Joker, Pattern, Wildcard
@@ -22,7 +22,7 @@ from whorl.search.novelty import RepeatSearch
 from whorl.search.pagination import behind
 from whorl.service.errors import Failure, Json, failure_of, require_writable
 from whorl.service.paths import DOCUMENTS
-from whorl.service.routes.asked import Asked, Example, Percent, QueryText
+from whorl.service.routes.request import Example, RequestBody, body_of, options_in
 from whorl.service.routes.router import api_router, response_type
 from whorl.service.uploads import BrokenOffError, Report, Uploads
 from whorl.store import Store
@@ -95,7 +95,8 @@ class DeletedOf(Deleted):
     matched: int
 
 
-class DeleteRequest(Asked):
+@body_of(DeleteOperation)
+class DeleteRequest(RequestBody):
     """Body of `POST /api/v1/delete`: ids, or a query."""
 
     rule: ClassVar[dict[str, Any]] = {
@@ -107,17 +108,13 @@ class DeleteRequest(Asked):
     example: ClassVar[Example] = {"query": "name:minutes", "dry_run": True}
 
     ids: list[str] | None = Field(None, max_length=MAX_ROWS)
-    query: QueryText | None = None
-    #: Whether the query may match all documents.
-    everything: bool = False
-    #: Whether to count the documents only.
-    dry_run: bool = False
 
-    @model_validator(mode="after")
-    def _is_one(self) -> Self:
-        if (self.ids is None) == (self.query is None):
-            raise ValueError("name one: ids or query")
-        return self
+
+@body_of(IndexOperation)
+class StoreParameters(RequestBody):
+    """Parameters of `POST /api/v1/documents`."""
+
+    is_text = True
 
 
 def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = False) -> APIRouter:
@@ -147,11 +144,11 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         wanted = _named(named, store) if named.strip() else None
         filters = [] if wanted is None else [wanted]
         further = filters if after is None else [*filters, behind(after)]
-        page = store.search("*", filters=further, start=start, rows=rows)
+        page = store.search("*", filter=further, start=start, rows=rows)
         ids = [hit.id for hit in page.hits]
         stored, sizes = store.documents(ids), store.engine.sizes(ids) if store.engine.sketch_scheme else {}
         return {
-            "total": page.total if after is None else store.search("*", filters=filters, rows=0).total,
+            "total": page.total if after is None else store.search("*", filter=filters, rows=0).total,
             "total_is_exact": page.is_total_exact,
             "warnings": list(page.warnings),
             "next": ids[-1] if ids and start + rows < page.total else None,
@@ -167,12 +164,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         }
 
     @router.post(_PATH, summary="Store documents", openapi_extra=_BULK_DESCRIPTION, responses=_BULK_ANSWERS)
-    async def store_documents(
-        request: Request,
-        check: Annotated[Percent | None, Query()] = None,
-        warn: Annotated[Percent | None, Query()] = None,
-        metric: SimilarMetric = "jaccard",
-    ) -> Response:
+    async def store_documents(request: Request, parameters: Annotated[StoreParameters, Query()]) -> Response:
         """Store documents, one JSON object a line, in any number.
 
         Documents of the same id are replaced, and those that are there unchanged are left alone, so sending all again
@@ -185,14 +177,15 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         percent of the `metric` or more; A is what was sent. With `warn` that is told of those that are stored, which
         may also repeat what came before them in the same request.
         """
-        if check is not None and warn is not None:
+        options = options_in(parameters, IndexOperation)
+        if options.check is not None and options.warn is not None:
             raise ParameterError("check stores nothing, and warn reports on what is stored; use one of them")
-        if check is None:
+        if options.check is None:
             require_writable(is_read_only=is_read_only)
-        threshold = check if warn is None else warn
-        repeats = None if threshold is None else RepeatSearch(store, str(threshold), metric)
+        threshold = options.check if options.warn is None else options.warn
+        repeats = None if threshold is None else RepeatSearch(store, threshold, options.metric)
         try:
-            report = await uploads.take(request.stream(), repeats, is_stored=check is None)
+            report = await uploads.take(request.stream(), repeats, is_stored=options.check is None)
         except BrokenOffError as stopped:
             return failure_of(DOCUMENTS, stopped.cause, {"so_far": values(stopped.report)})
         # If no document was accepted, the request as a whole failed.
@@ -221,21 +214,16 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         return {"deleted": 1}
 
     @router.post("/delete", summary="Delete many documents")
-    def delete_documents(asked: DeleteRequest) -> DeletedOf:
+    def delete_documents(request: DeleteRequest) -> DeletedOf:
         """Delete documents, by their ids or by a query; ids that are not there are left out.
 
         A query that matches all documents is refused unless `everything` says that these are meant. With `dry_run` they
         are counted and stay. Of a request that ended on the way a part is done: send it again.
         """
         require_writable(is_read_only=is_read_only)
-        if asked.dry_run:
-            there = len(store.documents(asked.ids or [])) if asked.query is None else store.count(asked.query)
-            return {"matched": there, "deleted": 0}
-        if asked.query is not None:
-            deleted = store.delete_matching(asked.query, everything=asked.everything)
-        else:
-            deleted = store.delete(asked.ids or [])
-        return {"matched": deleted, "deleted": deleted}
+        options = options_in(request, DeleteOperation)
+        matched = store.delete_chosen(request.ids, options)
+        return {"matched": matched, "deleted": 0 if options.dry_run else matched}
 
     return router
 

@@ -10,18 +10,16 @@ from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, NotRequired, TypeAlias
 
 from fastapi import APIRouter, HTTPException, Path, Query, Response
-from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
 from whorl.context import report_progress
-from whorl.duplicates import DuplicatesOptions, Keep, ask_common, ask_pairs, duplicates_in
-from whorl.duplicates.boilerplate import BoilerplateOptions
-from whorl.duplicates.options import PairWord
+from whorl.duplicates import DuplicatesOptions, duplicates_in
+from whorl.duplicates.options import require_property
 from whorl.duplicates.output import Marked, write_ids
 from whorl.duplicates.result import Cluster, with_words
 from whorl.duplicates.run import require_few_documents
-from whorl.errors import NoSketchesError, ParameterError, WhorlError
-from whorl.operations import MAX_START
+from whorl.errors import NoSketchesError, WhorlError
+from whorl.operations import MAX_START, DuplicatesOperation
 from whorl.output.duplicates import (
     ClusterValues,
     PairValues,
@@ -34,7 +32,7 @@ from whorl.output.duplicates import (
 from whorl.service.errors import DEFECT, Json, require_writable, status_of
 from whorl.service.jobs import Job, Jobs
 from whorl.service.paths import API
-from whorl.service.routes.asked import Example, Ignoring, Percent
+from whorl.service.routes.request import Example, RequestBody, body_of, options_in
 from whorl.service.routes.router import api_router
 from whorl.store import Store
 
@@ -48,41 +46,13 @@ Order: TypeAlias = Literal["size", "alike", "unlike"]
 
 
 _JobId: TypeAlias = Annotated[str, Path(examples=["Yx2mQ0ZlT8aB4cDe"])]
-_KEEP = "^(first|longest|(newest|oldest|largest|smallest):.+)$"
 
 
-class DuplicatesRequest(Ignoring):
+@body_of(DuplicatesOperation)
+class DuplicatesRequest(RequestBody):
     """Body of `POST /api/v1/duplicates`: criteria for near-duplicates."""
 
     example: ClassVar[Example] = {"metric": "jaccard", "threshold": 60}
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    metric: PairWord = "jaccard"
-    threshold: Percent = 80
-    recall: Percent = 95
-    #: Whether any two members of a cluster must be a pair.
-    complete: bool = False
-    #: Retention policy for the principal of a cluster, the member that all others are compared with: "first",
-    #: "longest", "newest:PROPERTY", "largest:PROPERTY" and the like. Each cluster is then a document and its
-    #: duplicates.
-    keep: str | None = Field(None, json_schema_extra={"pattern": _KEEP}, examples=["newest:cm:modified"])
-    #: Whether to order the members of a cluster as versions, with the additions and losses of each version.
-    versions: bool = False
-    #: Property with the dates that order versions; defaults to the property of `keep`.
-    date: str | None = None
-    #: Whether to write cluster labels (of complete clusters) into the documents, for searches that collapse clusters.
-    write_ids: bool = False
-
-    @property
-    def common(self) -> BoilerplateOptions | None:
-        """Options for common passages."""
-        return ask_common(self.common_above, self.boilerplate, ignore_common=self.ignore_common)
-
-    @property
-    def choice(self) -> Keep | None:
-        """The retention policy of `keep`."""
-        return None if self.keep is None else Keep.named(self.keep)
 
 
 class ClusterAndPairs(ClusterValues):
@@ -159,7 +129,7 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 class Found:
     """Result of a search for near-duplicates."""
 
-    asked: DuplicatesRequest
+    options: DuplicatesOperation
     at: float
     #: Documents of the store at that time, and the documents compared.
     count: int
@@ -172,9 +142,9 @@ class Found:
     #: Counts of the cluster labels written.
     marked: Marked | None
 
-    def answers(self, asked: DuplicatesRequest, count: int) -> bool:
+    def answers(self, options: DuplicatesOperation, count: int) -> bool:
         """Check whether the result can be reused: same request, recent, and the store has not shrunk."""
-        return self.asked == asked and self.count <= count and time.monotonic() - self.at <= SECONDS_FRESH
+        return self.options == options and self.count <= count and time.monotonic() - self.at <= SECONDS_FRESH
 
     def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> FoundValues:
         """Return one page of the clusters and the totals; texts are read for this page only.
@@ -192,19 +162,19 @@ class Found:
             self.worded(each) if 0 < len(each.versions) <= PAIRS_UP_TO else each
             for each in chosen[start : start + rows]
         ]
-        asked = self.asked
+        options = self.options
         return {
             "documents": self.documents,
-            "metric": asked.metric,
-            "threshold": asked.threshold,
-            "recall": asked.recall,
-            "complete": asked.complete,
-            "keep": asked.keep,
-            "versions": asked.versions,
-            "date": asked.date,
-            "write_ids": asked.write_ids,
-            "common_above": asked.common_above,
-            "ignore_common": asked.ignore_common,
+            "metric": options.metric,
+            "threshold": float(options.threshold),
+            "recall": float(options.recall),
+            "complete": options.complete,
+            "keep": options.keep,
+            "versions": options.versions,
+            "date": options.date,
+            "write_ids": options.write_ids,
+            "common_above": options.common_above,
+            "ignore_common": options.ignore_common,
             "total": len(chosen),
             "pairs": self.pairs,
             "warnings": list(self.warnings),
@@ -233,23 +203,24 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
     fresh: list[Found] = []
 
     @router.post(_PATH, status_code=202, summary="Look for the near-duplicates of the store")
-    def find_duplicates(asked: DuplicatesRequest, response: Response) -> JobValues:
+    def find_duplicates(request: DuplicatesRequest, response: Response) -> JobValues:
         """Start a job, which looks for documents that belong together as soon as those before it are done.
 
         The answer's `id` is what to ask about at `/api/v1/duplicates/{id}`, at least every minute. What was found for
         the same question a minute ago is found at once, unless documents were deleted.
         """
-        if asked.write_ids:
+        options = options_in(request, DuplicatesOperation)
+        if options.write_ids:
             require_writable(is_read_only=is_read_only)
         # Report mistakes in the request at once, not as a failed job.
-        _require_comparable(store, needs_sketches=asked.common is None)
-        if (keep := asked.choice) is not None and keep.is_by_value and not keep.column:
-            raise ParameterError(f"documents of a store have dates in a property: keep {keep}:PROPERTY")
+        search = DuplicatesOptions.of(options)
+        _require_comparable(store, needs_sketches=search.common is None)
+        require_property(search.keep)
 
         def work() -> Found:
             # Only one job runs at a time, so `fresh` needs no lock.
-            if not fresh or not fresh[0].answers(asked, store.count()) or asked.write_ids:
-                fresh[:] = [_searched(store, asked)]
+            if not fresh or not fresh[0].answers(options, store.count()) or options.write_ids:
+                fresh[:] = [_find(store, options, search)]
             return fresh[0]
 
         job = jobs.start(work)
@@ -323,37 +294,38 @@ def _require_comparable(store: Store, *, needs_sketches: bool) -> None:
     require_few_documents(store.engine, "over HTTP")
 
 
-def _searched(store: Store, asked: DuplicatesRequest) -> Found:
+def _find(store: Store, options: DuplicatesOperation, search: DuplicatesOptions) -> Found:
     count = store.count()
-    question = ask_pairs(asked.metric, str(asked.threshold), str(asked.recall))
-    keep = asked.choice
-    is_complete = asked.complete or keep is not None or asked.write_ids
-    date = asked.date or (keep.column if keep is not None and keep.is_by_date else None)
-    options = DuplicatesOptions(
-        question, keep=keep, date_column=date, common=asked.common, spanning_only=not is_complete
-    )
-    search = duplicates_in(store.engine, options, origin="the store", names=store.names)
-    with search as there:
+    with duplicates_in(store.engine, search, origin="the store", names=store.names) as duplicates:
         clusters = []
-        sought = there.clusters(
-            complete=is_complete, keep=keep, with_pairs_up_to=PAIRS_UP_TO, with_versions=asked.versions
-        )
-        for cluster in sought:
+        for cluster in duplicates.clusters(
+            complete=options.is_complete,
+            keep=search.keep,
+            with_pairs_up_to=PAIRS_UP_TO,
+            with_versions=options.versions,
+        ):
             clusters.append(cluster)
             if len(clusters) % 256 == 0:
                 report_progress("clustering", len(clusters))
-        pairs = there.count_pairs()
-        worded = partial(with_words, read=there.read_texts, scheme=there.scheme)
-        notes = [common_line(there.rest)] if there.rest else []
-        marked = write_ids(store.engine, clusters) if asked.write_ids else None
-        told = tuple(clusters), (*question.notes, *notes, *left_out(there)), worded, marked
-        return Found(asked, time.monotonic(), count, there.documents, pairs, *told)
+        pairs = duplicates.count_pairs()
+        common = [common_line(duplicates.rest)] if duplicates.rest else []
+        return Found(
+            options,
+            at=time.monotonic(),
+            count=count,
+            documents=duplicates.documents,
+            pairs=pairs,
+            clusters=tuple(clusters),
+            warnings=(*search.pairs.notes, *common, *left_out(duplicates)),
+            worded=partial(with_words, read=duplicates.read_texts, scheme=duplicates.scheme),
+            marked=write_ids(store.engine, clusters) if options.write_ids else None,
+        )
 
 
 def _file(found: Found, form: str) -> Response:
     out = io.StringIO()
-    asked = found.asked
-    write_clusters(found.clusters, form, out, with_versions=asked.versions, with_rest=asked.common is not None)
+    has_rest = DuplicatesOptions.of(found.options).common is not None
+    write_clusters(found.clusters, form, out, with_versions=found.options.versions, with_rest=has_rest)
     media_type = "text/csv; charset=utf-8" if form == "csv" else "application/x-ndjson"
     named = f'attachment; filename="duplicates.{"csv" if form == "csv" else "jsonl"}"'
     # Neither texts nor names in a store contain lone surrogates, so encoding cannot fail.

@@ -7,17 +7,19 @@ from typing import ClassVar
 
 from fastapi import APIRouter
 
+from whorl.operations import Boilerplate
 from whorl.output.comparison import DocumentPassages, document_passages
 from whorl.output.values import values
 from whorl.search.boilerplate import commons_for_comparison
 from whorl.search.similar.verify import comparisons
 from whorl.service.errors import Json
-from whorl.service.routes.asked import Commonness, Example, OneText, Shown
+from whorl.service.routes.request import Example, OneText, Shown, body_of, options_in
 from whorl.service.routes.router import api_router, response_type
 from whorl.store import Store
 
 
-class PassagesRequest(OneText, Commonness):
+@body_of(Boilerplate)
+class PassagesRequest(OneText):
     """Body of `POST /api/v1/passages`: a document's id or a text, and the documents to compare it with."""
 
     example: ClassVar[Example] = {"id": "lease", "documents": ["renewal", "minutes"]}
@@ -37,15 +39,16 @@ def passages_routes(store: Store) -> APIRouter:
     router = api_router()
 
     @router.post("/passages", summary="The longest passage of each hit", response_model=response_type(PassagesAnswer))
-    def passages(asked: PassagesRequest) -> Json:
+    def passages(request: PassagesRequest) -> Json:
         """What a text, as A, shares with each of some documents, exactly, and how their longest passage begins.
 
         Documents without a stored text are left out, and so are the last ones where all together are very long.
         """
-        text = asked.text if asked.id is None else store.texts([asked.id])[asked.id]
+        text = request.text if request.id is None else store.texts([request.id])[request.id]
         assert text is not None
-        common = commons_for_comparison(store.engine, asked.common_above, asked.boilerplate)
-        compared = comparisons(store.engine, text, list(dict.fromkeys(asked.documents)), common)
+        options = options_in(request, Boilerplate)
+        common = commons_for_comparison(store.engine, options.common_above, options.boilerplate)
+        compared = comparisons(store.engine, text, list(dict.fromkeys(request.documents)), common)
         return Json(values(PassagesAnswer(tuple(document_passages(name, text, each) for name, each in compared))))
 
     return router

@@ -7,19 +7,18 @@ from typing import Annotated, ClassVar
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from whorl.operations import SearchOperation
+from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.search import ExplainedQuery, MeasuredPage, measured_page
 from whorl.output.values import values
 from whorl.search.prepared import search_options, sort_keys
 from whorl.service.errors import Json
-from whorl.service.routes.asked import CommonLimit, Example, QueryText, body_of, options_in
+from whorl.service.routes.request import Example, QueryText, RequestBody, body_of, options_in
 from whorl.service.routes.router import api_router, response_type
 from whorl.store import Store
 
 
-@body_of(SearchOperation)
-class QueryRequest(CommonLimit):
-    """A query with the options of its FINGERPRINTs."""
+class QueryRequest(RequestBody):
+    """A query."""
 
     example: ClassVar[Example] = {"query": "FINGERPRINT:lease_40 AND NOT name:minutes", "plan": "calibrated", "rows": 5}
 
@@ -28,8 +27,26 @@ class QueryRequest(CommonLimit):
     source: str | None = None
 
 
-class QueryParameters(QueryRequest):
-    """The same options as query parameters."""
+@body_of(SearchOperation)
+class SearchRequest(QueryRequest):
+    """Body of `POST /api/v1/search`."""
+
+
+class SearchParameters(SearchRequest):
+    """Parameters of `GET /api/v1/search`."""
+
+    is_text = True
+    example: ClassVar[Example] = None
+    query: QueryText = Field(alias="q")
+
+
+@body_of(ExplainOperation)
+class ExplainRequest(QueryRequest):
+    """Body of `POST /api/v1/explain`."""
+
+
+class ExplainParameters(ExplainRequest):
+    """Parameters of `GET /api/v1/explain`."""
 
     is_text = True
     example: ClassVar[Example] = None
@@ -41,39 +58,39 @@ def search_routes(store: Store) -> APIRouter:
     router = api_router()
 
     @router.get("/search", summary="Search", response_model=response_type(MeasuredPage))
-    def search_by_address(asked: Annotated[QueryParameters, Query()]) -> Json:
+    def search_by_address(request: Annotated[SearchParameters, Query()]) -> Json:
         """As `POST /api/v1/search`."""
-        return search(asked)
+        return search(request)
 
     @router.post("/search", summary="Search with a text beside the query", response_model=response_type(MeasuredPage))
-    def search(asked: QueryRequest) -> Json:
+    def search(request: SearchRequest) -> Json:
         """One page of the documents that a query matches, each with what it shares with the query's only source.
 
         `shared_tokens` counts tokens. `measured` has the three shares, and where they are estimates the ends of their
         95 % intervals. Both are null where the query has no FINGERPRINT, or those of several documents. With `collapse`
         a hit has its `cluster` and in `copies` how many further hits it stands for; `matches` counts all of them.
         """
-        options = options_in(asked, SearchOperation)
-        prepared = store.prepare(asked.query, **search_options(options, asked.source))
+        options = options_in(request, SearchOperation)
+        prepared = store.prepare(request.query, **search_options(options, request.source))
         page = prepared.search(
-            start=options.start, rows=options.rows, order=sort_keys(options.sort), collapsed=options.collapse
+            start=options.start, rows=options.rows, order=sort_keys(options.sort), collapse=options.collapse
         )
         measured = prepared.measured([hit.id for hit in page.hits])
-        return Json(values(measured_page(asked.query, page, prepared.references, measured)))
+        return Json(values(measured_page(request.query, page, prepared.references, measured)))
 
     @router.get("/explain", summary="Explain", response_model=response_type(ExplainedQuery))
-    def explain_by_address(asked: Annotated[QueryParameters, Query()]) -> Json:
+    def explain_by_address(request: Annotated[ExplainParameters, Query()]) -> Json:
         """As `POST /api/v1/explain`."""
-        return explain(asked)
+        return explain(request)
 
     @router.post(
         "/explain", summary="Explain with a text beside the query", response_model=response_type(ExplainedQuery)
     )
-    def explain(asked: QueryRequest) -> Json:
+    def explain(request: ExplainRequest) -> Json:
         """What a query does, in words and numbers; `fingerprints` has how calibrated ones find their documents."""
-        options = options_in(asked, SearchOperation)
-        prepared = store.prepare(asked.query, **search_options(options, asked.source))
+        options = options_in(request, ExplainOperation)
+        prepared = store.prepare(request.query, **search_options(options, request.source))
         explained = prepared.explain(start=options.start, rows=options.rows)
-        return Json(values(ExplainedQuery(asked.query, explained)))
+        return Json(values(ExplainedQuery(request.query, explained)))
 
     return router

@@ -7,13 +7,12 @@ from typing import Any, ClassVar, Literal
 from fastapi import APIRouter, Response
 from pydantic import Field
 
+from whorl.operations import SourcesOperation
 from whorl.output.comparison import Read
 from whorl.output.report import report
 from whorl.output.sources import AttributedText, sources_values
-from whorl.search.attribution.exclusions import Exclusion
-from whorl.search.attribution.search import DEFAULT_READ, MIN_WORDS, MOST_READ
 from whorl.service.errors import Json
-from whorl.service.routes.asked import Example, Ignoring, OneText, Percent, QueryText
+from whorl.service.routes.request import Example, OneText, body_of, options_in
 from whorl.service.routes.router import api_router, response_type
 from whorl.store import Store
 
@@ -22,18 +21,12 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 }
 
 
-class SourcesRequest(OneText, Ignoring):
+@body_of(SourcesOperation)
+class SourcesRequest(OneText):
     """Body of `POST /api/v1/sources`: a document's id or a text."""
 
     example: ClassVar[Example] = {"id": "renewal", "min_words": 8, "texts": "passages"}
 
-    min_words: int = Field(MIN_WORDS, ge=1, le=1_000_000)
-    #: Query for documents to exclude from the sources.
-    except_for: QueryText | None = Field(None, alias="except")
-    #: Parts of the text that sources need not account for.
-    without: list[Exclusion] = Field(default_factory=list, max_length=10)
-    recall: Percent = 95
-    most_read: int = Field(DEFAULT_READ, ge=1, le=MOST_READ)
     #: Texts to return with the positions of passages.
     texts: Literal["none", "passages"] = "passages"
     #: Title of the text.
@@ -47,26 +40,18 @@ def sources_routes(store: Store) -> APIRouter:
     router = api_router()
 
     @router.post("/sources", response_model=None, responses=_ANSWERS)
-    def sources(asked: SourcesRequest) -> Response:
+    def sources(request: SourcesRequest) -> Response:
         """The documents that account for a text: a small set that covers most of it, each with its passages.
 
         In shares and passages A is the text and B the source. Places are half-open ranges of characters as Python
         counts them: Unicode code points, from 0.
         """
-        found = store.sources(
-            asked.reference,
-            source=asked.text,
-            recall=asked.recall,
-            min_words=asked.min_words,
-            except_for=asked.except_for,
-            most_read=asked.most_read,
-            **asked.common_options,
-            without=set(asked.without),
-        )
-        read = Read.of(asked.id, found.content, asked.name)
-        if asked.format == "html":
+        options = options_in(request, SourcesOperation)
+        attribution = store.sources(request.reference, options, source=request.text)
+        read = Read.of(request.id, attribution.content, request.name)
+        if request.format == "html":
             headers = {"Content-Disposition": 'attachment; filename="sources.html"'}
-            return Response(report(read, found), media_type="text/html; charset=utf-8", headers=headers)
-        return Json(sources_values(read, found, texts=asked.texts))
+            return Response(report(read, attribution), media_type="text/html; charset=utf-8", headers=headers)
+        return Json(sources_values(read, attribution, texts=request.texts))
 
     return router

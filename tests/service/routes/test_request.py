@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 from starlette.testclient import TestClient
 
-from whorl.service.routes.asked import Commonness, OneText
 from whorl.service.routes.compare import CompareRequest
+from whorl.service.routes.request import OneText, RequestBody
 from whorl.service.routes.similar import SimilarRequest
 from whorl.service.routes.sources import SourcesRequest
 
@@ -26,12 +26,12 @@ def test_one_text_is_meant(asked: type[OneText], given: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("asked", [SimilarRequest, SourcesRequest, CompareRequest])
-def test_what_nobody_knows(asked: type[Commonness]) -> None:
+def test_what_nobody_knows(asked: type[RequestBody]) -> None:
     """
     An unknown parameter is refused, not ignored; the number of boilerplate texts is limited.
     """
     given = {"a": {"id": "a"}, "b": {"text": "b"}} if asked is CompareRequest else {"id": "a"}
-    assert asked.model_validate({**given, "boilerplate": ["x"] * 100}).common_above is None
+    assert asked.model_validate({**given, "boilerplate": ["x"] * 100}).model_dump()["common_above"] is None
     with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
         asked.model_validate({**given, "common_abov": "50"})
     with pytest.raises(ValidationError, match="at most 100 items"):

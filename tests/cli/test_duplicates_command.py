@@ -9,14 +9,14 @@ import pytest
 from click.testing import CliRunner
 
 from whorl.cli.duplicates import duplicates
-from whorl.cli.duplicates_asked import Asked
+from whorl.cli.duplicates_command import DuplicatesCommand
 from whorl.cli.main import main
 from whorl.duplicates.options import Keep
 
 
-def asked(*arguments: str) -> Asked:
+def command(*arguments: str) -> DuplicatesCommand:
     given: dict[str, Any] = duplicates.make_context("duplicates", list(arguments)).params
-    return Asked(**given)
+    return DuplicatesCommand(**given)
 
 
 @pytest.mark.parametrize(
@@ -25,12 +25,12 @@ def asked(*arguments: str) -> Asked:
         (["a.txt", "--store", "s"], "PATHs or a --store"),
         (["a.txt", "--new"], "--state"),
         (["a.txt", "--delete-list", "x"], "--keep"),
-        (["a.txt", "--date", "made"], "--keep newest"),
+        (["a.txt", "--date", "made"], "keep newest"),
         (["a.txt", "--annotated", "new"], "has no rows"),
         (["a.txt", "--annotated", "new", "--filtered", "new"], "one folder"),
         (["--store", "s", "--filtered", "new"], "PATHs"),
         (["a.txt", "--keep", "best", "--delete-list", "x"], "first, longest"),
-        (["--store", "s", "--keep", "oldest", "--delete-list", "x"], "--keep oldest:FIELD"),
+        (["--store", "s", "--keep", "oldest", "--delete-list", "x"], "keep oldest:PROPERTY"),
         (["--within-column", "lang"], "PATHs"),
         (["--text-column", "lang", "--store", "s"], "PATHs"),
         (["nothing://a/b"], "cannot be reached"),
@@ -83,19 +83,19 @@ def test_what_is_kept(arguments: list[str], keep: Keep | None, date_column: str 
     """
     --keep has the given rule, with a date column if the rule lacks one; with --filtered the default is the first.
     """
-    found = asked("a.txt", *arguments)
-    found.require_consistent()
-    assert (found.keep, found.date_column) == (keep, date_column)
-    assert found.needs_complete is (keep is not None)
-    assert found.spanning_only is (keep is None)
+    given = command("a.txt", *arguments)
+    given.require_consistent()
+    assert (given.search.keep, given.search.date_column) == (keep, date_column)
+    assert given.is_complete is (keep is not None)
+    assert given.search.spanning_only is (keep is None)
 
 
 def test_folders_of_spark_may_be_in_any_file_system() -> None:
     """
     Addresses of Spark folders keep both slashes.
     """
-    found = asked("s3a://b/x.parquet", "--engine", "spark", "--state", "s3a://b/seen", "--filtered", "s3a://b/left")
-    assert (found.state, found.filtered) == ("s3a://b/seen", "s3a://b/left")
+    given = command("s3a://b/x.parquet", "--engine", "spark", "--state", "s3a://b/seen", "--filtered", "s3a://b/left")
+    assert (given.state, given.filtered) == ("s3a://b/seen", "s3a://b/left")
 
 
 @pytest.mark.parametrize(
@@ -111,4 +111,4 @@ def test_the_form_follows_the_name_of_the_file(arguments: list[str], form: str) 
     """
     The suffix of the output file determines the format, unless --format is given.
     """
-    assert asked("a.txt", *arguments).form == form
+    assert command("a.txt", *arguments).form == form
