@@ -21,14 +21,12 @@ from tests.limited import whorl
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
-#: Address space of whorl and its libraries, plus the memory limit of the readers.
-MEMORY = 2_500_000_000
+#: Address space of whorl, its libraries and its compiled loops, plus the memory limit of the readers.
+MEMORY = 4_000_000_000
 LIMITS = {
     "WHORL_FILE_MEMORY_BYTES": "200000000",
     "WHORL_MAX_FILE_TEXT": "10000000",
     "WHORL_FILE_TIMEOUT": "2",
-    # The compiled loops would map as much again.
-    "NUMBA_DISABLE_JIT": "1",
 }
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,
