@@ -506,3 +506,12 @@ def test_nothing_else_is_raised(kind: ValueType, given: object) -> None:
     """
     read(kind, given)
     assert kind.allowed
+
+
+def test_a_file_name_that_is_too_long() -> None:
+    """
+    A name over the file system's limit is refused like that of a missing file.
+    """
+    kinds = {kind.read: kind for kind, _, _ in READ}.values()
+    (a_file,) = [kind for kind in kinds if kind.allowed.startswith("a file")]
+    assert read(a_file, "x" * 10_000) is Refused

@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from os.path import isfile
 from pathlib import Path
 from typing import Any, Self
 
@@ -124,7 +125,8 @@ def _flag(given: object) -> bool:
 
 def _file(given: object) -> Path:
     path = Path(_text(given))
-    if not path.is_file():
+    # Unlike Path.is_file, this takes names that are too long.
+    if not isfile(path):
         raise ValueError
     return path
 
