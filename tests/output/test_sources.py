@@ -139,8 +139,8 @@ def test_what_is_common_in_words_and_values() -> None:
     Four of ten words are common, and three of the others are in a source; a source has its shares without common text.
     """
     common = Common(50, 4, 3, is_ignored=False)
-    assert common_line(common, 10) == "4 of 10 words are common; of the 6 others 3 (50.0%) stand in sources."
-    assert common_line(replace(common, is_ignored=True), 10) == "4 of 10 words are common and left out."
+    assert common_line(common, 10) == "at least 4 of 10 words are common; of the 6 others 3 (50.0%) stand in sources."
+    assert common_line(replace(common, is_ignored=True), 10) == "at least 4 of 10 words are common and left out."
     assert common_line(Common(None, 3, 0, is_ignored=False), 3) == (
         "3 of 3 words are common; of the 0 others 0 stand in sources."
     )

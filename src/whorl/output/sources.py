@@ -115,7 +115,9 @@ def sources_values(
 
 def common_line(common: Common, words: int) -> str:
     """Return a line with the numbers of a text's common words, and of the other words in sources."""
-    line = f"{common.words:,} of {counted(words, 'word')} are common"
+    # The ends of text that is common in the store may go unrecognised; a given boilerplate text is exact.
+    bound = "" if common.limit is None else "at least "
+    line = f"{bound}{common.words:,} of {counted(words, 'word')} are common"
     if common.is_ignored:
         return f"{line} and left out."
     others = words - common.words

@@ -145,7 +145,7 @@ function facts(told) {
   return [
     told.sources.length ? `${whole(covered)} of ${counted(text.words, "word")}; the longest passage has ${counted(longest, "word")}.` : null,
     common?.words
-      ? `${counted(common.words, "word")} of it are common text, which many documents have${common.ignored ? ", and left out" : ""}`
+      ? `At least ${counted(common.words, "word")} of it are common text, which many documents have${common.ignored ? ", and left out" : ""}`
         + `${common.ignored || !common.other_words ? "." : `; of the other ${whole(common.other_words)}, ${percent(common.other_covered_words / common.other_words)} are in documents.`}`
       : null,
     excluded ? `${counted(excluded, "word")} in quotations or references are left out.` : null,
