@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import dataclass, fields
 from inspect import signature
 from pathlib import Path
@@ -289,3 +290,29 @@ def call_tool(store: Store, name: str, arguments: dict[str, Any]) -> str:
             return str((await client.call_tool(name, arguments)).content)
 
     return asyncio.run(called())
+
+
+def test_defaults_of_the_page() -> None:
+    """
+    The page's forms begin with the declared defaults.
+    """
+    page = Path(__file__).parents[1] / "src" / "whorl" / "service" / "page"
+    html = (page / "index.html").read_text(encoding="utf-8")
+    inputs = dict(re.findall(r'<input id="([\w-]+)" type="(?:range|number)"[^>]* value="(\d+)"', html))
+    declared = {
+        "sources-words": SourcesOperation.min_words,
+        "threshold": SimilarOperation.threshold,
+        "recall": SimilarOperation.recall,
+        "cluster-threshold": DuplicatesOperation.threshold,
+        "cluster-recall": DuplicatesOperation.recall,
+    }
+    assert {name: int(inputs[name]) for name in declared} == declared
+    duplicates = (page / "duplicates.js").read_text(encoding="utf-8")
+    scripts = dict(re.findall(r'(\w+): "(\w+)"', duplicates.partition("const DEFAULTS = {")[2].partition("}")[0]))
+    assert (scripts["metric"], int(scripts["threshold"]), int(scripts["recall"])) == (
+        DuplicatesOperation.metric,
+        DuplicatesOperation.threshold,
+        DuplicatesOperation.recall,
+    )
+    sources = (page / "sources.js").read_text(encoding="utf-8")
+    assert f"LEAST_WORDS = {SourcesOperation.min_words};" in sources
