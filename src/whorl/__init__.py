@@ -37,6 +37,7 @@ Pair, Cluster, Member             the results; Version, a member in the order of
 write_ids       writes cluster labels into a store; Marked, numbers of documents labelled
 RepeatSearch    novelty check: the documents that new ones repeat, as Repeats, each Repeated
 
+SimilarOperation, SourcesOperation, DeleteOperation   the options of an operation as one object
 reporting       calls a function with the progress of the work inside
 
 Without a store:
@@ -121,6 +122,9 @@ if TYPE_CHECKING:
     from whorl.model import Order as Order
     from whorl.model import Page as Page
     from whorl.model import Stored as Stored
+    from whorl.operations import DeleteOperation as DeleteOperation
+    from whorl.operations import SimilarOperation as SimilarOperation
+    from whorl.operations import SourcesOperation as SourcesOperation
     from whorl.query.ast import Operator as Operator
     from whorl.query.literals import quote as quote
     from whorl.query.options import QueryLimits as QueryLimits

@@ -216,7 +216,7 @@ def test_lines_and_what_does_not_go_with_them(tmp_path: Path) -> None:
     assert told.stdout.splitlines()[1].startswith(f"{a}#1,{a}#3,1.0")
     for more in (("--annotated", str(tmp_path / "out")), ("--versions",)):
         assert "is for documents; leave it out, or --level line" in run(a, "--level", "line", *more).output
-    assert "--level is for PATHs" in run("--level", "line").output
+    assert "--level line is for PATHs" in run("--level", "line").output
     (tmp_path / "b.html").write_text(f"<p>{FOOTER}</p>")
     refused = run(tmp_path, "--level", "line", "--filtered", tmp_path / "out")
     assert "b.html has no text that a line could be taken out of" in refused.output

@@ -89,7 +89,7 @@ def test_it_is_used(client: Path, served: tuple[str, dict[str, Any]]) -> None:
     page = ask("list_documents", rows=2)
     assert (page.total, page.next_, [each.id for each in page.documents]) == (5, "minutes", ["lease", "minutes"])
     found = ask("similar", body=models.SimilarRequest(id="lease", threshold=30))
-    assert isinstance(found, models.SimilarValues)
+    assert isinstance(found, models.Similar)
     assert [(hit.id, hit.jaccard > 0.3, hit.exact) for hit in found.hits] == [("renewal", True, True)]
     searched = ask("search", body=models.QueryRequest(query="FINGERPRINT:lease_20"))
     assert searched.hits[0].measured.jaccard == 1.0

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from whorl.errors import ParameterError
 from whorl.operations import Boilerplate, OptionField, changed_options, options_of
@@ -79,15 +80,19 @@ def _require_length(
 
 
 def require_default(options: Any, names: Collection[str], reason: str) -> None:
-    """Raise ParameterError if one of the named options of an operation has another value than its default.
+    """Raise ParameterError if one of the named options of an operation is given, or has another value than its default.
 
     Args:
         options: The operation.
         names: Names of its fields.
         reason: End of the message, after the option's flag.
     """
-    for option in changed_options(options):
-        if option.name in names:
+    context = click.get_current_context(silent=True)
+    changed = {option.name for option in changed_options(options)}
+    for option in options_of(type(options)):
+        # A default that is typed has no effect either.
+        is_given = context is not None and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+        if option.name in names and (is_given or option.name in changed):
             flag, value = option.flag.partition("/")[0], getattr(options, option.name)
             raise ParameterError(f"{flag} {value} {reason}" if option.choices else f"{flag} {reason}")
 

@@ -339,5 +339,5 @@ def test_a_refused_state_costs_nothing(spark: SparkSession, tmp_path: Path) -> N
     asked = ["--reference", file, "--state", str(tmp_path / "new")]
     ran([file, "--engine", "spark", *asked, "-o", str(out)], says="--reference keeps no state", status=2)
     ran([file, "--engine", "spark", "--new", "-o", str(out)], says="--new needs a --state", status=2)
-    ran([file, "--engine", "spark", "--state", file, "-o", str(out)], says=file, status=2)
+    ran([file, "--engine", "spark", "--state", file, "-o", str(out)], says=file, status=1)
     assert not out.exists()

@@ -17,7 +17,7 @@ from whorl.service.routes.router import api_router, response_type
 from whorl.store import Store
 
 
-class QueryRequest(RequestBody):
+class QueryBody(RequestBody):
     """A query."""
 
     example: ClassVar[Example] = {"query": "FINGERPRINT:lease_40 AND NOT name:minutes", "plan": "calibrated", "rows": 5}
@@ -28,11 +28,11 @@ class QueryRequest(RequestBody):
 
 
 @body_of(SearchOperation)
-class SearchRequest(QueryRequest):
+class QueryRequest(QueryBody):
     """Body of `POST /api/v1/search`."""
 
 
-class SearchParameters(SearchRequest):
+class QueryParameters(QueryRequest):
     """Parameters of `GET /api/v1/search`."""
 
     is_text = True
@@ -41,7 +41,7 @@ class SearchParameters(SearchRequest):
 
 
 @body_of(ExplainOperation)
-class ExplainRequest(QueryRequest):
+class ExplainRequest(QueryBody):
     """Body of `POST /api/v1/explain`."""
 
 
@@ -58,12 +58,12 @@ def search_routes(store: Store) -> APIRouter:
     router = api_router()
 
     @router.get("/search", summary="Search", response_model=response_type(MeasuredPage))
-    def search_by_address(request: Annotated[SearchParameters, Query()]) -> Json:
+    def search_by_address(request: Annotated[QueryParameters, Query()]) -> Json:
         """As `POST /api/v1/search`."""
         return search(request)
 
     @router.post("/search", summary="Search with a text beside the query", response_model=response_type(MeasuredPage))
-    def search(request: SearchRequest) -> Json:
+    def search(request: QueryRequest) -> Json:
         """One page of the documents that a query matches, each with what it shares with the query's only source.
 
         `shared_tokens` counts tokens. `measured` has the three shares, and where they are estimates the ends of their
