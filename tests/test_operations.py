@@ -68,7 +68,7 @@ SIZES = {"a": 1, "b": 5, "c": 3}
 
 @dataclass(frozen=True)
 class Calls:
-    """Command, path and tool of an operation, and the names of its arguments in Python; None where there is none."""
+    """Command, path, tool and Python arguments of an operation; None for a front end that lacks it."""
 
     command: click.Command
     path: str | None

@@ -125,7 +125,7 @@ def test_words_of_several_texts_have_the_hashes_that_they_have_alone(monkeypatch
 
 def test_words_of_a_long_text_are_hashed_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A long text is hashed in portions of whole words, each of which checks for cancellation, with the same result.
+    Hashing a long text in portions of whole words gives the same result; each portion checks for cancellation.
     """
     words = join([f"word{number}" for number in range(500)] + ["a-word-that-is-longer-than-a-portion"])
     whole = word_hashes([words]).tolist()

@@ -34,12 +34,11 @@ from whorl.fingerprint.shingling import JoinedWords, join, murmur, murmur_pieces
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.words.tokenizer import segmenter_of
 
-#: Amount of text, in characters, from which numba is loaded: that takes half a second or more, as long as reading this
-#: much text without it (several seconds for Chinese and Japanese). ASCII takes a quarter of the time of other text, so
-#: four ASCII characters count as one. Each text has a fixed cost, however short it is.
+#: Smallest amount of text, in characters, for which numba is loaded. Loading takes half a second or more; reading this
+#: much text without numba takes as long (several seconds for Chinese and Japanese). ASCII takes a quarter of the time
+#: of other text, so four ASCII characters count as one. Each text has a fixed cost, however short it is.
 LARGE, _ASCII_IN_ONE, _FIXED = 2_000_000, 4, 64
-#: Largest batch of a thread: this many characters (but at least one text) and this many texts, each of which takes 8 KB
-#: of results.
+#: Largest batch of a thread, in characters (but at least one text) and in texts. The results of a text take 8 KB.
 BATCH_CHARACTERS, BATCH_TEXTS = 1 << 20, 128
 #: Batches in flight per thread: one in progress and one waiting.
 BATCHES_PER_WORKER = 2

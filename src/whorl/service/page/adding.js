@@ -3,7 +3,7 @@
 import { Failure, ask, request } from "./api.js";
 import { byId, element, fill } from "./dom.js";
 import { counted, percent, whole } from "./format.js";
-import { textIn } from "./files.js";
+import { textIn, withName } from "./files.js";
 import { about, changed, compareLink, nameOf, pathOf } from "./store.js";
 
 /** Documents and characters of a request. */
@@ -57,7 +57,7 @@ export async function addFiles(files) {
         waiting.push({ id, name: file.name, text, modified: new Date(file.lastModified).toISOString().slice(0, 19) + "Z" });
         characters += text.length;
       } catch (error) {
-        if (!(error instanceof Failure) || error.status === 400) problems.push(withName(id, error.message));
+        if (!(error instanceof Failure) || error.status === 400) problems.push(withName(error, id).message);
         else throw error;
       }
       done += 1;
@@ -79,9 +79,6 @@ export async function addFiles(files) {
   )));
   changed();
 }
-
-/** Put the name of a file before a message that lacks it. */
-const withName = (name, message) => (message.includes(name) ? message : `${name}: ${message}`);
 
 /** Check for a document with this id and another text. */
 async function isOther(id, text) {

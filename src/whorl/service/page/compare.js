@@ -3,7 +3,7 @@
 import { ask } from "./api.js";
 import { differences } from "./differences.js";
 import { byId, element, fill, inSteps, warn } from "./dom.js";
-import { textIn } from "./files.js";
+import { textIn, withName } from "./files.js";
 import { bar, counted, percent, whole } from "./format.js";
 import { NameField } from "./names.js";
 import { toUnits } from "./offsets.js";
@@ -116,7 +116,7 @@ export async function takeFile(side, file) {
   try {
     takeText(side, await textIn(file), file.name);
   } catch (error) {
-    showProblem(byId("compare-error"), error.message.includes(file.name) ? error : new Error(`${file.name}: ${error.message}`));
+    showProblem(byId("compare-error"), withName(error, file.name));
   }
 }
 

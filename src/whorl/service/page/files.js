@@ -12,6 +12,9 @@ export async function textIn(file) {
   return text;
 }
 
+/** Return an error whose message has the name of the file. */
+export const withName = (error, name) => (error.message.includes(name) ? error : new Error(`${name}: ${error.message}`));
+
 /** Return the files of dropped folders, each with its path. */
 export async function within(entries) {
   const found = [], waiting = entries.filter(Boolean);

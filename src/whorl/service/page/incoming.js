@@ -3,7 +3,7 @@
 import { byId } from "./dom.js";
 import { addFiles } from "./adding.js";
 import { freeSide, takeFile, takeText } from "./compare.js";
-import { textIn, within } from "./files.js";
+import { textIn, withName, within } from "./files.js";
 import { about } from "./store.js";
 import { showProblem } from "./problem.js";
 import { keep } from "./texts.js";
@@ -25,7 +25,7 @@ async function findSourcesOf(file) {
   try {
     findSources(await textIn(file), file.name);
   } catch (error) {
-    showProblem(byId("incoming-problem"), error.message.includes(file.name) ? error : new Error(`${file.name}: ${error.message}`));
+    showProblem(byId("incoming-problem"), withName(error, file.name));
   } finally {
     told.textContent = "";
   }
