@@ -41,7 +41,7 @@ from whorl.operations import (
     options_of,
 )
 from whorl.output.comparison import Read, comparison_values
-from whorl.output.duplicates import cluster_values, left_out
+from whorl.output.duplicates import DescribedCluster, left_out
 from whorl.output.search import ExplainedQuery, measured_page
 from whorl.output.sources import sources_values
 from whorl.output.trim import trim
@@ -258,7 +258,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
             page = largest_first[start : start + rows]
             if options.versions:
                 page = [with_words(cluster, result.read_texts, result.scheme) for cluster in page]
-        values = [cluster_values(cluster) for cluster in page]
+        values = [json_values(DescribedCluster(cluster)) for cluster in page]
         warnings = [*search.pairs.notes, *left_out(result)]
         return {"documents": count, "total": len(largest_first), "clusters": values, "warnings": warnings}
 
@@ -268,7 +268,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         stored = store.documents([id]).get(id)
         if stored is None:
             raise UnknownDocumentError(id)
-        values: dict[str, Any] = {"id": stored.id, "name": stored.name, "properties": dict(stored.properties)}
+        values = json_values(stored)
         if characters:
             text = store.texts([id])[id]
             values |= {"text": text[start : start + characters], "characters": len(text)}

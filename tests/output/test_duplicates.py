@@ -19,9 +19,9 @@ from whorl.duplicates.result import Cluster, Member, Pair, Version
 from whorl.duplicates.run import duplicates_among
 from whorl.model import Document
 from whorl.output.duplicates import (
-    cluster_values,
+    DescribedCluster,
+    MatchedPair,
     left_out,
-    pair_values,
     write_cluster_lines,
     write_clusters,
     write_clusters_parquet,
@@ -30,6 +30,7 @@ from whorl.output.duplicates import (
     write_pairs_parquet,
 )
 from whorl.output.format import without_controls
+from whorl.output.values import values
 
 ONE, TWO, ODD = Member("one", "First", 30), Member("two", "", 20), Member('a,"b"\n\x1b[31m', "x\ny", 30)
 ALIKE = Pair.of_counts(ONE, TWO, 15, 15, 15)
@@ -46,10 +47,10 @@ def test_a_pair() -> None:
     """
     Fractions are rounded down; an estimate has intervals, rounded outward.
     """
-    assert pair_values(ALIKE) == {
+    assert values(MatchedPair(ALIKE)) == {
         "a": "one", "b": "two", "jaccard": 0.428571, "a_in_b": 0.5, "b_in_a": 0.75, "exact": True,
     }  # fmt: skip
-    assert pair_values(ABOUT) == {
+    assert values(MatchedPair(ABOUT)) == {
         "a": "one", "b": ODD.id, "jaccard": 0.5, "a_in_b": 0.666666, "b_in_a": 0.666666, "exact": False,
         "intervals": {"jaccard": [0.2, 1.0], "a_in_b": [0.333333, 1.0], "b_in_a": [0.333333, 1.0]},
     }  # fmt: skip
@@ -62,7 +63,7 @@ def test_a_line_is_what_the_values_of_a_pair_encode_to(shared: int) -> None:
     """
     for other in (TWO, ODD, Member("\u00fc\u65e5\u2028\\/\x7f", "", 20), Member("\ud800", "", 0)):
         for pair in (Pair.of_counts(TWO, other, shared, shared, shared), Pair.of_counts(TWO, other, shared, 0, 20)):
-            line = without_controls(json.dumps(pair_values(pair), ensure_ascii=False))
+            line = without_controls(json.dumps(values(MatchedPair(pair)), ensure_ascii=False))
             assert written([pair], "json") == f"{line}\n"
 
 
@@ -71,8 +72,8 @@ def test_pairs_as_rows() -> None:
     The JSON lines and the CSV rows have the same values, and any id is read back.
     """
     assert [json.loads(line) for line in written([ALIKE, ABOUT], "json").splitlines()] == [
-        pair_values(ALIKE),
-        pair_values(ABOUT),
+        values(MatchedPair(ALIKE)),
+        values(MatchedPair(ABOUT)),
     ]
     rows = list(csv.reader(io.StringIO(written([ALIKE, ABOUT], "csv"))))
     assert rows == [
@@ -99,7 +100,7 @@ def test_clusters_in_every_format() -> None:
     """
     itself = Pair.of_counts(ONE, ONE, 30, 30, 30)
     clusters = [Cluster((itself, ALIKE)), Cluster((Pair.of_counts(ODD, ODD, 30, 30, 30), ABOUT))]
-    assert cluster_values(clusters[0]) == {
+    assert values(DescribedCluster(clusters[0])) == {
         "cluster": "one",
         "documents": 2,
         "members": [
@@ -118,7 +119,9 @@ def test_clusters_in_every_format() -> None:
         out = io.StringIO()
         assert write_clusters(iter(clusters), form, out) == (2, 4)
         texts[form] = out.getvalue()
-    assert [json.loads(line) for line in texts["json"].splitlines()] == [cluster_values(each) for each in clusters]
+    assert [json.loads(line) for line in texts["json"].splitlines()] == [
+        values(DescribedCluster(each)) for each in clusters
+    ]
     rows = list(csv.reader(io.StringIO(texts["csv"])))
     columns = ["cluster", "documents", "id", "name", "shingles", "is_principal"]
     assert rows[0] == [*columns, "jaccard", "a_in_b", "b_in_a", "exact"]
@@ -148,7 +151,7 @@ def test_versions_in_every_format() -> None:
     added = Own(12, places, tuple("x" * (end - start) for start, end in places))
     itself = Pair.of_counts(TWO, TWO, 20, 20, 20)
     cluster = Cluster((itself, match), (), (Version(TWO, None), Version(later, match, added, Own())))
-    first, second = cluster_values(cluster)["versions"]
+    first, second = values(DescribedCluster(cluster))["versions"]
     assert first == {"id": "two", "name": "", "date": None, "is_principal": True, "change": None}
     change = second["change"]
     assert change is not None

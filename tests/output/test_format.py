@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.fingerprint.statistics.metric import Shares
+from whorl.fingerprint.statistics.metric import Intervals, Shares
 from whorl.output.format import (
     as_json,
     cell,
@@ -20,9 +19,9 @@ from whorl.output.format import (
     percent,
     percent_interval,
     printable,
-    shares_values,
     without_controls,
 )
+from whorl.output.values import values
 
 counts = st.integers(1, 10**6).flatmap(lambda whole: st.tuples(st.integers(0, whole), st.just(whole)))
 
@@ -61,19 +60,17 @@ def test_shares_are_rounded_down(count: tuple[int, int]) -> None:
 @given(st.lists(st.integers(0, 1000), min_size=3, max_size=3).map(sorted), st.integers(1000, 10**6))
 def test_intervals_hold_what_they_held(overlaps: list[int], size: int) -> None:
     """
-    The lower ends of intervals are rounded down, the upper ends up; only an estimate has intervals.
+    The lower ends of intervals are rounded down, the upper ends up.
     """
     low, likeliest, high = (Shares.of_counts(overlap, size, size + 7) for overlap in overlaps)
-    told: Any = shares_values(likeliest, low, high, is_exact=False)
-    assert list(told) == ["jaccard", "a_in_b", "b_in_a", "exact", "intervals"]
+    intervals = values(Intervals.between(low, high))
     for name in Shares.NAMES:
-        least, largest = told["intervals"][name]
+        least, largest = intervals[name]
         assert least <= getattr(low, name) <= getattr(high, name) <= largest + 1e-15
-        assert least <= told[name] <= largest
+        assert least <= fraction(getattr(likeliest, name)) <= largest
         first, last = map(int, percent_interval(getattr(low, name), getattr(high, name)).split("–"))
         assert first / 100 <= getattr(low, name) + 1e-9
         assert last / 100 >= getattr(high, name) - 1e-9
-    assert "intervals" not in shares_values(likeliest, likeliest, likeliest, is_exact=True)
 
 
 @given(st.dictionaries(st.text(), st.text()))

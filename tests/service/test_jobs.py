@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from tests.service.limited import PATIENCE_SECONDS, until
 from whorl.context import report_progress, require_time
 from whorl.errors import ParameterError, StoppedError
-from whorl.service.jobs import KEPT_SECONDS, MOST_KEPT, MOST_WAITING, WATCHED_SECONDS, Job, Jobs, State
+from whorl.service.jobs import KEPT_SECONDS, MOST_KEPT, MOST_WAITING, WATCHED_SECONDS, Job, Jobs
 from whorl.service.logs import LOGGER, JsonLines
 
 
@@ -64,12 +64,12 @@ def test_one_after_the_other(jobs: Jobs[str]) -> None:
     one, other = Gate(), Gate()
     first, second = jobs.start(one.work), jobs.start(other.work)
     assert one.begun.wait(PATIENCE_SECONDS)
-    assert (first.state, second.state) == (State.RUNNING, State.WAITING)
+    assert (first.state, second.state) == ("running", "waiting")
     one.released.set()
     assert other.begun.wait(PATIENCE_SECONDS)
-    assert (first.state, first.result, first.doing, first.count) == (State.DONE, "found", "comparing", 7)
+    assert (first.state, first.result, first.doing, first.count) == ("done", "found", "comparing", 7)
     other.released.set()
-    assert ended(second).state is State.DONE
+    assert ended(second).state == "done"
     assert jobs.of(second.id) is second
     assert first.id != second.id
 
@@ -113,7 +113,7 @@ def test_a_cancelled_job_ends_at_its_next_report(jobs: Jobs[str]) -> None:
     one.released.set()
     for job in (first, second):
         assert isinstance(ended(job).error, StoppedError)
-        assert (job.state, job.result) == (State.FAILED, None)
+        assert (job.state, job.result) == ("failed", None)
     assert not other.begun.is_set()
 
 
@@ -171,7 +171,7 @@ def test_a_job_that_fails(
         job = ended(jobs.start(work))
         jobs.close()
     written = [JsonLines().format(record) for record in caplog.records]
-    assert (job.state, job.error, job.result) == (State.FAILED, error, None)
+    assert (job.state, job.error, job.result) == ("failed", error, None)
     assert [json.loads(line)["event"] for line in written] == events
     assert json.loads(written[-1]).items() >= {"id": job.id, "state": "failed", "error": type(error).__name__}.items()
     assert not any("secret" in line for line in written)

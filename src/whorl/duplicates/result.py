@@ -30,7 +30,7 @@ from whorl.duplicates.verify import Pairs, measure_pairs
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare import TextWords, words_of
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.statistics.metric import Shares
+from whorl.fingerprint.statistics.metric import Intervals, Shares
 
 #: Pairs, and members of clusters, whose ids, names and hashes are looked up at once.
 _PAIRS_AT_ONCE, _MEMBERS_AT_ONCE = 1 << 15, 1 << 18
@@ -86,6 +86,11 @@ class Pair(NamedTuple):
     def is_exact(self) -> bool:
         """Whether all shingles were compared; otherwise the shares are estimates from sketches."""
         return self.low is self.high or self.low == self.high
+
+    @property
+    def intervals(self) -> Intervals | None:
+        """Intervals of the shares, unless these are exact."""
+        return None if self.is_exact else Intervals.between(self.low, self.high)
 
     @classmethod
     def of_counts(cls, a: Member, b: Member, shared: int, least: int, largest: int, rest: Shares | None = None) -> Pair:

@@ -6,32 +6,21 @@ import csv
 import json
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice, pairwise
-from typing import IO, NotRequired
+from typing import IO, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import TypedDict
 
 from whorl.duplicates.boilerplate import Residual
 from whorl.duplicates.clusters import Own
 from whorl.duplicates.output import Marked
 from whorl.duplicates.result import Cluster, ClusterColumns, Duplicates, Member, Pair, PairColumns, Version
-from whorl.fingerprint.statistics.metric import Shares
-from whorl.output.format import (
-    Fractions,
-    SharesValues,
-    cell,
-    counted,
-    fraction,
-    fractions,
-    percent,
-    printable,
-    shares_values,
-    titled,
-    without_controls,
-)
+from whorl.fingerprint.statistics.metric import Share, Shares
+from whorl.output.format import cell, counted, fraction, percent, printable, titled, without_controls
+from whorl.output.values import values
 
 FORMATS = ("json", "csv", "table")
 _as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
@@ -51,29 +40,38 @@ _SHOWN, _WIDTH = 3, 100
 _VERSION_COLUMNS = ("version", "date", "adds", "loses", "adds_words", "loses_words")
 
 
-class PairShares(SharesValues):
+@dataclass(frozen=True, slots=True)
+class MatchShares:
     """The shares of two documents; `without_common` is present if common text is treated separately."""
 
-    without_common: NotRequired[Fractions]
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+        *("*match.shares", "exact=match.is_exact", "intervals?=match.intervals", "without_common?=match.rest"),
+    )
+
+    match: Pair
 
 
-class PairValues(PairShares):
+@dataclass(frozen=True, slots=True)
+class MatchedPair(MatchShares):
     """Two documents by their ids, with their shares."""
 
-    a: str
-    b: str
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("a=match.a.id", "b=match.b.id", *MatchShares.JSON_FIELDS)
 
 
-class MemberValues(PairShares):
+@dataclass(frozen=True, slots=True)
+class ClusterMember(MatchShares):
     """A document of a cluster, as B with the principal as A; `shingles` is its number of distinct shingles."""
 
-    id: str
-    name: str
-    shingles: int
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+        *("id=match.b.id", "name=match.b.name", "shingles=match.b.size", "is_principal"),
+        *MatchShares.JSON_FIELDS,
+    )
+
     is_principal: bool
 
 
-class OwnPassage(TypedDict):
+@dataclass(frozen=True, slots=True)
+class OwnPassage:
     """A passage that only one of two versions has, with its beginning."""
 
     start: int
@@ -81,104 +79,92 @@ class OwnPassage(TypedDict):
     text: str
 
 
-class OwnValues(TypedDict):
+@dataclass(frozen=True, slots=True)
+class OwnPart:
     """The part that only one of two versions has; words and passages are null if its text is not stored."""
 
-    share: float
-    words: int | None
-    passages: list[OwnPassage] | None
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("share", "words=own.words", "passages")
+
+    share: Share
+    own: Own | None
+
+    @property
+    def passages(self) -> list[OwnPassage] | None:
+        """The longest passages."""
+        if self.own is None:
+            return None
+        return [OwnPassage(*place, text[:_CHARACTERS]) for place, text in _longest(self.own, _PASSAGES)]
 
 
-class ChangeValues(PairShares):
+@dataclass(frozen=True, slots=True)
+class VersionChange(MatchShares):
     """The changes of a version, as B, from the previous one, as A."""
 
-    before: str
-    adds: OwnValues
-    loses: OwnValues
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("before=match.a.id", *MatchShares.JSON_FIELDS, "adds", "loses")
+
+    adds: OwnPart
+    loses: OwnPart
 
 
-class VersionValues(TypedDict):
+@dataclass(frozen=True, slots=True)
+class DatedVersion:
     """A version of a document; `change` is null for the first version."""
 
-    id: str
-    name: str
-    date: str | None
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+        *("id=version.member.id", "name=version.member.name", "date", "is_principal", "change"),
+    )
+
+    version: Version
     is_principal: bool
-    change: ChangeValues | None
+
+    @property
+    def date(self) -> str | None:
+        """The date of the document."""
+        return _date(self.version.member)
+
+    @property
+    def change(self) -> VersionChange | None:
+        """The changes from the previous version."""
+        version, match = self.version, self.version.match
+        if match is None:
+            return None
+        adds, loses = OwnPart(1 - match.shares.b_in_a, version.added), OwnPart(1 - match.shares.a_in_b, version.lost)
+        return VersionChange(match, adds, loses)
 
 
-class ClusterValues(TypedDict):
+@dataclass(frozen=True, slots=True)
+class DescribedCluster:
     """A cluster; `cluster` is the id of its first document, `versions` is present if requested."""
 
-    cluster: str
-    documents: int
-    members: list[MemberValues]
-    versions: NotRequired[list[VersionValues]]
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("cluster=name", "documents", "members", "versions?")
 
+    source: Cluster
 
-def pair_values(pair: Pair) -> PairValues:
-    """Return a pair as JSON values."""
-    return {"a": pair.a.id, "b": pair.b.id, **_shares(pair)}
+    @property
+    def name(self) -> str:
+        """The id of its first document, which is the same in every format and engine."""
+        return self.source.matches[0].b.id
 
+    @property
+    def documents(self) -> int:
+        """Number of documents."""
+        return len(self.source.matches)
 
-def cluster_values(cluster: Cluster) -> ClusterValues:
-    """Return a cluster as JSON values: its first document's id, its size, and each member as B with the principal as A.
+    @property
+    def members(self) -> list[ClusterMember]:
+        """The documents with the principal as A, in order of arrival."""
+        return [ClusterMember(match, match.b == self.source.principal) for match in self.source.matches]
 
-    With versions, each has its additions and losses compared with the previous one.
-    """
-    values: ClusterValues = {
-        "cluster": _name(cluster),
-        "documents": len(cluster.matches),
-        "members": [
-            {
-                "id": match.b.id,
-                "name": match.b.name,
-                "shingles": match.b.size,
-                "is_principal": match.b == cluster.principal,
-                **_shares(match),
-            }
-            for match in cluster.matches
-        ],
-    }
-    if cluster.versions:
-        values["versions"] = [_version_values(each, cluster) for each in cluster.versions]
-    return values
-
-
-def _version_values(version: Version, cluster: Cluster) -> VersionValues:
-    match, member = version.match, version.member
-    return {
-        "id": member.id,
-        "name": member.name,
-        "date": _date(member),
-        "is_principal": member == cluster.principal,
-        "change": None
-        if match is None
-        else {
-            "before": match.a.id,
-            **_shares(match),
-            "adds": _own_values(1 - match.shares.b_in_a, version.added),
-            "loses": _own_values(1 - match.shares.a_in_b, version.lost),
-        },
-    }
-
-
-def _own_values(share: float, own: Own | None) -> OwnValues:
-    """Return the part that only one version has as JSON values; its words are unknown without texts."""
-    if own is None:
-        return {"share": fraction(share), "words": None, "passages": None}
-    return {
-        "share": fraction(share),
-        "words": own.words,
-        "passages": [
-            {"start": start, "end": end, "text": text[:_CHARACTERS]} for (start, end), text in _longest(own, _PASSAGES)
-        ],
-    }
+    @property
+    def versions(self) -> list[DatedVersion] | None:
+        """The documents in the order of their versions."""
+        versions, principal = self.source.versions, self.source.principal
+        return [DatedVersion(version, version.member == principal) for version in versions] or None
 
 
 def _longest(own: Own, most: int) -> list[tuple[tuple[int, int], str]]:
     """Return the longest passages with their positions, in the order of the text."""
-    return sorted(sorted(zip(own.places, own.passages, strict=True), key=lambda each: -len(each[1]))[:most])
+    return sorted(sorted(zip(own.places, own.passages, strict=True), key=lambda passage: -len(passage[1]))[:most])
 
 
 def _date(member: Member) -> str | None:
@@ -203,19 +189,19 @@ def common_line(rest: Residual) -> str:
 
 def marked_line(done: Marked) -> str:
     """Return a line with the numbers of cluster labels written into a store."""
-    told = f"{counted(done.documents, 'document')} of {counted(done.clusters, 'cluster')} say so in the store"
+    labelled = f"{counted(done.documents, 'document')} of {counted(done.clusters, 'cluster')} say so in the store"
     left = f"; {done.left:,} changed meanwhile: run the same command again" if done.left else ""
-    return f"{told}: {done.written:,} changed, {done.cleared:,} that are in none any more cleared{left}"
+    return f"{labelled}: {done.written:,} changed, {done.cleared:,} that are in none any more cleared{left}"
 
 
-def left_out(found: Duplicates) -> list[str]:
+def left_out(duplicates: Duplicates) -> list[str]:
     """Return lines with the numbers of documents that were not compared, and the reasons."""
     lacks = (
-        (found.too_short, f"of fewer than {found.scheme.shingle_size} {found.scheme.unit}"),
-        (found.without_sketch, "without a sketch"),
-        (found.without_text, "without a text"),
+        (duplicates.too_short, f"of fewer than {duplicates.scheme.shingle_size} {duplicates.scheme.unit}"),
+        (duplicates.without_sketch, "without a sketch"),
+        (duplicates.without_text, "without a text"),
     )
-    return [not_compared_line(number, found.kind, lack) for number, lack in lacks if number]
+    return [not_compared_line(number, duplicates.kind, lack) for number, lack in lacks if number]
 
 
 def not_compared_line(number: int, kind: str, lack: str) -> str:
@@ -278,7 +264,7 @@ def write_clusters(
         size = len(cluster.matches)
         documents += size
         if form == "json":
-            out.write(_line(cluster_values(cluster)))
+            out.write(_line(values(DescribedCluster(cluster))))
         elif form == "csv":
             rows.writerows(map(_csv, _cluster_rows(cluster)))
         else:
@@ -327,28 +313,28 @@ def _write_parquet(columns: tuple[str, ...], rows: Iterable[list[object]], out: 
     schema = pa.schema([(name, others.get(name, pa.string())) for name in columns])
     count, left = 0, iter(rows)
     with parquet.ParquetWriter(out, schema) as writer:
-        while some := list(islice(left, _GROUP)):
+        while batch := list(islice(left, _GROUP)):
             arrays = [
-                pa.array(column, field.type) for column, field in zip(zip(*some, strict=True), schema, strict=True)
+                pa.array(column, field.type) for column, field in zip(zip(*batch, strict=True), schema, strict=True)
             ]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
-            count += len(some)
+            count += len(batch)
     return count
 
 
 def _pair_row(pair: Pair) -> list[object]:
     """Return a pair as a row of _PAIR_COLUMNS."""
-    return [pair.a.id, pair.b.id, *_cells(pair), pair.a.name, pair.b.name, *_without_common_cells(pair)]
+    return [pair.a.id, pair.b.id, *_cells(pair), pair.a.name, pair.b.name, *_share_cells(pair.rest)]
 
 
 def _cluster_rows(cluster: Cluster) -> Iterator[list[object]]:
     """Yield the documents of a cluster as rows of _CLUSTER_COLUMNS, in the order of their versions if it has some."""
-    name, size = _name(cluster), len(cluster.matches)
+    name, size = DescribedCluster(cluster).name, len(cluster.matches)
     matches = {match.b.id: match for match in cluster.matches}
-    versions = {each.member.id: _version_cells(at, each) for at, each in enumerate(cluster.versions, start=1)}
-    for match in (matches[each] for each in (versions or matches)):
+    versions = {version.member.id: _version_cells(at, version) for at, version in enumerate(cluster.versions, start=1)}
+    for match in (matches[document_id] for document_id in (versions or matches)):
         member, is_principal = match.b, match.b == cluster.principal
-        own = [*versions.get(member.id, []), *_without_common_cells(match)]
+        own = [*versions.get(member.id, []), *_share_cells(match.rest)]
         yield [name, size, member.id, member.name, member.size, is_principal, *_cells(match), *own]
 
 
@@ -382,34 +368,21 @@ def _version_lines(cluster: Cluster) -> Iterator[str]:
             yield "      the same\n"
 
 
-def _name(cluster: Cluster) -> str:
-    """Return a cluster's name: the id of its first document, which is the same in every format and engine."""
-    return cluster.matches[0].b.id
-
-
 def _csv(row: list[object]) -> list[object]:
     return [cell(value) for value in row]
 
 
-def _shares(pair: Pair) -> PairShares:
-    """Return the shares of two documents, with those without common text if known."""
-    told = shares_values(pair.shares, pair.low, pair.high, is_exact=pair.is_exact)
-    if pair.rest is None:
-        return {**told}  # type: ignore[typeddict-item]  # without_common is no part of it
-    return {**told, "without_common": fractions(pair.rest)}
-
-
 def _cells(pair: Pair) -> list[object]:
     """Return the shares as the cells of a row, without intervals."""
-    return [*fractions(pair.shares).values(), pair.is_exact]
+    return [*_share_cells(pair.shares), pair.is_exact]
+
+
+def _share_cells(shares: Shares | None) -> list[object]:
+    return [] if shares is None else [fraction(getattr(shares, name)) for name in Shares.NAMES]
 
 
 def _columns(columns: tuple[str, ...], *, with_rest: bool, with_versions: bool = False) -> tuple[str, ...]:
     return columns + (_VERSION_COLUMNS if with_versions else ()) + (_REST_COLUMNS if with_rest else ())
-
-
-def _without_common_cells(pair: Pair) -> list[object]:
-    return [*fractions(pair.rest).values()] if pair.rest else []
 
 
 def _percent(pair: Pair, name: str) -> str:
@@ -421,7 +394,7 @@ def _percent(pair: Pair, name: str) -> str:
 def _pair_line(pair: Pair) -> str:
     """Return the line of a pair; most pairs are exact and are formatted directly, for speed."""
     if pair.rest is not None or not pair.is_exact:
-        return _line(pair_values(pair))
+        return _line(values(MatchedPair(pair)))
     shares = pair.shares
     return (
         f'{{"a": {_json_text(pair.a.id)}, "b": {_json_text(pair.b.id)}, "jaccard": {fraction(shares.jaccard)!r}, '
@@ -433,39 +406,39 @@ def _json_text(text: str) -> str:
     return without_controls(json.encoder.encode_basestring(text))
 
 
-def _line(values: PairValues | ClusterValues) -> str:
-    return without_controls(_as_json(values)) + "\n"
+def _line(answer: dict[str, Any]) -> str:
+    return without_controls(_as_json(answer)) + "\n"
 
 
-def write_pair_lines(several: Iterable[PairColumns], out: IO[str]) -> int:
+def write_pair_lines(batches: Iterable[PairColumns], out: IO[str]) -> int:
     """Write a line for each pair, as `write_pairs` does, and return the number of pairs."""
     count = 0
-    for some in several:
-        ids, shares = list(map(_json_text, some.ids)), map(_fraction_texts, some.shares())
+    for batch in batches:
+        ids, shares = list(map(_json_text, batch.ids)), map(_fraction_texts, batch.shares())
         out.write(
             "".join(
                 [
                     f'{{"a": {ids[a]}, "b": {ids[b]}, "jaccard": {jaccard}, "a_in_b": {a_in_b}, "b_in_a": {b_in_a}, '
                     '"exact": true}\n'
-                    for a, b, jaccard, a_in_b, b_in_a in zip(some.a.tolist(), some.b.tolist(), *shares, strict=True)
+                    for a, b, jaccard, a_in_b, b_in_a in zip(batch.a.tolist(), batch.b.tolist(), *shares, strict=True)
                 ]
             )
         )
-        count += some.a.size
+        count += batch.a.size
     return count
 
 
-def write_cluster_lines(several: Iterable[ClusterColumns], out: IO[str]) -> tuple[int, int]:
+def write_cluster_lines(batches: Iterable[ClusterColumns], out: IO[str]) -> tuple[int, int]:
     """Write a line for each cluster, as `write_clusters` does; return the numbers of clusters and documents."""
     count = documents = 0
-    for some in several:
-        ids, members = list(map(_json_text, some.pairs.ids)), _members(some.pairs)
-        ends = [0, *np.cumsum(some.counts).tolist()]
-        firsts = some.pairs.b[ends[:-1]].tolist()
+    for batch in batches:
+        ids, members = list(map(_json_text, batch.pairs.ids)), _members(batch.pairs)
+        ends = [0, *np.cumsum(batch.counts).tolist()]
+        firsts = batch.pairs.b[ends[:-1]].tolist()
         for first, (begin, end) in zip(firsts, pairwise(ends), strict=True):
-            told = ", ".join(members[begin:end])
-            out.write(f'{{"cluster": {ids[first]}, "documents": {end - begin}, "members": [{told}]}}\n')
-        count += some.counts.size
+            members_json = ", ".join(members[begin:end])
+            out.write(f'{{"cluster": {ids[first]}, "documents": {end - begin}, "members": [{members_json}]}}\n')
+        count += batch.counts.size
         documents += len(members)
     return count, documents
 
@@ -484,6 +457,6 @@ def _members(pairs: PairColumns) -> list[str]:
 
 def _fraction_texts(shares: npt.NDArray[np.float64]) -> list[str]:
     """Return shares as JSON numbers; equal shares are converted once, because most are equal."""
-    several = shares.tolist()
-    texts = {share: repr(fraction(share)) for share in set(several)}
-    return [texts[share] for share in several]
+    numbers = shares.tolist()
+    texts = {share: repr(fraction(share)) for share in set(numbers)}
+    return [texts[share] for share in numbers]

@@ -11,39 +11,11 @@ import json
 import math
 import re
 import sys
-from typing import NotRequired
-
-from typing_extensions import TypedDict
-
-from whorl.fingerprint.statistics.metric import Shares
 
 #: Factor for six decimals.
 _PARTS = 1_000_000
 #: More than the rounding error of a float that represents a share with few decimals.
 _SLACK = 1e-9
-
-
-class Fractions(TypedDict):
-    """The shares of A and B, in [0, 1]: A is the source or the first text, B the hit or the second text."""
-
-    jaccard: float
-    a_in_b: float
-    b_in_a: float
-
-
-class PairIntervals(TypedDict):
-    """The lower and upper bound of each share's 95 % interval."""
-
-    jaccard: list[float]
-    a_in_b: list[float]
-    b_in_a: list[float]
-
-
-class SharesValues(Fractions):
-    """The shares, with intervals if they are estimates."""
-
-    exact: bool
-    intervals: NotRequired[PairIntervals]
 
 
 def fraction(share: float) -> float:
@@ -73,34 +45,6 @@ def percent_interval(low: float, high: float) -> str:
     '11–14'
     """
     return f"{math.floor(100 * low + _SLACK)}–{math.ceil(100 * high - _SLACK)}"
-
-
-def fractions(shares: Shares) -> Fractions:
-    """Return rounded shares by their names, for JSON and CSV."""
-    return {
-        "jaccard": fraction(shares.jaccard),
-        "a_in_b": fraction(shares.a_in_b),
-        "b_in_a": fraction(shares.b_in_a),
-    }
-
-
-def shares_values(shares: Shares, low: Shares, high: Shares, *, is_exact: bool) -> SharesValues:
-    """Return the shares of two documents as JSON values, with the same keys for all comparisons.
-
-    Args:
-        shares: The shares, or their estimates.
-        low: Lower bounds of their intervals.
-        high: Upper bounds of their intervals.
-        is_exact: Whether all shingles were compared; otherwise `intervals` is added.
-    """
-    values: SharesValues = {**fractions(shares), "exact": is_exact}  # type: ignore[typeddict-item]  # no intervals
-    if not is_exact:
-        values["intervals"] = {
-            "jaccard": [fraction(low.jaccard), rounded_up(high.jaccard)],
-            "a_in_b": [fraction(low.a_in_b), rounded_up(high.a_in_b)],
-            "b_in_a": [fraction(low.b_in_a), rounded_up(high.b_in_a)],
-        }
-    return values
 
 
 def rounded_up(share: float) -> float:

@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from starlette.exceptions import HTTPException
 
@@ -29,15 +28,7 @@ MOST_WAITING, MOST_KEPT = 4, 4
 _log = logging.getLogger(LOGGER)
 
 Result = TypeVar("Result")
-
-
-class State(Enum):
-    """State of a job."""
-
-    WAITING = "waiting"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
+JobState: TypeAlias = Literal["waiting", "running", "done", "failed"]
 
 
 @dataclass(slots=True)
@@ -55,7 +46,7 @@ class Job(Generic[Result]):
 
     asked_at: float
     id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
-    state: State = State.WAITING
+    state: JobState = "waiting"
     doing: str = ""
     count: int = 0
     result: Result | None = None
@@ -65,7 +56,7 @@ class Job(Generic[Result]):
     @property
     def is_over(self) -> bool:
         """Whether the job has finished or failed."""
-        return self.state in (State.DONE, State.FAILED)
+        return self.state in ("done", "failed")
 
     def cancel(self) -> None:
         """Cancel the job; it ends at its next report."""
@@ -77,15 +68,15 @@ class Job(Generic[Result]):
         with new_request(self.id, self._cancelled) as request, reporting(report):
             try:
                 require_time()
-                self.state = State.RUNNING
+                self.state = "running"
                 self.result = work()
-                self.state = State.DONE
+                self.state = "done"
             except Exception as error:
-                self.error, self.state = error, State.FAILED
+                self.error, self.state = error, "failed"
                 request.trace.error = type(error).__name__
                 if not isinstance(error, WhorlError) and not self._cancelled.is_set():
                     _log.error("defect", exc_info=error, extra={"fields": {"id": self.id}})
-        fields = {"id": self.id, "state": self.state.value, "seconds": round(time.perf_counter() - began, 4)}
+        fields = {"id": self.id, "state": self.state, "seconds": round(time.perf_counter() - began, 4)}
         _log.info("job", extra={"fields": fields | ({"error": request.trace.error} if request.trace.error else {})})
 
 

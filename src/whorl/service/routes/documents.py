@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, NotRequired, TypeAlias
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from whorl.errors import ParameterError, UnknownDocumentError
-from whorl.model import MAX_ID_LENGTH, PropertyValue
+from whorl.model import MAX_ID_LENGTH, Hit, Page, PropertyValue, Stored
 from whorl.operations import MAX_ROWS, MAX_START, DeleteOperation, IndexOperation
 from whorl.output.values import values
 from whorl.query import ast
@@ -55,32 +56,39 @@ _BULK_ANSWERS: dict[int | str, dict[str, Any]] = {
 _Id: TypeAlias = Annotated[str, Path(examples=["lease"])]
 
 
-class StoredValues(TypedDict):
+@dataclass(frozen=True, slots=True)
+class ReadDocument:
     """Stored fields of a document, with its text on request."""
 
-    id: str
-    name: str
-    properties: dict[str, list[PropertyValue]]
-    text: NotRequired[str]
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("*stored", "text?")
+
+    stored: Stored
+    text: str | None
 
 
-class ListedDocument(TypedDict):
+@dataclass(frozen=True, slots=True)
+class ListedDocument:
     """A document of a list; `shingles` is its number of distinct shingles, null if unknown."""
 
-    id: str
-    name: str
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id=hit.id", "name=hit.name", "shingles", "properties")
+
+    hit: Hit
     shingles: int | None
-    properties: dict[str, list[PropertyValue]]
+    properties: Mapping[str, tuple[PropertyValue, ...]]
 
 
-class DocumentsPage(TypedDict):
+@dataclass(frozen=True, slots=True)
+class DocumentsPage:
     """One page of the documents; `next` is the value of `after` for the next page, null on the last page."""
 
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+        *("total", "total_is_exact=page.is_total_exact", "warnings=page.warnings", "next", "documents"),
+    )
+
+    page: Page
     total: int
-    total_is_exact: bool
-    warnings: list[str]
     next: str | None
-    documents: list[ListedDocument]
+    documents: tuple[ListedDocument, ...]
 
 
 class Deleted(TypedDict):
@@ -127,13 +135,13 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
     """
     router = api_router()
 
-    @router.get(_PATH, summary="List documents")
+    @router.get(_PATH, summary="List documents", response_model=response_type(DocumentsPage))
     def list_documents(
         named: str = Query("", max_length=1_000),
         after: str | None = Query(None, max_length=MAX_ID_LENGTH, examples=["lease"]),
         start: int = Query(0, ge=0, le=MAX_START),
         rows: int = Query(50, ge=0, le=MAX_ROWS),
-    ) -> DocumentsPage:
+    ) -> Json:
         """One page of the documents, in the order of their ids, with their properties.
 
         `named` chooses those whose name or id has each of its words somewhere in it. `shingles` is the size of a
@@ -147,21 +155,13 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         page = store.search("*", filter=further, start=start, rows=rows)
         ids = [hit.id for hit in page.hits]
         stored, sizes = store.documents(ids), store.engine.sizes(ids) if store.engine.sketch_scheme else {}
-        return {
-            "total": page.total if after is None else store.search("*", filter=filters, rows=0).total,
-            "total_is_exact": page.is_total_exact,
-            "warnings": list(page.warnings),
-            "next": ids[-1] if ids and start + rows < page.total else None,
-            "documents": [
-                {
-                    "id": hit.id,
-                    "name": hit.name,
-                    "shingles": sizes.get(hit.id),
-                    "properties": _listed(stored[hit.id].properties) if hit.id in stored else {},
-                }
-                for hit in page.hits
-            ],
-        }
+        total = page.total if after is None else store.search("*", filter=filters, rows=0).total
+        following = ids[-1] if ids and start + rows < page.total else None
+        listed = (
+            ListedDocument(hit, sizes.get(hit.id), stored[hit.id].properties if hit.id in stored else {})
+            for hit in page.hits
+        )
+        return Json(values(DocumentsPage(page, total, following, tuple(listed))))
 
     @router.post(_PATH, summary="Store documents", openapi_extra=_BULK_DESCRIPTION, responses=_BULK_ANSWERS)
     async def store_documents(request: Request, parameters: Annotated[StoreParameters, Query()]) -> Response:
@@ -194,16 +194,14 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
             report.warnings = repeats.notes
         return Json(values(report), 400 if is_refused else 200)
 
-    @router.get(f"{_PATH}/{{document_id:path}}")
-    def read_document(document_id: _Id, text: bool = False) -> StoredValues:
+    @router.get(f"{_PATH}/{{document_id:path}}", response_model=response_type(ReadDocument))
+    def read_document(document_id: _Id, text: bool = False) -> Json:
         """What is stored of a document, with its text if that is asked for."""
         stored = store.documents([document_id]).get(document_id)
         if stored is None:
             raise UnknownDocumentError(document_id)
-        told: StoredValues = {"id": stored.id, "name": stored.name, "properties": _listed(stored.properties)}
-        if text:
-            told["text"] = store.engine.texts([document_id]).get(document_id, "")
-        return told
+        content = store.engine.texts([document_id]).get(document_id, "") if text else None
+        return Json(values(ReadDocument(stored, content)))
 
     @router.delete(f"{_PATH}/{{document_id:path}}")
     def delete_document(document_id: _Id) -> Deleted:
@@ -226,10 +224,6 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         return {"matched": matched, "deleted": 0 if options.dry_run else matched}
 
     return router
-
-
-def _listed(properties: Mapping[str, Sequence[PropertyValue]]) -> dict[str, list[PropertyValue]]:
-    return {name: [*values] for name, values in properties.items()}
 
 
 def _named(typed: str, store: Store) -> str:

@@ -7,10 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal, NotRequired, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from fastapi import APIRouter, HTTPException, Path, Query, Response
-from typing_extensions import TypedDict
 
 from whorl.context import report_progress
 from whorl.duplicates import DuplicatesOptions, duplicates_in
@@ -20,20 +19,13 @@ from whorl.duplicates.result import Cluster, with_words
 from whorl.duplicates.run import require_few_documents
 from whorl.errors import NoSketchesError, WhorlError
 from whorl.operations import MAX_START, DuplicatesOperation
-from whorl.output.duplicates import (
-    ClusterValues,
-    PairValues,
-    cluster_values,
-    common_line,
-    left_out,
-    pair_values,
-    write_clusters,
-)
+from whorl.output.duplicates import DescribedCluster, MatchedPair, common_line, left_out, write_clusters
+from whorl.output.values import values
 from whorl.service.errors import DEFECT, Json, require_writable, status_of
-from whorl.service.jobs import Job, Jobs
+from whorl.service.jobs import Job, Jobs, JobState
 from whorl.service.paths import API
 from whorl.service.routes.request import Example, RequestBody, body_of, options_in
-from whorl.service.routes.router import api_router
+from whorl.service.routes.router import api_router, response_type
 from whorl.store import Store
 
 #: Maximum number of members of a cluster that is returned with its pairs.
@@ -43,8 +35,6 @@ SECONDS_FRESH = 60.0
 _PATH = "/duplicates"
 #: Order of clusters: by size, or by the smallest Jaccard similarity of their members, from the top or the bottom.
 Order: TypeAlias = Literal["size", "alike", "unlike"]
-
-
 _JobId: TypeAlias = Annotated[str, Path(examples=["Yx2mQ0ZlT8aB4cDe"])]
 
 
@@ -53,76 +43,6 @@ class DuplicatesRequest(RequestBody):
     """Body of `POST /api/v1/duplicates`: criteria for near-duplicates."""
 
     example: ClassVar[Example] = {"metric": "jaccard", "threshold": 60}
-
-
-class ClusterAndPairs(ClusterValues):
-    """A cluster; small clusters include their pairs."""
-
-    pairs: list[PairValues]
-
-
-class MarkedValues(TypedDict):
-    """Counts of a run that writes cluster labels; `left` counts documents changed or deleted during the run."""
-
-    clusters: int
-    documents: int
-    written: int
-    cleared: int
-    left: int
-
-
-class FoundValues(TypedDict):
-    """Result of a job: its options, totals, and one page of the clusters."""
-
-    documents: int
-    metric: str
-    threshold: float
-    recall: float
-    complete: bool
-    keep: str | None
-    versions: bool
-    date: str | None
-    write_ids: bool
-    common_above: str | None
-    ignore_common: bool
-    total: int
-    pairs: int
-    warnings: list[str]
-    written: MarkedValues | None
-    clusters: list[ClusterAndPairs]
-
-
-class Progress(TypedDict):
-    """Current step of a job, and its progress."""
-
-    doing: str
-    count: int
-
-
-class JobError(TypedDict):
-    """Error of a failed job."""
-
-    statusCode: int
-    message: str
-
-
-class JobValues(TypedDict):
-    """A job, with its result once it is done."""
-
-    id: str
-    state: Literal["waiting", "running", "done", "failed"]
-    progress: Progress
-    result: FoundValues | None
-    error: NotRequired[JobError]
-
-
-_FILE = {"schema": {"type": "string"}}
-_ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {
-        "model": JobValues,
-        "content": {"application/x-ndjson": _FILE, "text/csv": _FILE},
-    }
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +66,7 @@ class Found:
         """Check whether the result can be reused: same request, recent, and the store has not shrunk."""
         return self.options == options and self.count <= count and time.monotonic() - self.at <= SECONDS_FRESH
 
-    def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> FoundValues:
+    def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> FoundPage:
         """Return one page of the clusters and the totals; texts are read for this page only.
 
         Args:
@@ -155,40 +75,104 @@ class Found:
             order: Order of the clusters.
             named: Only clusters with a document whose name or id contains this text.
         """
-        chosen = self._named(named.casefold())
+        clusters = self._named(named.casefold())
         if order != "size":
-            chosen = sorted(chosen, key=_least_alike, reverse=order == "alike")
-        clusters = [
-            self.worded(each) if 0 < len(each.versions) <= PAIRS_UP_TO else each
-            for each in chosen[start : start + rows]
-        ]
-        options = self.options
-        return {
-            "documents": self.documents,
-            "metric": options.metric,
-            "threshold": float(options.threshold),
-            "recall": float(options.recall),
-            "complete": options.complete,
-            "keep": options.keep,
-            "versions": options.versions,
-            "date": options.date,
-            "write_ids": options.write_ids,
-            "common_above": options.common_above,
-            "ignore_common": options.ignore_common,
-            "total": len(chosen),
-            "pairs": self.pairs,
-            "warnings": list(self.warnings),
-            "written": None if self.marked is None else _written(self.marked),
-            "clusters": [
-                {**cluster_values(each), "pairs": [pair_values(pair) for pair in each.pairs]} for each in clusters
-            ],
-        }
+            clusters = sorted(clusters, key=_least_alike, reverse=order == "alike")
+        page = (
+            self.worded(cluster) if 0 < len(cluster.versions) <= PAIRS_UP_TO else cluster
+            for cluster in clusters[start : start + rows]
+        )
+        return FoundPage(self, len(clusters), tuple(ClusterAndPairs(cluster) for cluster in page))
 
     def _named(self, part: str) -> Sequence[Cluster]:
         def has(cluster: Cluster) -> bool:
             return any(part in match.b.name.casefold() or part in match.b.id.casefold() for match in cluster.matches)
 
         return [cluster for cluster in self.clusters if has(cluster)] if part else self.clusters
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAndPairs(DescribedCluster):
+    """A cluster; small clusters include their pairs."""
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = (*DescribedCluster.JSON_FIELDS, "pairs")
+
+    @property
+    def pairs(self) -> list[MatchedPair]:
+        """The pairs among its members."""
+        return [MatchedPair(pair) for pair in self.source.pairs]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """Result of a job: its options, totals, and one page of the clusters."""
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+        *("documents=found.documents", "metric", "threshold", "recall", "complete=found.options.complete"),
+        *("keep=found.options.keep", "versions=found.options.versions", "date=found.options.date"),
+        *("write_ids=found.options.write_ids", "common_above=found.options.common_above"),
+        *("ignore_common=found.options.ignore_common", "total", "pairs=found.pairs", "warnings=found.warnings"),
+        *("written=found.marked", "clusters"),
+    )
+
+    found: Found
+    total: int
+    clusters: tuple[ClusterAndPairs, ...]
+
+    @property
+    def metric(self) -> str:
+        """Metric of the threshold."""
+        return self.found.options.metric
+
+    @property
+    def threshold(self) -> float:
+        """Percentage, or fraction, from which two documents are duplicates."""
+        return float(self.found.options.threshold)
+
+    @property
+    def recall(self) -> float:
+        """Percentage, or fraction, of the pairs just at the threshold to find."""
+        return float(self.found.options.recall)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Current step of a job, and its progress."""
+
+    doing: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobError:
+    """Error of a failed job."""
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("statusCode=status", "message")
+
+    status: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobAnswer:
+    """A job, with its result once it is done."""
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id", "state", "progress", "result", "error?")
+
+    id: str
+    state: JobState
+    progress: Progress
+    result: FoundPage | None
+    error: JobError | None
+
+
+_FILE = {"schema": {"type": "string"}}
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "model": response_type(JobAnswer),
+        "content": {"application/x-ndjson": _FILE, "text/csv": _FILE},
+    }
+}
 
 
 def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = False) -> APIRouter:
@@ -202,8 +186,13 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
     router = api_router()
     fresh: list[Found] = []
 
-    @router.post(_PATH, status_code=202, summary="Look for the near-duplicates of the store")
-    def find_duplicates(request: DuplicatesRequest, response: Response) -> JobValues:
+    @router.post(
+        _PATH,
+        status_code=202,
+        response_model=response_type(JobAnswer),
+        summary="Look for the near-duplicates of the store",
+    )
+    def find_duplicates(request: DuplicatesRequest) -> Json:
         """Start a job, which looks for documents that belong together as soon as those before it are done.
 
         The answer's `id` is what to ask about at `/api/v1/duplicates/{id}`, at least every minute. What was found for
@@ -224,8 +213,10 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
             return fresh[0]
 
         job = jobs.start(work)
-        response.headers["Location"] = f"{API}{_PATH}/{job.id}"
-        return _values(job)
+        answer = _described(job)
+        answer.status_code = 202
+        answer.headers["Location"] = f"{API}{_PATH}/{job.id}"
+        return answer
 
     @router.get(
         f"{_PATH}/{{job_id}}", response_model=None, responses=_ANSWERS, summary="How far a job is, and what it found"
@@ -247,9 +238,9 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
         """
         job = jobs.of(job_id)
         if format == "page":
-            return Json(_values(job, start, rows, order, named))
+            return _described(job, start, rows, order, named)
         if job.result is None:
-            raise HTTPException(409, f"the job is not done but {job.state.value}; ask again without format")
+            raise HTTPException(409, f"the job is not done but {job.state}; ask again without format")
         return _file(job.result, format)
 
     @router.delete(f"{_PATH}/{{job_id}}", status_code=204, summary="Cancel a job")
@@ -261,31 +252,18 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
     return router
 
 
-def _written(marked: Marked) -> MarkedValues:
-    return {
-        "clusters": marked.clusters,
-        "documents": marked.documents,
-        "written": marked.written,
-        "cleared": marked.cleared,
-        "left": marked.left,
-    }
-
-
 def _least_alike(cluster: Cluster) -> float:
     return min(match.shares.jaccard for match in cluster.matches)
 
 
-def _values(job: Job[Found], start: int = 0, rows: int = 0, order: Order = "size", named: str = "") -> JobValues:
-    told: JobValues = {
-        "id": job.id,
-        "state": job.state.value,
-        "progress": {"doing": job.doing, "count": job.count},
-        "result": None if job.result is None else job.result.page(start, rows, order, named),
-    }
-    if job.error is not None:
-        status, message = (status_of(job.error), str(job.error)) if isinstance(job.error, WhorlError) else (500, DEFECT)
-        told["error"] = {"statusCode": status, "message": message}
-    return told
+def _described(job: Job[Found], start: int = 0, rows: int = 0, order: Order = "size", named: str = "") -> Json:
+    error = None
+    if isinstance(job.error, WhorlError):
+        error = JobError(status_of(job.error), str(job.error))
+    elif job.error is not None:
+        error = JobError(500, DEFECT)
+    result = None if job.result is None else job.result.page(start, rows, order, named)
+    return Json(values(JobAnswer(job.id, job.state, Progress(job.doing, job.count), result, error)))
 
 
 def _require_comparable(store: Store, *, needs_sketches: bool) -> None:
