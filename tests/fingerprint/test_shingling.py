@@ -9,7 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostile import TEXTS
+from tests.checks import Checks
 from tests.plain import full_minima, murmur_halves
+from whorl.context import new_request
+from whorl.fingerprint.batch import hashes_of_words
 from whorl.fingerprint.minhash.signature import text_minima
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import join, joined_words, murmur_pieces, pieces, well_formed
@@ -98,3 +101,15 @@ def test_characters_in_the_place_of_words() -> None:
     pieces_of = list(pieces(long, CHARACTERS))
     assert len(pieces_of) > 1
     assert sum(len(each.starts) - 1 for each in pieces_of) == len(long)
+
+
+def test_long_lists_of_words_are_checked_for_each_portion(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Measuring and hashing 1,000 words check for cancellation at least once for each 100 words.
+    """
+    monkeypatch.setattr("whorl.fingerprint.shingling._WORDS_AT_ONCE", 100)
+    for words, least in (([f"word{number}" for number in range(1_000)], 10), (["a b", "c"] * 500, 20)):
+        checks = Checks()
+        with new_request("", checks):
+            hashes_of_words(words, Scheme())
+        assert checks.count >= least

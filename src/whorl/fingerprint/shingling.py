@@ -19,6 +19,7 @@ import mmh3
 import numpy as np
 import numpy.typing as npt
 
+from whorl.context import timely
 from whorl.fingerprint.words.tokenizer import CHARACTERS, DEFAULT_PROFILE, buffers, segmenter_of
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -30,6 +31,8 @@ _WHITE_SPACE = re.compile(r"\s+")
 _CHARACTERS_IN_PIECE = 1 << 18
 #: Lucene's buffers per piece: about a million characters, so that memory does not grow with the text.
 _BUFFERS_IN_PIECE = 256
+#: Words measured or hashed between two checks of the deadline.
+_WORDS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,7 @@ def _starts(words: Sequence[str], encoded: bytes) -> npt.NDArray[np.int64]:
     if len(blanks) == len(words) - 1:
         return np.concatenate(([0], 2 * (blanks + 1), [len(encoded) + 2]))
     # Folding puts blanks into some words, for instance Arabic ligatures.
-    sizes = (len(java_utf16(word)) + 2 for word in words)
+    sizes = (len(java_utf16(word)) + 2 for word in timely(words, _WORDS_AT_ONCE))
     return np.fromiter(accumulate(sizes, initial=0), np.int64, len(words) + 1)
 
 
@@ -157,7 +160,7 @@ def murmur(words: JoinedWords, size: int) -> npt.NDArray[np.uint64]:
         size: Words per shingle, at least 1.
     """
     encoded, starts, digest = words.encoded.tobytes(), words.starts.tolist(), mmh3.mmh3_x64_128_digest
-    slices = zip(starts, starts[size:], strict=False)
+    slices = timely(zip(starts, starts[size:], strict=False), _WORDS_AT_ONCE)
     return np.frombuffer(b"".join([digest(encoded[start : end - 2], 0) for start, end in slices]), "<u8").reshape(-1, 2)
 
 

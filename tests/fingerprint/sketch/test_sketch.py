@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.checks import Checks
 from tests.plain import sketch_of
+from whorl.context import new_request
 from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.sketch.sketch import SketchScheme, compare, lookup_numbers, lookup_tokens, spelled
 
@@ -155,6 +157,17 @@ def test_comparison_of_many() -> None:
     shared = compare(source, hits).shared.tolist()
     kept = Counter(source.hashes.tolist())
     assert shared == [(kept & Counter(n for n in hit.hashes.tolist() if n < SCHEME.bound(3))).total() for hit in hits]
+
+
+def test_comparison_of_many_checks_for_each_portion(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A comparison with 1,000 sketches checks for cancellation at least once for each 100.
+    """
+    monkeypatch.setattr("whorl.fingerprint.sketch.sketch._COMPARED_AT_ONCE", 100)
+    source, checks = sketch_of(random_hashes(50), SCHEME), Checks()
+    with new_request("", checks):
+        compare(source, [source] * 1_000)
+    assert checks.count >= 10
 
 
 def test_other_schemes_are_refused() -> None:

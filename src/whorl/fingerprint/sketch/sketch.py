@@ -22,7 +22,6 @@ other: 0.0008 % for 1,024 shingles and 27 bits, 0.1 % for 131,072.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -31,12 +30,15 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import ascending_distinct
+from whorl.context import timely
 from whorl.errors import ParameterError, SchemeMismatchError
 
 #: 64 letters in the order of their codes; none of them has a meaning in Solr's query syntax.
 _ALPHABET = b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 _LETTER_BITS = 6
 _LETTERS = np.frombuffer(_ALPHABET, dtype=np.uint8)
+#: Sketches compared between two checks of the deadline.
+_COMPARED_AT_ONCE = 256
 _PARTS = {"k": "k", "floor_level": "f", "cap": "c", "lookup_k": "l", "bits": "b"}
 
 
@@ -284,7 +286,10 @@ def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
     at_level = {level: source.count_at(level) for level in set(levels.tolist())}
     source_counts = np.array([at_level[level] for level in levels.tolist()], dtype=np.int64)
     rows = zip(hits, source_counts.tolist(), counts.tolist(), strict=True)
-    shared = [_count_shared(source.hashes[:own_count], hit.hashes[:count]) for hit, own_count, count in rows]
+    shared = [
+        _count_shared(source.hashes[:own_count], hit.hashes[:count])
+        for hit, own_count, count in timely(rows, _COMPARED_AT_ONCE)
+    ]
     return Overlaps(source.size, sizes, levels, source_counts, counts, np.array(shared, np.int64))
 
 
@@ -296,4 +301,6 @@ def _count_shared(a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64]) -> int:
     shared = int(np.count_nonzero(together[1:] == together[:-1]))
     if not shared or not (np.any(a[1:] == a[:-1]) or np.any(b[1:] == b[:-1])):
         return shared
-    return (Counter(a.tolist()) & Counter(b.tolist())).total()
+    distinct = ascending_distinct(a)
+    counts = [np.searchsorted(own, distinct, "right") - np.searchsorted(own, distinct) for own in (a, b)]
+    return int(np.minimum(*counts).sum())

@@ -21,7 +21,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import ascending_distinct
+from whorl.arrays import ascending_distinct, sorted_distinct
 from whorl.context import require_time, trace
 from whorl.engine.protocol import Costs, Engine
 from whorl.errors import ParameterError, quoted
@@ -339,9 +339,12 @@ class RestSearch:
 def _left(words: TextWords, commons: Commons, scheme: Scheme) -> tuple[npt.NDArray[np.uint64], int]:
     """Return the distinct hashes of a text's shingles that are not common, sorted, and the number of all of them."""
     hashes = hashes_of_words(words.words, scheme)
-    common = hashes[common_shingles(commons.words(words), scheme.shingle_size)]
-    distinct = np.unique(hashes)
-    return np.setdiff1d(distinct, common), distinct.size
+    require_time()
+    common = sorted_distinct([hashes[common_shingles(commons.words(words), scheme.shingle_size)]])
+    require_time()
+    distinct = sorted_distinct([hashes])
+    require_time()
+    return np.setdiff1d(distinct, common, assume_unique=True), distinct.size
 
 
 SimilarSearch: TypeAlias = SketchSearch | MinHashSearch | RestSearch
