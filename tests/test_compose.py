@@ -25,7 +25,7 @@ from tests.service.served import listening
 from whorl import open_store
 from whorl.cli.main import main
 from whorl.service.app import create_app
-from whorl.service.middleware.hosts import Hosts
+from whorl.service.middleware.headers import Hosts
 from whorl.settings.settings import Settings, all_settings
 
 ROOT = Path(__file__).parents[1]
@@ -164,7 +164,7 @@ def test_the_service_is_asked_where_it_listens():
     assert instruction("EXPOSE") == [port]
     (_, _, program) = health_check()
     (asked,) = re.findall(r"'(/[a-z]+)'", program)
-    assert f'"{asked}"' in (ROOT / "src/whorl/service/routes/health.py").read_text(encoding="utf-8")
+    assert f'"{asked}"' in (ROOT / "src/whorl/service/routes/state.py").read_text(encoding="utf-8")
 
 
 def health_check() -> list[str]:

@@ -40,7 +40,7 @@ from whorl.operations import (
     SourcesOperation,
     options_of,
 )
-from whorl.output.comparison import Read, comparison_values
+from whorl.output.comparison import Read, compare_texts, read_texts
 from whorl.output.duplicates import DescribedCluster, left_out
 from whorl.output.search import ExplainedQuery, measured_page
 from whorl.output.sources import sources_values
@@ -203,21 +203,11 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
 
         Each side is a document of the store or a text.
         """
-        a, b = side(a_id, a_text), side(b_id, b_text)
-        comparison = store.compare(
-            "a",
-            "b",
-            source={"a": a.text, "b": b.text},
-            common_above=options.common_above,
-            boilerplate=options.boilerplate,
-        )
-        values = comparison_values(a, b, comparison, texts="passages")
+        _reference(a_id, a_text), _reference(b_id, b_text)
+        a, b = read_texts(store, (a_id or None, a_text), (b_id or None, b_text))
+        values = compare_texts(store, a, b, options, texts="passages")
         page = values["passages"][options.start :][: options.rows]
         return {**values, "total": len(values["passages"]), "passages": page}
-
-    def side(id_: str, text: str) -> Read:
-        _reference(id_, text)
-        return Read.of(id_ or None, store.texts([id_])[id_] if id_ else text)
 
     @_tool(server, reads, "hits")
     def search(query: str, text: str = "", *, options: SearchOperation) -> dict[str, Any]:

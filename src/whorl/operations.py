@@ -2,7 +2,7 @@
 
 A field is an option: its type with bounds, its default, its help text, and where a front end needs it another name or
 the reason why the front end has no such option. The command line derives flags (`cli/options.py`), HTTP request bodies
-(`service/routes/request.py`), MCP tool parameters (`mcp.py`). The subject of an operation (a query, documents, texts,
+(`service/routes/schema.py`), MCP tool parameters (`mcp.py`). The subject of an operation (a query, documents, texts,
 files) and the format of its result are declared by each front end, because they take a different form in each.
 """
 

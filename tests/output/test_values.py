@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from whorl.fingerprint.statistics.metric import Interval, Share
 from whorl.output.values import values
-from whorl.service.routes.router import response_type
+from whorl.service.routes.schema import response_type
 
 
 class Colour(Enum):

@@ -20,7 +20,7 @@ from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, EngineUnavailableError
 from whorl.service import uploads
 from whorl.service.app import create_app
-from whorl.service.middleware.admission import Load, Room
+from whorl.service.middleware.admission import RequestGauge, RequestSemaphore
 from whorl.service.middleware.bodies import BodyMemory
 from whorl.service.uploads import Line, LineSplitter, Report, Uploads
 from whorl.settings.settings import Settings
@@ -78,7 +78,8 @@ def test_no_more_is_read_than_is_stored(store: Store, monkeypatch: pytest.Monkey
     memory = BodyMemory(10_000)
 
     async def take() -> Report:
-        made = Uploads(Store(cast(Engine, Counting(store.engine))), Settings(), Room(1, Load(), 0), memory)
+        semaphore = RequestSemaphore(1, RequestGauge(), 0)
+        made = Uploads(Store(cast(Engine, Counting(store.engine))), Settings(), semaphore, memory)
         return await made.take(chunks())
 
     monkeypatch.setattr(uploads, "PART_LINES", 256)

@@ -10,8 +10,10 @@ from typing import Any, ClassVar, Literal
 
 from whorl.context import timely
 from whorl.fingerprint.compare import Comparison, Passage, Rest, Size
+from whorl.operations import CompareOperation
 from whorl.output.format import counted
 from whorl.output.values import values
+from whorl.store import Store
 
 #: Maximum number of characters quoted from a longest passage.
 _SAID = 240
@@ -154,6 +156,40 @@ def warnings(found: Comparison) -> list[str]:
         for side, each in (("A", found.a), ("B", found.b))
         if not each.shingles
     ]
+
+
+def read_texts(store: Store, *sides: tuple[str | None, str | None]) -> list[Read]:
+    """Return texts for a comparison.
+
+    Args:
+        store: The store with the documents.
+        sides: For each text the id of its document, or None and the text itself.
+    """
+    ids = [document_id for document_id, _ in sides if document_id is not None]
+    texts, stored = store.texts(ids), store.documents(ids)
+
+    def read(document_id: str | None, text: str | None) -> Read:
+        if document_id is None:
+            return Read.of(None, text or "")
+        # A document named by a DBID or a node reference is not in `stored` under that name.
+        name = stored[document_id].name if document_id in stored else ""
+        return Read.of(document_id, texts[document_id], name)
+
+    return [read(*side) for side in sides]
+
+
+def compare_texts(
+    store: Store, a: Read, b: Read, options: CompareOperation, *, texts: Literal["none", "passages", "whole"]
+) -> dict[str, Any]:
+    """Compare two texts under the scheme of a store; return JSON values, as `comparison_values` does."""
+    comparison = store.compare(
+        "a",
+        "b",
+        source={"a": a.text, "b": b.text},
+        common_above=options.common_above,
+        boilerplate=options.boilerplate,
+    )
+    return comparison_values(a, b, comparison, texts=texts)
 
 
 def comparison_values(

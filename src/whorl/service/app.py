@@ -12,33 +12,21 @@ from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 
 from whorl.ingest.extraction.reader import Reader
-from whorl.service.alfresco.neighbours import neighbour_routes
 from whorl.service.alfresco.routes import alfresco_routes
 from whorl.service.credentials import Access, Credentials
 from whorl.service.description import describe, operation_id
 from whorl.service.errors import Json, answer_failures
 from whorl.service.jobs import Jobs
-from whorl.service.metrics import Metrics
-from whorl.service.middleware.admission import Admission, ClientLimit, Load, Room
-from whorl.service.middleware.authentication import Authentication
+from whorl.service.middleware.admission import Admission, ClientLimit, RequestGauge, RequestSemaphore
 from whorl.service.middleware.bodies import Bodies, BodyMemory
-from whorl.service.middleware.framing import Framing
-from whorl.service.middleware.heads import Heads
-from whorl.service.middleware.hosts import ANY, HostCheck, Hosts
-from whorl.service.middleware.methods import Methods
-from whorl.service.middleware.request_log import REQUEST_ID, RequestLog
-from whorl.service.routes.compare import compare_routes
-from whorl.service.routes.documents import documents_routes
+from whorl.service.middleware.headers import ANY, Authentication, Framing, Heads, HostCheck, Hosts, Methods
+from whorl.service.middleware.request_log import REQUEST_ID, Metrics, RequestLog
+from whorl.service.routes.documents import FILE_READERS, documents_routes
 from whorl.service.routes.duplicates import Found, duplicates_routes
-from whorl.service.routes.health import health_routes
 from whorl.service.routes.page import page_routes
-from whorl.service.routes.passages import passages_routes
 from whorl.service.routes.search import search_routes
 from whorl.service.routes.similar import similar_routes
-from whorl.service.routes.snippets import snippets_routes
-from whorl.service.routes.sources import sources_routes
-from whorl.service.routes.store import store_routes
-from whorl.service.routes.text import FILE_READERS, text_routes
+from whorl.service.routes.state import health_routes, store_routes
 from whorl.service.uploads import Uploads
 from whorl.settings.settings import Settings
 from whorl.store import Store
@@ -62,10 +50,10 @@ def create_app(
         hosts: Host names under which the service may be called; None for any.
     """
     settings = Settings() if settings is None else settings
-    access, load = Access(credentials), Load()
-    metrics = Metrics(load)
+    access, gauge = Access(credentials), RequestGauge()
+    metrics = Metrics(gauge)
     searches, writes = (
-        Room(most, load, settings.max_waiting) for most in (settings.max_concurrent, settings.max_uploads)
+        RequestSemaphore(most, gauge, settings.max_waiting) for most in (settings.max_concurrent, settings.max_uploads)
     )
     jobs = Jobs[Found]()
     files = Reader(settings.file_limits, FILE_READERS)
@@ -95,22 +83,16 @@ def create_app(
     routers = [
         search_routes(store),
         similar_routes(store),
-        sources_routes(store),
         store_routes(store, is_read_only=settings.is_read_only),
-        documents_routes(store, Uploads(store, settings, writes, memory), is_read_only=settings.is_read_only),
-        text_routes(files),
-        compare_routes(store),
-        passages_routes(store),
-        snippets_routes(store),
+        documents_routes(store, Uploads(store, settings, writes, memory), files, is_read_only=settings.is_read_only),
         duplicates_routes(store, jobs, is_read_only=settings.is_read_only),
         page_routes(),
-        alfresco_routes(store, access),
-        neighbour_routes(store, access, is_read_only=settings.is_read_only),
+        alfresco_routes(store, access, is_read_only=settings.is_read_only),
         health_routes(store, metrics),
     ]
     routes = [*app.routes, *(route for router in routers for route in router.routes)]
     # Starlette runs the middleware added last first.
-    app.add_middleware(Admission, room=searches, seconds=settings.request_timeout_seconds)
+    app.add_middleware(Admission, semaphore=searches, seconds=settings.request_timeout_seconds)
     app.add_middleware(Bodies, settings=settings, memory=memory)
     app.add_middleware(ClientLimit, most=settings.max_per_client, is_open=credentials.is_open)
     app.add_middleware(Methods, routes=routes)

@@ -21,9 +21,8 @@ from whorl.errors import DocumentError, ParameterError, StoppedError, WhorlError
 from whorl.ingest.rows.text import json_document
 from whorl.model import Document, Indexed
 from whorl.search.novelty import Repeats, RepeatSearch
-from whorl.service.middleware.admission import Room
-from whorl.service.middleware.bodies import BodyMemory
-from whorl.service.middleware.json_meter import JsonMeter
+from whorl.service.middleware.admission import RequestSemaphore
+from whorl.service.middleware.bodies import BodyMemory, JsonMeter
 from whorl.settings.settings import Settings
 from whorl.store import Store
 
@@ -149,12 +148,12 @@ class Uploads:
 
     Args:
         settings: Limits for the length of a line, and for the time that a part may wait for a slot.
-        room: Slots for storing parts.
+        semaphore: Slots for storing parts.
         memory: Counts the bytes of all bodies.
     """
 
-    def __init__(self, store: Store, settings: Settings, room: Room, memory: BodyMemory) -> None:
-        self._store, self._settings, self._room, self._memory = store, settings, room, memory
+    def __init__(self, store: Store, settings: Settings, semaphore: RequestSemaphore, memory: BodyMemory) -> None:
+        self._store, self._settings, self._semaphore, self._memory = store, settings, semaphore, memory
 
     async def take(
         self, chunks: AsyncIterator[bytes], repeats: RepeatSearch | None = None, *, is_stored: bool = True
@@ -184,18 +183,18 @@ class Uploads:
                 self._memory.take(size + lines.kept - counted)
                 counted = size + lines.kept
                 if size >= PART_BYTES or len(part) >= PART_LINES:
-                    await self._in_place(part, work)
+                    await self._in_slot(part, work)
                     part, size = [], 0
-            await self._in_place([*part, *lines.rest()], work)
+            await self._in_slot([*part, *lines.rest()], work)
         except (WhorlError, HTTPException) as error:
             raise BrokenOffError(report, error) from error
         finally:
             self._memory.give(counted)
         return report
 
-    async def _in_place(self, part: list[Line], work: Callable[[list[Line]], None]) -> None:
+    async def _in_slot(self, part: list[Line], work: Callable[[list[Line]], None]) -> None:
         if part:
-            async with self._room.place(self._settings.request_timeout_seconds):
+            async with self._semaphore.slot(self._settings.request_timeout_seconds):
                 await to_thread.run_sync(work, part)
 
     def _documents(self, part: Iterable[Line], report: Report) -> Iterator[tuple[int, Document]]:

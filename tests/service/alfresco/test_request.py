@@ -1,22 +1,129 @@
-"""Tests of wrong requests to Alfresco's routes: each gets the status of docs/alfresco.md, in Alfresco's own shape."""
+"""Models of requests to Alfresco's API: accepted and refused parts, what they mean, and errors that name them."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import BeforeValidator, Field, ValidationError
 from starlette.testclient import TestClient
 
 from whorl import Store
 from whorl.errors import EngineResponseError, SchemaError, StoreError
+from whorl.service.alfresco.request import AlfrescoModel, FacetRange, IntervalSet, Unasked, UnaskedFlag, folded, listed
 from whorl.service.app import create_app
 from whorl.service.paths import SEARCH, TICKETS
 from whorl.settings.settings import Settings
 
+
+class Example(AlfrescoModel):
+    some_numbers: Annotated[list[int], BeforeValidator(listed)] = Field(default_factory=list)
+    kind: Annotated[str, BeforeValidator(folded)] = "A"
+    limits: Unasked = None
+    is_more: UnaskedFlag = False
+    size: Annotated[int, Field(ge=0)] | None = None
+
+
+def test_names_and_defaults() -> None:
+    """
+    Python names map to Alfresco's camel case, and null means that a part is absent.
+    """
+    assert Example.model_validate({"someNumbers": None, "kind": None}) == Example()
+    told = Example.model_validate({"someNumbers": [2, 3], "kind": "fc"})
+    assert (told.some_numbers, told.kind) == ([2, 3], "FC")
+
+
+@pytest.mark.parametrize("nothing", [{"limits": []}, {"limits": {}}, {"limits": {"facets": []}}, {"isMore": False}])
+def test_what_asks_for_nothing(nothing: dict[str, Any]) -> None:
+    """
+    Empty or false parts that whorl does not support equal absent parts.
+    """
+    assert Example.model_validate(nothing) == Example()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"limits": [1]}, "leave it out"),
+        ({"isMore": True}, "leave it out"),
+        ({"isMore": 0}, "not a number"),
+        ({"size": False}, "a number, not true or false"),
+        ({"other": 1}, "other"),
+    ],
+)
+def test_what_whorl_does_not_do(wrong: dict[str, Any], named: str) -> None:
+    """
+    Unsupported parts, wrong types and unknown parts are errors.
+    """
+    with pytest.raises(ValidationError, match=named):
+        Example.model_validate(wrong)
+
+
+def test_null_is_described() -> None:
+    """
+    The schema allows null for every optional part.
+    """
+    described = Example.model_json_schema()["properties"]
+    assert described.keys() == {"someNumbers", "kind", "limits", "isMore", "size"}
+    assert all({"type": "null"} in part["anyOf"] for part in described.values())
+
+
 GOOD: dict[str, Any] = {"query": {"query": "lease"}}
+
+#: Pairs of a request and the words that the error has to contain: the part, then the value or the reason.
+WRONG_FACETS: list[tuple[Any, tuple[str, ...]]] = [
+    ({**GOOD, "facetQueries": [{"label": "x"}]}, ("facetQueries[0].query", "required")),
+    ({**GOOD, "facetQueries": [{"query": "{!afts}a"}]}, ("{",)),
+    ({**GOOD, "facetQueries": [{"query": "a", "label": "x"}, {"query": "b", "label": "x"}]}, ("label", "'x'")),
+    ({**GOOD, "facetFormat": "V3"}, ("facetFormat", "V1")),
+    ({**GOOD, "facetFields": {"facets": [{"label": "x"}]}}, ("facetFields.facets[0].field", "required")),
+    ({**GOOD, "facetFields": {"facets": [{"field": "pages", "limit": 0}]}}, ("facets[0].limit", "1 or more")),
+    ({**GOOD, "facetFields": {"facets": [{"field": "pages", "limit": 10_001}]}}, ("facets[0].limit", "10000")),
+    ({**GOOD, "facetFields": {"facets": [{"field": "pages", "mincount": 0}]}}, ("facets[0].mincount", "1")),
+    ({**GOOD, "facetFields": {"facets": [{"field": "pages", "sort": "SIZE"}]}}, ("facets[0].sort", "INDEX")),
+    ({**GOOD, "facetFields": {"facets": [{"field": "pages", "excludeFilters": ["t"]}]}}, ("'t'", "tag")),
+    ({**GOOD, "facetFields": {"facets": [{"field": "pages"}, {"field": "pages"}]}}, ("label", "'pages'")),
+    ({**GOOD, "facetFields": {"facets": [{"field": "content"}]}}, ("'content'", "words")),
+    ({**GOOD, "facetIntervals": {"intervals": [{"field": "pages"}]}}, ("facetIntervals", "'pages'", "no sets")),
+    ({**GOOD, "facetIntervals": {"intervals": [{"field": "pages", "sets": [{"start": 1}]}]}}, ("sets[0].end",)),
+    ({**GOOD, "facetIntervals": {"intervals": [{"field": "pages", "sets": [{"start": "a", "end": "b"}]}]}}, ("'a'",)),
+    ({**GOOD, "ranges": [{"field": "pages", "start": 1, "end": 2}]}, ("ranges[0].gap", "required")),
+    ({**GOOD, "ranges": [{"field": "pages", "start": 1, "end": 2, "gap": 0}]}, ("gap", "above 0")),
+    ({**GOOD, "ranges": [{"field": "pages", "start": 3, "end": 2, "gap": 1}]}, ("'2'", "not after '3'")),
+    ({**GOOD, "ranges": [{"field": "pages", "start": 0, "end": 2, "gap": 1e-4}]}, ("1,000 steps",)),
+    ({**GOOD, "ranges": [{"field": "pages", "start": "x", "end": 2, "gap": 1}]}, ("'x'", "no number")),
+    ({**GOOD, "ranges": [{"field": "cm:created", "start": "2017", "end": "2018", "gap": "+1AGE"}]}, ("'AGE'",)),
+    ({**GOOD, "ranges": [{"field": "cm:created", "start": "2017", "end": "2018", "gap": "-1DAY"}]}, ("forward",)),
+    ({**GOOD, "stats": [{"field": "cm:creator"}]}, ("'cm:creator'", "statistics")),
+    ({**GOOD, "stats": [{"field": "pages", "percentiles": [50]}]}, ("stats[0].percentiles", "leave it out")),
+    ({**GOOD, "stats": [{"field": "pages", "distinctValues": True}]}, ("stats[0].distinctValues", "leave it out")),
+    ({**GOOD, "stats": [{"field": "pages"}, {"field": "pages"}]}, ("stats", "'pages'")),
+    ({**GOOD, "pivots": [{"key": "a"}]}, ("label of a facet field", "'a'")),
+    ({**GOOD, "stats": [{"field": "pages"}], "pivots": [{"key": "pages"}]}, ("innermost",)),
+]
+
+
+@pytest.mark.parametrize(("body", "named"), WRONG_FACETS, ids=lambda each: json.dumps(each)[:60])
+def test_a_wrong_facet_is_named(embedded_service: TestClient, body: Any, named: tuple[str, ...]) -> None:
+    """
+    An invalid facet is a 400 that names it.
+    """
+    message = told(embedded_service.post(SEARCH, json=body), 400)
+    for each in named:
+        assert each in message
+
+
+@pytest.mark.parametrize("part", [IntervalSet, FacetRange])
+def test_what_may_be_a_number_is_described_as_one(part: type[IntervalSet | FacetRange]) -> None:
+    """
+    The service's description says that every end and gap may be a number, since numbers are accepted.
+    """
+    described = part.model_json_schema()["properties"]
+    for name in {"start", "end", "gap"} & described.keys():
+        assert {each.get("type") for each in described[name]["anyOf"]} == {"string", "number"}
 
 
 def told(answer: Any, status: int) -> str:

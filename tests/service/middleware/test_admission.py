@@ -20,7 +20,7 @@ from whorl import Document, Store, open_store
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
 from whorl.service.middleware import admission
-from whorl.service.middleware.admission import Admission, Load, Room
+from whorl.service.middleware.admission import Admission, RequestGauge, RequestSemaphore
 from whorl.service.paths import SEARCH
 from whorl.settings.settings import Settings
 
@@ -146,7 +146,7 @@ def test_why_the_time_is_up() -> None:
             await released.wait()
             await send({"type": "http.response.start", "status": 200})
 
-        limits = Admission(work, Room(1, Load(), most_waiting=5), seconds=30.0)
+        limits = Admission(work, RequestSemaphore(1, RequestGauge(), most_waiting=5), seconds=30.0)
 
         async def ask() -> str:
             body: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]

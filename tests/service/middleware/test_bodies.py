@@ -1,15 +1,19 @@
-"""Tests of bodies that are too long or too slow, and must not delay other requests."""
+"""Tests of bodies that are too long, too slow or have too many values, and must not delay other requests."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import select
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
+from hypothesis import given
+from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 from starlette.types import Message
 
@@ -17,10 +21,69 @@ from tests.service.limited import LINES, PATIENCE_SECONDS, limited, refused
 from tests.service.served import Served, listening, sending, serving
 from tests.service.virtual_time import VirtualTime, in_virtual_time
 from whorl import Document, Store, open_store
+from whorl.errors import ParameterError
 from whorl.service.app import create_app
-from whorl.service.middleware.bodies import LEAST_BYTES_A_SECOND, BodyMemory, Paced
+from whorl.service.middleware.bodies import LEAST_BYTES_A_SECOND, MOST_DEPTH, BodyMemory, JsonMeter, RateLimit
 from whorl.service.paths import DOCUMENTS, SEARCH, TICKETS
 from whorl.settings.settings import Settings
+
+_TEXTS = st.text(st.sampled_from('a"\\,:[]{}é€\n '), max_size=8)
+_VALUES = st.recursive(
+    _TEXTS | st.integers() | st.booleans() | st.none(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_TEXTS, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def marks(value: Any) -> int:
+    """Return the number of commas, colons and opening brackets of a value."""
+    if isinstance(value, dict):
+        return 1 + len(value) + max(len(value) - 1, 0) + sum(map(marks, value.values()))
+    if isinstance(value, list):
+        return 1 + max(len(value) - 1, 0) + sum(map(marks, value))
+    return 0
+
+
+def is_accepted(body: bytes, most: int, size: int) -> bool:
+    """Return whether a meter accepts a body in parts of this size."""
+    meter = JsonMeter("it", most)
+    try:
+        for begin in range(0, len(body), size):
+            meter.feed(body[begin : begin + size])
+    except ParameterError:
+        return False
+    return True
+
+
+@given(_VALUES, st.booleans(), st.integers(1, 40))
+def test_values_are_counted(value: Any, is_ascii: bool, size: int) -> None:
+    """
+    Marks within strings do not count, wherever a body is cut, even within escapes or characters.
+    """
+    body = json.dumps(value, ensure_ascii=is_ascii).encode()
+    assert is_accepted(body, marks(value), size)
+    assert not marks(value) or not is_accepted(body, marks(value) - 1, size)
+
+
+def test_depth_is_bounded() -> None:
+    """
+    The maximum depth is accepted, one level more is refused, and so are unmatched closing brackets.
+    """
+    for extra in (0, 1):
+        depth = MOST_DEPTH + extra
+        assert is_accepted(b"[" * depth + b"]" * depth, 1_000, 7) is not extra
+    with pytest.raises(ParameterError, match="closes more brackets"):
+        JsonMeter("it").feed(b"[]]")
+
+
+def test_the_count_stops_at_the_limit() -> None:
+    """
+    The first part over the limit is refused, whatever follows.
+    """
+    meter = JsonMeter("a body here", 10)
+    meter.feed(b"[1,2,3,4,5,6,7,8,9,10")
+    with pytest.raises(ParameterError, match="a body here has at most 10 keys and values"):
+        meter.feed(b",11")
 
 
 def test_bodies_that_are_too_long(store: Store) -> None:
@@ -50,7 +113,7 @@ def received(parts: list[tuple[float, int]], silence: float, whole: float) -> st
             await asyncio.sleep(seconds)
             return {"type": "http.request", "body": b"x" * size, "more_body": True}
 
-        paced, size = Paced(receive, silence, whole), 0
+        paced, size = RateLimit(receive, silence, whole), 0
         try:
             for _ in parts:
                 size += len((await paced())["body"])
@@ -95,7 +158,7 @@ def test_a_client_does_not_pay_for_a_busy_service() -> None:
             loop.stall(100)
             return {"type": "http.request", "body": b"x" * 30_000, "more_body": True}
 
-        paced = Paced(receive, silence=30.0, whole=100.0)
+        paced = RateLimit(receive, silence=30.0, whole=100.0)
         for _ in range(3):
             try:
                 told.append(str(len((await paced())["body"])))

@@ -1,10 +1,13 @@
-"""Tests of similar documents over HTTP."""
+"""Tests of similar documents, sources, comparisons and passages over HTTP."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from tests.service.contracts import MINUTES, asked
 from tests.service.routes.conftest import FIRST
 
 
@@ -51,3 +54,192 @@ def test_what_is_common_counts_for_nothing(client: TestClient) -> None:
     assert any("are not common" in line for line in explained["fingerprints"][0]["plan"])
     for wrong in ({"id": "b", "ignore_common": True}, {"id": "b", "ignore_common": True, "common_above": "1%"}):
         assert client.post("/api/v1/similar", json=wrong).status_code == 400
+
+
+def test_sources(client: TestClient) -> None:
+    """
+    The text is a document (never its own source) or is sent; passages have their texts on request.
+    """
+    told = client.post("/api/v1/sources", json={"id": "a"}).json()
+    assert (told["text"], [each["id"] for each in told["sources"]]) == (
+        {"name": "a", "kind": "document", "words": 19},
+        ["b"],
+    )
+    # The source covers all but the last two words.
+    source = told["sources"][0]
+    assert (source["words"], source["passages"][0]["a"]["text"]) == (17, FIRST[:77])
+    by_text = client.post("/api/v1/sources", json={"text": FIRST, "texts": "none"}).json()
+    assert [each["id"] for each in by_text["sources"]] == ["a"]
+    assert [each["id"] for each in by_text["also"]] == ["b"]
+    assert "text" not in by_text["sources"][0]["passages"][0]["a"]
+
+
+def test_a_report(client: TestClient) -> None:
+    """
+    The report equals the command line's, as a file.
+    """
+    answer = client.post(
+        "/api/v1/sources", json={"text": f"{FIRST} <script>", "name": "<i>letter</i>", "format": "html"}
+    )
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="sources.html"'
+    assert "<title>Sources of &lt;i&gt;letter&lt;/i&gt;</title>" in answer.text
+    assert "<script>" not in answer.text
+    by_id = client.post("/api/v1/sources", json={"id": "a", "name": "A", "format": "html"})
+    assert "<title>Sources of A</title>" in by_id.text
+    assert client.post("/api/v1/sources", json={"text": "", "format": "html"}).status_code == 200
+
+
+def test_who_is_left_out(client: TestClient) -> None:
+    """
+    Documents that match the query of `except` are not sources.
+    """
+    told = client.post("/api/v1/sources", json={"text": FIRST, "exclude": "name:A"}).json()
+    assert [each["id"] for each in told["sources"]] == ["b"]
+
+
+def test_parts_that_are_left_out(client: TestClient) -> None:
+    """
+    Quotations can be excluded: a text that is one quotation has no sources.
+    """
+    told = client.post("/api/v1/sources", json={"text": f'He said "{FIRST}"', "without": ["quotations"]}).json()
+    assert (told["excluded_words"], told["covered_words"], told["sources"]) == (19, 0, [])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "status"),
+    [
+        ({}, 400),
+        ({"id": "a", "without": ["footnotes"]}, 400),
+        ({"id": "a", "text": FIRST}, 400),
+        ({"id": "a", "min_words": 0}, 400),
+        ({"id": "a", "most_read": 10_001}, 400),
+        ({"id": "a", "recall": 0}, 400),
+        ({"id": "a", "exclude": "("}, 400),
+        ({"id": "a", "except": "x"}, 400),
+        ({"id": "gone"}, 404),
+    ],
+)
+def test_mistakes(client: TestClient, wrong: dict[str, Any], status: int) -> None:
+    """
+    An invalid request is a 400, a missing document a 404; both have a message.
+    """
+    answer = client.post("/api/v1/sources", json=wrong)
+    assert answer.status_code == status
+    assert answer.json()["error"]["message"]
+
+
+def test_compare(service: TestClient) -> None:
+    """
+    A document and a text have exact shares and one passage; the texts are returned on request.
+    """
+    sides = {"a": {"text": MINUTES}, "b": {"id": "lease"}}
+    told = asked(service, "compare", **sides)
+    assert (told["jaccard"], told["a_in_b"], told["b_in_a"], told["exact"]) == (0.090163, 0.278481, 0.117647, True)
+    assert (told["b"]["name"], told["b"]["kind"], told["a"]["kind"]) == ("lease.txt", "document", "text")
+    (passage,) = told["passages"]
+    assert passage["words"] == 26
+    assert passage["a"] == {"start": 178, "end": 327, "first_line": 5, "last_line": 7}
+    assert "text" not in told["a"]
+    with_passages = asked(service, "compare", **sides, texts="passages")
+    assert with_passages["passages"][0]["a"]["text"] == MINUTES[178:327]
+    assert "text" not in with_passages["a"]
+    whole = asked(service, "compare", **sides, texts="whole")
+    assert whole["a"]["text"] == MINUTES
+    place = whole["passages"][0]["b"]
+    assert whole["b"]["text"][place["start"] : place["end"]].startswith("The landlord keeps the structure")
+
+
+def test_places_are_code_points(embedded_service: TestClient) -> None:
+    """
+    Positions count code points: a character beyond 16 bits is one.
+    """
+    shared = "one two three four five six"
+    told = asked(embedded_service, "compare", a={"text": f"😀😀 {shared}"}, b={"text": shared})
+    assert told["passages"][0]["a"]["start"] == 3
+
+
+@pytest.mark.parametrize(
+    ("side", "status", "named"),
+    [
+        ({}, 400, "id or text"),
+        ({"id": "lease", "text": ""}, 400, "id or text"),
+        ({"id": "gone"}, 404, "'gone'"),
+        ({"name": "x"}, 400, "a.name"),
+    ],
+)
+def test_a_side_is_one_of_two(service: TestClient, side: dict[str, str], status: int, named: str) -> None:
+    """
+    A side with neither or both of id and text is a 400, a missing document a 404; the message names it.
+    """
+    answer = service.post("/api/v1/compare", json={"a": side, "b": {"id": "lease"}})
+    assert answer.status_code == answer.json()["error"]["statusCode"] == status
+    assert named in answer.json()["error"]["message"]
+
+
+def test_what_is_common(embedded_service: TestClient) -> None:
+    """
+    Boilerplate in the request is excluded; in a store without passages, the error gives the reason for missing
+    frequencies.
+    """
+    form = "one two three four five six seven eight"
+    sides = {"a": {"text": f"{form} nine"}, "b": {"text": f"zero {form}"}}
+    told = asked(embedded_service, "compare", **sides, boilerplate=[form])["without_common"]
+    assert (told["shared_shingles"], told["a"]["common"]) == (0, [{"start": 0, "end": len(form)}])
+    answer = embedded_service.post("/api/v1/compare", json={**sides, "common_above": "1%"})
+    assert answer.status_code == 400
+    assert "keeps none" in answer.text
+
+
+def test_longest_passages(service: TestClient) -> None:
+    """
+    For a document or a text, each hit has the shares of a comparison, and the beginning of the longest passage.
+    """
+    wanted = {"documents": ["lease", "recipe", "gone", "lease"]}
+    told = asked(service, "passages", id="minutes", **wanted)
+    assert asked(service, "passages", text=MINUTES, **wanted) == told
+    by_id = {each["id"]: each for each in told["documents"]}
+    assert sorted(by_id) == ["lease", "recipe"]
+    lease = by_id["lease"]
+    compared = asked(service, "compare", a={"id": "minutes"}, b={"id": "lease"}, texts="passages")
+    for name in ("jaccard", "a_in_b", "b_in_a", "shared_shingles", "exact", "without_common"):
+        assert lease[name] == compared[name]
+    assert (lease["source_shingles"], lease["shingles"]) == (79, 187)
+    (passage,) = compared["passages"]
+    assert (lease["passages"], lease["longest"]["words"]) == (1, 26)
+    assert lease["longest"]["text"] == " ".join(passage["a"]["text"].split())
+    assert (by_id["recipe"]["passages"], by_id["recipe"]["longest"]) == (0, None)
+
+
+def test_a_long_passage_is_cut(embedded_service: TestClient) -> None:
+    """
+    A long passage is cut, and ends in dots.
+    """
+    (told,) = asked(embedded_service, "passages", id="lease", documents=["lease"])["documents"]
+    assert told["longest"]["words"] == 191
+    assert told["longest"]["text"].endswith(" …")
+    assert len(told["longest"]["text"]) < 260
+
+
+def test_without_common_text(embedded_service: TestClient) -> None:
+    """
+    Boilerplate is excluded, and its shares are returned next to the others.
+    """
+    (told,) = asked(embedded_service, "passages", id="minutes", documents=["lease"], boilerplate=[MINUTES])["documents"]
+    assert (told["a_in_b"] > 0.27, told["without_common"]["a_in_b"]) == (True, 0)
+
+
+def test_what_cannot_be_asked(embedded_service: TestClient) -> None:
+    """
+    No source, two sources, a missing source, or too many documents are errors.
+    """
+    for wrong, status in (
+        ({"documents": []}, 400),
+        ({"id": "lease", "text": "x", "documents": []}, 400),
+        ({"id": "gone", "documents": []}, 404),
+        ({"id": "lease", "documents": ["x"] * 101}, 400),
+        ({"id": "lease", "documents": [], "common_above": "1%"}, 400),
+    ):
+        answer = embedded_service.post("/api/v1/passages", json=wrong)
+        assert answer.status_code == status, wrong
+        assert answer.json()["error"]["message"]

@@ -1,10 +1,20 @@
-"""Model of the body of a request to Alfresco's Search API; unsupported parts are rejected by name."""
+"""Models of requests to Alfresco's Search API: queries, facets, highlighting. Unsupported parts are errors."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
 
 from whorl.model import Order
 from whorl.operations import MAX_ROWS, MAX_START
@@ -12,17 +22,238 @@ from whorl.query.ast import Operator
 from whorl.query.plan.defaults import QueryDefaults
 from whorl.query.plan.fields import ALWAYS_IN_ALFRESCO
 from whorl.search.highlight import Marking
-from whorl.service.alfresco.facet_request import (
-    MOST_FACETS,
-    FacetField,
-    FacetFields,
-    FacetIntervals,
-    FacetQuery,
-    FacetRange,
-    Pivot,
-    Stats,
-)
-from whorl.service.alfresco.parts import Part, Text, Unasked, folded, listed
+
+
+class AlfrescoModel(BaseModel):
+    """AlfrescoModel of a request; null values are ignored, unknown keys are errors."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        alias_generator=to_camel,
+        frozen=True,
+        json_schema_extra=lambda schema, cls: _complete(schema, cls),
+    )
+    #: Example request, answered by a store that holds the contracts of examples/.
+    example: ClassVar[dict[str, Any] | None] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, told: Any) -> Any:
+        return {name: value for name, value in told.items() if value is not None} if isinstance(told, dict) else told
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_flag_or_number(cls, told: Any, info: ValidationInfo) -> Any:
+        # Numbers may be text, as in Alfresco, but 0 is not false, and false is not 0.
+        annotation = cls.model_fields[str(info.field_name)].annotation
+        if _holds(annotation, bool) and isinstance(told, int | float) and not isinstance(told, bool):
+            raise ValueError("this is true or false, not a number")
+        if _holds(annotation, int, float) and isinstance(told, bool):
+            raise ValueError("this is a number, not true or false")
+        return told
+
+
+def _holds(annotation: Any, *types: type) -> bool:
+    return annotation in types or any(_holds(each, *types) for each in get_args(annotation))
+
+
+def _complete(schema: dict[str, Any], cls: type[AlfrescoModel]) -> None:
+    """Mark the parts of a schema that may be null, and add the example."""
+    required = schema.get("required", ())
+    schema["properties"] = {
+        name: part if name in required or _may_be_null(part) else {"anyOf": [part, {"type": "null"}]}
+        for name, part in schema["properties"].items()
+    }
+    if cls.example is not None:
+        schema["examples"] = [cls.example]
+
+
+def _may_be_null(part: dict[str, Any]) -> bool:
+    return {"type": "null"} in part.get("anyOf", ())
+
+
+def listed(told: Any) -> Any:
+    """Wrap a single value in a list."""
+    return [told] if isinstance(told, dict | str) else told
+
+
+def folded(told: Any) -> Any:
+    """Convert the name of an option to upper case."""
+    return told.upper() if isinstance(told, str) else told
+
+
+def _unasked(told: Any) -> Any:
+    if told in ([], {}, {"facets": []}):
+        return None
+    raise ValueError("whorl does not do this; leave it out")
+
+
+def _not(told: bool) -> bool:
+    if told:
+        raise ValueError("whorl does not do this; leave it out")
+    return told
+
+
+#: An option of Alfresco's that whorl does not support; an empty value is accepted.
+Unasked: TypeAlias = Annotated[Any, BeforeValidator(_unasked)]
+#: A flag of Alfresco's that whorl does not support; false is accepted.
+UnaskedFlag: TypeAlias = Annotated[bool, AfterValidator(_not)]
+Text: TypeAlias = Annotated[str, Field(min_length=1)]
+
+
+#: Maximum number of facets in one request, and of values of one field.
+MOST_FACETS, MOST_VALUES = 100, 10_000
+
+
+def _some(limit: int) -> int:
+    if limit == 0:
+        raise ValueError("a limit is 1 or more, or -1 for as many as can be told")
+    return limit
+
+
+def _spelled(told: Any) -> Any:
+    return str(told) if isinstance(told, int | float) and not isinstance(told, bool) else told
+
+
+def _plain(query: str) -> str:
+    if query.lstrip().startswith("{!"):
+        raise ValueError("write the query itself, without parameters of Solr in {! }")
+    return query
+
+
+#: Bounds that may be written as a number or as text.
+_Bound: TypeAlias = Annotated[str, BeforeValidator(_spelled, json_schema_input_type=str | float)]
+_Step: TypeAlias = Annotated[Text, BeforeValidator(_spelled, json_schema_input_type=Text | float)]
+RangeOther: TypeAlias = Literal["before", "after", "between", "none", "all"]
+RangeInclude: TypeAlias = Literal["lower", "upper", "edge", "outer", "all"]
+
+
+class FacetQuery(AlfrescoModel):
+    """Count of the hits that match a query."""
+
+    query: Annotated[str, AfterValidator(_plain)]
+    label: str = ""
+    group: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Label of its count in the response."""
+        return self.label or self.query
+
+
+class FacetField(AlfrescoModel):
+    """Counts of a field's values.
+
+    `method` and `facetEnumCacheMinDf` are accepted and ignored: each engine chooses its own method.
+    """
+
+    field: Text
+    label: Text | None = None
+    prefix: str = ""
+    sort: Annotated[Literal["COUNT", "INDEX"], BeforeValidator(folded)] = "COUNT"
+    method: Annotated[Literal["ENUM", "FC"], BeforeValidator(folded)] | None = None
+    missing: bool = False
+    limit: Annotated[int, Field(ge=-1, le=MOST_VALUES), AfterValidator(_some)] = 100
+    offset: Annotated[int, Field(ge=0, le=MOST_VALUES)] = 0
+    mincount: Annotated[int, Field(ge=1)] = 1
+    facet_enum_cache_min_df: int | None = None
+    exclude_filters: list[Text] = []
+
+    @property
+    def name(self) -> str:
+        """Label of its counts in the response."""
+        return self.label or self.field
+
+
+class FacetFields(AlfrescoModel):
+    """Fields whose values are counted."""
+
+    facets: Annotated[list[FacetField], Field(max_length=MOST_FACETS)] = []
+
+
+class IntervalSet(AlfrescoModel):
+    """One interval; `*` leaves an end open."""
+
+    label: Text | None = None
+    start: _Bound
+    end: _Bound
+    start_inclusive: bool = True
+    end_inclusive: bool = True
+
+
+class Interval(AlfrescoModel):
+    """Counts of a field's values by interval; without own intervals, by those of `facetIntervals`."""
+
+    field: Text
+    label: Text | None = None
+    sets: Annotated[list[IntervalSet], Field(max_length=MOST_FACETS)] = []
+
+
+class FacetIntervals(AlfrescoModel):
+    """Fields whose values are counted by interval."""
+
+    sets: Annotated[list[IntervalSet], Field(max_length=MOST_FACETS)] = []
+    intervals: Annotated[list[Interval], Field(max_length=MOST_FACETS)] = []
+
+    @model_validator(mode="after")
+    def _has_sets(self) -> Self:
+        bare = next((each.field for each in self.intervals if not (each.sets or self.sets)), None)
+        if bare is not None:
+            raise ValueError(f"the interval of {bare!r:.60} has no sets")
+        return self
+
+
+class FacetRange(AlfrescoModel):
+    """Counts of a field's values by steps from `start` to `end`."""
+
+    field: Text
+    start: _Step
+    end: _Step
+    gap: _Step
+    hardend: bool = False
+    other: Annotated[list[RangeOther], BeforeValidator(listed)] = []
+    include: Annotated[list[RangeInclude], BeforeValidator(listed)] = ["lower"]
+    label: Text | None = None
+    exclude_filters: list[Text] = []
+
+
+class Stats(AlfrescoModel):
+    """Statistics of a numeric field."""
+
+    field: Text
+    label: Text | None = None
+    min: bool = True
+    max: bool = True
+    sum: bool = True
+    count_values: bool = True
+    missing: bool = True
+    mean: bool = True
+    stddev: bool = True
+    sum_of_squares: bool = True
+    distinct_values: UnaskedFlag = False
+    count_distinct: UnaskedFlag = False
+    cardinality: UnaskedFlag = False
+    cardinality_accuracy: float | None = None
+    percentiles: Unasked = None
+    exclude_filters: list[Text] = []
+
+    @property
+    def name(self) -> str:
+        """Label of the statistics in the response."""
+        return self.label or self.field
+
+
+class Pivot(AlfrescoModel):
+    """Nested counts; a key is the label of one of the `facetFields`, or, for the innermost, of one of `stats`."""
+
+    key: Text
+    pivots: Annotated[list[Pivot], Field(max_length=1)] = []
+
+    @property
+    def keys(self) -> list[str]:
+        """Own key, followed by those of the nested pivots."""
+        return [self.key, *(key for each in self.pivots for key in each.keys)]
+
 
 #: Maximum number of filters in one request.
 MOST_FILTERS = 100
@@ -69,7 +300,7 @@ EntryField: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-class RequestQuery(Part):
+class RequestQuery(AlfrescoModel):
     """The query; `userQuery` is the text for the spell checker."""
 
     query: str
@@ -77,14 +308,14 @@ class RequestQuery(Part):
     user_query: str | None = None
 
 
-class Paging(Part):
+class Paging(AlfrescoModel):
     """Section of the hits to return; numbers may be text."""
 
     max_items: Annotated[int, Field(ge=1, le=MAX_ROWS)] = 100
     skip_count: Annotated[int, Field(ge=0, le=MAX_START)] = 0
 
 
-class Sort(Part):
+class Sort(AlfrescoModel):
     """One sort key; DOCUMENT is the order of the ids."""
 
     type: Annotated[Literal["FIELD", "DOCUMENT", "SCORE"], BeforeValidator(folded)] = "FIELD"
@@ -110,14 +341,14 @@ class Sort(Part):
         return Order(None if self.type == "SCORE" else "id", self.ascending)
 
 
-class QueryTemplate(Part):
+class QueryTemplate(AlfrescoModel):
     """A named query with the placeholder `%field` for the searched words."""
 
     name: Text
     template: Text
 
 
-class Defaults(Part):
+class Defaults(AlfrescoModel):
     """Defaults of a query: fields, operators and namespace."""
 
     text_attributes: Annotated[list[Text], Field(max_length=20)] = []
@@ -127,7 +358,7 @@ class Defaults(Part):
     default_field_name: Text = "TEXT"
 
 
-class FilterQuery(Part):
+class FilterQuery(AlfrescoModel):
     """One query, or several alternatives; facets may exclude the filter by its tags."""
 
     query: str | None = None
@@ -146,7 +377,7 @@ class FilterQuery(Part):
         return (self.query,) if self.query is not None else tuple(self.queries)
 
 
-class HighlightField(Part):
+class HighlightField(AlfrescoModel):
     """A field whose matching words are marked; options that are not set come from `highlight`."""
 
     field: Text
@@ -157,7 +388,7 @@ class HighlightField(Part):
     postfix: str | None = None
 
 
-class Highlight(Part):
+class Highlight(AlfrescoModel):
     """How the words of the query are marked in the hits."""
 
     prefix: str = "<em>"
@@ -170,26 +401,26 @@ class Highlight(Part):
     fields: Annotated[list[HighlightField], Field(max_length=20)] = []
 
 
-class Spellcheck(Part):
+class Spellcheck(AlfrescoModel):
     """A text whose words may be misspelt; without one, `userQuery` is checked."""
 
     query: Text | None = None
 
 
-class Scope(Part):
+class Scope(AlfrescoModel):
     """Locations to search; only the current nodes, not versions or deleted nodes."""
 
     locations: Annotated[list[str], BeforeValidator(listed), AfterValidator(_nodes)] = ["nodes"]
 
 
-class Localization(Part):
+class Localization(AlfrescoModel):
     """The client's locale; words are split in the same way for all languages, and dates are in UTC."""
 
     timezone: Annotated[str, AfterValidator(_utc)] = "UTC"
     locales: Unasked = None
 
 
-class SearchRequest(Part):
+class SearchRequest(AlfrescoModel):
     """The body of `POST …/search/versions/1/search`."""
 
     example: ClassVar[dict[str, Any] | None] = {

@@ -1,4 +1,4 @@
-"""Routes of Alfresco's REST API for search clients: search and tickets.
+"""Routes of Alfresco's REST API: search, tickets, the current user, the repository's version, a node by its id.
 
 Requests and responses follow Alfresco's own description (alfresco-search.yaml, alfresco-auth.yaml); docs/alfresco.md
 lists the differences and their reasons.
@@ -6,22 +6,23 @@ lists the differences and their reasons.
 
 from __future__ import annotations
 
-from typing import Any
+from importlib.metadata import version
+from typing import Annotated, Any, Literal, TypeAlias
 
-from fastapi import APIRouter, HTTPException, Request, Response
-from pydantic import BaseModel, ConfigDict
+from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.model import Page, Stored
 from whorl.search.highlight import Highlights, highlights
 from whorl.search.prepared import PreparedQuery
 from whorl.search.spelling import corrected
-from whorl.service.alfresco.entry import entry
 from whorl.service.alfresco.facets import facets_of
+from whorl.service.alfresco.nodes import entry, node_entry
 from whorl.service.alfresco.request import SearchRequest, markings
 from whorl.service.credentials import Access, ticket_in
 from whorl.service.errors import Json
-from whorl.service.paths import SEARCH, TICKETS
+from whorl.service.paths import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS
 from whorl.store import Store
 
 _ME = f"{TICKETS}/-me-"
@@ -38,12 +39,34 @@ class LogIn(BaseModel):
     password: str
 
 
-def alfresco_routes(store: Store, access: Access) -> APIRouter:
+NodePart: TypeAlias = Literal[
+    "allowableOperations", "aspectNames", "association", "definition", "isFavorite", "isLink", "isLocked", "path",
+    "permissions", "properties",
+]  # fmt: skip
+
+
+def _split(told: Any) -> Any:
+    """Split comma-separated values, given in one parameter or in several."""
+    return [name for each in told for name in str(each).split(",") if name] if isinstance(told, list) else told
+
+
+class NodeQuery(BaseModel):
+    """Query parameters of the node route."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    include: Annotated[list[NodePart], BeforeValidator(_split)] = []
+    fields: Annotated[list[str], BeforeValidator(_split)] = []
+    alf_ticket: str = ""
+
+
+def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIRouter:
     """Return the routes under /alfresco.
 
     Args:
         store: The store to search.
         access: Credentials and tickets.
+        is_read_only: Whether the service refuses to change the store.
     """
     router = APIRouter(tags=["Alfresco"], default_response_class=Json)
 
@@ -77,6 +100,40 @@ def alfresco_routes(store: Store, access: Access) -> APIRouter:
         if not access.log_out(_ticket(request)):
             raise HTTPException(404, "the ticket has ended")
         return Response(status_code=204)
+
+    @router.get(f"{PEOPLE}/-me-", summary="Who asks")
+    def person(request: Request) -> dict[str, Any]:
+        """The user of the request's ticket or password; there are no others, and nothing else is known of them."""
+        user = access.user_of(request.headers.get("Authorization", ""), request.url.query)
+        capabilities = {"isAdmin": False, "isGuest": False, "isMutable": False}
+        about = {"id": user, "firstName": user, "displayName": user, "email": "", "enabled": True}
+        return {"entry": {**about, "capabilities": capabilities}}
+
+    @router.get(DISCOVERY, summary="What this is")
+    def discovery() -> dict[str, Any]:
+        """That this is whorl, and which version; no feature of a repository is there."""
+        own = version("whorl")
+        major, minor, patch = (*own.split("."), "0", "0")[:3]
+        numbers = {"major": major, "minor": minor, "patch": patch, "hotfix": "0", "schema": 0}
+        features = ("isAuditEnabled", "isQuickShareEnabled", "isThumbnailGenerationEnabled", "isDirectAccessUrlEnabled")
+        repository = {
+            "id": "whorl",
+            "edition": "whorl",
+            "version": {**numbers, "label": own, "display": f"whorl {own}"},
+            "status": {"isReadOnly": is_read_only, **dict.fromkeys(features, False)},
+            "modules": [],
+        }
+        return {"entry": {"repository": repository}}
+
+    @router.get(f"{NODES}/{{node_id}}", summary="One node")
+    def node(node_id: Annotated[str, Path(examples=["lease"])], asked: Annotated[NodeQuery, Query()]) -> dict[str, Any]:
+        """A document as a node, by the id that a hit has, or any other that names it."""
+        document_id = store.engine.resolve([node_id]).get(node_id, node_id)
+        stored = store.documents([document_id]).get(document_id)
+        if stored is None:
+            raise UnknownDocumentError(node_id)
+        entry = node_entry(stored, store.names, asked.include)
+        return {"entry": {name: entry[name] for name in entry if not asked.fields or name in asked.fields}}
 
     return router
 

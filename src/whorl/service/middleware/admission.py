@@ -26,7 +26,7 @@ _GRACE_SECONDS = 0.5
 
 
 @dataclass(slots=True)
-class Load:
+class RequestGauge:
     """Gauge of the service: requests in progress and waiting."""
 
     working: int = 0
@@ -47,7 +47,7 @@ class ClientLimit:
         self._counts: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if _takes_no_room(scope):
+        if _needs_no_slot(scope):
             await self._app(scope, receive, send)
             return
         client = self._client(scope)
@@ -74,25 +74,25 @@ class ClientLimit:
 
 
 @dataclass(slots=True)
-class Room:
+class RequestSemaphore:
     """Semaphore with a bounded queue for requests that run at the same time.
 
     Args:
-        places: Number of requests that may run.
-        load: Gauge of running and waiting requests, shared by all rooms.
-        most_waiting: Maximum number of waiting requests, in all rooms together.
+        slots: Number of requests that may run.
+        gauge: Counts running and waiting requests, shared by all semaphores.
+        most_waiting: Maximum number of waiting requests, in all semaphores together.
     """
 
-    places: int
-    load: Load
+    slots: int
+    gauge: RequestGauge
     most_waiting: int
     _free: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
-        self._free = asyncio.Semaphore(self.places)
+        self._free = asyncio.Semaphore(self.slots)
 
     @asynccontextmanager
-    async def place(self, seconds: float) -> AsyncIterator[None]:
+    async def slot(self, seconds: float) -> AsyncIterator[None]:
         """Wait for a slot, hold it, and release it.
 
         Args:
@@ -102,27 +102,27 @@ class Room:
             HTTPException: 503, no slot became free in time, or too many requests wait.
         """
         await self._take(seconds)
-        self.load.working += 1
+        self.gauge.working += 1
         try:
             yield
         finally:
-            self.load.working -= 1
+            self.gauge.working -= 1
             self._free.release()
 
     async def _take(self, seconds: float) -> None:
         if not self._free.locked():
             await self._free.acquire()
             return
-        if self.load.waiting >= self.most_waiting:
-            raise HTTPException(503, f"{self.load.waiting:,} requests are waiting already; try again")
-        self.load.waiting += 1
+        if self.gauge.waiting >= self.most_waiting:
+            raise HTTPException(503, f"{self.gauge.waiting:,} requests are waiting already; try again")
+        self.gauge.waiting += 1
         try:
             async with asyncio.timeout(seconds):
                 await self._free.acquire()
         except TimeoutError:
             raise HTTPException(503, f"there was no room for this request within {seconds:g} s; try again") from None
         finally:
-            self.load.waiting -= 1
+            self.gauge.waiting -= 1
 
 
 class Admission:
@@ -130,28 +130,28 @@ class Admission:
 
     Args:
         app: The next ASGI application.
-        room: Slots for requests. Uploads pass without one: they take a slot of another room for each part.
+        semaphore: Slots for requests. Uploads pass without one: they take a slot of another semaphore for each part.
         seconds: Maximum time for waiting, and for waiting and working together.
     """
 
-    def __init__(self, app: ASGIApp, room: Room, seconds: float) -> None:
-        self._app, self._room, self._seconds = app, room, seconds
+    def __init__(self, app: ASGIApp, semaphore: RequestSemaphore, seconds: float) -> None:
+        self._app, self._semaphore, self._seconds = app, semaphore, seconds
         # Requests that were answered without their threads; the event loop holds only weak references to tasks.
         self._late: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if _takes_no_room(scope) or is_upload(scope):
+        if _needs_no_slot(scope) or is_upload(scope):
             await self._app(scope, receive, send)
             return
         # The message holds the whole body, since `Bodies` has read it; the next message is the disconnect.
         body = await receive()
         gone = asyncio.create_task(_until_gone(receive))
-        answer, has_place = _Answer(send), False
+        answer, has_slot = _Answer(send), False
 
         async def work() -> None:
-            nonlocal has_place
-            async with self._room.place(self._seconds):
-                has_place = True
+            nonlocal has_slot
+            async with self._semaphore.slot(self._seconds):
+                has_slot = True
                 await self._app(scope, _receiving(body, gone), answer.send)
 
         with deadline(self._seconds) as request:
@@ -176,7 +176,7 @@ class Admission:
                 # Retrieve its exception, which no caller awaits any more.
                 task.add_done_callback(_forget)
                 request.cancel()
-                if not has_place:
+                if not has_slot:
                     task.cancel()
 
 
@@ -193,7 +193,7 @@ class _Answer:
             await self._send(message)
 
 
-def _takes_no_room(scope: Scope) -> bool:
+def _needs_no_slot(scope: Scope) -> bool:
     # Log-ins need no credentials and no store, and may be slow, so they must not take slots from other requests.
     return scope["type"] != "http" or not is_of_the_store(scope["path"]) or is_log_in(scope)
 

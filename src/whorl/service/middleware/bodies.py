@@ -1,6 +1,7 @@
-"""Limits on request bodies: media type, size, speed; bodies are read whole before a request takes a slot.
+"""Limits on request bodies: media type, size, speed, JSON values; bodies are read whole before a request takes a slot.
 
-Uploads may have any length, so their bodies are only watched here, not read.
+Uploads may have any length, so their bodies are only watched here, not read. Parsing a large body holds the
+interpreter's lock and blocks all other requests, so the keys and values of JSON are counted while it arrives.
 """
 
 from __future__ import annotations
@@ -17,9 +18,54 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.context import cancellation
 from whorl.errors import ParameterError
-from whorl.service.middleware.json_meter import JsonMeter
 from whorl.service.paths import brings_text, is_log_in, is_of_the_store, is_upload
 from whorl.settings.settings import Settings
+
+#: Maximum number of keys and values of a request. A list of ids to delete may have 10,000.
+MOST_VALUES = 20_000
+#: Maximum depth of nested arrays and objects.
+MOST_DEPTH = 100
+_OTHER_BYTES = bytes(set(range(256)) - set(b",:[]{}"))
+_OPENING, _CLOSING = b"[{", b"]}"
+
+
+class JsonMeter:
+    """Counts the keys and values of one JSON text in UTF-8.
+
+    Args:
+        what: The name of the text in messages.
+        most_values: Maximum number of keys and values.
+    """
+
+    def __init__(self, what: str, most_values: int = MOST_VALUES) -> None:
+        self._what, self._most_values = what, most_values
+        self._values = self._depth = 0
+        self._is_in_string = False
+        self._held = b""
+
+    def feed(self, part: bytes) -> None:
+        """Count the next part.
+
+        Raises:
+            ParameterError: It has too many keys and values, or nests too deep.
+        """
+        part = self._held + part
+        # An escape sequence may be split between two parts.
+        self._held = b"\\" if (len(part) - len(part.rstrip(b"\\"))) % 2 else b""
+        part = part.removesuffix(self._held).replace(b"\\\\", b"").replace(b'\\"', b"")
+        pieces = part.split(b'"')
+        marks = b"".join(pieces[self._is_in_string :: 2]).translate(None, _OTHER_BYTES)
+        self._is_in_string ^= len(pieces) % 2 == 0
+        self._values += len(marks) - sum(map(marks.count, (b"]", b"}")))
+        if self._values > self._most_values:
+            raise ParameterError(f"{self._what} has at most {self._most_values:,} keys and values")
+        for mark in marks.translate(None, b",:"):
+            self._depth += 1 if mark in _OPENING else -1
+            if self._depth > MOST_DEPTH:
+                raise ParameterError(f"{self._what} nests at most {MOST_DEPTH} levels deep")
+            if self._depth < 0:
+                raise ParameterError(f"{self._what} is no JSON: it closes more brackets than it opens")
+
 
 #: A client slower than this on average is disconnected, after its first seconds of permitted silence.
 LEAST_BYTES_A_SECOND = 1_000
@@ -77,17 +123,17 @@ class Bodies:
         _require_media_type(scope)
         silence = self._settings.body_timeout_seconds
         if is_upload(scope):
-            ahead = Ahead(receive, cancellation())
+            ahead = ReadAhead(receive, cancellation())
             try:
-                await self._app(scope, Paced(ahead, silence, math.inf), send)
+                await self._app(scope, RateLimit(ahead, silence, math.inf), send)
             finally:
                 ahead.close()
             return
-        paced = Paced(receive, silence, self._settings.request_timeout_seconds)
+        limited = RateLimit(receive, silence, self._settings.request_timeout_seconds)
         memory = self._log_in_memory if is_log_in(scope) else self._memory
         body = bytearray()
         try:
-            await _read(paced, body, self._limit(scope), memory)
+            await _read(limited, body, self._limit(scope), memory)
             await self._app(scope, _replayed(bytes(body), receive), send)
         finally:
             memory.give(len(body))
@@ -137,7 +183,7 @@ async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemor
         raise HTTPException(400, "the body is not in UTF-8, as JSON is")
 
 
-class Ahead:
+class ReadAhead:
     """Receives one message ahead, to notice a client that disconnects while its documents are stored.
 
     Args:
@@ -169,7 +215,7 @@ class Ahead:
             self._next.cancel()
 
 
-class Paced:
+class RateLimit:
     """Receives a body and raises if the client is too slow; only time spent waiting for the client counts.
 
     Args:

@@ -1,16 +1,22 @@
-"""Routes to list, store, read and delete documents."""
+"""Routes to list, store, read and delete documents, and to extract the text of a file."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, TypeAlias
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from whorl.errors import ParameterError, UnknownDocumentError
+from whorl.context import seconds_left
+from whorl.errors import DocumentError, ParameterError, UnknownDocumentError
+from whorl.ingest.extraction.reader import BusyError, Reader
+from whorl.ingest.files import file_text
 from whorl.model import MAX_ID_LENGTH, Hit, Page, PropertyValue, Stored
 from whorl.operations import MAX_ROWS, MAX_START, DeleteOperation, IndexOperation
 from whorl.output.values import values
@@ -23,8 +29,7 @@ from whorl.search.novelty import RepeatSearch
 from whorl.search.pagination import behind
 from whorl.service.errors import Failure, Json, failure_of, require_writable
 from whorl.service.paths import DOCUMENTS
-from whorl.service.routes.request import Example, RequestBody, body_of, options_in
-from whorl.service.routes.router import api_router, response_type
+from whorl.service.routes.schema import Example, RequestBody, api_router, body_of, options_in, response_type
 from whorl.service.uploads import BrokenOffError, Report, Uploads
 from whorl.store import Store
 
@@ -125,12 +130,33 @@ class StoreParameters(RequestBody):
     is_text = True
 
 
-def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = False) -> APIRouter:
+#: Number of processes that read files, each with its own memory limit; further files wait.
+FILE_READERS = 2
+
+
+class FileRequest(RequestBody):
+    """Body of `POST /api/v1/text`: a file in base64."""
+
+    example: ClassVar[Example] = {"name": "note.txt", "content": "c29tZSB3b3Jkcw=="}
+
+    name: str
+    content: str = Field(json_schema_extra={"format": "byte"})
+
+
+class FileText(TypedDict):
+    """The text of a file."""
+
+    name: str
+    text: str
+
+
+def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_only: bool = False) -> APIRouter:
     """Return the routes.
 
     Args:
         store: The store with the documents.
         uploads: Stores uploaded documents.
+        reader: Reads files; it must stay open as long as the service runs.
         is_read_only: Whether the service refuses to change the store.
     """
     router = api_router()
@@ -222,6 +248,25 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         options = options_in(request, DeleteOperation)
         matched = store.delete_chosen(request.ids, options)
         return {"matched": matched, "deleted": 0 if options.dry_run else matched}
+
+    @router.post("/text", summary="Read a file")
+    def read_file(request: FileRequest) -> FileText:
+        """The text of a file as `whorl index` reads it: in whatever encoding, of HTML what a reader sees.
+
+        Of a PDF and of other formats it is what whorl[files] finds, within the limits that the settings set.
+        """
+        try:
+            content = base64.b64decode(request.content, validate=True)
+        except (binascii.Error, ValueError):
+            raise ParameterError("content: this is not base64") from None
+        try:
+            return {"name": request.name, "text": file_text(content, PurePath(request.name), reader)}
+        except DocumentError as error:
+            left = seconds_left()
+            if isinstance(error, BusyError) or (left is not None and left <= 0):
+                # The file may be fine: other files were being read, or it needs more time.
+                raise HTTPException(503, str(error)) from None
+            raise
 
     return router
 

@@ -24,8 +24,7 @@ from whorl.output.values import values
 from whorl.service.errors import DEFECT, Json, require_writable, status_of
 from whorl.service.jobs import Job, Jobs, JobState
 from whorl.service.paths import API
-from whorl.service.routes.request import Example, RequestBody, body_of, options_in
-from whorl.service.routes.router import api_router, response_type
+from whorl.service.routes.schema import Example, RequestBody, api_router, body_of, options_in, response_type
 from whorl.store import Store
 
 #: Maximum number of members of a cluster that is returned with its pairs.

@@ -1,7 +1,8 @@
-"""Routes that run or explain a query, given as parameters or in a body."""
+"""Routes that run or explain a query, and show where its words stand in documents."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from fastapi import APIRouter, Query
@@ -11,9 +12,18 @@ from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.search import ExplainedQuery, MeasuredPage, measured_page
 from whorl.output.values import values
 from whorl.search.prepared import search_options, sort_keys
+from whorl.search.snippets import Snippet
 from whorl.service.errors import Json
-from whorl.service.routes.request import Example, QueryText, RequestBody, body_of, options_in
-from whorl.service.routes.router import api_router, response_type
+from whorl.service.routes.schema import (
+    Example,
+    QueryText,
+    RequestBody,
+    Shown,
+    api_router,
+    body_of,
+    options_in,
+    response_type,
+)
 from whorl.store import Store
 
 
@@ -51,6 +61,32 @@ class ExplainParameters(ExplainRequest):
     is_text = True
     example: ClassVar[Example] = None
     query: QueryText = Field(alias="q")
+
+
+class SnippetsRequest(RequestBody):
+    """Body of `POST /api/v1/snippets`: a query, and documents that it found."""
+
+    example: ClassVar[Example] = {"query": "rent AND house", "documents": ["lease", "renewal"]}
+
+    query: QueryText
+    documents: Shown
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSnippet:
+    """A document, and its part with most words of the query."""
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id", "*snippet")
+
+    id: str
+    snippet: Snippet
+
+
+@dataclass(frozen=True, slots=True)
+class SnippetsAnswer:
+    """The documents that contain words of the query."""
+
+    documents: tuple[DocumentSnippet, ...]
 
 
 def search_routes(store: Store) -> APIRouter:
@@ -92,5 +128,15 @@ def search_routes(store: Store) -> APIRouter:
         prepared = store.prepare(request.query, **search_options(options, request.source))
         explained = prepared.explain(start=options.start, rows=options.rows)
         return Json(values(ExplainedQuery(request.query, explained)))
+
+    @router.post("/snippets", summary="Where the words of a query stand", response_model=response_type(SnippetsAnswer))
+    def snippets(request: SnippetsRequest) -> Json:
+        """The part of each document that has most words of a query, with their places in it.
+
+        Documents without a stored text or without such words are left out, and so are the last ones where all together
+        are very long. Places are half-open ranges of characters as Python counts them, from 0.
+        """
+        found = store.prepare(request.query).snippets(request.documents)
+        return Json(values(SnippetsAnswer(tuple(DocumentSnippet(*pair) for pair in found))))
 
     return router

@@ -1,17 +1,32 @@
-"""Route that finds the documents sharing content with a document or a text."""
+"""Routes about one text: documents that share content with it, its sources, and its passages in other texts."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
+from pydantic import Field
 
-from whorl.operations import SimilarOperation
+from whorl.operations import Boilerplate, CompareOperation, SimilarOperation, SourcesOperation
+from whorl.output.comparison import ComparedTexts, DocumentPassages, Read, compare_texts, document_passages, read_texts
+from whorl.output.report import report
+from whorl.output.sources import AttributedText, sources_values
 from whorl.output.values import values
+from whorl.search.boilerplate import commons_for_comparison
 from whorl.search.similar.results import Similar
+from whorl.search.similar.verify import comparisons
 from whorl.service.errors import Json
-from whorl.service.routes.request import Example, OneText, body_of, options_in
-from whorl.service.routes.router import api_router, response_type
+from whorl.service.routes.schema import (
+    Example,
+    OneText,
+    RequestBody,
+    Shown,
+    api_router,
+    body_of,
+    options_in,
+    response_type,
+)
 from whorl.store import Store
 
 
@@ -22,8 +37,59 @@ class SimilarRequest(OneText):
     example: ClassVar[Example] = {"id": "lease", "metric": "jaccard", "threshold": 30}
 
 
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {"model": response_type(AttributedText), "content": {"text/html": {"schema": {"type": "string"}}}}
+}
+
+
+@body_of(SourcesOperation)
+class SourcesRequest(OneText):
+    """Body of `POST /api/v1/sources`: a document's id or a text."""
+
+    example: ClassVar[Example] = {"id": "renewal", "min_words": 8, "texts": "passages"}
+
+    #: Texts to return with the positions of passages.
+    texts: Literal["none", "passages"] = "passages"
+    #: Title of the text.
+    name: str = Field("", max_length=1_000)
+    #: JSON, or a report: one HTML file to read, print and send.
+    format: Literal["json", "html"] = "json"
+
+
+@body_of(CompareOperation)
+class CompareRequest(RequestBody):
+    """Body of `POST /api/v1/compare`."""
+
+    example: ClassVar[Example] = {
+        "a": {"id": "lease"},
+        "b": {"text": "The tenant pays the rent in advance."},
+        "texts": "passages",
+    }
+
+    a: OneText
+    b: OneText
+    #: Texts to return with the passages' positions: none, those of the passages, or the whole of both sides.
+    texts: Literal["none", "passages", "whole"] = "none"
+
+
+@body_of(Boilerplate)
+class PassagesRequest(OneText):
+    """Body of `POST /api/v1/passages`: a document's id or a text, and the documents to compare it with."""
+
+    example: ClassVar[Example] = {"id": "lease", "documents": ["renewal", "minutes"]}
+
+    documents: Shown
+
+
+@dataclass(frozen=True, slots=True)
+class PassagesAnswer:
+    """The longest shared passage of each document."""
+
+    documents: tuple[DocumentPassages, ...]
+
+
 def similar_routes(store: Store) -> APIRouter:
-    """Return the route."""
+    """Return the routes."""
     router = api_router()
 
     @router.post("/similar", response_model=response_type(Similar))
@@ -31,5 +97,42 @@ def similar_routes(store: Store) -> APIRouter:
         """One page of the documents that share content with a document or a text, each with its percentages."""
         page = store.similar(request.reference, options_in(request, SimilarOperation), source=request.text)
         return Json(values(page))
+
+    @router.post("/sources", response_model=None, responses=_ANSWERS)
+    def sources(request: SourcesRequest) -> Response:
+        """The documents that account for a text: a small set that covers most of it, each with its passages.
+
+        In shares and passages A is the text and B the source. Places are half-open ranges of characters as Python
+        counts them: Unicode code points, from 0.
+        """
+        options = options_in(request, SourcesOperation)
+        attribution = store.sources(request.reference, options, source=request.text)
+        read = Read.of(request.id, attribution.content, request.name)
+        if request.format == "html":
+            headers = {"Content-Disposition": 'attachment; filename="sources.html"'}
+            return Response(report(read, attribution), media_type="text/html; charset=utf-8", headers=headers)
+        return Json(sources_values(read, attribution, texts=request.texts))
+
+    @router.post("/compare", response_model=response_type(ComparedTexts))
+    def compare(request: CompareRequest) -> Json:
+        """What two texts share, counted on all of their shingles, with the passages and where they stand.
+
+        Places are half-open ranges of characters as Python counts them: Unicode code points, from 0.
+        """
+        a, b = read_texts(store, (request.a.id, request.a.text), (request.b.id, request.b.text))
+        return Json(compare_texts(store, a, b, options_in(request, CompareOperation), texts=request.texts))
+
+    @router.post("/passages", summary="The longest passage of each hit", response_model=response_type(PassagesAnswer))
+    def passages(request: PassagesRequest) -> Json:
+        """What a text, as A, shares with each of some documents, exactly, and how their longest passage begins.
+
+        Documents without a stored text are left out, and so are the last ones where all together are very long.
+        """
+        text = request.text if request.id is None else store.texts([request.id])[request.id]
+        assert text is not None
+        options = options_in(request, Boilerplate)
+        common = commons_for_comparison(store.engine, options.common_above, options.boilerplate)
+        compared = comparisons(store.engine, text, list(dict.fromkeys(request.documents)), common)
+        return Json(values(PassagesAnswer(tuple(document_passages(name, text, each) for name, each in compared))))
 
     return router

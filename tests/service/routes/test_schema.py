@@ -1,4 +1,4 @@
-"""Tests of parameters shared by several requests."""
+"""Tests of the router, and of parameters shared by several requests."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import pytest
 from pydantic import ValidationError
 from starlette.testclient import TestClient
 
-from whorl.service.routes.compare import CompareRequest
-from whorl.service.routes.request import OneText, RequestBody
-from whorl.service.routes.similar import SimilarRequest
-from whorl.service.routes.sources import SourcesRequest
+from whorl import Store
+from whorl.service.app import create_app
+from whorl.service.paths import speaks_as_alfresco
+from whorl.service.routes.schema import OneText, RequestBody
+from whorl.service.routes.similar import CompareRequest, SimilarRequest, SourcesRequest
 
 
 @pytest.mark.parametrize("asked", [OneText, SimilarRequest, SourcesRequest])
@@ -57,3 +58,14 @@ def test_no_type_stands_in_for_another(client: TestClient, path: str, body: dict
     assert answer.status_code == 400
     assert said in answer.text
     assert client.get("/api/v1/search?q=a&rows=10&collapse=false").status_code == 200
+
+
+def test_own_routes_name_their_version(embedded_contracts: Store) -> None:
+    """
+    All described routes except Alfresco's and the health checks are below /api/v1/, and no path has a second spelling.
+    """
+    described = create_app(embedded_contracts).openapi()["paths"]
+    own = {path for path in described if not speaks_as_alfresco(path)} - {"/healthz", "/readyz"}
+    assert len(own) > 10
+    assert all(path.startswith("/api/v1/") for path in own)
+    assert all("whorl" in about["tags"] for path in own for about in described[path].values())

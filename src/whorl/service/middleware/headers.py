@@ -1,4 +1,4 @@
-"""Protection against requests that pages of other sites send through their visitors' browsers.
+"""Checks of a request's line and headers, before its body is read: framing, host, credentials, path and method.
 
 If the service needs no credentials, a page of any site could point its own host name here and then send requests (DNS
 rebinding). The browser still sends that name in the Host header, so an unknown name is refused. A page of any site
@@ -9,17 +9,55 @@ with Sec-Fetch-Site, or with the page's site in Origin.
 from __future__ import annotations
 
 import ipaddress
+import logging
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from urllib.parse import urlsplit
 
 from fastapi import HTTPException
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.errors import ParameterError
-from whorl.service.paths import is_of_the_store
+from whorl.service.credentials import Access
+from whorl.service.errors import failure
+from whorl.service.logs import LOGGER
+from whorl.service.paths import is_log_in, is_of_the_store
 from whorl.settings.settings import LOOPBACK
+
+_log = logging.getLogger(LOGGER)
+
+
+class Framing:
+    """Answers 400 and closes the connection, so that bytes after such a request are not read as another one.
+
+    Args:
+        app: The application for all other requests.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (reason := _ambiguity(scope)):
+            _log.warning("refused", extra={"fields": {"reason": reason}})
+            await failure(scope["path"], 400, reason, headers={"Connection": "close"})(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+def _ambiguity(scope: Scope) -> str:
+    """Return the reason why the end of a request is ambiguous, or ""."""
+    names = {name.lower() for name, _ in scope["headers"]}
+    if b"transfer-encoding" not in names:
+        return ""
+    if b"content-length" in names:
+        return "a request has Transfer-Encoding or Content-Length, not both"
+    if scope.get("http_version", "1.1") in ("0.9", "1.0"):
+        return "Transfer-Encoding needs HTTP/1.1"
+    return ""
+
 
 #: Entry in the list of allowed hosts that allows all.
 ANY = "*"
@@ -130,3 +168,84 @@ def _is_address(name: str) -> bool:
 
 def _is_unspecified(host: str) -> bool:
     return _is_address(host) and ipaddress.ip_address(host).is_unspecified
+
+
+class Authentication:
+    """Answers 401 to requests without valid credentials.
+
+    Args:
+        app: The next ASGI application.
+        access: Checks the credentials.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app, self._access = app, access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # The router uses the same path, and no Host header can change it.
+        if scope["type"] == "http" and is_of_the_store(scope["path"]) and not is_log_in(scope):
+            authorization = Headers(scope=scope).get("Authorization", "")
+            if not self._access.admits(authorization, scope["query_string"].decode("latin-1")):
+                raise HTTPException(
+                    401,
+                    "this needs Authorization: Bearer KEY, or Basic with the user and password, or a ticket",
+                    {"WWW-Authenticate": 'Basic realm="whorl", charset="UTF-8"'},
+                )
+        await self._app(scope, receive, send)
+
+
+class Methods:
+    """Answers 404 if the path has no route, and 405 with the allowed methods if no route takes the method.
+
+    Args:
+        app: The next ASGI application.
+        routes: All routes of the service.
+    """
+
+    def __init__(self, app: ASGIApp, routes: Sequence[BaseRoute]) -> None:
+        self._app, self._routes = app, routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            path = scope["path"]
+            methods = self._methods(scope)
+            if not methods:
+                raise HTTPException(404, f"there is nothing at {path:.80}")
+            if scope["method"] not in methods:
+                allowed = {"Allow": ", ".join(sorted(methods))}
+                raise HTTPException(405, f"{path:.80} does not take {scope['method']}", allowed)
+        await self._app(scope, receive, send)
+
+    def _methods(self, scope: Scope) -> set[str]:
+        """Return the methods allowed at the path of a request; HEAD is allowed wherever GET is."""
+        there = (route for route in self._routes if isinstance(route, Route) and route.matches(scope)[0] != Match.NONE)
+        methods = {method for route in there for method in route.methods or ()}
+        return methods | {"HEAD"} if "GET" in methods else methods
+
+
+class Heads:
+    """Runs a HEAD request as GET and drops the body.
+
+    Args:
+        app: The next ASGI application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_head(message: Message) -> None:
+            if message["type"] == "http.response.body":
+                message = {**message, "body": b""}
+            await send(message)
+
+        # Change the scope itself for the time of the call: the log reads the matched route from it.
+        scope["method"] = "GET"
+        try:
+            await self._app(scope, receive, send_head)
+        finally:
+            scope["method"] = "HEAD"

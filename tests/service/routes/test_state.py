@@ -1,4 +1,4 @@
-"""Tests of the description of the store, which a page requests first."""
+"""Tests of health, readiness, and the description of the store, which a page requests first."""
 
 from __future__ import annotations
 
@@ -11,6 +11,16 @@ from tests.service.limited import LINES
 from whorl import open_store
 from whorl.service.app import create_app
 from whorl.settings.settings import Settings
+
+
+def test_health_and_readiness(client: TestClient, away: TestClient) -> None:
+    """
+    A process without its engine is healthy, but not ready.
+    """
+    assert client.get("/healthz").json() == {"status": "ok"}
+    assert client.get("/readyz").json() == {"status": "ok", "documents": 3}
+    assert away.get("/healthz").status_code == 200
+    assert away.get("/readyz").status_code == 503
 
 
 def test_what_the_store_is(service: TestClient) -> None:

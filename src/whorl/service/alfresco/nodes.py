@@ -1,4 +1,4 @@
-"""Hits and documents as entries of Alfresco's Search and Nodes APIs, with defaults for properties a document lacks.
+"""Documents as nodes in Alfresco's Search and Nodes APIs, with defaults for properties a document lacks.
 
 Clients generated from Alfresco's API description require nine keys in every entry, so these keys are always present.
 """
