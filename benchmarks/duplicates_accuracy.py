@@ -60,11 +60,11 @@ def sources(corpus: Path, folder: Path, *, solr: bool) -> Iterator[dict[str, Sea
 
 
 def _in_store(store: Store, state: Path, question: PairOptions) -> AbstractContextManager[Duplicates]:
-    return duplicates_in(store.engine, DuplicatesOptions(question, folder=state))
+    return duplicates_in(store.engine, DuplicatesOptions(question, state=state))
 
 
 def _among(corpus: Path, state: Path, question: PairOptions) -> AbstractContextManager[Duplicates]:
-    return duplicates_among(documents_in(corpus, _refuse), DuplicatesOptions(question, folder=state))
+    return duplicates_among(documents_in(corpus, _refuse), DuplicatesOptions(question, state=state))
 
 
 def _refuse(problem: object) -> None:

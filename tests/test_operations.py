@@ -19,13 +19,14 @@ from starlette.testclient import TestClient
 from tests.cli.running import whorl
 from whorl import (
     CommonOptions,
+    CompareOptions,
     Document,
     Duplicates,
     DuplicatesOptions,
     IndexOptions,
     PairOptions,
-    PreparedQuery,
     QueryOptions,
+    SearchOptions,
     SimilarOptions,
     SourcesOptions,
     Store,
@@ -34,13 +35,13 @@ from whorl import (
     simhash,
 )
 from whorl.cli.compare import compare
-from whorl.cli.delete import delete
 from whorl.cli.duplicates import duplicates
+from whorl.cli.fingerprint import simhash as simhash_command
 from whorl.cli.index import index
 from whorl.cli.search import explain, search
-from whorl.cli.simhash import simhash as simhash_command
 from whorl.cli.similar import similar
 from whorl.cli.sources import sources
+from whorl.cli.store import delete
 from whorl.duplicates import passages_among
 from whorl.errors import ParameterError
 from whorl.mcp import server_of
@@ -78,14 +79,10 @@ class Calls:
 
 CALLS: dict[type[Any], Calls] = {
     SimilarOperation: Calls(similar, "similar", "similar", {*SimilarOptions.__annotations__}),
-    SearchOperation: Calls(
-        search, "search", "search", {*QueryOptions.__annotations__, *signature(PreparedQuery.search).parameters}
-    ),
-    ExplainOperation: Calls(
-        explain, "explain", "explain", {*QueryOptions.__annotations__, *signature(PreparedQuery.explain).parameters}
-    ),
+    SearchOperation: Calls(search, "search", "search", {*SearchOptions.__annotations__}),
+    ExplainOperation: Calls(explain, "explain", "explain", {*QueryOptions.__annotations__}),
     SourcesOperation: Calls(sources, "sources", "sources", {*SourcesOptions.__annotations__}),
-    CompareOperation: Calls(compare, "compare", "compare", {*signature(Store.compare).parameters}),
+    CompareOperation: Calls(compare, "compare", "compare", {*CompareOptions.__annotations__}),
     DuplicatesOperation: Calls(
         duplicates,
         "duplicates",

@@ -69,9 +69,9 @@ def test_common_text_that_is_not_ignored_is_not_looked_up(store: Store) -> None:
     """
     Scores do not depend on common text unless it is ignored, so a store without passages accepts `common_above`.
     """
-    assert store.search("one", calibrated=True, common_above="1%") == store.search("one", calibrated=True)
+    assert store.search("one", plan="calibrated", common_above="1%") == store.search("one", plan="calibrated")
     with pytest.raises(ParameterError, match="this store keeps none"):
-        store.search("one", calibrated=True, common_above="1%", ignore_common=True)
+        store.search("one", plan="calibrated", common_above="1%", ignore_common=True)
 
 
 def test_two_documents_compared(store: Store) -> None:

@@ -6,8 +6,8 @@ open_store      a Solr collection by URL, or a folder on disk, as a Store
 Store           index, search, similar, sources, compare, explain, delete, signature
 Settings        settings from variables and whorl.toml; FieldNames, the names of a Solr collection's fields
 QueryDefaults   defaults for reading queries, with Operator and QueryLimits
-PreparedQuery   a query parsed once, with QueryOptions, to search, count, measure and explain;
-                PreparedSimilar, the same for a similar search
+PreparedQuery   a query parsed once, with QueryOptions (SearchOptions for a search), to search, count, measure and
+                explain; PreparedSimilar, the same for a similar search
 Explanation     the plan and the request of a query
 
 Inputs and results:
@@ -20,8 +20,8 @@ Similar         the results of a search for similar documents, each a SimilarHit
 Attribution     the documents that account for a text, each a TextSource, found with a Promise and
                 SourcesOptions; CommonOptions, options for common text
 Measured        a hit's overlap with a query's source; Snippet, a part of its text with the query's words
-Comparison      two texts compared exactly, with each shared Passage, the Size of both, and the Rest without
-                Common text
+Comparison      two texts compared exactly, with CompareOptions, and each shared Passage, the Size of both, and the
+                Rest without Common text
 Metric, Shares  the three shares by name, and their values; Estimate, with their intervals
 Signature       a document's MinHash fingerprint, under a Scheme, in a Spelling
 Sketch          a sample of a document's shingles for calibrated search, under a SketchScheme
@@ -37,7 +37,8 @@ Pair, Cluster, Member             the results; Version, a member in the order of
 write_ids       writes cluster labels into a store; Marked, numbers of documents labelled
 RepeatSearch    novelty check: the documents that new ones repeat, as Repeats, each Repeated
 
-SimilarOperation, SourcesOperation, DeleteOperation   the options of an operation as one object
+SimilarOperation, SourcesOperation, SearchOperation, ExplainOperation, CompareOperation, DeleteOperation
+                the options of an operation as one object
 reporting       calls a function with the progress of the work inside
 
 Without a store:
@@ -122,7 +123,10 @@ if TYPE_CHECKING:
     from whorl.model import Order as Order
     from whorl.model import Page as Page
     from whorl.model import Stored as Stored
+    from whorl.operations import CompareOperation as CompareOperation
     from whorl.operations import DeleteOperation as DeleteOperation
+    from whorl.operations import ExplainOperation as ExplainOperation
+    from whorl.operations import SearchOperation as SearchOperation
     from whorl.operations import SimilarOperation as SimilarOperation
     from whorl.operations import SourcesOperation as SourcesOperation
     from whorl.query.ast import Operator as Operator
@@ -138,6 +142,7 @@ if TYPE_CHECKING:
     from whorl.search.attribution.results import Promise as Promise
     from whorl.search.attribution.results import TextSource as TextSource
     from whorl.search.boilerplate import CommonOptions as CommonOptions
+    from whorl.search.boilerplate import CompareOptions as CompareOptions
     from whorl.search.novelty import Repeated as Repeated
     from whorl.search.novelty import Repeats as Repeats
     from whorl.search.novelty import RepeatSearch as RepeatSearch
@@ -145,6 +150,7 @@ if TYPE_CHECKING:
     from whorl.search.prepared import PreparedQuery as PreparedQuery
     from whorl.search.prepared import PreparedSimilar as PreparedSimilar
     from whorl.search.prepared import QueryOptions as QueryOptions
+    from whorl.search.prepared import SearchOptions as SearchOptions
     from whorl.search.similar.minhash_plan import MinHashPlan as MinHashPlan
     from whorl.search.similar.options import SimilarOptions as SimilarOptions
     from whorl.search.similar.plan import Branch as Branch

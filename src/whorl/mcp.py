@@ -46,7 +46,6 @@ from whorl.output.search import ExplainedQuery, measured_page
 from whorl.output.sources import sources_values
 from whorl.output.trim import trim
 from whorl.output.values import values as json_values
-from whorl.search.prepared import search_options, sort_keys
 from whorl.search.similar.sources import SOURCE
 from whorl.store import Store
 
@@ -217,20 +216,15 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         FINGERPRINT:ID_50 AND type:pdf for documents with at least half of the tokens of the document of that id (ids
         with an underscore in double quotes); FINGERPRINT:source_50 for the `text` given here.
         """
-        prepared = store.prepare(query, **search_options(options, text or None))
-        page = prepared.search(
-            start=options.start, rows=options.rows, order=sort_keys(options.sort), collapse=options.collapse
-        )
+        prepared = store.prepare(query, options, source=text or None)
+        page = prepared.search(start=options.start, rows=options.rows, sort=options.sort, collapse=options.collapse)
         measured = prepared.measured([hit.id for hit in page.hits])
         return json_values(measured_page(query, page, prepared.references, measured))
 
     @_tool(server, reads)
     def explain(query: str, text: str = "", *, options: ExplainOperation) -> dict[str, Any]:
         """Explain in words and numbers what a query of `search` would do, without searching."""
-        explanation = store.prepare(query, **search_options(options, text or None)).explain(
-            start=options.start, rows=options.rows
-        )
-        return json_values(ExplainedQuery(query, explanation))
+        return json_values(ExplainedQuery(query, store.explain(query, options, source=text or None)))
 
     @_tool(server, reads, "clusters")
     def duplicates(start: _Start = 0, rows: _Rows = 20, *, options: DuplicatesOperation) -> dict[str, Any]:
@@ -243,7 +237,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         search = DuplicatesOptions.of(options)
         require_property(search.keep)
         with duplicates_in(store.engine, search, names=store.names) as result:
-            clusters = result.clusters(complete=options.is_complete, keep=search.keep, with_versions=options.versions)
+            clusters = result.clusters(complete=options.is_complete, keep=search.keep, versions=options.versions)
             largest_first = sorted(clusters, key=lambda cluster: -len(cluster.members))
             page = largest_first[start : start + rows]
             if options.versions:

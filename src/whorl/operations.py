@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args,
 
 from annotated_types import BaseMetadata, Ge, Gt, Le, MaxLen
 
+from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Percent
 
 _Operation = TypeVar("_Operation")
@@ -28,6 +29,9 @@ FRONT_ENDS: tuple[FrontEnd, ...] = get_args(FrontEnd)
 SimilarMetric: TypeAlias = Literal["jaccard", "a_in_b", "b_in_a", "similarity", "contains", "within"]
 #: Metrics of a search for all pairs.
 PairMetric: TypeAlias = Literal["jaccard", "containment", "similarity"]
+#: Meanings of FINGERPRINT in a query, and ways to read one.
+QueryPlan: TypeAlias = Literal["stock", "calibrated"]
+Reading: TypeAlias = Literal["lenient", "strict"]
 #: Upper bounds for the hits on a page and before it: engines sort all of these.
 MAX_ROWS, MAX_START = 10_000, 1_000_000
 
@@ -221,20 +225,18 @@ class ExplainOperation(Paging, IgnorableBoilerplate):
     """Explain a query without searching."""
 
     plan: Annotated[
-        Literal["stock", "calibrated"],
+        QueryPlan,
         Option(
             "What FINGERPRINT means: the tokens and bands of Alfresco and Solr, or what 'whorl similar' finds.",
-            names={"python": "calibrated"},
         ),
     ] = "stock"
     metric: Annotated[
         SimilarMetric, Option("What the overlap of a calibrated FINGERPRINT is a share of, as for 'whorl similar'.")
     ] = "jaccard"
     afts: Annotated[
-        Literal["lenient", "strict"],
+        Reading,
         Option(
             "How the query is read: as its author probably means it, or exactly as Alfresco reads it.",
-            names={"python": "defaults"},
         ),
     ] = "lenient"
     filter: Annotated[
@@ -258,7 +260,6 @@ class SearchOperation(ExplainOperation):
             "Fields to sort by, separated by commas, each with asc (the default) or desc: 'cm:modified desc, name'. "
             "score is the score, the best first.",
             "FIELDS",
-            names={"python": "order"},
             examples=("score, name",),
         ),
     ] = None
@@ -409,7 +410,6 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
         Option(
             "Where to keep what this run learns; the next run continues there and looks only at new documents.",
             "FOLDER",
-            names={"python": "folder"},
             absent=dict.fromkeys(("http", "mcp"), "compares the documents of a store, which keeps their sketches"),
         ),
     ] = None
@@ -417,7 +417,6 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
         bool,
         Option(
             "With --state: only pairs and clusters with a new document.",
-            names={"python": "only_new"},
             absent=dict.fromkeys(("http", "mcp"), "has no state"),
         ),
     ] = False
@@ -462,7 +461,6 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
         bool,
         Option(
             "Show each cluster's versions in order, and what each adds and loses compared with the one before.",
-            names={"python": "with_versions"},
         ),
     ] = False
     date: Annotated[
@@ -470,7 +468,6 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
         Option(
             "The property with the dates for versions, and for the newest or oldest document to keep.",
             "COLUMN",
-            names={"python": "date_column"},
             cli_help="The column, or property of a store, with the dates for --versions, --keep newest and --keep "
             "oldest.",
         ),
@@ -497,7 +494,6 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
         Option(
             "What is compared; --filtered then removes it from the texts. Paragraphs end at empty lines; passages are "
             "runs of words that are repeated word for word.",
-            names={"python": "unit"},
             absent=dict.fromkeys(("http", "mcp"), "compares the documents of a store, not their parts"),
         ),
     ] = "document"
@@ -709,6 +705,14 @@ def options_of(operation: type[Any], front_end: FrontEnd | None = None) -> tuple
 def operation_of(operation: type[_Operation], options: _Operation | None, keywords: Mapping[str, Any]) -> _Operation:
     """Return an operation given as an object, as keywords, or both; keywords replace options of the object."""
     return operation(**keywords) if options is None else replace(options, **keywords)  # type: ignore[type-var]
+
+
+def require_choices(operation: Any, *names: str) -> None:
+    """Raise ParameterError if one of the named options has none of its permitted texts."""
+    for option in options_of(type(operation)):
+        value = getattr(operation, option.name)
+        if option.name in names and value not in option.choices:
+            raise ParameterError(f"{option.name} must be {' or '.join(option.choices)}, got {value!r:.80}")
 
 
 def changed_options(operation: Any) -> Iterator[OptionField]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,17 +14,41 @@ from whorl.engine.protocol import Engine
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError
 from whorl.fingerprint.compare import Comparison, words_of
 from whorl.fingerprint.minhash.signature import Signature
-from whorl.fingerprint.statistics.metric import Metric, metric_named
+from whorl.fingerprint.statistics.metric import metric_named
 from whorl.ingest.indexing import IndexOptions, index_documents
-from whorl.model import Document, Indexed, Order, Page, Stored
-from whorl.operations import MAX_ROWS, DeleteOperation, Paging, SimilarOperation, SourcesOperation, operation_of
+from whorl.model import Document, Indexed, Page, Stored
+from whorl.operations import (
+    MAX_ROWS,
+    CompareOperation,
+    DeleteOperation,
+    ExplainOperation,
+    SearchOperation,
+    SimilarOperation,
+    SourcesOperation,
+    operation_of,
+    require_choices,
+)
 from whorl.query.options import QueryLimits
 from whorl.query.plan.defaults import QueryDefaults
 from whorl.search.attribution.options import SourcesOptions, sources_of
 from whorl.search.attribution.results import Attribution
-from whorl.search.boilerplate import CommonOptions, Comparer, commons, commons_for_comparison, ignored
+from whorl.search.boilerplate import (
+    CommonOptions,
+    CompareOptions,
+    Comparer,
+    commons,
+    commons_for_comparison,
+    ignored,
+)
 from whorl.search.pagination import count_matching, delete_matching
-from whorl.search.prepared import Explanation, Filter, PreparedQuery, PreparedSimilar, QueryOptions, QueryReader
+from whorl.search.prepared import (
+    Explanation,
+    PreparedQuery,
+    PreparedSimilar,
+    QueryOptions,
+    QueryReader,
+    SearchOptions,
+)
 from whorl.search.similar.options import METRICS, SimilarOptions, ask
 from whorl.search.similar.results import Similar
 from whorl.search.similar.sources import SOURCE, Sources, stored_texts
@@ -78,79 +102,88 @@ class Store:
     def prepare(
         self,
         query: str,
+        options: ExplainOperation | None = None,
         *,
         source: str | Mapping[str, str] | None = None,
-        calibrated: bool = False,
-        metric: Metric | str = Metric.JACCARD,
-        defaults: QueryDefaults = QueryDefaults(),  # noqa: B008 - frozen
-        filter: Filter | Iterable[Filter] = (),  # noqa: A002 - the name in every front end
-        **common: Unpack[CommonOptions],
+        defaults: QueryDefaults | None = None,
+        **keywords: Unpack[QueryOptions],
     ) -> PreparedQuery:
         """Parse a query once, to search with it, to count, to measure hits' overlap with its source, or to explain it.
 
         Args:
             query: In the query language, see docs/afts.md.
+            options: The options; those of the page count for `PreparedQuery.search` only if given there.
             source: A text that need not be in the store and that the query refers to as `FINGERPRINT:source`; or
                 several, by the names used in the query. Such a name hides a document with the same id.
-            calibrated: Meaning of FINGERPRINT: the tokens and bands of Alfresco and Solr, or the documents that
-                `similar` finds, scored by percentage; the overlap is then 20 by default, the probability 95.
-            metric: Metric of calibrated FINGERPRINTs, as in `similar`.
-            defaults: Defaults for the query and the filter.
-            filter: A query that selects without scoring, or several; a group among these contains alternatives.
-            common: Options for common text, which a calibrated FINGERPRINT may ignore.
+            defaults: Defaults for reading the query and the filter, instead of those that `afts` names.
+            keywords: Options by name, instead of `options` or to replace some of these.
 
         Raises:
             QueryError: The query cannot be run; the message shows the position.
-            ParameterError: The metric is unknown; common text is to be ignored, but cannot be detected in this store;
-                or the FINGERPRINTs are not calibrated, and an option is for calibrated ones.
+            ParameterError: An option has an unknown value; common text is to be ignored, but cannot be detected in this
+                store; or the FINGERPRINTs are not calibrated, and an option is for calibrated ones.
         """
-        chosen = metric_named(metric, METRICS)
-        if not calibrated:
-            given = {"metric": chosen is not Metric.JACCARD, **common}
+        options = operation_of(ExplainOperation, options, keywords)
+        require_choices(options, "plan", "afts")
+        metric, is_calibrated = metric_named(options.metric, METRICS), options.plan == "calibrated"
+        if not is_calibrated:
+            given = {**vars(options), "metric": metric is not metric_named(ExplainOperation.metric, METRICS)}
             for name in ("metric", *CommonOptions.__annotations__):
-                if given.get(name):
+                if given[name]:
                     raise ParameterError(
                         f"{name} means nothing for tokens and bands; choose the plan calibrated, or leave it out"
                     )
-        left_out = ignored(self.engine, **common)
+        common = ignored(self.engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common)
         sources = Sources(self.engine, source)
-        reader = self._reader(defaults, sources.texts)
-        return PreparedQuery(reader, sources, query, filter, chosen if calibrated else None, left_out)
+        reader = self._reader(defaults or QueryDefaults(strict=options.afts == "strict"), sources.texts)
+        return PreparedQuery(reader, sources, query, options.filter or (), metric if is_calibrated else None, common)
 
     def search(
         self,
         query: str,
+        options: SearchOperation | None = None,
         *,
-        start: int = Paging.start,
-        rows: int = Paging.rows,
+        source: str | Mapping[str, str] | None = None,
+        defaults: QueryDefaults | None = None,
         with_shared: bool = False,
-        collapse: bool = False,
-        order: Sequence[Order] = (),
-        **options: Unpack[QueryOptions],
+        **keywords: Unpack[SearchOptions],
     ) -> Page:
         """Return one page of the documents that a query matches.
 
         Args:
             query: In the query language, see docs/afts.md.
-            start: Hits to skip before the page, 0 to 1,000,000.
-            rows: Hits on the page, 0 to 10,000.
+            options: The options.
+            source: As in `prepare`.
+            defaults: As in `prepare`.
             with_shared: Also count the tokens that each hit shares with the source, if the query has just one.
-            collapse: Whether to return only the best hit of each cluster that `whorl duplicates --write-ids` wrote.
-            order: What to sort the hits by, instead of their scores.
-            options: The other arguments of `prepare`.
+            keywords: Options by name, instead of `options` or to replace some of these.
 
         Raises:
             QueryError: The query cannot be run; the message shows the position.
-            ParameterError: A sort field does not exist.
+            ParameterError: As for `prepare`, or a sort field does not exist.
         """
-        prepared = self.prepare(query, **options)
-        return prepared.search(start=start, rows=rows, order=order, with_shared=with_shared, collapse=collapse)
+        options = operation_of(SearchOperation, options, keywords)
+        return self.prepare(query, options, source=source, defaults=defaults).search(
+            start=options.start,
+            rows=options.rows,
+            sort=options.sort,
+            with_shared=with_shared,
+            collapse=options.collapse,
+        )
 
     def explain(
-        self, query: str, *, start: int = Paging.start, rows: int = Paging.rows, **options: Unpack[QueryOptions]
+        self,
+        query: str,
+        options: ExplainOperation | None = None,
+        *,
+        source: str | Mapping[str, str] | None = None,
+        defaults: QueryDefaults | None = None,
+        **keywords: Unpack[QueryOptions],
     ) -> Explanation:
         """Return the explanation of a `search` with the same arguments, without searching."""
-        return self.prepare(query, **options).explain(start=start, rows=rows)
+        options = operation_of(ExplainOperation, options, keywords)
+        prepared = self.prepare(query, options, source=source, defaults=defaults)
+        return prepared.explain(start=options.start, rows=options.rows)
 
     def prepare_similar(
         self,
@@ -290,27 +323,28 @@ class Store:
         self,
         a: str,
         b: str,
+        options: CompareOperation | None = None,
         *,
         source: str | Mapping[str, str] | None = None,
-        common_above: str | None = None,
-        boilerplate: Sequence[str] = (),
+        **keywords: Unpack[CompareOptions],
     ) -> Comparison:
         """Compare two documents exactly, by all of their shingles under the store's scheme.
 
         Args:
             a: A reference to a document, or the name of a text in `source`.
             b: As for `a`.
+            options: The options; all passages are returned, under the store's scheme.
             source: A text that need not be in the store, called `source`, or several by name, as in `search`.
-            common_above: As in `CommonOptions`: with common text, the shares without it are returned too.
-            boilerplate: As in `CommonOptions`.
+            keywords: Options by name, instead of `options` or to replace some of these.
 
         Raises:
             UnknownDocumentError: The store has no document of that name.
             ParameterError: A document has no stored text.
         """
+        options = operation_of(CompareOperation, options, keywords)
         texts, scheme = Sources(self.engine, source).whole_texts([a, b]), self.engine.scheme
-        told = commons_for_comparison(self.engine, common_above, boilerplate)
-        return Comparer(words_of(texts[a], scheme), scheme, told).compare(texts[b])
+        common = commons_for_comparison(self.engine, options.common_above, options.boilerplate)
+        return Comparer(words_of(texts[a], scheme), scheme, common).compare(texts[b])
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the stored fields of documents except their texts, by id; unknown ids are left out."""

@@ -85,7 +85,7 @@ def test_what_is_kept(arguments: list[str], keep: Keep | None, date_column: str 
     """
     given = command("a.txt", *arguments)
     given.require_consistent()
-    assert (given.search.keep, given.search.date_column) == (keep, date_column)
+    assert (given.search.keep, given.search.date) == (keep, date_column)
     assert given.is_complete is (keep is not None)
     assert given.search.spanning_only is (keep is None)
 

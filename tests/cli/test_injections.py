@@ -133,7 +133,7 @@ def test_syntax_of_a_search_server_is_text(injected: tuple[str, Store], text: st
         assert store.similar("plain0", threshold=5, filter=within).total == 0
     assert list(store.documents([text, f"{text}x"])) == [text]
     with contextlib.suppress(ParameterError):
-        assert store.search("*", order=[Order(text)]).total == len(ODD)
+        assert store.search("*", sort=[Order(text)]).total == len(ODD)
     for sign in ("", "@"):
         with pytest.raises(FieldError, match="no field"):
             found(f"{sign}{escaped(text)}:fox")

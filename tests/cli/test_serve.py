@@ -1,4 +1,4 @@
-"""Tests of `whorl serve`: errors before it listens, and a real process over a real socket."""
+"""Tests of `whorl serve` and `whorl mcp`: errors before they listen, and real processes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 import requests
+from mcp.client.stdio import StdioServerParameters
 
 from tests.cli.running import DEADLINE_SECONDS, FIRST, WHORL, whorl
 from tests.service.served import serving
+from tests.test_mcp import asked
 from whorl import Document, open_store
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -114,3 +116,26 @@ def test_an_open_service_stays_on_this_machine(tmp_path: Path) -> None:
         assert done.returncode != 0
         assert "address already in use" in done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_it_speaks_on_standard_streams(tmp_path: Path) -> None:
+    """
+    The answer of a tool is on standard output, and nothing else.
+    """
+    folder = str(tmp_path / "store")
+    with open_store(folder) as store:
+        store.index([Document("a", "five words and one more", name="note")])
+    started = StdioServerParameters(command=str(WHORL), args=["mcp", "--store", folder], env=dict(os.environ))
+    assert asked(started, "document", id="a")["name"] == "note"
+
+
+def test_no_folder_is_made(tmp_path: Path) -> None:
+    """
+    A missing store is an error, since an assistant would otherwise see an empty store for a mistyped name.
+    """
+    result = whorl("mcp", "--store", str(tmp_path / "stroe"))
+    assert result.exit_code == 1
+    assert "stroe" in result.stderr
+    assert not (tmp_path / "stroe").exists()

@@ -61,8 +61,8 @@ def test_versions_by_dates(store: Store, collection: list[Document]) -> None:
     dates = {each.id: worth(each, "created") for each in collection}
     texts = {each.id: each.text.split() for each in collection}
     several = 0
-    with duplicates_in(store.engine, DuplicatesOptions(ask_pairs("jaccard", 50, 95), date_column="created")) as found:
-        for cluster in found.clusters(with_versions=True):
+    with duplicates_in(store.engine, DuplicatesOptions(ask_pairs("jaccard", 50, 95), date="created")) as found:
+        for cluster in found.clusters(versions=True):
             told = with_words(cluster, found.read_texts, found.scheme)
             ids = [version.member.id for version in told.versions]
             assert sorted(ids) == sorted(each.id for each in cluster.members)

@@ -34,7 +34,7 @@ def test_sorted_by_a_field(store: Store, collection: list[Document], field: str,
     """
     Numbers and booleans are sorted by value; documents without a value are last in both directions.
     """
-    found = ids(store, "*", order=[Order(field, is_ascending)])
+    found = ids(store, "*", sort=[Order(field, is_ascending)])
     assert found == by_value(collection, field, is_ascending=is_ascending)
     assert len(set(found)) == len(collection)
 
@@ -44,7 +44,7 @@ def test_sorted_alike(store: Store, embedded_store: Store, order: Order) -> None
     """
     Dates, names, ids, and a field of numbers and texts have the same order on all engines.
     """
-    assert ids(store, "*", order=[order]) == ids(embedded_store, "*", order=[order])
+    assert ids(store, "*", sort=[order]) == ids(embedded_store, "*", sort=[order])
 
 
 def test_behind_an_id(store: Store, collection: list[Document]) -> None:
@@ -61,7 +61,7 @@ def test_several_keys(store: Store, collection: list[Document]) -> None:
     The first sort key has precedence over the second; pages of a sorted list fit together.
     """
     order = [Order("final", True), Order("pages")]
-    found = ids(store, "final:true OR final:false", order=order)
+    found = ids(store, "final:true OR final:false", sort=order)
     known = {each.id: each.properties for each in collection}
 
     def most_first(document_id: str) -> list[float]:
@@ -71,7 +71,7 @@ def test_several_keys(store: Store, collection: list[Document]) -> None:
 
     assert found == sorted(sorted(found), key=lambda each: (known[each]["final"], most_first(each)))
     pages = [
-        store.search("final:true OR final:false", start=at, rows=7, order=order).hits for at in range(0, len(found), 7)
+        store.search("final:true OR final:false", start=at, rows=7, sort=order).hits for at in range(0, len(found), 7)
     ]
     assert [hit.id for page in pages for hit in page] == found
 
@@ -81,7 +81,7 @@ def test_sorted_by_score(store: Store) -> None:
     Hits can be sorted by ascending score.
     """
     best = store.search("FINGERPRINT:f6-0", rows=100).hits
-    worst = store.search("FINGERPRINT:f6-0", rows=100, order=[Order(None, True)]).hits
+    worst = store.search("FINGERPRINT:f6-0", rows=100, sort=[Order(None, True)]).hits
     assert [hit.score for hit in worst] == [hit.score for hit in reversed(best)]
     assert worst[-1].id == "f6-0"
 
@@ -92,7 +92,7 @@ def test_no_order(store: Store, field: str, said: str) -> None:
     Sorting by an unknown field, or by a field of words, is an error that names it.
     """
     with pytest.raises(ParameterError, match=field) as failure:
-        store.search("*", order=[Order(field)])
+        store.search("*", sort=[Order(field)])
     assert said in str(failure.value)
 
 

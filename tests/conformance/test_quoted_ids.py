@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_args
 
 import pytest
 
 from whorl import Document, Store
+from whorl.operations import QueryPlan
 
 FIRST = " ".join(f"quince{number}" for number in range(40))
 SECOND = " ".join(f"medlar{number}" for number in range(40))
@@ -26,19 +28,19 @@ def filled(store: Store) -> Iterator[Store]:
     store.delete([document.id for document in documents])
 
 
-def ids(store: Store, query: str, *, calibrated: bool = False) -> set[str]:
-    return {hit.id for hit in store.search(query, calibrated=calibrated).hits}
+def ids(store: Store, query: str, *, plan: QueryPlan = "stock") -> set[str]:
+    return {hit.id for hit in store.search(query, plan=plan).hits}
 
 
-@pytest.mark.parametrize("calibrated", [False, True])
-def test_the_document_of_a_quoted_id_wins(filled: Store, calibrated: bool) -> None:
+@pytest.mark.parametrize("plan", ["stock", "calibrated"])
+def test_the_document_of_a_quoted_id_wins(filled: Store, plan: QueryPlan) -> None:
     """
     If a document has the full id, the query means this document, and a warning shows the other spelling.
     """
     query = 'FINGERPRINT:"my_50"'
-    prepared = filled.prepare(query, calibrated=calibrated)
+    prepared = filled.prepare(query, plan=plan)
     assert prepared.references == ("my_50",)
-    assert ids(filled, query, calibrated=calibrated) == {"my_50", LOG}
+    assert ids(filled, query, plan=plan) == {"my_50", LOG}
     (warning,) = prepared.explain().warnings
     assert warning == (
         "\"my_50\" is the id of a document, and so means all of it; the document 'my' with an overlap is "
@@ -46,20 +48,20 @@ def test_the_document_of_a_quoted_id_wins(filled: Store, calibrated: bool) -> No
     )
     assert "'my_50'" in prepared.explain().plan[0]
     for other in ('FINGERPRINT:"my"_50', "FINGERPRINT:my_50"):
-        assert ids(filled, other, calibrated=calibrated) == {"my", "x"}
-        assert filled.prepare(other, calibrated=calibrated).explain().warnings == ()
+        assert ids(filled, other, plan=plan) == {"my", "x"}
+        assert filled.prepare(other, plan=plan).explain().warnings == ()
 
 
-@pytest.mark.parametrize("calibrated", [False, True])
-def test_without_such_a_document_the_end_is_numbers(filled: Store, calibrated: bool) -> None:
+@pytest.mark.parametrize("plan", ["stock", "calibrated"])
+def test_without_such_a_document_the_end_is_numbers(filled: Store, plan: QueryPlan) -> None:
     """
     Without a document of the full id, the end of the quoted id is read as numbers, as in Alfresco.
     """
     filled.delete(["my_50"])
-    prepared = filled.prepare('FINGERPRINT:"my_50"', calibrated=calibrated)
+    prepared = filled.prepare('FINGERPRINT:"my_50"', plan=plan)
     assert prepared.references == ("my",)
     assert (prepared.explain().warnings, "'my'" in prepared.explain().plan[0]) == ((), True)
-    assert ids(filled, 'FINGERPRINT:"my_50"', calibrated=calibrated) == {"my", "x"}
+    assert ids(filled, 'FINGERPRINT:"my_50"', plan=plan) == {"my", "x"}
 
 
 def test_a_quoted_file_name(filled: Store) -> None:
@@ -76,8 +78,8 @@ def test_an_id_that_no_document_has(filled: Store) -> None:
     """
     The warning for an unknown id with underscores shows how to write an overlap.
     """
-    for calibrated in (False, True):
-        (warning,) = filled.search('FINGERPRINT:"load_test_20"', calibrated=calibrated).warnings
+    for plan in get_args(QueryPlan):
+        (warning,) = filled.search('FINGERPRINT:"load_test_20"', plan=plan).warnings
         assert warning == (
             "the store has no document 'load_test_20'; if its end is an overlap, write FINGERPRINT:\"load_test\"_20"
         )

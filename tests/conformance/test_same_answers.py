@@ -13,6 +13,7 @@ from tests.conformance.collection import NODE
 from tests.conformance.queries import generated
 from tests.plain import plain_tokens
 from whorl import Document, Page, Store
+from whorl.operations import QueryPlan
 
 QUERIES = generated(360)
 MORE = [pytest.param(query, marks=pytest.mark.slow) for query in QUERIES[60:]]
@@ -214,13 +215,13 @@ def test_a_text_as_the_source(store: Store, name: str, numbers: str) -> None:
     assert scores(store.search(f"FINGERPRINT:mine{numbers}", rows=SIZE, source={"mine": text})) == wanted
 
 
-@pytest.mark.parametrize("calibrated", [False, True])
-def test_a_short_text_as_the_source(store: Store, calibrated: bool) -> None:
+@pytest.mark.parametrize("plan", ["stock", "calibrated"])
+def test_a_short_text_as_the_source(store: Store, plan: QueryPlan) -> None:
     """
     A text without a fingerprint gives one warning, which does not call it a document, with stock and with calibrated
     plans.
     """
-    prepared = store.prepare("FINGERPRINT:mine_20", source={"mine": "four words are few"}, calibrated=calibrated)
+    prepared = store.prepare("FINGERPRINT:mine_20", source={"mine": "four words are few"}, plan=plan)
     page = prepared.search()
     assert (page.total, page.warnings) == (0, ("the text 'mine' has no fingerprint: it has fewer than 5 words",))
     assert prepared.explain().warnings == page.warnings

@@ -105,12 +105,12 @@ def test_within_other_queries(store: Store) -> None:
     A FINGERPRINT in any query finds the documents of `similar`, scored by percentage, and its source as well.
     """
     alone = store.similar("f4-0", threshold=20, rows=ROWS)
-    page = store.search("FINGERPRINT:f4-0_20_95", calibrated=True, rows=ROWS)
+    page = store.search("FINGERPRINT:f4-0_20_95", plan="calibrated", rows=ROWS)
     assert {hit.id for hit in page.hits} == {each.hit.id for each in alone.found} | {"f4-0"}
     assert page.hits[0].score == 100
-    without = store.search("FINGERPRINT:f4-0_20_95 AND NOT id:f4-0", calibrated=True, rows=ROWS)
+    without = store.search("FINGERPRINT:f4-0_20_95 AND NOT id:f4-0", plan="calibrated", rows=ROWS)
     assert {hit.id for hit in without.hits} == {each.hit.id for each in alone.found}
-    missing = store.search("FINGERPRINT:nosuch_20_95", calibrated=True)
+    missing = store.search("FINGERPRINT:nosuch_20_95", plan="calibrated")
     assert (missing.total, "'nosuch'" in missing.warnings[0]) == (0, True)
 
 

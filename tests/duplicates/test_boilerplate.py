@@ -140,7 +140,7 @@ def test_of_a_reference_the_frequencies_count(tmp_path: Path) -> None:
     """
     asked = BoilerplateOptions("10", is_ignored=True)
     with duplicates_among(FORMS[41:], DuplicatesOptions(PAIR_OPTIONS, common=asked), reference=FORMS[:41]) as found:
-        assert {(each.a.id, each.b.id) for each in found.pairs(only_new=True)} == {
+        assert {(each.a.id, each.b.id) for each in found.pairs(new=True)} == {
             ("near", "nearer"), ("same", "equal"), ("form", "blank"),
         }  # fmt: skip
 
@@ -188,7 +188,7 @@ def test_a_state(tmp_path: Path, is_ignored: bool) -> None:
     options = BoilerplateOptions("10", is_ignored=is_ignored)
 
     def pairs(documents: Sequence[Document], common: BoilerplateOptions | None, folder: Path | None) -> list[object]:
-        with duplicates_among(documents, DuplicatesOptions(PAIR_OPTIONS, common=common, folder=folder)) as found:
+        with duplicates_among(documents, DuplicatesOptions(PAIR_OPTIONS, common=common, state=folder)) as found:
             return [(each.a.id, each.b.id, each.shares, each.rest) for each in found.pairs()]
 
     state = tmp_path / "state"
@@ -208,7 +208,7 @@ def test_a_state_of_a_store(tmp_path: Path) -> None:
     with open_store(tmp_path / "store") as store:
 
         def found() -> set[frozenset[str]]:
-            with duplicates_in(store.engine, DuplicatesOptions(PAIR_OPTIONS, common=options, folder=state)) as one:
+            with duplicates_in(store.engine, DuplicatesOptions(PAIR_OPTIONS, common=options, state=state)) as one:
                 return clusters(one)
 
         texts = store.engine.texts

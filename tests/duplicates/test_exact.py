@@ -51,11 +51,11 @@ def test_equal_sketches_are_no_copies(tmp_path: Path) -> None:
     with open_store(tmp_path / "store") as store:
         store.index([Document("a", " ".join(words)), Document("b", " ".join(words)), Document("edited", edited)])
         with duplicates_in(
-            store.engine, DuplicatesOptions(ask_pairs("jaccard", 100, 95), folder=tmp_path / "state")
+            store.engine, DuplicatesOptions(ask_pairs("jaccard", 100, 95), state=tmp_path / "state")
         ) as found:
             assert ids(found.pairs()) == [frozenset(("a", "b"))]
         with duplicates_in(
-            store.engine, DuplicatesOptions(ask_pairs("jaccard", 100, 95), folder=tmp_path / "state")
+            store.engine, DuplicatesOptions(ask_pairs("jaccard", 100, 95), state=tmp_path / "state")
         ) as found:
             assert ids(found.pairs()) == [frozenset(("a", "b"))]
         with duplicates_in(store.engine, ask_pairs("jaccard", 80, 95)) as found:

@@ -98,7 +98,7 @@ def test_a_column_that_decides_and_is_nowhere(tmp_path: Path) -> None:
     (document,) = InputReader([path], columns=Columns(text="body")).documents()
     with pytest.raises(ParameterError, match=r"no date of its own.*--keep newest:COLUMN"):
         InputReader([path], DuplicatesOptions(keep=Keep("newest"))).date(document)
-    assert InputReader([path], DuplicatesOptions(folder=tmp_path)).date(document) is None
+    assert InputReader([path], DuplicatesOptions(state=tmp_path)).date(document) is None
 
 
 def test_texts_are_read_again(tmp_path: Path) -> None:

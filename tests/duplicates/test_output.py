@@ -216,12 +216,12 @@ def test_ids_that_come_again_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text((json.dumps({"id": "x", "text": PAGE}) + "\n") * 2)
     for state in (None, tmp_path / "state", tmp_path / "state"):
-        reading = InputReader([str(file)], DuplicatesOptions(folder=state), is_rewritten=True)
+        reading = InputReader([str(file)], DuplicatesOptions(state=state), is_rewritten=True)
         with (
             pytest.raises(ParameterError, match="--id-column"),
             duplicates_among(
                 reading.documents(),
-                DuplicatesOptions(ask_pairs("jaccard", 80, 100), folder=state),
+                DuplicatesOptions(ask_pairs("jaccard", 80, 100), state=state),
                 on_repeated=reading.note_repeated,
             ),
         ):

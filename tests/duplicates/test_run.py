@@ -45,13 +45,13 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     pair_options = ask_pairs("jaccard", 80, 95)
     with (
         suppress(KeyboardInterrupt),
-        duplicates_among(stopping(), DuplicatesOptions(pair_options, folder=tmp_path / "state", workers=1)),
+        duplicates_among(stopping(), DuplicatesOptions(pair_options, state=tmp_path / "state", workers=1)),
     ):
         raise AssertionError("nothing stopped it")
     with PersistentSketchStore(tmp_path / "state", "files, under minhash1-icu74-w5-b512", FILES_SCHEME) as store:
         kept = store.count()
     assert 512 <= kept < 1_400
-    with duplicates_among(many, DuplicatesOptions(pair_options, folder=tmp_path / "state")) as found:
+    with duplicates_among(many, DuplicatesOptions(pair_options, state=tmp_path / "state")) as found:
         resumed = {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs()}
     with duplicates_among(many, pair_options) as found:
         assert {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs()} == resumed
@@ -69,10 +69,10 @@ def test_further_documents_are_compared_with_all_before(tmp_path: Path, spanning
     before: set[frozenset[str]] = set()
     for day in days:
         with duplicates_among(
-            day, DuplicatesOptions(pair_options, folder=tmp_path / "state", spanning_only=spanning_only)
+            day, DuplicatesOptions(pair_options, state=tmp_path / "state", spanning_only=spanning_only)
         ) as found:
             there = {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs()}
-            new = {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs(only_new=True)}
+            new = {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs(new=True)}
             clustered = clusters(found)
             today = {document.id for document in day}
             assert new == {pair for pair in there if pair & today}
@@ -93,7 +93,7 @@ def test_changed_and_deleted_documents_lose_their_pairs(tmp_path: Path) -> None:
     pair_options = ask_pairs("jaccard", 50, 100)
     with open_store(tmp_path / "store") as store:
         store.index(DOCUMENTS)
-        with duplicates_in(store.engine, DuplicatesOptions(pair_options, folder=tmp_path / "state")) as found:
+        with duplicates_in(store.engine, DuplicatesOptions(pair_options, state=tmp_path / "state")) as found:
             assert set(ids(found.pairs())) == set(true_pairs(DOCUMENTS, "jaccard", 50))
         gone = {document.id for document in DOCUMENTS[::7]}
         changed = {each.id: Document(each.id, DOCUMENTS[at].text) for at, each in enumerate(DOCUMENTS[1::7])}
@@ -102,18 +102,18 @@ def test_changed_and_deleted_documents_lose_their_pairs(tmp_path: Path) -> None:
         now = [changed.get(each.id, each) for each in DOCUMENTS if each.id not in gone]
         expected = set(true_pairs(now, "jaccard", 50))
         for folder in (tmp_path / "state", None):
-            with duplicates_in(store.engine, DuplicatesOptions(pair_options, folder=folder)) as found:
+            with duplicates_in(store.engine, DuplicatesOptions(pair_options, state=folder)) as found:
                 assert set(ids(found.pairs())) == expected
                 assert found.documents == len(now)
         with duplicates_in(
-            store.engine, DuplicatesOptions(ask_pairs("jaccard", 90, 100), folder=tmp_path / "state")
+            store.engine, DuplicatesOptions(ask_pairs("jaccard", 90, 100), state=tmp_path / "state")
         ) as found:
             assert set(ids(found.pairs())) == set(true_pairs(now, "jaccard", 90))
 
 
 def cluster_sizes(documents: list[Document], folder: Path | None) -> list[int]:
     with duplicates_among(
-        documents, DuplicatesOptions(ask_pairs("jaccard", 50, 95), folder=folder, spanning_only=True)
+        documents, DuplicatesOptions(ask_pairs("jaccard", 50, 95), state=folder, spanning_only=True)
     ) as found:
         return [len(each.members) for each in found.clusters()]
 
@@ -127,14 +127,14 @@ def test_a_cluster_outlives_the_document_that_held_it_together(tmp_path: Path) -
     words = [f"w{at}" for at in range(58)]
     crowd = [Document(f"d{at:03}", " ".join([*words, f"u{at // 40}", f"v{at % 40}"])) for at in range(600)]
     folder, pair_options = tmp_path / "state", ask_pairs("jaccard", 50, 95)
-    with duplicates_among(crowd, DuplicatesOptions(pair_options, folder=folder, spanning_only=True)) as found:
+    with duplicates_among(crowd, DuplicatesOptions(pair_options, state=folder, spanning_only=True)) as found:
         assert [len(each.members) for each in found.clusters()] == [600]
         links = Counter(each for pair in ids(found.pairs()) for each in pair)
     for count, (gone, _) in enumerate(links.most_common(3), start=1):
         other = Document(gone, f"now {count} of entirely other words than those before")
-        with duplicates_among([other], DuplicatesOptions(pair_options, folder=folder, spanning_only=True)) as found:
+        with duplicates_among([other], DuplicatesOptions(pair_options, state=folder, spanning_only=True)) as found:
             assert max(len(each.members) for each in found.clusters()) == 600 - count
-            assert all(600 - count != len(each.members) for each in found.clusters(only_new=True))
+            assert all(600 - count != len(each.members) for each in found.clusters(new=True))
 
 
 def test_the_last_document_of_an_id_counts_also_if_it_is_the_one_of_before(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_the_last_document_of_an_id_counts_also_if_it_is_the_one_of_before(tmp_p
     repeated: list[str] = []
     with duplicates_among(
         [between, *others, before, Document("y", before.text)],
-        DuplicatesOptions(ask_pairs("jaccard", 100, 95), folder=tmp_path / "state"),
+        DuplicatesOptions(ask_pairs("jaccard", 100, 95), state=tmp_path / "state"),
         on_repeated=repeated.append,
     ) as found:
         assert clusters(found) == {frozenset("xy")}
@@ -178,7 +178,7 @@ def test_another_name_of_the_same_text_is_told(tmp_path: Path) -> None:
     for name in ("old", "new"):
         with duplicates_among(
             [Document("a", text, name=name), Document("b", text)],
-            DuplicatesOptions(ask_pairs("jaccard", 80, 95), folder=tmp_path / "s"),
+            DuplicatesOptions(ask_pairs("jaccard", 80, 95), state=tmp_path / "s"),
         ) as found:
             assert [member.name for each in found.clusters() for member in each.members] == [name, ""]
 
@@ -212,7 +212,7 @@ def test_a_reference_keeps_no_state(tmp_path: Path) -> None:
     asked = ask_pairs("jaccard", 80, 95)
     with (
         pytest.raises(ParameterError, match="a run of its own"),
-        duplicates_among([], DuplicatesOptions(asked, folder=tmp_path / "state"), reference=DOCUMENTS),
+        duplicates_among([], DuplicatesOptions(asked, state=tmp_path / "state"), reference=DOCUMENTS),
     ):
         pass
     assert not (tmp_path / "state").exists()
@@ -237,7 +237,7 @@ def test_a_text_that_comes_again_is_read_once(monkeypatch: pytest.MonkeyPatch, t
     text = " ".join(f"w{at}" for at in range(200))
     many = [Document(str(at), text) for at in range(5_000)]
     for folder in (tmp_path, None):
-        with duplicates_among(many, DuplicatesOptions(ask_pairs("jaccard", 80, 95), folder=folder, workers=1)) as found:
+        with duplicates_among(many, DuplicatesOptions(ask_pairs("jaccard", 80, 95), state=folder, workers=1)) as found:
             assert [len(cluster.members) for cluster in found.clusters()] == [5_000]
     assert 0 < read < 50
     assert sum(file.stat().st_size for file in tmp_path.glob("hashes-*.u64")) < 20 * 200 * 8
@@ -255,7 +255,7 @@ def test_a_text_that_a_state_keeps_has_its_digest_made_once(monkeypatch: pytest.
 
     monkeypatch.setattr("whorl.duplicates.run._digest", counting)
     for documents in (DOCUMENTS, [*DOCUMENTS, Document("new", "a text that was not there before this run")]):
-        with duplicates_among(documents, DuplicatesOptions(ask_pairs("jaccard", 80, 95), folder=tmp_path)):
+        with duplicates_among(documents, DuplicatesOptions(ask_pairs("jaccard", 80, 95), state=tmp_path)):
             assert made == Counter(document.id for document in documents)
         made.clear()
 
@@ -292,16 +292,16 @@ def test_only_within_a_part(tmp_path: Path) -> None:
     assert pairs
     pair_options = ask_pairs("jaccard", 80, 100)
     for folder in (None, tmp_path / "state", tmp_path / "state"):
-        with duplicates_among(parted, DuplicatesOptions(pair_options, within="lang", folder=folder)) as found:
+        with duplicates_among(parted, DuplicatesOptions(pair_options, within="lang", state=folder)) as found:
             assert set(ids(found.pairs())) == set(pairs)
         with duplicates_among(parted, DuplicatesOptions(pair_options, within="lang", spanning_only=True)) as found:
             assert {frozenset(m.id for m in each.members) for each in found.clusters()} == true_components(pairs)
     moved = [replace(each, properties={"lang": "de"}) for each in DOCUMENTS]
-    with duplicates_among(moved, DuplicatesOptions(pair_options, within="lang", folder=tmp_path / "state")) as found:
+    with duplicates_among(moved, DuplicatesOptions(pair_options, within="lang", state=tmp_path / "state")) as found:
         assert set(ids(found.pairs())) == set(true_pairs(DOCUMENTS, "jaccard", 80))
     with (
         pytest.raises(ParameterError, match="within lang"),
-        duplicates_among(parted, DuplicatesOptions(pair_options, folder=tmp_path / "state")),
+        duplicates_among(parted, DuplicatesOptions(pair_options, state=tmp_path / "state")),
     ):
         pass
 
@@ -313,12 +313,12 @@ def test_a_state_keeps_to_what_decides(tmp_path: Path) -> None:
     documents = [replace(each, properties={"quality": at}) for at, each in enumerate(DOCUMENTS[:9])]
     pair_options = ask_pairs("jaccard", 80, 95)
     with duplicates_among(
-        documents, DuplicatesOptions(pair_options, keep=Keep("largest", "quality"), folder=tmp_path / "state")
+        documents, DuplicatesOptions(pair_options, keep=Keep("largest", "quality"), state=tmp_path / "state")
     ) as found:
         assert sorted(each.worth for each in found.members(range(9)).values()) == list(range(9))  # type: ignore[type-var]
     for keep in (Keep("smallest", "quality"), Keep("first")):
         with (
             pytest.raises(ParameterError, match="name another folder"),
-            duplicates_among(documents, DuplicatesOptions(pair_options, keep=keep, folder=tmp_path / "state")),
+            duplicates_among(documents, DuplicatesOptions(pair_options, keep=keep, state=tmp_path / "state")),
         ):
             pass

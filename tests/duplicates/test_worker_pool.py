@@ -35,7 +35,7 @@ def told(reading: InputReader, workers: int, keep: Keep) -> list[Any]:
         reading.documents(), DuplicatesOptions(PAIR_OPTIONS, keep=keep, workers=workers), reference=reading.reference()
     ) as found:
         pairs = [(pair.a, pair.b, pair.shares) for pair in found.pairs()]
-        there = [tuple(each.members) for each in found.clusters(complete=True, keep=keep, only_new=True)]
+        there = [tuple(each.members) for each in found.clusters(complete=True, keep=keep, new=True)]
         problems = [str(each) for each in reading.problems]
         return [pairs, there, problems, reading.count, reading.share, found.documents]
 

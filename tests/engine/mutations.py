@@ -64,7 +64,7 @@ ASKINGS: Mapping[str, Asking] = {
     "fields": lambda store: store.engine.fields(),
     "documents": lambda store: store.engine.documents(IDS),
     "search": lambda store: store.search("word1 OR FINGERPRINT:d1", with_shared=True),
-    "ordered": lambda store: store.search("*", order=[Order("n")]),
+    "ordered": lambda store: store.search("*", sort=[Order("n")]),
     "similar": lambda store: store.similar("d1"),
     "facets": lambda store: store.engine.facets(
         ALL,

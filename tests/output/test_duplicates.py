@@ -161,9 +161,9 @@ def test_versions_in_every_format() -> None:
     assert (change["adds"]["share"], change["adds"]["words"]) == (0.5, 12)
     assert [each["start"] for each in change["adds"]["passages"]] == [10 * at for at in range(3, 13)]
     text, table, out = io.StringIO(), io.StringIO(), io.BytesIO()
-    assert write_clusters([cluster], "csv", text, with_versions=True) == (1, 2)
-    write_clusters([cluster], "table", table, with_versions=True)
-    write_clusters_parquet([cluster], out, with_versions=True)
+    assert write_clusters([cluster], "csv", text, versions=True) == (1, 2)
+    write_clusters([cluster], "table", table, versions=True)
+    write_clusters_parquet([cluster], out, versions=True)
     rows = list(csv.reader(io.StringIO(text.getvalue())))
     assert rows[0][-6:] == ["version", "date", "adds", "loses", "adds_words", "loses_words"]
     assert [row[-6:] for row in rows[1:]] == [
@@ -254,9 +254,9 @@ def documents(seed: int) -> list[Document]:
     ]
 
 
-@pytest.mark.parametrize("only_new", [False, True])
+@pytest.mark.parametrize("new", [False, True])
 @pytest.mark.parametrize("at_once", [7, 1 << 15])
-def test_lines_are_the_same_to_the_byte(only_new: bool, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_are_the_same_to_the_byte(new: bool, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Pairs and clusters are the same to the byte, with equal documents, all or only new ones, for any portion size.
     """
@@ -266,13 +266,13 @@ def test_lines_are_the_same_to_the_byte(only_new: bool, at_once: int, monkeypatc
     with duplicates_among(some[40:], ask_pairs("jaccard", 40, 100), reference=some[:40]) as found:
         assert found.is_counted
         expected, written = io.StringIO(), io.StringIO()
-        count = write_pairs(found.pairs(only_new=only_new), "json", expected)
-        assert write_pair_lines(found.pairs_in_columns(only_new=only_new), written) == count > 100
+        count = write_pairs(found.pairs(new=new), "json", expected)
+        assert write_pair_lines(found.pairs_in_columns(new=new), written) == count > 100
         assert written.getvalue() == expected.getvalue()
         for complete in (False, True):
             expected, written = io.StringIO(), io.StringIO()
-            counts = write_clusters(found.clusters(complete=complete, only_new=only_new), "json", expected)
-            several = found.clusters_in_columns(complete=complete, only_new=only_new)
+            counts = write_clusters(found.clusters(complete=complete, new=new), "json", expected)
+            several = found.clusters_in_columns(complete=complete, new=new)
             assert write_cluster_lines(several, written) == counts
             assert written.getvalue() == expected.getvalue()
             assert counts[0] > 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -15,6 +15,7 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.model import Document, Order
+from whorl.operations import QueryPlan
 from whorl.query.plan.fields import Fields
 from whorl.query.plan.nodes import BoundPlan, MatchAll
 from whorl.search.prepared import Filter, PreparedQuery, bound_filter, engine_facets
@@ -125,12 +126,12 @@ def test_not_every_candidate_of_a_fingerprint(store: Store, monkeypatch: pytest.
     """
     A page says that its total is a lower bound, and passes on the warnings of the search for candidates.
     """
-    whole = store.search("FINGERPRINT:whole_20", calibrated=True)
+    whole = store.search("FINGERPRINT:whole_20", plan="calibrated")
     assert (whole.is_total_exact, whole.total) == (True, COPIES + 1)
     assert whole.warnings == ("somebody writes",)
     monkeypatch.setattr(similar_search, "MOST_VERIFIED", 4)
     monkeypatch.setattr(similar_search, "AT_ONCE", 2)
-    page = store.search("FINGERPRINT:whole_20 AND kind:copy", calibrated=True)
+    page = store.search("FINGERPRINT:whole_20 AND kind:copy", plan="calibrated")
     assert not page.is_total_exact
     assert page.total < COPIES
     assert any("4 of them were verified" in warning for warning in page.warnings)
@@ -141,7 +142,7 @@ def test_explaining_searches_nothing(store: Store, engine: Watched) -> None:
     Explaining a calibrated FINGERPRINT shows its plan and its candidate request without a candidate search; a search
     and a count of the same prepared query search candidates once.
     """
-    prepared = store.prepare("FINGERPRINT:whole_20 AND kind:copy", calibrated=True)
+    prepared = store.prepare("FINGERPRINT:whole_20 AND kind:copy", plan="calibrated")
     explained = prepared.explain()
     assert engine.asked == ["fields", "resolve whole"]
     [(source, plan)] = explained.fingerprints
@@ -158,7 +159,7 @@ def test_every_fingerprint_is_explained(store: Store) -> None:
     """
     Two FINGERPRINTs with the same source are explained separately, each with its own threshold and request.
     """
-    explained = store.explain("FINGERPRINT:whole_80 OR FINGERPRINT:whole_20 AND kind:copy", calibrated=True)
+    explained = store.explain("FINGERPRINT:whole_80 OR FINGERPRINT:whole_20 AND kind:copy", plan="calibrated")
     assert [(source, float(plan.threshold)) for source, plan in explained.fingerprints] == [
         ("whole", 0.8),
         ("whole", 0.2),
@@ -172,8 +173,8 @@ def test_a_source_that_nobody_asks_for(store: Store) -> None:
     """
     A text given with the query but not used in it causes a warning, calibrated or not.
     """
-    for calibrated in (False, True):
-        prepared = store.prepare("FINGERPRINT:whole_20", source="some words", calibrated=calibrated)
+    for plan in get_args(QueryPlan):
+        prepared = store.prepare("FINGERPRINT:whole_20", source="some words", plan=plan)
         for warnings in (prepared.search().warnings, prepared.explain().warnings):
             assert "the query does not use the source 'source': write FINGERPRINT:source" in warnings
 
@@ -252,21 +253,21 @@ def test_orders_by_the_values_of_a_field(store: Store) -> None:
     Fields for sorting may have the names that queries use; a field of words or an unknown field is refused.
     """
     by_number = [Order("cm:number", is_ascending=True), Order(None)]
-    assert [hit.id for hit in store.search("kind:copy", order=by_number, rows=2).hits] == ["copy 01", "copy 02"]
+    assert [hit.id for hit in store.search("kind:copy", sort=by_number, rows=2).hits] == ["copy 01", "copy 02"]
     with pytest.raises(ParameterError, match="no field 'nmuber' to sort by"):
-        store.search("*", order=[Order("nmuber")])
+        store.search("*", sort=[Order("nmuber")])
     with pytest.raises(ParameterError, match="field 'content' holds words, which have no order"):
-        store.search("*", order=[Order("content")])
+        store.search("*", sort=[Order("content")])
 
 
 def test_calibrated_hits_score_their_percentage(store: Store) -> None:
     """
     The score is the whole percentage times the boost, 100 for the source; the default threshold is 20 percent.
     """
-    page = store.search("FINGERPRINT:whole^2", calibrated=True, rows=3)
+    page = store.search("FINGERPRINT:whole^2", plan="calibrated", rows=3)
     assert [(hit.id, hit.score) for hit in page.hits] == [("whole", 200.0), ("copy 01", 192.0), ("copy 02", 186.0)]
     assert page.total == COPIES + 1
-    of_source = store.search("FINGERPRINT:whole_80", calibrated=True, metric="contains").total
+    of_source = store.search("FINGERPRINT:whole_80", plan="calibrated", metric="contains").total
     assert of_source == 1 + sum(5 * (56 - number) >= 4 * 56 for number in range(1, COPIES + 1))
 
 
@@ -277,7 +278,7 @@ def test_one_percent_of_a_calibrated_fingerprint_is_one_percent(store: Store, qu
     """
     A threshold given as a fraction is not converted twice.
     """
-    assert store.search(f"FINGERPRINT:{query}", calibrated=True).total == total
+    assert store.search(f"FINGERPRINT:{query}", plan="calibrated").total == total
 
 
 def test_a_similar_search_is_made_ready_once(store: Store, engine: Watched) -> None:
@@ -315,7 +316,7 @@ def test_no_hit_is_told_to_share_less_than_was_asked_for(tmp_path: Path) -> None
 
     with open_store(tmp_path / "store") as store:
         store.index(documents())
-        prepared = store.prepare("FINGERPRINT:source_5_99", calibrated=True)
+        prepared = store.prepare("FINGERPRINT:source_5_99", plan="calibrated")
         ids = [hit.id for hit in prepared.search(rows=100).hits]
         assert len(ids) > 25
         shares = [told.estimate.shares.jaccard for told in prepared.measured(ids).values() if told.estimate]

@@ -69,14 +69,14 @@ class Held(Store):
         self.given: list[float | None] = []
         self.ends: list[float | None] = []
 
-    def prepare(self, query: str, **arguments: Any) -> Any:
+    def prepare(self, query: str, *arguments: Any, **keywords: Any) -> Any:
         self.given.append(seconds_left())
         request = _current.get()
         assert request is not None
         self.ends.append(request.end)
         self.inside.release()
         assert self.released.wait(PATIENCE_SECONDS)
-        return super().prepare(query, **arguments)
+        return super().prepare(query, *arguments, **keywords)
 
     def arrived(self, count: int) -> None:
         """Wait until this many searches have begun."""
@@ -91,9 +91,9 @@ class Endless(Store):
         super().__init__(store.engine)
         self.inside, self.stopped = threading.Event(), threading.Event()
 
-    def prepare(self, query: str, **arguments: Any) -> Any:
+    def prepare(self, query: str, *arguments: Any, **keywords: Any) -> Any:
         if query != "endless":
-            return super().prepare(query, **arguments)
+            return super().prepare(query, *arguments, **keywords)
         self.inside.set()
         patience = threading.Event()
         for _ in range(6_000):

@@ -106,12 +106,12 @@ def _write_beside(found: Duplicates, command: DuplicatesCommand, reading: InputR
     """Write delete lists, files and cluster labels, and return the lines to print about them."""
     from whorl.cli.render.duplicates import rewrite, write_list
 
-    keep, only_new = command.keep_policy, command.shows_only_new
+    keep, new = command.keep_policy, command.shows_only_new
     lines = []
     if keep is not None and command.delete_file is not None:
-        lines += write_list(found.clusters(complete=True, only_new=only_new, keep=keep), keep, command.delete_file)
+        lines += write_list(found.clusters(complete=True, new=new, keep=keep), keep, command.delete_file)
     if command.folders:
-        lines += rewrite(found.clusters(complete=True, only_new=only_new, keep=keep), reading, command.folders)
+        lines += rewrite(found.clusters(complete=True, new=new, keep=keep), reading, command.folders)
     if command.write_ids:
         lines.append(_write_ids(found, command.store, keep))
     return lines
@@ -166,14 +166,14 @@ def _write(found: Duplicates, command: DuplicatesCommand) -> str:
     from whorl.duplicates.result import with_words
     from whorl.output.format import counted
 
-    keep, versions, only_new = command.keep_policy, command.versions, command.shows_only_new
+    keep, versions, new = command.keep_policy, command.versions, command.shows_only_new
     with_rest = found.rest is not None
     is_plain = not command.clusters or (keep is None and not versions)
     if command.form == "json" and is_plain and found.is_counted:
         is_complete = command.is_complete
-        told = write_lines_to(command.file, found, clusters=command.clusters, complete=is_complete, only_new=only_new)
+        told = write_lines_to(command.file, found, clusters=command.clusters, complete=is_complete, new=new)
     elif command.clusters:
-        sought = found.clusters(complete=command.is_complete, only_new=only_new, keep=keep, with_versions=versions)
+        sought = found.clusters(complete=command.is_complete, new=new, keep=keep, versions=versions)
         if versions:
             sought = (with_words(cluster, found.read_texts, found.scheme) for cluster in sought)
         told = write_clusters_to(
@@ -182,11 +182,11 @@ def _write(found: Duplicates, command: DuplicatesCommand) -> str:
             command.form,
             found.kind,
             marks_principal=keep is not None,
-            with_versions=versions,
+            versions=versions,
             with_rest=with_rest,
         )
     else:
-        told = write_pairs_to(command.file, found.pairs(only_new=only_new), command.form, with_rest=with_rest)
+        told = write_pairs_to(command.file, found.pairs(new=new), command.form, with_rest=with_rest)
     return f"{told}, of {counted(found.documents, found.kind)} in all"
 
 

@@ -38,8 +38,15 @@ _COMMANDS: Mapping[str, str] = {
     "status": "Print the state of a store: its engine, its documents, and whether its index is complete.",
     "upgrade": "Bring a store of an earlier version up to date.",
 }
-#: Modules of commands that share another command's module.
-_MODULES = {"explain": "search"}
+#: Modules of commands that share one.
+_MODULES = {
+    "delete": "store",
+    "explain": "search",
+    "mcp": "serve",
+    "simhash": "fingerprint",
+    "status": "store",
+    "upgrade": "store",
+}
 #: Its file descriptor.
 _STANDARD_OUTPUT = 1
 

@@ -12,7 +12,7 @@ from whorl.output.format import as_json as json_text
 from whorl.output.format import counted, printable
 from whorl.output.search import HitsPage, plan_lines
 from whorl.output.values import values
-from whorl.search.prepared import Explanation, PreparedQuery, search_options, sort_keys
+from whorl.search.prepared import Explanation, PreparedQuery
 from whorl.store import Store, open_store
 
 
@@ -71,7 +71,7 @@ def _explanation_text(explained: Explanation) -> str:
 
 def _prepared(opened: Store, query: str, source_file: str | None, options: ExplainOperation) -> PreparedQuery:
     source = None if source_file is None else source_text(source_file)
-    return opened.prepare(query, **search_options(with_boilerplate_texts(options, [source_file]), source))
+    return opened.prepare(query, with_boilerplate_texts(options, [source_file]), source=source)
 
 
 def show_page(
@@ -88,7 +88,7 @@ def show_page(
     page = prepared.search(
         start=options.start,
         rows=options.rows,
-        order=sort_keys(options.sort),
+        sort=options.sort,
         with_shared=True,
         collapse=options.collapse,
     )

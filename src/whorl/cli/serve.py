@@ -1,4 +1,4 @@
-"""Command `whorl serve`: runs the HTTP service."""
+"""Commands that serve a store: `whorl serve` over HTTP, `whorl mcp` to assistants."""
 
 from __future__ import annotations
 
@@ -45,3 +45,25 @@ def serve(store: str | None, host: str | None, port: int | None, is_open: bool) 
     limit_arenas()
     with open_store(store, settings) as opened:
         run(create_app(opened, credentials, settings, hosts), settings, host, port)
+
+
+@click.command()
+@STORE
+@click.option("--write", "writes", is_flag=True, help="Also let the assistant store and delete documents.")
+def mcp(store: str | None, writes: bool) -> None:
+    """Let assistants use a store through the Model Context Protocol, on standard input and output.
+
+    An assistant's program starts it, for instance from its list of servers:
+
+        {"mcpServers": {"whorl": {"command": "whorl", "args": ["mcp", "--store", "/path/to/store"]}}}
+
+    It can ask for similar documents, sources of a text, comparisons, searches and clusters. Nothing is changed without
+    --write.
+    """
+    try:
+        from whorl.mcp import server_of
+    except ModuleNotFoundError as error:
+        raise ParameterError("for assistants install: pip install 'whorl[mcp]'") from error
+
+    with open_store(store, create=writes) as opened:
+        server_of(opened, writes=writes).run()

@@ -20,7 +20,6 @@ from whorl.output.search import plan_lines, promise
 from whorl.output.values import values
 from whorl.query.ast import Fingerprint
 from whorl.query.literals import EXACT, write_fingerprint
-from whorl.search.prepared import search_options
 from whorl.search.similar.options import ask
 from whorl.search.similar.sources import SOURCE
 from whorl.store import open_store
@@ -68,7 +67,7 @@ def similar(
             for note in notes_on(threshold=options.threshold, recall=options.recall):
                 click.echo(f"note: {note}", err=True)
             page_options = SearchOperation(filter=options.filter, start=options.start, rows=options.rows)
-            stock = opened.prepare(query, **search_options(page_options, source))
+            stock = opened.prepare(query, page_options, source=source)
             show_page(query, stock, page_options, as_json=as_json, explained=explained)
             return
         prepared = opened.prepare_similar(name, options, source=source)

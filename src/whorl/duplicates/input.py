@@ -179,8 +179,8 @@ class InputReader:
         #: Number of documents read.
         self.count = 0
         self.options, self._is_rewritten = options, is_rewritten
-        self._keep, self._is_persistent = options.policy, options.folder is not None
-        needed = frozenset(filter(None, (self._keep.column, options.date_column, options.within)))
+        self._keep, self._is_persistent = options.policy, options.state is not None
+        needed = frozenset(filter(None, (self._keep.column, options.date, options.within)))
         self.columns = replace(columns, further=needed, is_text_optional=True)
         #: Files whose rows have no text column.
         self.without_texts = set[str]()
@@ -242,7 +242,7 @@ class InputReader:
         Raises:
             ParameterError: A column has no value, or is missing.
         """
-        column, dates = self._keep.column, self.options.date_column
+        column, dates = self._keep.column, self.options.date
         if column and not has_worth and self.count:
             raise ParameterError(
                 f"no document has a {self._keep.sought} in the column {column!r}, so nobody knows which is the "
@@ -387,8 +387,8 @@ class InputPart:
         told, file = self.report, self.file.as_posix()
         told.file = file
         options, policy = self.options, self.options.policy
-        column, dates, within = policy.column, options.date_column, options.within
-        is_whole = options.unit in (Granularity.DOCUMENT, Granularity.PASSAGE)
+        column, dates, within = policy.column, options.date, options.within
+        is_whole = options.level in (Granularity.DOCUMENT, Granularity.PASSAGE)
         is_plain = is_whole and not (column or dates or within or self.is_reference)
         for document in documents_in(
             self.file, told.problems.append, self.columns, span=self.span, tables_are_text=False, at_byte=self.at_byte
@@ -410,7 +410,7 @@ class InputPart:
                 yield document
                 continue
             try:
-                yield from pieces_of(document, options.unit)
+                yield from pieces_of(document, options.level)
             except DocumentError as error:
                 told.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 

@@ -221,14 +221,14 @@ class DuplicatesOptions:
         pairs: Metric, threshold and recall.
         scheme: Scheme of words and shingles of documents outside a store.
         keep: Retention policy for clusters; its column is a property, or a field of the store. None to keep the first.
-        date_column: Property or field with the dates of documents; None if dates do not matter, or are those of files.
+        date: Property or field with the dates of documents; None if dates do not matter, or are those of files.
         within: A property that compared documents must have in common; documents without it are compared with each
             other.
-        unit: The compared units; fixed for a folder.
+        level: The compared units; fixed for a folder.
         common: Options of boilerplate. Common text changes with every document: in a folder all documents read so far
             count, and if common text is ignored, all pairs are found again.
         spanning_only: Whether clusters alone are needed, so that pairs within connected components may be skipped.
-        folder: Folder of the persistent sketch store, from which a later run continues: it completes an interrupted
+        state: Folder of the persistent sketch store, from which a later run continues: it completes an interrupted
             run, and compares further documents with all earlier ones. None for a temporary store.
         workers: Processes for reading and sketching, and threads for comparing; the result does not depend on it. With
             a folder a single process reads.
@@ -238,12 +238,12 @@ class DuplicatesOptions:
     _: KW_ONLY
     scheme: Scheme = field(default_factory=Scheme)
     keep: Keep | None = None
-    date_column: str | None = None
+    date: str | None = None
     within: str | None = None
-    unit: Granularity = Granularity.DOCUMENT
+    level: Granularity = Granularity.DOCUMENT
     common: BoilerplateOptions | None = None
     spanning_only: bool = False
-    folder: Path | None = None
+    state: Path | None = None
     workers: int = 1
 
     @property
@@ -269,12 +269,12 @@ class DuplicatesOptions:
             ask_pairs(options.metric, options.threshold, options.recall),
             scheme=Scheme(CHARACTERS, size or 9) if options.characters else Scheme(shingle_size=size or 5),
             keep=keep,
-            date_column=date,
+            date=date,
             within=options.within,
-            unit=Granularity(options.level),
+            level=Granularity(options.level),
             common=ask_common(options.common_above, options.boilerplate, ignore_common=options.ignore_common),
             spanning_only=options.clusters and not options.is_complete,
-            folder=None if options.state is None else Path(options.state),
+            state=None if options.state is None else Path(options.state),
             workers=options.workers or 1,
         )
 

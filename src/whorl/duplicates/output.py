@@ -127,7 +127,7 @@ def require_texts(reading: InputReader) -> None:
             continue
         if is_made or (form is not None and not form.takes_columns):
             raise ParameterError(
-                f"{place.file} has no text that a {reading.options.unit} could be taken out of; leave it out"
+                f"{place.file} has no text that a {reading.options.level} could be taken out of; leave it out"
             )
 
 
@@ -178,8 +178,8 @@ class _OutputWriter:
     def __init__(self, reading: InputReader, decisions: RetentionDecisions, *, with_columns: bool) -> None:
         self._reading, self._decisions, self._with_columns = reading, decisions, with_columns
         self.written = self.read = 0
-        self._takes_pieces = reading.options.unit is not Granularity.DOCUMENT
-        self._passages = by_document(decisions.to_delete) if reading.options.unit is Granularity.PASSAGE else {}
+        self._takes_pieces = reading.options.level is not Granularity.DOCUMENT
+        self._passages = by_document(decisions.to_delete) if reading.options.level is Granularity.PASSAGE else {}
         self._added: Added = {}
         if with_columns:
             self._added = ADDED
@@ -229,9 +229,9 @@ class _OutputWriter:
 
     def _without_pieces(self, text: str, document_id: str) -> str | None:
         """Return a text without its superfluous pieces, None if nothing is left."""
-        if self._reading.options.unit is Granularity.PASSAGE:
+        if self._reading.options.level is Granularity.PASSAGE:
             return without_ranges(text, self._passages.get(document_id, ()))
-        return without(text, document_id, self._decisions.to_delete, self._reading.options.unit)
+        return without(text, document_id, self._decisions.to_delete, self._reading.options.level)
 
     def _values(self, row: Row, file: str) -> Mapping[str, object] | None:
         """Return the values of the added columns of a row, None to leave the row out."""

@@ -192,13 +192,13 @@ class Duplicates:
         among_equal = int((sizes * (sizes - 1) // 2).sum())
         return among_equal + int((sizes[self._pairs.a] * sizes[self._pairs.b]).sum())
 
-    def pairs(self, *, only_new: bool = False) -> Iterator[Pair]:
+    def pairs(self, *, new: bool = False) -> Iterator[Pair]:
         """Yield all pairs, each once, by descending similarity, ties in the order of their documents.
 
         Args:
-            only_new: Leave out pairs of two documents compared in an earlier run.
+            new: Leave out pairs of two documents compared in an earlier run.
         """
-        yield from self._describe_pairs(self._pairs, self._copied, only_new=only_new)
+        yield from self._describe_pairs(self._pairs, self._copied, new=new)
 
     @property
     def is_counted(self) -> bool:
@@ -206,10 +206,10 @@ class Duplicates:
         sketches = self._archived.sketches
         return self.rest is None and not sketches.scheme_levels(sketches.sizes).any()
 
-    def pairs_in_columns(self, *, only_new: bool = False) -> Iterator[PairColumns]:
+    def pairs_in_columns(self, *, new: bool = False) -> Iterator[PairColumns]:
         """Yield the pairs of `pairs` in batches of columns, if `is_counted`."""
         for some in self._by_similarity(self._pairs, self._copied):
-            for a, b, rows in self._expand_copies(some, only_new=only_new):
+            for a, b, rows in self._expand_copies(some, new=new):
                 yield self._in_columns(a, b, some.shared[rows])
 
     def _in_columns(self, a: Numbers, b: Numbers, shared: Numbers) -> PairColumns:
@@ -232,12 +232,12 @@ class Duplicates:
             some = together.only(order[at : at + _PAIRS_AT_ONCE])
             yield measure_pairs(self._archived.sketches, some.a, some.b) if is_rest else some
 
-    def _describe_pairs(self, pairs: Pairs, firsts: Numbers, *, only_new: bool = False) -> Iterator[Pair]:
+    def _describe_pairs(self, pairs: Pairs, firsts: Numbers, *, new: bool = False) -> Iterator[Pair]:
         """Yield the pairs of documents for pairs of different documents and for pairs of exact copies."""
         for some in self._by_similarity(pairs, firsts):
             rests = self._residual_shares(some.a, some.b)
             shared = [*zip(*(part.tolist() for part in (some.shared, some.low, some.high)), rests, strict=True)]
-            for a, b, rows in self._expand_copies(some, only_new=only_new):
+            for a, b, rows in self._expand_copies(some, new=new):
                 known = self.members(np.unique(np.concatenate([a, b])).tolist())
                 for one, other, row in zip(a.tolist(), b.tolist(), rows.tolist(), strict=True):
                     yield Pair.of_counts(known[one], known[other], *shared[row])
@@ -250,7 +250,7 @@ class Duplicates:
         counts = zip(found.shared.tolist(), found.sizes_a.tolist(), found.sizes_b.tolist(), strict=True)
         return [Shares.of_counts(*each) for each in counts]
 
-    def _expand_copies(self, pairs: Pairs, *, only_new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
+    def _expand_copies(self, pairs: Pairs, *, new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
         """Yield the pairs of documents that pairs of different documents represent, in batches.
 
         Yields:
@@ -265,7 +265,7 @@ class Duplicates:
             of_a, of_b = np.divmod(numbers - (ends - counts)[rows], counts_b[rows])
             one, other = self._copy(pairs.a[rows], of_a), self._copy(pairs.b[rows], of_b)
             is_reported = (pairs.a[rows] != pairs.b[rows]) | (one < other)
-            if only_new:
+            if new:
                 is_reported &= self._is_new[one] | self._is_new[other]
             one, other, rows = one[is_reported], other[is_reported], rows[is_reported]
             yield np.minimum(one, other), np.maximum(one, other), rows
@@ -289,10 +289,10 @@ class Duplicates:
         self,
         *,
         complete: bool = False,
-        only_new: bool = False,
+        new: bool = False,
         keep: Keep | None = None,
         with_pairs_up_to: int = 0,
-        with_versions: bool = False,
+        versions: bool = False,
     ) -> Iterator[Cluster]:
         """Yield the clusters, the largest first, ties by their first documents.
 
@@ -301,22 +301,22 @@ class Duplicates:
                 clusters are stars instead: documents are kept in the order of `keep`, unless they are duplicates of one
                 kept before, so that no two kept documents are a pair and all others of a cluster are duplicates of its
                 kept document.
-            only_new: Leave out clusters without a new document; earlier documents are never superfluous. In complete
+            new: Leave out clusters without a new document; earlier documents are never superfluous. In complete
                 clusters each new document that is a duplicate of an earlier one joins the most similar earlier one, so
                 that all members of its cluster are duplicates of that one; the other new documents form complete
                 clusters of their own.
             keep: Retention policy; the other members are measured against the kept one. None to measure against the
                 first.
             with_pairs_up_to: Largest number of members with which a cluster includes its pairs.
-            with_versions: Whether to include the order of the versions; `with_words` adds the words that changed.
+            versions: Whether to include the order of the versions; `with_words` adds the words that changed.
         """
-        labels, groups = self._groups(complete=complete, only_new=only_new, keep=keep)
+        labels, groups = self._groups(complete=complete, new=new, keep=keep)
         inside = np.flatnonzero(labels[self._pairs.a] == labels[self._pairs.b])
         inside = inside[np.argsort(labels[self._pairs.a[inside]], kind="stable")]
         of_pairs = labels[self._pairs.a[inside]]
         for some in chunks(groups, len, _MEMBERS_AT_ONCE):
             places = np.concatenate(some)
-            members = self.members(places.tolist(), only_new=only_new)
+            members = self.members(places.tolist(), new=new)
             heads = [
                 int(group[0 if keep is None else principal([members[place] for place in group.tolist()], keep)])
                 for group in some
@@ -326,8 +326,8 @@ class Duplicates:
             # A document shares all shingles with itself, even if its sketch holds only a part of them.
             shared = (np.where(firsts == places, told.sizes_a, part) for part in (told.shared, told.low, told.high))
             counts = zip(*(part.tolist() for part in shared), self._residual_shares(firsts, places), strict=True)
-            versions = self._versions(some, members) if with_versions else repeat(())
-            for head, group, ordered in zip(heads, some, versions, strict=False):
+            in_order = self._versions(some, members) if versions else repeat(())
+            for head, group, ordered in zip(heads, some, in_order, strict=False):
                 here = group.tolist()
                 pairs: Iterable[Pair] = ()
                 if group.size <= with_pairs_up_to:
@@ -340,28 +340,28 @@ class Duplicates:
                 )
                 yield Cluster(tuple(matches_of_cluster), tuple(pairs), ordered)
 
-    def clusters_in_columns(self, *, complete: bool = False, only_new: bool = False) -> Iterator[ClusterColumns]:
+    def clusters_in_columns(self, *, complete: bool = False, new: bool = False) -> Iterator[ClusterColumns]:
         """Yield the clusters of `clusters` in batches of columns, if `is_counted`.
 
         Args:
             complete: As in `clusters`.
-            only_new: As in `clusters`.
+            new: As in `clusters`.
         """
-        _, groups = self._groups(complete=complete, only_new=only_new)
+        _, groups = self._groups(complete=complete, new=new)
         for some in chunks(groups, len, _MEMBERS_AT_ONCE):
             places, counts = np.concatenate(some), np.array([group.size for group in some], np.int64)
             firsts = np.repeat(places[np.cumsum(counts) - counts], counts)
             told = measure_pairs(self._archived.sketches, firsts, places)
             yield ClusterColumns(counts, self._in_columns(firsts, places, told.shared))
 
-    def _groups(self, *, complete: bool, only_new: bool, keep: Keep | None = None) -> tuple[Numbers, list[Numbers]]:
+    def _groups(self, *, complete: bool, new: bool, keep: Keep | None = None) -> tuple[Numbers, list[Numbers]]:
         """Return the cluster label of each document, and the indices of the members of each reported cluster."""
         if complete and keep is not None:
-            labels = self._labels_around_kept(keep, only_new=only_new)
+            labels = self._labels_around_kept(keep, new=new)
         else:
-            labels = self._labels_around_earlier() if complete and only_new else self._labels(complete=complete)
+            labels = self._labels_around_earlier() if complete and new else self._labels(complete=complete)
         groups = groups_by_label(labels)
-        return labels, [group for group in groups if self._is_new[group].any()] if only_new else groups
+        return labels, [group for group in groups if self._is_new[group].any()] if new else groups
 
     def _versions(self, groups: Sequence[Numbers], members: Mapping[int, Member]) -> Iterator[tuple[Version, ...]]:
         """Yield the members of each group in the order of their versions."""
@@ -395,14 +395,14 @@ class Duplicates:
         """Return a mask of the earlier documents and of documents equal to one."""
         return np.bincount(self._firsts, ~self._is_new, minlength=self.documents) > 0
 
-    def _labels_around_kept(self, keep: Keep, *, only_new: bool) -> Numbers:
+    def _labels_around_kept(self, keep: Keep, *, new: bool) -> Numbers:
         """Return the labels of stars around kept documents.
 
         Args:
             keep: Retention policy.
-            only_new: Whether earlier documents are kept in any case.
+            new: Whether earlier documents are kept in any case.
         """
-        stays = self._is_old() if only_new else np.zeros(self.documents, np.bool_)
+        stays = self._is_old() if new else np.zeros(self.documents, np.bool_)
         is_paired = np.zeros(self.documents, np.bool_)
         is_paired[self._pairs.a] = is_paired[self._pairs.b] = True
         places = np.flatnonzero(is_paired[self._firsts])
@@ -413,19 +413,19 @@ class Duplicates:
                 members = self.members(here)
                 worths = (_worth(members[place], keep) for place in here)
                 losses[begin : begin + len(here)] = [math.inf if worth is None else -worth for worth in worths]
-        if only_new:
+        if new:
             losses[~self._is_new[places]] = -math.inf
         # The best of several equal documents counts for all of them.
         firsts = self._firsts[places[np.argsort(losses, kind="stable")]]
         _, begins = np.unique(firsts, return_index=True)
         return labels_around_kept(self.documents, self._pairs, firsts[np.sort(begins)], stays)[self._firsts]
 
-    def members(self, places: Sequence[int], *, only_new: bool = False) -> dict[int, Member]:
+    def members(self, places: Sequence[int], *, new: bool = False) -> dict[int, Member]:
         """Return members by document index.
 
         Args:
             places: Indices of the documents.
-            only_new: Whether earlier documents are marked as never superfluous.
+            new: Whether earlier documents are marked as never superfluous.
         """
         places = sorted(places)
         numbers = self._archived.numbers[np.array(places, np.int64)].tolist()
@@ -437,7 +437,7 @@ class Duplicates:
             document_id, name, worth, date = known[number]
             if told is not None:
                 worth, date = told.get(document_id, (None, None))
-            stays = only_new and not bool(self._is_new[place])
+            stays = new and not bool(self._is_new[place])
             members[place] = Member(document_id, name, int(sizes[place]), worth, date, stays)
         return members
 

@@ -73,12 +73,12 @@ def duplicates_among(
         raise ParameterError(
             "boilerplate does not work within a part of a collection; compare all documents, or leave it out"
         )
-    if options.folder is not None and reference:
+    if options.state is not None and reference:
         raise ParameterError("a reference keeps no state: put it into the folder by a run of its own")
 
-    sketching = Sketching(options.scheme, FILES_SCHEME, dates, options.date_column, options.policy, options.within)
+    sketching = Sketching(options.scheme, FILES_SCHEME, dates, options.date, options.policy, options.within)
     with ExitStack() as opened:
-        store = _store(opened, options.folder, origin_of_files(options), FILES_SCHEME)
+        store = _store(opened, options.state, origin_of_files(options), FILES_SCHEME)
         if isinstance(store, PersistentSketchStore):
             store.begin_partial_scan()
             _set_options(store, options)
@@ -88,16 +88,16 @@ def duplicates_among(
             store.mark_as_reference()
             load_documents(store, documents, sketching, options.workers, on_repeated)
         duplicates = _find_duplicates(store, options, None, spanning_everywhere=options.spanning_only)
-        duplicates.read_texts, duplicates.kind = texts, options.unit.value
+        duplicates.read_texts, duplicates.kind = texts, options.level.value
         yield duplicates
 
 
 def origin_of_files(options: DuplicatesOptions) -> str:
     """Return the origin that a sketch store records for documents of files."""
-    policy, within, date_column = options.policy, options.within, options.date_column
+    policy, within, date_column = options.policy, options.within, options.date
     return (
         f"files, under {options.scheme.name}"
-        + (f", by {options.unit}s" if options.unit != Granularity.DOCUMENT else "")
+        + (f", by {options.level}s" if options.level != Granularity.DOCUMENT else "")
         + (f", within {within}" if within else "")
         + (f", with what decides on the {policy}" if policy.column else "")
         + (f", with dates of {date_column}" if date_column else "")
@@ -128,14 +128,14 @@ def duplicates_in(
         ParameterError: The folder belongs to another origin, or the store lacks a field.
     """
     options = replace(DuplicatesOptions.of(options), scheme=engine.scheme)
-    policy, date_field = options.policy, options.date_column
+    policy, date_field = options.policy, options.date
     scheme = engine.sketch_scheme if options.common is None else FILES_SCHEME
     if scheme is None and engine.count():
         raise NoSketchesError
     sought = {policy.column: policy.sought, date_field: "date"}
     _require_fields(engine, names or {}, {name: kind for name, kind in sought.items() if name}, origin)
     with ExitStack() as opened:
-        store = _store(opened, options.folder, f"{origin}, under {engine.scheme.name}", scheme or SketchScheme())
+        store = _store(opened, options.state, f"{origin}, under {engine.scheme.name}", scheme or SketchScheme())
         without = 0
         for portion in engine.scan(store.begin_scan()):
             if options.common is None:

@@ -182,13 +182,7 @@ def compare_texts(
     store: Store, a: Read, b: Read, options: CompareOperation, *, texts: Literal["none", "passages", "whole"]
 ) -> dict[str, Any]:
     """Compare two texts under the scheme of a store; return JSON values, as `comparison_values` does."""
-    comparison = store.compare(
-        "a",
-        "b",
-        source={"a": a.text, "b": b.text},
-        common_above=options.common_above,
-        boilerplate=options.boilerplate,
-    )
+    comparison = store.compare("a", "b", options, source={"a": a.text, "b": b.text})
     return comparison_values(a, b, comparison, texts=texts)
 
 

@@ -242,7 +242,7 @@ def write_clusters(
     out: IO[str],
     *,
     marks_principal: bool = False,
-    with_versions: bool = False,
+    versions: bool = False,
     with_rest: bool = False,
 ) -> tuple[int, int]:
     """Write clusters, and return the numbers of clusters and of documents in them.
@@ -252,14 +252,14 @@ def write_clusters(
         form: One of FORMATS.
         out: The file.
         marks_principal: Whether a table marks the document to keep; the other formats always do.
-        with_versions: Whether clusters have versions; documents are then in the order of their versions.
+        versions: Whether clusters have versions; documents are then in the order of their versions.
         with_rest: As in `write_pairs`.
     """
     count = documents = 0
     width = 16 if with_rest else 8
     rows = csv.writer(out, lineterminator="\n")
     if form == "csv":
-        rows.writerow(_columns(_CLUSTER_COLUMNS, with_versions=with_versions, with_rest=with_rest))
+        rows.writerow(_columns(_CLUSTER_COLUMNS, versions=versions, with_rest=with_rest))
     for count, cluster in enumerate(clusters, start=1):
         size = len(cluster.matches)
         documents += size
@@ -269,7 +269,7 @@ def write_clusters(
             rows.writerows(map(_csv, _cluster_rows(cluster)))
         else:
             out.write(f"{chr(10) if count > 1 else ''}cluster {count:,}: {counted(size, 'document')}\n")
-            if with_versions:
+            if versions:
                 out.writelines(_version_lines(cluster))
                 continue
             for match in cluster.matches:
@@ -285,7 +285,7 @@ def write_pairs_parquet(pairs: Iterable[Pair], out: IO[bytes], *, with_rest: boo
 
 
 def write_clusters_parquet(
-    clusters: Iterable[Cluster], out: IO[bytes], *, with_versions: bool = False, with_rest: bool = False
+    clusters: Iterable[Cluster], out: IO[bytes], *, versions: bool = False, with_rest: bool = False
 ) -> tuple[int, int]:
     """Write clusters as Parquet, one row per document, and return the numbers of clusters and documents."""
     count = 0
@@ -296,7 +296,7 @@ def write_clusters_parquet(
             count += 1
             yield from _cluster_rows(cluster)
 
-    columns = _columns(_CLUSTER_COLUMNS, with_versions=with_versions, with_rest=with_rest)
+    columns = _columns(_CLUSTER_COLUMNS, versions=versions, with_rest=with_rest)
     documents = _write_parquet(columns, rows(), out)
     return count, documents
 
@@ -381,8 +381,8 @@ def _share_cells(shares: Shares | None) -> list[object]:
     return [] if shares is None else [fraction(getattr(shares, name)) for name in Shares.NAMES]
 
 
-def _columns(columns: tuple[str, ...], *, with_rest: bool, with_versions: bool = False) -> tuple[str, ...]:
-    return columns + (_VERSION_COLUMNS if with_versions else ()) + (_REST_COLUMNS if with_rest else ())
+def _columns(columns: tuple[str, ...], *, with_rest: bool, versions: bool = False) -> tuple[str, ...]:
+    return columns + (_VERSION_COLUMNS if versions else ()) + (_REST_COLUMNS if with_rest else ())
 
 
 def _percent(pair: Pair, name: str) -> str:

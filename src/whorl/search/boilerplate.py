@@ -49,6 +49,13 @@ class CommonOptions(TypedDict, total=False):
     ignore_common: bool
 
 
+class CompareOptions(TypedDict, total=False):
+    """Keywords of `Store.compare`, as in `CommonOptions`: with common text, the shares without it are returned too."""
+
+    common_above: str | None
+    boilerplate: Sequence[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Frequencies:
     """Document frequencies of passages.

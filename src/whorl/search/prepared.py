@@ -19,7 +19,7 @@ from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError
 from whorl.fingerprint.minhash.signature import shared_tokens
 from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.model import Order, Page
-from whorl.operations import MAX_START, ExplainOperation
+from whorl.operations import MAX_START, QueryPlan, Reading
 from whorl.query.literals import write_quoted
 from whorl.query.plan.bind import bind, unknown_document
 from whorl.query.plan.defaults import QueryDefaults
@@ -68,39 +68,40 @@ _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.B
 _TEXTS_AT_ONCE = 25
 #: A filter query, or several alternatives.
 Filter: TypeAlias = str | Sequence[str]
+#: Sort keys, also as a text: "cm:modified desc, name"; None to sort by score.
+Sort: TypeAlias = str | Sequence[Order] | None
 
 
 class QueryOptions(CommonOptions, total=False):
-    """Options for reading a query: the arguments of `Store.prepare`."""
+    """Keywords of `Store.prepare` and `Store.explain`; `ExplainOperation` describes them.
 
-    source: str | Mapping[str, str] | None
-    calibrated: bool
+    A filter may also be several, of which each must match; a group among these contains alternatives.
+    """
+
+    plan: QueryPlan
     metric: Metric | str
-    defaults: QueryDefaults
-    filter: Filter | Iterable[Filter]
+    afts: Reading
+    filter: Filter | Iterable[Filter] | None
+    rows: int
+    start: int
 
 
-def search_options(operation: ExplainOperation, source: str | None) -> QueryOptions:
-    """Return the arguments of `Store.prepare` for an operation."""
-    return {
-        "source": source,
-        "calibrated": operation.plan == "calibrated",
-        "metric": operation.metric,
-        "defaults": QueryDefaults(strict=operation.afts == "strict"),
-        "filter": () if operation.filter is None else operation.filter,
-        "common_above": operation.common_above,
-        "boilerplate": operation.boilerplate,
-        "ignore_common": operation.ignore_common,
-    }
+class SearchOptions(QueryOptions, total=False):
+    """Keywords of `Store.search`; `SearchOperation` describes them."""
+
+    sort: Sort
+    collapse: bool
 
 
-def sort_keys(sort: str | None) -> tuple[Order, ...]:
+def sort_keys(sort: Sort) -> tuple[Order, ...]:
     """Return the sort keys in a text such as "cm:modified desc, name".
 
     Raises:
         ParameterError: A part is no field with an optional direction.
     """
-    return () if sort is None else tuple(_sort_key(part) for part in sort.split(","))
+    if not isinstance(sort, str):
+        return tuple(sort or ())
+    return tuple(_sort_key(part) for part in sort.split(","))
 
 
 def _sort_key(text: str) -> Order:
@@ -285,7 +286,7 @@ class PreparedQuery:
         *,
         start: int = 0,
         rows: int = 10,
-        order: Sequence[Order] = (),
+        sort: Sort = None,
         with_shared: bool = False,
         collapse: bool = False,
     ) -> Page:
@@ -294,7 +295,7 @@ class PreparedQuery:
         Args:
             start: Hits to skip.
             rows: Hits on the page.
-            order: Sort keys; empty to sort by score.
+            sort: Sort keys.
             with_shared: Also count the tokens that each hit shares with the source, if the query has just one.
             collapse: Whether to return only the best hit of each labelled cluster.
 
@@ -302,7 +303,7 @@ class PreparedQuery:
             ParameterError: The page is out of range, a sort field does not exist, or no document has a cluster label.
         """
         self.reader.require_page(start, rows)
-        keys = [self.reader.sortable(key) for key in order]
+        keys = [self.reader.sortable(key) for key in sort_keys(sort)]
         lag = lag_warnings(self.engine)
         if collapse:
             page = collapsed_page(self.engine, self.bound, start=start, rows=rows, order=keys)

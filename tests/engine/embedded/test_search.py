@@ -117,11 +117,11 @@ def test_an_order_of_ids_reads_no_values(engine: EmbeddedEngine, monkeypatch: py
         return heads(records, key, wanted)
 
     monkeypatch.setattr(Records, "heads", counted)
-    page = Store(engine).search("*", rows=2, order=[Order("id")])
+    page = Store(engine).search("*", rows=2, sort=[Order("id")])
     assert [(hit.id, hit.name) for hit in page.hits] == [("copy 29", "name 29"), ("copy 28", "name 28")]
     assert (page.total, read) == (COUNT + 1, ["copy 29", "copy 28"])
     read.clear()
-    Store(engine).search("*", rows=2, order=[Order("name")])
+    Store(engine).search("*", rows=2, sort=[Order("name")])
     assert len(read) == COUNT + 1 + 2
 
 

@@ -27,7 +27,7 @@ def test_similar_finds_as_with_them(tmp_path: Path) -> None:
         for store in (whole, part):
             store.index(DOCUMENTS)
             found = store.similar("d3", threshold=60)
-            hits = store.search("FINGERPRINT:d3_60 AND w60", calibrated=True).hits
+            hits = store.search("FINGERPRINT:d3_60 AND w60", plan="calibrated").hits
             answers.append((found.total, found.found, hits, store.signature("d3")))
     assert answers[0] == answers[1]
     assert answers[0][0] > 1

@@ -113,7 +113,7 @@ def test_an_empty_text_is_a_value(store: Store) -> None:
     """
     store.index([Document("a", ""), Document("b", "", properties={"k": ""}), Document("c", "", properties={"k": "x"})])
     for is_ascending, expected in ((True, "bca"), (False, "cba")):
-        page = store.search("*", order=[Order("k", is_ascending)])
+        page = store.search("*", sort=[Order("k", is_ascending)])
         assert "".join(hit.id for hit in page.hits) == expected
 
 

@@ -126,7 +126,7 @@ def test_the_answers_are_those_of_a_store_of_ours(foreign_store: Store, tmp_path
             wanted, found = ours.search(query, rows=50), foreign_store.search(query, rows=50)
             assert [(hit.id, hit.score) for hit in found.hits] == [(hit.id, hit.score) for hit in wanted.hits], query
             assert found.total == wanted.total
-        by_id = [ours.search("*", order=[BACKWARDS]).hits, foreign_store.search("*", order=[BACKWARDS]).hits]
+        by_id = [ours.search("*", sort=[BACKWARDS]).hits, foreign_store.search("*", sort=[BACKWARDS]).hits]
         assert [hit.id for hit in by_id[0]] == [hit.id for hit in by_id[1]]
         assert foreign_store.count() == ours.count() == len(TEXTS)
         assert foreign_store.search("FINGERPRINT:d0", with_shared=True).hits[0].shared_tokens == 512
@@ -155,7 +155,7 @@ def test_what_only_our_fields_tell(foreign_store: Store, foreign: IndexClient) -
         lambda: foreign_store.search("name:x"),
         lambda: foreign_store.search("FINGERPRINT:d0 AND w3"),
         lambda: foreign_store.search("EXISTS:name"),
-        lambda: foreign_store.search("*", order=[BY_NAME]),
+        lambda: foreign_store.search("*", sort=[BY_NAME]),
     ):
         with pytest.raises(SchemaError, match=r"without whorl's fields .*'whorl opensearch backfill'"):
             ask()
@@ -241,7 +241,7 @@ def test_a_cluster_that_sorts_nothing_by_id(foreign: IndexClient) -> None:
     with between(foreign.shown, refuses) as url, open_store(url) as store:
         hits = store.search("FINGERPRINT:short").hits
         assert [(hit.id, hit.score) for hit in hits] == [("copy", 512.0), ("short", 512.0)]
-        for ask in (lambda: store.search("*", order=[BACKWARDS]), lambda: store.search("*", start=10_000)):
+        for ask in (lambda: store.search("*", sort=[BACKWARDS]), lambda: store.search("*", start=10_000)):
             with pytest.raises(SchemaError):
                 ask()
         with TestClient(create_app(store)) as service:

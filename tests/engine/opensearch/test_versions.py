@@ -84,9 +84,9 @@ def test_from_index_to_delete(server: Server, url: str) -> None:
         )
         if server in ELASTICSEARCH:
             with pytest.raises(EngineResponseError, match=r"script_lang not supported \[painless\]"):
-                store.search("*", order=[Order("pages", False)])
+                store.search("*", sort=[Order("pages", False)])
         else:
-            in_order = store.search("*", order=[Order("pages", False)]).hits
+            in_order = store.search("*", sort=[Order("pages", False)]).hits
             assert [hit.id for hit in in_order] == [*_TEXTS][::-1]
         assert store.delete(["copy"]) == 1
         assert store.delete_matching("word399") == 1

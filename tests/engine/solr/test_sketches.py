@@ -245,7 +245,7 @@ def test_similar_without_sketches(client: SolrClient, metric: str) -> None:
             exact = {document.id: share(own, document.text, metric) for document in DOCUMENTS if document.id != "big"}
             found = {hit.hit.id: hit.estimate for hit in page.found}
             assert "whorl solr check" in page.warnings[0]
-            within = store.search("FINGERPRINT:big_10_95", calibrated=True, metric=metric, rows=100)
+            within = store.search("FINGERPRINT:big_10_95", plan="calibrated", metric=metric, rows=100)
             assert {hit.id for hit in within.hits} == {*found, "big"}
             assert within.warnings[0] == page.warnings[0]
             long = {document.id for document in DOCUMENTS if document.text.count(" ") > 2_000}

@@ -164,7 +164,7 @@ def test_a_field_that_another_process_has_filled(client: SolrClient, monkeypatch
         assert ids(reader, "first:x") == ["a"]
         writer.index([Document("b", "", properties={"second": "y"})])
         assert ids(reader, "second:y") == ["b"]
-        assert reader.search("*", order=[Order("second")]).total == 2
+        assert reader.search("*", sort=[Order("second")]).total == 2
 
 
 def test_a_solr_that_does_not_tell_the_fields_in_use(client: SolrClient) -> None:

@@ -33,12 +33,12 @@ def test_what_a_source_can_be(store: Store) -> None:
     """
     with pytest.raises(UnknownDocumentError):
         store.similar("gone")
-    page = store.search("FINGERPRINT:gone_20 OR kind:shor", calibrated=True)
+    page = store.search("FINGERPRINT:gone_20 OR kind:shor", plan="calibrated")
     assert [hit.id for hit in page.hits] == ["short"]
     assert page.warnings == ("the store has no document 'gone'",)
     assert store.search("FINGERPRINT:gone_20").warnings == page.warnings
     with pytest.raises(ParameterError, match="metric must be"):
-        store.prepare("FINGERPRINT:whole", metric="alike", calibrated=True)
+        store.prepare("FINGERPRINT:whole", metric="alike", plan="calibrated")
 
 
 def test_pages_are_parts_of_one_order(store: Store) -> None:
@@ -79,7 +79,7 @@ def test_a_text_with_fewer_words_than_a_shingle(
         store.index([Document("a", "one two three")])
         found: list[Similar | Page] = [
             store.similar(source="two words"),
-            store.search("FINGERPRINT:source", source="two words", calibrated=True),
+            store.search("FINGERPRINT:source", source="two words", plan="calibrated"),
             store.search("FINGERPRINT:source", source="two words"),
         ]
     told = "the text 'source' has no fingerprint: it has fewer than 3 words"

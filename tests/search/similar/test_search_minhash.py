@@ -22,12 +22,12 @@ def test_a_store_without_sketches(store: Store, monkeypatch: pytest.MonkeyPatch)
     """
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
     alone = store.similar("whole", threshold=20, rows=100)
-    page = store.search("FINGERPRINT:whole_20", calibrated=True, rows=100)
+    page = store.search("FINGERPRINT:whole_20", plan="calibrated", rows=100)
     assert {hit.id for hit in page.hits} == {found.hit.id for found in alone.found} | {"whole"}
     assert len(alone.found) == 30
     assert alone.warnings[0] == page.warnings[0]
     assert "no sketches" in page.warnings[0]
-    assert store.explain("FINGERPRINT:whole_20", calibrated=True).warnings[0] == page.warnings[0]
+    assert store.explain("FINGERPRINT:whole_20", plan="calibrated").warnings[0] == page.warnings[0]
 
 
 @pytest.fixture

@@ -115,9 +115,9 @@ def test_within_other_queries(store: Store) -> None:
     A calibrated FINGERPRINT finds the same hits and the source itself.
     """
     alone = store.similar("01-0", threshold=40, common_above=LINE, ignore_common=True)
-    page = store.search("FINGERPRINT:01-0_40", calibrated=True, common_above=LINE, ignore_common=True)
+    page = store.search("FINGERPRINT:01-0_40", plan="calibrated", common_above=LINE, ignore_common=True)
     assert [hit.id for hit in page.hits] == ["01-0", *(found.hit.id for found in alone.found)]
-    explained = store.explain("FINGERPRINT:01-0_40", calibrated=True, common_above=LINE, ignore_common=True)
+    explained = store.explain("FINGERPRINT:01-0_40", plan="calibrated", common_above=LINE, ignore_common=True)
     ((_, plan),) = explained.fingerprints
     assert isinstance(plan, RestPlan)
     assert alone.found

@@ -81,12 +81,12 @@ TEXT, QUERY, ID, KEY = "secretive silver spoons", "quotation", "confidential-id"
 class Broken(Store):
     """A store with an unexpected error whose message contains a text."""
 
-    def prepare(self, query: str, **arguments: Any) -> Any:
+    def prepare(self, query: str, *arguments: Any, **keywords: Any) -> Any:
         if query == "broken":
             raise KeyError(TEXT)
         if query == "away":
             raise EngineUnavailableError(f"no Solr answers, {TEXT}")
-        return super().prepare(query, **arguments)
+        return super().prepare(query, *arguments, **keywords)
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ def write_clusters_to(
     kind: str,
     *,
     marks_principal: bool = False,
-    with_versions: bool = False,
+    versions: bool = False,
     with_rest: bool = False,
 ) -> str:
     """Write clusters, and return their number in words.
@@ -45,10 +45,10 @@ def write_clusters_to(
         form: json, csv, parquet or table.
         kind: Name of the members' kind.
         marks_principal: As for `write_clusters`.
-        with_versions: As for `write_clusters`.
+        versions: As for `write_clusters`.
         with_rest: As for `write_clusters`.
     """
-    more = {"with_versions": with_versions, "with_rest": with_rest}
+    more = {"versions": versions, "with_rest": with_rest}
     with written_file(output, is_binary=form == "parquet") as out:
         if form == "parquet":
             written = write_clusters_parquet(clusters, out, **more)
@@ -67,7 +67,7 @@ def write_pairs_to(output: Path | None, pairs: Iterable[Pair], form: str, *, wit
     return counted(count, "pair")
 
 
-def write_lines_to(output: Path | None, found: Duplicates, *, clusters: bool, complete: bool, only_new: bool) -> str:
+def write_lines_to(output: Path | None, found: Duplicates, *, clusters: bool, complete: bool, new: bool) -> str:
     """Write pairs or clusters as JSON from columns, much faster than one by one, and return their number in words.
 
     Args:
@@ -75,12 +75,12 @@ def write_lines_to(output: Path | None, found: Duplicates, *, clusters: bool, co
         found: The result, which must have `is_counted`.
         clusters: Whether to write clusters, or pairs.
         complete: Whether any two members of a cluster must be a pair.
-        only_new: Whether to write only pairs or clusters with a new document.
+        new: Whether to write only pairs or clusters with a new document.
     """
     with written_file(output) as out:
         if not clusters:
-            return counted(write_pair_lines(found.pairs_in_columns(only_new=only_new), out), "pair")
-        written = write_cluster_lines(found.clusters_in_columns(complete=complete, only_new=only_new), out)
+            return counted(write_pair_lines(found.pairs_in_columns(new=new), out), "pair")
+        written = write_cluster_lines(found.clusters_in_columns(complete=complete, new=new), out)
     return f"{counted(written[0], 'cluster')} with {counted(written[1], found.kind)}"
 
 

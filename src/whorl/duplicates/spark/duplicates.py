@@ -58,7 +58,7 @@ class SparkDuplicates:
             the pairs that connect it are searched for.
         state: Folder of earlier runs: the documents are compared with theirs as well, and pairs and clusters cover all
             of them. None for a single run.
-        only_new: Whether to return only pairs and clusters with a document that is new, or whose text is. Earlier
+        new: Whether to return only pairs and clusters with a document that is new, or whose text is. Earlier
             documents then stay, as a reference does.
         sketches: Sketch scheme.
         most: Maximum number of pairs of one hash in a round, as in `whorl.duplicates.prefix_filter.find_candidates`.
@@ -79,7 +79,7 @@ class SparkDuplicates:
         keep: Keep | None = None,
         spanning_only: bool = False,
         state: str | None = None,
-        only_new: bool = False,
+        new: bool = False,
         sketches: SketchScheme = FILES_SCHEME,
         most: int = MOST_PAIRS,
         most_at_once: int = MOST_AT_ONCE,
@@ -100,7 +100,7 @@ class SparkDuplicates:
                 spanning_only=spanning_only,
             )
             self._run, earlier, known = self._state.run, self._state.blocks, self._state.pairs
-        self._only_new = only_new or reference is not None
+        self._only_new = new or reference is not None
         if reference is not None:
             reference = reference.withColumn(STAYS, f.lit(True))
             documents = documents.unionByName(reference, allowMissingColumns=True)
@@ -205,7 +205,7 @@ class SparkDuplicates:
 
         Returns:
             Columns cluster (id of the first document), documents (number of members), id, name, shingles, stays
-            (whether it is a reference document, or an earlier one with `only_new`), is_principal (whether it is the
+            (whether it is a reference document, or an earlier one with `new`), is_principal (whether it is the
             retained document), and jaccard, a_in_b, b_in_a and exact, where A is the retained document.
 
         Raises:

@@ -121,7 +121,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             keep=keep,
             spanning_only=options.spanning_only,
             state=operation.state,
-            only_new=operation.new,
+            new=operation.new,
         )
         rows = found.clusters_in_lists(complete=complete) if clusters else found.pairs()
         left = None

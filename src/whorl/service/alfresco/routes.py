@@ -148,7 +148,7 @@ def _ticket(request: Request) -> str:
 def _found(store: Store, asked: SearchRequest) -> dict[str, Any]:
     paging, filters = asked.paging, [each.alternatives for each in asked.filter_queries]
     prepared = store.prepare(asked.query.query, defaults=asked.query_defaults, filter=filters)
-    page = prepared.search(start=paging.skip_count, rows=paging.max_items, order=[key.order for key in asked.sort])
+    page = prepared.search(start=paging.skip_count, rows=paging.max_items, sort=[key.order for key in asked.sort])
     context, warnings = facets_of(prepared, asked)
     if asked.spellcheck is not None:
         meant = corrected(store.engine, asked.spellcheck.query or asked.query.user_query or "")

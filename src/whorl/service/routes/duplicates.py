@@ -279,7 +279,7 @@ def _find(store: Store, options: DuplicatesOperation, search: DuplicatesOptions)
             complete=options.is_complete,
             keep=search.keep,
             with_pairs_up_to=PAIRS_UP_TO,
-            with_versions=options.versions,
+            versions=options.versions,
         ):
             clusters.append(cluster)
             if len(clusters) % 256 == 0:
@@ -302,7 +302,7 @@ def _find(store: Store, options: DuplicatesOperation, search: DuplicatesOptions)
 def _file(found: Found, form: str) -> Response:
     out = io.StringIO()
     has_rest = DuplicatesOptions.of(found.options).common is not None
-    write_clusters(found.clusters, form, out, with_versions=found.options.versions, with_rest=has_rest)
+    write_clusters(found.clusters, form, out, versions=found.options.versions, with_rest=has_rest)
     media_type = "text/csv; charset=utf-8" if form == "csv" else "application/x-ndjson"
     named = f'attachment; filename="duplicates.{"csv" if form == "csv" else "jsonl"}"'
     # Neither texts nor names in a store contain lone surrogates, so encoding cannot fail.

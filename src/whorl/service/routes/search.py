@@ -11,7 +11,6 @@ from pydantic import Field
 from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.search import ExplainedQuery, MeasuredPage, measured_page
 from whorl.output.values import values
-from whorl.search.prepared import search_options, sort_keys
 from whorl.search.snippets import Snippet
 from whorl.service.errors import Json
 from whorl.service.routes.schema import (
@@ -107,10 +106,8 @@ def search_routes(store: Store) -> APIRouter:
         a hit has its `cluster` and in `copies` how many further hits it stands for; `matches` counts all of them.
         """
         options = options_in(request, SearchOperation)
-        prepared = store.prepare(request.query, **search_options(options, request.source))
-        page = prepared.search(
-            start=options.start, rows=options.rows, order=sort_keys(options.sort), collapse=options.collapse
-        )
+        prepared = store.prepare(request.query, options, source=request.source)
+        page = prepared.search(start=options.start, rows=options.rows, sort=options.sort, collapse=options.collapse)
         measured = prepared.measured([hit.id for hit in page.hits])
         return Json(values(measured_page(request.query, page, prepared.references, measured)))
 
@@ -125,8 +122,7 @@ def search_routes(store: Store) -> APIRouter:
     def explain(request: ExplainRequest) -> Json:
         """What a query does, in words and numbers; `fingerprints` has how calibrated ones find their documents."""
         options = options_in(request, ExplainOperation)
-        prepared = store.prepare(request.query, **search_options(options, request.source))
-        explained = prepared.explain(start=options.start, rows=options.rows)
+        explained = store.explain(request.query, options, source=request.source)
         return Json(values(ExplainedQuery(request.query, explained)))
 
     @router.post("/snippets", summary="Where the words of a query stand", response_model=response_type(SnippetsAnswer))

@@ -1,8 +1,9 @@
-"""Tests of `whorl upgrade`: it converts a store of the former format, also after interruptions."""
+"""Tests of the commands that look after a store: status, delete, upgrade."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -10,11 +11,115 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.cli.running import asked, ids, whorl
 from tests.engine.embedded.previous_store import write_previous_store
 from whorl import Document, StoreError, open_store
 from whorl.cli.main import main
-from whorl.cli.upgrade import upgrade
+from whorl.cli.store import upgrade
 from whorl.store import Store
+
+
+def test_delete(notes: Path) -> None:
+    """
+    The number of deleted documents is printed; unknown ids are not an error.
+    """
+    assert whorl("delete", "--store", "store", "notes/a.txt", "gone").stdout == "1 of 2 documents deleted\n"
+    assert ids(asked("*")) == ["notes/b.txt", "notes/c.txt"]
+
+
+@pytest.mark.parametrize("reference", ["*", "*:*", "notes/*", "{!lucene}*:*", "", "\ud800", "notes/a.txt\0"])
+def test_delete_takes_ids_and_no_queries(notes: Path, reference: str) -> None:
+    """
+    An id with query syntax deletes at most the document of that id.
+    """
+    assert whorl("delete", "--store", "store", reference).stdout == "0 of 1 documents deleted\n"
+    assert asked("*")["total"] == 3
+
+
+def test_delete_by_a_query(notes: Path) -> None:
+    """
+    A query deletes exactly its matches, after a dry run that counts them; deleting everything needs a confirmation.
+    """
+    several = ("delete", "--store", "store", "--query", "id:notes* AND NOT id:*b.txt")
+    assert whorl(*several, "--dry-run").stdout == "2 documents would be deleted\n"
+    assert asked("*")["total"] == 3
+    assert whorl(*several).stdout == "2 documents deleted\n"
+    assert ids(asked("*")) == ["notes/b.txt"]
+    everything = ("delete", "--store", "store", "--query", "*")
+    refused = whorl(*everything)
+    assert (refused.exit_code, asked("*")["total"]) == (2, 1)
+    assert "matches all 1 documents" in refused.stderr
+    assert whorl(*everything, "--everything").stdout == "1 document deleted\n"
+    for neither_or_both in ((), ("a", "--query", "b")):
+        assert "by their ids, or by a --query" in whorl("delete", "--store", "store", *neither_or_both).stderr
+
+
+def test_the_state_of_a_store(tmp_path: Path) -> None:
+    """
+    `status --verify` prints the store's location, engine and number of documents, and that index and files are intact.
+    """
+    store = tmp_path / "store"
+    with open_store(store) as opened:
+        opened.index([Document(f"d{number}", f"a text of some words {number}") for number in range(30)])
+    told = CliRunner().invoke(main, ["status", "--verify", "--store", str(store)])
+    assert told.output.splitlines() == [
+        f"store: {store}",
+        "engine: embedded",
+        "documents: 30",
+        "index: complete",
+        "files: as they were written",
+    ]
+    assert told.exit_code == 0
+
+
+def test_damage_is_an_error(tmp_path: Path) -> None:
+    """
+    `status --verify` finds a flipped bit of a stored text, and names the document.
+    """
+    store = tmp_path / "store"
+    with open_store(store) as opened:
+        opened.index([Document("lease", "the rent is due each month " * 20)])
+    raw = bytearray((store / "records.db").read_bytes())
+    raw[raw.index(b"\x28\xb5\x2f\xfd") + 20] ^= 4
+    (store / "records.db").write_bytes(raw)
+    told = CliRunner().invoke(main, ["status", "--verify", "--store", str(store)])
+    assert told.exit_code == 1
+    assert "content of document 1, lease is not what was stored" in told.output
+
+
+def test_repaired_damage_is_an_error(tmp_path: Path) -> None:
+    """
+    `status --verify` reports damage of the index that opening the store repaired; the next run finds none.
+    """
+    store = tmp_path / "store"
+    with open_store(store) as opened:
+        opened.index([Document("lease", "the rent is due each month " * 20)])
+    for file in (store / "index").rglob("*.store"):
+        raw = bytearray(file.read_bytes())
+        raw[len(raw) // 2] ^= 4
+        file.write_bytes(raw)
+    damaged = CliRunner().invoke(main, ["status", "--verify", "--store", str(store)])
+    assert damaged.exit_code == 1
+    assert "repaired when opened" in damaged.output
+    assert str(store / "index") in damaged.output
+    assert CliRunner().invoke(main, ["status", "--verify", "--store", str(store)]).exit_code == 0
+
+
+def test_a_missing_index_is_an_error(tmp_path: Path) -> None:
+    """
+    `status --verify` reports an index that was missing; a new store has no damage.
+    """
+    store = tmp_path / "store"
+    with open_store(store) as opened:
+        assert opened.engine.verify()
+        opened.index([Document("lease", "the rent is due each month " * 20)])
+        assert opened.engine.verify()
+    shutil.rmtree(store / "index")
+    damaged = CliRunner().invoke(main, ["status", "--verify", "--store", str(store)])
+    assert damaged.exit_code == 1
+    assert "repaired when opened" in damaged.output
+    assert "it was missing" in damaged.output
+
 
 DOCUMENTS = [
     Document("a", "one two three four five six", "A", {"DBID": 7, "kind": ["x", 1.5, True]}),
