@@ -16,7 +16,7 @@ from tempfile import TemporaryFile
 
 from indexing import parts
 from whorl.engine.local.server import RunningServer
-from whorl.engine.local.solr import configset_directory, start_cloud, start_standalone
+from whorl.engine.local.solr import configset_directory, create_collection, start_cloud, start_standalone
 
 #: embedded: a folder. solr: a core as whorl's configset makes it. solr-sketch: one without MINHASH. solr-backfill: one
 #: that gets its documents from elsewhere, and their sketches afterwards. cloud: two nodes and four shards, in one JVM.
@@ -78,7 +78,9 @@ def started(engine: str, folder: Path) -> RunningServer:
     """Start a Solr on a folder."""
     if engine == "cloud":
         shutil.rmtree(folder, ignore_errors=True)
-        return start_cloud(folder, nodes=2, collections={NAME: configset_directory()}, shards=4, heap=_HEAP)
+        running = start_cloud(folder, nodes=2, heap=_HEAP)
+        create_collection(running.url, NAME, configset_directory(), shards=4)
+        return running
     configset = configset_directory()
     if engine == "solr-sketch":
         configset = _without_minhash(folder.with_name(f"{engine}-configset"))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from whorl.engine.local.elasticsearch import ELASTICSEARCH, start_elasticsearch
 from whorl.engine.local.jars import Server, of_version
-from whorl.engine.local.opensearch import OPENSEARCH, start_opensearch
+from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH, start_elasticsearch, start_opensearch
 from whorl.engine.local.server import RunningServer
 from whorl.settings.settings import Settings
 

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from jgo.maven import MavenContext
 
-from whorl.engine.local.elasticsearch import ELASTICSEARCH
-from whorl.engine.local.opensearch import OPENSEARCH
+from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from servers import NO_SCRIPTS, PAGE, SERVERS, Row, load, read, table
-from whorl.engine.local.elasticsearch import ELASTICSEARCH
+from whorl.engine.local.opensearch import ELASTICSEARCH
 
 REPORT = f"""<testsuites><testsuite>
 <testcase classname="tests.conformance.test_order" name="test_passes[opensearch]"/>

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import asked, ids, whorl
-from whorl.engine.local.elasticsearch import ELASTICSEARCH
 from whorl.engine.local.jars import Server
-from whorl.engine.local.opensearch import OPENSEARCH, free_port
+from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH, free_port
 from whorl.engine.opensearch.client import IndexClient
 
 TEXT = "The quick brown fox jumps over the lazy dog and then it sleeps all day in the warm sun."

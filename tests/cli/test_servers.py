@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from whorl.cli.servers import show, show_refused, watch
-from whorl.engine.findings import BackfillReport, Finding, Severity
+from whorl.engine.backfill import BackfillReport
+from whorl.engine.findings import Finding, Severity
 from whorl.errors import EngineUnavailableError
 
 

@@ -1,8 +1,8 @@
-"""Findings as lines and as JSON, and the counts of a backfill."""
+"""Findings as lines and as JSON."""
 
 from __future__ import annotations
 
-from whorl.engine.findings import BackfillReport, Finding, Severity, worst_first
+from whorl.engine.findings import Finding, Severity, worst_first
 
 
 def test_findings_as_they_are_shown() -> None:
@@ -30,11 +30,3 @@ def test_errors_come_first() -> None:
         *(("error", code) for code in "37"), *(("ok", code) for code in "04"),
         *(("warning", code) for code in "26"), *(("note", code) for code in "15"),
     ]  # fmt: skip
-
-
-def test_every_document_that_was_looked_at_counts_once() -> None:
-    """
-    Remaining documents do not count as processed.
-    """
-    so_far = BackfillReport(100, sent=1, removed=2, kept=4, textless=8, refused=(("a", "why"), ("b", "why")), left=32)
-    assert so_far.done == 17

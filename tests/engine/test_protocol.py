@@ -1,4 +1,4 @@
-"""Statistics against Python's own library, references, and cluster labels among properties."""
+"""Statistics against Python's own library, and references."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.engine.protocol import ClusterLabel, Statistics, cluster_label, reference_meanings, with_cluster_label
-from whorl.model import Document
+from whorl.engine.protocol import Statistics, reference_meanings
 
 NUMBERS = st.lists(st.integers(-1000, 1000).map(float), max_size=8)
 
@@ -60,28 +59,3 @@ def test_reference_meanings(reference, expected):
     Digits are a DBID first, a UUID a node reference first; everything else is an id.
     """
     assert reference_meanings(reference) == tuple(expected)
-
-
-def test_a_mark_is_two_properties() -> None:
-    """
-    A label is read back unchanged and leaves other properties alone; incomplete ones are ignored.
-    """
-    document = Document("a", "text", "name", {"year": 2020})
-    principal = with_cluster_label(document, ClusterLabel("b", is_principal=True))
-    assert cluster_label(principal.properties) == ClusterLabel("b", is_principal=True)
-    assert (principal.text, principal.name, principal.contents()["year"]) == ("text", "name", (2020,))
-    assert cluster_label(
-        with_cluster_label(principal, ClusterLabel("c", is_principal=False)).properties
-    ) == ClusterLabel("c", is_principal=False)
-    assert with_cluster_label(principal, None) == document
-    assert cluster_label({"whorl_cluster": "b"}) is None
-    assert cluster_label({"whorl_cluster": ("b", "c"), "whorl_is_principal": ["true"]}) is None
-
-
-def test_a_document_is_unchanged_by_its_mark() -> None:
-    """
-    The digest ignores the label, so the document is not indexed again and keeps it.
-    """
-    document = Document("a", "text", properties={"year": 2020})
-    assert with_cluster_label(document, ClusterLabel("b", is_principal=False)).digest == document.digest
-    assert Document("a", "text", properties={"year": 2021}).digest != document.digest

@@ -43,9 +43,8 @@ def opensearch_up(port: int, folder: Path | None, nodes: int, heap: str, is_elas
     """
     import platformdirs
 
-    from whorl.engine.local.elasticsearch import ELASTICSEARCH, start_elasticsearch
     from whorl.engine.local.jars import of_version
-    from whorl.engine.local.opensearch import OPENSEARCH, start_opensearch
+    from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH, start_elasticsearch, start_opensearch
     from whorl.settings.settings import Settings
 
     servers = ELASTICSEARCH if is_elasticsearch else OPENSEARCH

@@ -12,7 +12,8 @@ import click
 from whorl.errors import EngineUnavailableError, WhorlError
 
 if TYPE_CHECKING:
-    from whorl.engine.findings import BackfillReport, Finding
+    from whorl.engine.backfill import BackfillReport
+    from whorl.engine.findings import Finding
     from whorl.engine.local.server import RunningServer
 
 
@@ -55,7 +56,7 @@ def watch(
         given: Description of the result: "a sketch".
     """
     from whorl.cli.render.console import progress_bar
-    from whorl.engine.findings import BackfillReport
+    from whorl.engine.backfill import BackfillReport
     from whorl.output.format import counted
 
     so_far = BackfillReport(0)

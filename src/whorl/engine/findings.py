@@ -1,4 +1,4 @@
-"""Results of checks and backfills: findings, progress counts, and the probe text that reveals an analysis."""
+"""Findings of `whorl solr check` and `whorl opensearch check`, and those that both servers share."""
 
 from __future__ import annotations
 
@@ -31,6 +31,26 @@ class Finding:
     message: str
     remedy: str = ""
 
+    @classmethod
+    def error(cls, code: str, message: str, remedy: str = "") -> Finding:
+        """Return a finding that makes searches by fingerprint impossible."""
+        return cls(Severity.ERROR, code, message, remedy)
+
+    @classmethod
+    def warning(cls, code: str, message: str, remedy: str = "") -> Finding:
+        """Return a finding that makes results incomplete, or searches slow or different."""
+        return cls(Severity.WARNING, code, message, remedy)
+
+    @classmethod
+    def note(cls, code: str, message: str, remedy: str = "") -> Finding:
+        """Return a finding that needs no action."""
+        return cls(Severity.NOTE, code, message, remedy)
+
+    @classmethod
+    def ok(cls, code: str, message: str) -> Finding:
+        """Return a finding of a part that works."""
+        return cls(Severity.OK, code, message)
+
     def __str__(self) -> str:
         lines = f"{self.level.value:>7}  {self.message}"
         return f"{lines}\n         → {self.remedy}" if self.remedy else lines
@@ -46,38 +66,18 @@ def worst_first(findings: list[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda finding: order.index(finding.level))
 
 
-@dataclass(frozen=True, slots=True)
-class BackfillReport:
-    """Counts of documents.
-
-    Args:
-        total: Documents to process, counted at the beginning of the run.
-        sent: Documents with new fields, made from their text.
-        removed: Documents without text whose empty sketch was removed.
-        kept: Documents whose empty sketch is right, because their text is too short.
-        textless: Documents without a text, or whose text is not stored with them; they get no fields and are not found.
-        refused: Documents that cannot be stored with whorl's fields: id and the server's reason.
-        left: Further documents that lack whorl's fields at the end: changed during the run, or new.
-    """
-
-    total: int
-    sent: int = 0
-    removed: int = 0
-    kept: int = 0
-    textless: int = 0
-    refused: tuple[tuple[str, str], ...] = ()
-    left: int = 0
-
-    @property
-    def done(self) -> int:
-        """Number of processed documents."""
-        return self.sent + self.removed + self.kept + self.textless + len(self.refused)
+def untried_version(server: str, tried: str, remedy: str) -> Finding:
+    """Return the finding about a server of a version that whorl is not tested with."""
+    return Finding.warning("untried-version", f"whorl is tested with {tried}, not with {server}", remedy)
 
 
-#: Distinguishes the word-break profiles (a colon between letters, a letter that is new in Unicode 15 and another from
-#: 16), and rejects analyses that break or fold differently, remove markup, stop words or long words, or stem words.
-PROBE = (
-    "one:two \U00011f04\U00011f05 three \U00010d4e\U00010d4f, (Don't) 3.14 x_y Straße ﬁne 中文 – naïve; "
-    "The houses of John's churches are running <b>out</b> of R&amp;D, wi-fi; l'été et des eaux, der Hund und die "
-    f"Häuser, los niños que, и не только, 日本語の文 {'long' * 80} 1,000 e-mail@example.org a_b?c=d end."
-)
+def whole_names(field: str, remedy: str) -> Finding:
+    """Return the finding about names whose words do not end at `_` and `.`."""
+    message = f"the words of {field} do not end at _ and .: lease_2024.txt is one word, which name:2024 does not find"
+    return Finding.note("whole-names", message, remedy)
+
+
+def without_passages(count: int, remedy: str) -> Finding:
+    """Return the finding about documents without passages."""
+    message = f"{count:,} documents have no passages, so 'whorl sources' finds none with certainty"
+    return Finding.warning("without-passages", message, remedy)

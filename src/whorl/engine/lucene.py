@@ -66,6 +66,14 @@ _SYNTAX = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
 _ONE, _ANY = "(?s:.)", "(?s:.)*"
 _FIRST, _LAST = "\0", "\U0010ffff"
 
+#: Distinguishes the word-break profiles (a colon between letters, a letter that is new in Unicode 15 and another from
+#: 16), and rejects analyses that break or fold differently, remove markup, stop words or long words, or stem words.
+PROBE = (
+    "one:two \U00011f04\U00011f05 three \U00010d4e\U00010d4f, (Don't) 3.14 x_y Straße ﬁne 中文 – naïve; "
+    "The houses of John's churches are running <b>out</b> of R&amp;D, wi-fi; l'été et des eaux, der Hund und die "
+    f"Häuser, los niños que, и не только, 日本語の文 {'long' * 80} 1,000 e-mail@example.org a_b?c=d end."
+)
+
 
 def words_field(field: str) -> tuple[str, str]:
     """Return the tantivy field of a field's words, and the prefix of their terms."""

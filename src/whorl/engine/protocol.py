@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -15,7 +15,7 @@ from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.model import CLUSTER, IS_PRINCIPAL, Document, Hit, Order, Page, PropertyValue, Stored
+from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.query.plan.fields import Fields
 from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, Value
 
@@ -470,30 +470,3 @@ def reference_meanings(reference: str) -> tuple[tuple[Role, str], ...]:
     if uuid != reference and _UUID.fullmatch(uuid):
         return ("noderef", reference), ("key", reference), ("key", uuid)
     return (("key", reference),)
-
-
-def cluster_label(properties: Mapping[str, PropertyValue | Sequence[PropertyValue]]) -> ClusterLabel | None:
-    """Return the cluster label among properties; None if it is missing or incomplete."""
-    cluster, is_principal = _first(properties.get(CLUSTER)), _first(properties.get(IS_PRINCIPAL))
-    return ClusterLabel(cluster, is_principal) if isinstance(cluster, str) and isinstance(is_principal, bool) else None
-
-
-def cluster_labels(
-    documents: Mapping[str, Mapping[str, PropertyValue | Sequence[PropertyValue]]],
-) -> dict[str, ClusterLabel]:
-    """Return the cluster labels among documents' properties, by id; documents without one are left out."""
-    return {each: mark for each, properties in documents.items() if (mark := cluster_label(properties)) is not None}
-
-
-def with_cluster_label(document: Document, mark: ClusterLabel | None) -> Document:
-    """Return a document with a cluster label among its properties, or without one."""
-    others = {name: values for name, values in document.properties.items() if name not in (CLUSTER, IS_PRINCIPAL)}
-    own: dict[str, PropertyValue] = {}
-    if mark is not None:
-        own = {CLUSTER: mark.cluster, IS_PRINCIPAL: mark.is_principal}
-    return replace(document, properties={**others, **own})
-
-
-def _first(value: PropertyValue | Sequence[PropertyValue] | None) -> object:
-    """Return a value, or the first of several."""
-    return next(iter(value), None) if isinstance(value, tuple | list) else value

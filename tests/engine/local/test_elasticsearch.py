@@ -12,8 +12,8 @@ import pytest
 
 from tests.engine.local.test_opensearch import cluster_at, taken_port, wait_until
 from whorl import Document, open_store
-from whorl.engine.local.elasticsearch import ELASTICSEARCH, start_elasticsearch
 from whorl.engine.local.jars import Server, fetch_jars, find_java
+from whorl.engine.local.opensearch import ELASTICSEARCH, start_elasticsearch
 from whorl.engine.local.server import compile_java
 from whorl.errors import EngineUnavailableError
 
@@ -57,7 +57,7 @@ def test_a_restart_and_a_killed_parent(cache: Path, tmp_path: Path) -> None:
     program = (
         "import sys, time; from pathlib import Path\n"
         "from whorl import open_store\n"
-        "from whorl.engine.local.elasticsearch import start_elasticsearch\n"
+        "from whorl.engine.local.opensearch import start_elasticsearch\n"
         "running = start_elasticsearch(Path(sys.argv[1]), cache=Path(sys.argv[2]))\n"
         "store = open_store(f'elasticsearch+{running.url}/docs')\n"
         "print(running.url, *[hit.id for hit in store.search('FINGERPRINT:b_100').hits], flush=True); time.sleep(600)"

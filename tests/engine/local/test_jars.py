@@ -13,9 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 from whorl.engine.local import jars
-from whorl.engine.local.elasticsearch import ELASTICSEARCH
 from whorl.engine.local.jars import Jar, Server, fetch_jars, find_java, of_version, read_lock
-from whorl.engine.local.opensearch import OPENSEARCH
+from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
 from whorl.engine.local.solr import SOLR
 from whorl.errors import EngineUnavailableError, ParameterError
 

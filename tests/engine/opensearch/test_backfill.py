@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from whorl import Document, Store, open_store
-from whorl.engine.findings import BackfillReport
+from whorl.engine.backfill import BackfillReport
 from whorl.engine.opensearch.backfill import backfill, prepare, source_trap
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import OWN, SIZE, SourceNames

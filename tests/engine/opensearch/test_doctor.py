@@ -8,8 +8,7 @@ import pytest
 
 from whorl import Document, open_store
 from whorl.engine.findings import Severity
-from whorl.engine.local.elasticsearch import ELASTICSEARCH
-from whorl.engine.local.opensearch import OPENSEARCH
+from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
 from whorl.engine.opensearch import doctor
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check

@@ -12,9 +12,8 @@ import pytest
 
 from tests import opensearch_runtime, opensearch_versions
 from whorl import Document, Store, open_store
-from whorl.engine.local.elasticsearch import ELASTICSEARCH
 from whorl.engine.local.jars import Server
-from whorl.engine.local.opensearch import OPENSEARCH
+from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.documents import SourceNames

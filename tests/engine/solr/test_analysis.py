@@ -21,10 +21,9 @@ from tests.plain import plain_filter
 from whorl import Store
 from whorl.engine.findings import Severity
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.doctor import check
+from whorl.engine.solr.doctor import check, compare_sample
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.response import SolrResponse
-from whorl.engine.solr.sample import compare_sample
 from whorl.engine.solr.schema import FieldNames, inspect, profile_of, seen_profile
 from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.minhash.signature import sign

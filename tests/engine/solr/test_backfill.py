@@ -21,7 +21,8 @@ from tests.engine.solr.indexed import (
 )
 from whorl import Store
 from whorl.cli.main import main
-from whorl.engine.findings import BackfillReport, Severity
+from whorl.engine.backfill import BackfillReport
+from whorl.engine.findings import Severity
 from whorl.engine.solr.backfill import backfill, prepare
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check

@@ -13,6 +13,7 @@ from whorl.arrays import batches, chunks
 from whorl.context import require_time
 from whorl.engine.embedded.records import Records
 from whorl.engine.embedded.search import PlanRunner
+from whorl.engine.labels import cluster_labels, with_cluster_label
 from whorl.engine.lucene import encode_sortable
 from whorl.engine.protocol import (
     ClusterLabel,
@@ -23,8 +24,6 @@ from whorl.engine.protocol import (
     StatisticsFacet,
     ValueCount,
     ValueFacet,
-    cluster_labels,
-    with_cluster_label,
 )
 from whorl.model import IS_PRINCIPAL, Document
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Equal, Exists, Kind, Value

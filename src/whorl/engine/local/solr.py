@@ -94,7 +94,6 @@ def start_cloud(
     version: str = "9",
     nodes: int = 2,
     collections: Mapping[str, Path] | None = None,
-    shards: int = 2,
     heap: str = "768m",
     cache: Path | None = None,
     deadline_seconds: float = 120.0,
@@ -105,8 +104,7 @@ def start_cloud(
         directory: An empty folder, or one to create: a cluster always starts empty.
         version: A version in `SOLR`, may be shortened.
         nodes: Number of Solr nodes, at least 1; the URL is the first one's.
-        collections: Collections to create, each from a configset folder (the one that contains `conf/`).
-        shards: Shards of each of these collections, at least 1.
+        collections: Collections to create, of two shards, each from a configset folder (the one that contains `conf/`).
         heap: The JVM's maximum heap, in the format of `-Xmx`.
         cache: Folder of the downloaded jars, see `fetch_jars`.
         deadline_seconds: Maximum time to start, without the download.
@@ -126,7 +124,7 @@ def start_cloud(
     running = _start(server, "cloud.xml", directory, properties, heap, cache, deadline_seconds)
     with _stopped_on_error(running):
         for name, configset in (collections or {}).items():
-            create_collection(running.url, name, configset, shards=shards)
+            create_collection(running.url, name, configset, shards=2)
     return running
 
 

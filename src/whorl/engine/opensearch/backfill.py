@@ -7,10 +7,10 @@ meantime is left alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 
-from whorl.engine.findings import BackfillReport
+from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import (
     OWN,
@@ -27,15 +27,13 @@ from whorl.engine.opensearch.documents import (
 )
 from whorl.engine.opensearch.setup import require_fields
 from whorl.engine.opensearch.transport import guard_response
-from whorl.errors import DocumentError, ParameterError, SchemaError
+from whorl.errors import DocumentError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document
 
-#: Documents fetched and sent per request; each includes its whole text.
-DEFAULT_BATCH = 100
 _CONFLICT = 409
 
 
@@ -93,11 +91,9 @@ def backfill(
     *,
     batch: int = DEFAULT_BATCH,
     again: bool = False,
-    progress: Callable[[BackfillReport], None] = lambda _: None,
+    progress: Callable[[BackfillReport], None] = ignore_progress,
 ) -> BackfillReport:
     """Add whorl's fields to all documents that have a text and lack them; documents with these fields stay unchanged.
-
-    If a run stops early, for any reason, another run completes it.
 
     Args:
         client: Client of the index.
@@ -110,27 +106,24 @@ def backfill(
         SchemaError: The documents cannot get whorl's fields; nothing has been changed.
         EngineError: The cluster failed; updates sent before remain.
     """
-    if batch < 1:
-        raise ParameterError(f"batch must be at least 1, got {batch}")
-    done = BackfillReport(prepare(client, names, again=again))
+    require_batch(batch)
+    total = prepare(client, names, again=again)
     features = require_fields(client, names)
-    progress(done)
     body: Json = {
         "query": wanted(again=again, passages=features.passages), "size": batch, "seq_no_primary_term": True,
         "_source": {"excludes": [OWN]},
     }  # fmt: skip
-    for hits in client.scroll(body):
-        done = _filled(client, names, hits, done, features)
-        progress(done)
-    client.refresh()
-    return replace(
-        done, left=max(0, client.count(wanted(passages=features.passages)) - done.textless - len(done.refused))
+    return fill_batches(
+        total,
+        client.scroll(body),
+        partial(_fill, client, names, features),
+        commit=client.refresh,
+        lacking=lambda: client.count(wanted(passages=features.passages)),
+        progress=progress,
     )
 
 
-def _filled(
-    client: IndexClient, names: SourceNames, hits: list[Json], done: BackfillReport, features: IndexFeatures
-) -> BackfillReport:
+def _fill(client: IndexClient, names: SourceNames, features: IndexFeatures, hits: list[Json]) -> BackfillReport:
     documents, refused = list[tuple[Json, Document]](), list[tuple[str, str]]()
     for hit in hits:
         fields = hit.get("_source", {})
@@ -145,12 +138,7 @@ def _filled(
     changes = updates(documents, names, features)
     answered = client.bulk(changes)
     refused += [(document_id, reason) for document_id, status, reason in answered if status != _CONFLICT]
-    return replace(
-        done,
-        sent=done.sent + len(changes) - len(answered),
-        textless=done.textless + textless,
-        refused=(*done.refused, *refused),
-    )
+    return BackfillReport(sent=len(changes) - len(answered), textless=textless, refused=tuple(refused))
 
 
 def updates(

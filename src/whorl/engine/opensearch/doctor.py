@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from whorl.engine.findings import Finding, Severity, worst_first
+from whorl.engine.findings import Finding, Severity, untried_version, whole_names, without_passages, worst_first
 from whorl.engine.lucene import MAX_CLAUSES
 from whorl.engine.opensearch.backfill import source_trap, wanted
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
@@ -40,12 +40,10 @@ def check(client: IndexClient, names: SourceNames) -> list[Finding]:
     try:
         there = client.mapping()
     except SchemaError as error:
-        return worst_first(
-            [*findings, Finding(Severity.ERROR, "several-indexes", str(error), "name the one to search")]
-        )
+        return worst_first([*findings, Finding.error("several-indexes", str(error), "name the one to search")])
     if there is None:
         makes = f"'whorl opensearch init {client.shown}' makes it, and so does the first 'whorl index'"
-        return worst_first([*findings, Finding(Severity.ERROR, "no-index", f"{client.url} is no index", makes)])
+        return worst_first([*findings, Finding.error("no-index", f"{client.url} is no index", makes)])
     settings = client.settings()
     own = minhash_fields(there, settings)
     # Without whorl's fields, FINGERPRINT uses the cluster's own tokens.
@@ -66,13 +64,10 @@ def _version(about: Json) -> Iterator[Finding]:
     version = about.get("version", {})
     distribution, number = version.get("distribution", "elasticsearch"), str(version.get("number", "?"))
     name = _NAMES.get(distribution, distribution)
-    yield Finding(Severity.NOTE, "version", f"this is {name} {number}, Lucene {version.get('lucene_version', '?')}")
+    yield Finding.note("version", f"this is {name} {number}, Lucene {version.get('lucene_version', '?')}")
     if not _is_tried(distribution, number):
         tried = " and ".join(f"{_NAMES[server]} {', '.join(numbers)}" for server, numbers in TRIED.items())
-        yield Finding(
-            Severity.WARNING, "untried-version", f"whorl is tested with {tried}, not with {name} {number}",
-            "try it on a copy of some documents first",
-        )  # fmt: skip
+        yield untried_version(f"{name} {number}", tried, "try it on a copy of some documents first")
 
 
 def _is_tried(distribution: str, number: str) -> bool:
@@ -89,8 +84,8 @@ def _numbers(version: str) -> list[int]:
 def _health(client: IndexClient) -> Iterator[Finding]:
     health = client.health()
     if health["status"] == "red":
-        yield Finding(
-            Severity.ERROR, "red", f"{health['unassigned_shards']} shards of the index are on no node: searches fail",
+        yield Finding.error(
+            "red", f"{health['unassigned_shards']} shards of the index are on no node: searches fail",
             "GET _cluster/allocation/explain says why",
         )  # fmt: skip
 
@@ -103,19 +98,14 @@ def _fields(client: IndexClient, there: Json, *, is_needed: bool) -> Iterator[Fi
             f"whorl opensearch init {client.shown}",
         )  # fmt: skip
     if differing := list(differences(there)):
-        yield Finding(
-            Severity.ERROR, "other-fields", f"fields of whorl's names are others: {'; '.join(differing)}",
+        yield Finding.error(
+            "other-fields", f"fields of whorl's names are others: {'; '.join(differing)}",
             "index the documents into a new index, made by 'whorl opensearch init'",
         )  # fmt: skip
     if not missing and not differing:
-        yield Finding(Severity.OK, "fields", "the index has all fields that are searched")
+        yield Finding.ok("fields", "the index has all fields that are searched")
         if not splits_names(there):
-            yield Finding(
-                Severity.NOTE,
-                "whole-names",
-                "the words of names do not end at _ and .: lease_2024.txt is one word, which name:2024 does not find",
-                "index the documents into a new index",
-            )
+            yield whole_names("names", "index the documents into a new index")
 
 
 def _source(there: Json, names: SourceNames, *, is_needed: bool) -> Iterator[Finding]:
@@ -125,13 +115,13 @@ def _source(there: Json, names: SourceNames, *, is_needed: bool) -> Iterator[Fin
             "index the documents into a new index that keeps them",
         )  # fmt: skip
     if keeps_own(there):
-        yield Finding(
-            Severity.NOTE, "kept-twice", f"the source of a document keeps {OWN} a second time, at about twice the disk",
+        yield Finding.note(
+            "kept-twice", f"the source of a document keeps {OWN} a second time, at about twice the disk",
             "only a new index can be told not to: let 'whorl opensearch init' make it, and reindex",
         )  # fmt: skip
     if there.get("_routing", {}).get("required"):
-        yield Finding(
-            Severity.ERROR, "routing", "documents are found only by their own routing, which whorl does not know",
+        yield Finding.error(
+            "routing", "documents are found only by their own routing, which whorl does not know",
             "index the documents into an index without it",
         )  # fmt: skip
 
@@ -139,20 +129,20 @@ def _source(there: Json, names: SourceNames, *, is_needed: bool) -> Iterator[Fin
 def _limits(client: IndexClient, settings: Json) -> Iterator[Finding]:
     limit = client.cluster_setting("indices.query.bool.max_clause_count")
     if limit is not None and int(limit) < MAX_CLAUSES:
-        yield Finding(
-            Severity.WARNING, "clause-limit",
+        yield Finding.warning(
+            "clause-limit",
             f"the cluster takes {limit} clauses in a query, and queries are made for {MAX_CLAUSES:,}",
             "raise indices.query.bool.max_clause_count",
         )  # fmt: skip
     window = settings.get("index.max_result_window")
     if window is not None and int(window) < RESULT_WINDOW:
-        yield Finding(
-            Severity.WARNING, "result-window", f"pages end at {window} hits: index.max_result_window",
+        yield Finding.warning(
+            "result-window", f"pages end at {window} hits: index.max_result_window",
             f"set it to {RESULT_WINDOW:,}",
         )  # fmt: skip
     if settings.get("index.translog.durability", "").lower() == "async":
-        yield Finding(
-            Severity.WARNING, "durability", "a crash may lose documents that were acknowledged some seconds before",
+        yield Finding.warning(
+            "durability", "a crash may lose documents that were acknowledged some seconds before",
             "set index.translog.durability to request",
         )  # fmt: skip
 
@@ -165,20 +155,16 @@ def _documents(client: IndexClient, there: Json) -> Iterator[Finding]:
         found = f"{total - without:,} of {total:,} documents can be found by fingerprint"
         yield Finding(Severity.OK if total > without else Severity.WARNING, "documents", found)
     if without:
-        yield Finding(
-            Severity.WARNING, "without-fields",
+        yield Finding.warning(
+            "without-fields",
             f"{without:,} documents lack our fields and are not found: indexed by others, or changed in part by others",
             f"whorl opensearch backfill {client.shown}",
         )  # fmt: skip
     if unread:
-        yield Finding(
-            Severity.WARNING, "without-passages",
-            f"{unread:,} documents have no passages, so 'whorl sources' finds none with certainty",
-            f"whorl opensearch backfill {client.shown}",
-        )  # fmt: skip
+        yield without_passages(unread, f"whorl opensearch backfill {client.shown}")
     if others:
-        yield Finding(
-            Severity.WARNING, "other-scheme", f"{others:,} of them have fingerprints of another version of whorl",
+        yield Finding.warning(
+            "other-scheme", f"{others:,} of them have fingerprints of another version of whorl",
             f"whorl opensearch backfill {client.shown}",
         )  # fmt: skip
 
@@ -188,8 +174,8 @@ def _scripts(client: IndexClient) -> Iterator[Finding]:
     try:
         client.hits({"query": {"exists": {"field": ID}}, "size": 1, "_source": False, "sort": by_name})
     except EngineResponseError as error:
-        yield Finding(
-            Severity.WARNING, "no-scripts", f"hits cannot be sorted by a field: {error.detail}",
+        yield Finding.warning(
+            "no-scripts", f"hits cannot be sorted by a field: {error.detail}",
             "allow inline scripts (script.allowed_types), or order by score or id alone",
         )  # fmt: skip
 
@@ -199,8 +185,8 @@ def _min_hash(
 ) -> Iterator[Finding]:
     """Report how a cluster's own MinHash fields behave, which is not as users expect."""
     for field in found:
-        yield Finding(
-            Severity.WARNING, "match-any",
+        yield Finding.warning(
+            "match-any",
             f"a `match` with a text on {field.name!r} finds whatever shares one token: all tokens stand at one place, "
             "where they are synonyms, and minimum_should_match is not looked at",
             "ask whorl (FINGERPRINT, whorl similar), or send each token as a term of its own",
@@ -212,26 +198,24 @@ def _min_hash(
         one = choose_field(found, names.minhash)
         tokens = probe_field(client, one) if one else None
     except SchemaError as error:
-        yield Finding(
-            Severity.ERROR, "own-tokens", str(error), "name another field, or add whorl's own (init, backfill)"
-        )
+        yield Finding.error("own-tokens", str(error), "name another field, or add whorl's own (init, backfill)")
         return
     if tokens is None:
         return
-    yield Finding(
-        Severity.OK, "own-tokens",
+    yield Finding.ok(
+        "own-tokens",
         f"FINGERPRINT asks {tokens.name!r}, whose tokens are the cluster's own ({tokens.scheme.name})",
     )  # fmt: skip
     if not tokens.is_sorted:
-        yield Finding(
-            Severity.WARNING, "no-id-order",
+        yield Finding.warning(
+            "no-id-order",
             "the cluster sorts nothing by _id: hits of one score are in the order of their ids within a page alone, "
             f"and pages end at {RESULT_WINDOW:,} hits",
             "set indices.id_field_data.enabled, or add whorl's own fields (init, backfill)",
         )  # fmt: skip
     if not tokens.is_ours:
-        yield Finding(
-            Severity.WARNING, "other-words",
+        yield Finding.warning(
+            "other-words",
             f"{tokens.name!r} has its words from another analysis than ICU's with nfkc_cf: the cluster is asked for "
             "the tokens of texts that are given to whorl, and languages without blanks have others than elsewhere",
             "add whorl's own fields (init, backfill), which need no plug-in",
@@ -240,8 +224,8 @@ def _min_hash(
 
 def _options(client: IndexClient, field: MinHashField) -> Iterator[Finding]:
     if not field.rotation:
-        yield Finding(
-            Severity.NOTE, "no-rotation",
+        yield Finding.note(
+            "no-rotation",
             f"{field.name!r} does not rotate: how often a short text's tokens repeat is worked out from the buckets, "
             "and queries of others count each once",
         )  # fmt: skip
@@ -250,8 +234,8 @@ def _options(client: IndexClient, field: MinHashField) -> Iterator[Finding]:
     except EngineError:
         return
     if made != meant:
-        yield Finding(
-            Severity.WARNING, "ignored-options",
+        yield Finding.warning(
+            "ignored-options",
             f"{field.name!r} makes {made:,} tokens of a long text where its filter says {meant:,}: OpenSearch before "
             "pull request 15293 and Elasticsearch before 84753 look at no bucket_count and no hash_set_size",
             "the fingerprints change with an upgrade: index again then",

@@ -29,8 +29,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from whorl.engine.labels import cluster_label
 from whorl.engine.lucene import passage_terms, value_term
-from whorl.engine.protocol import cluster_label
 from whorl.fingerprint.batch import Hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import joined_words

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from whorl.engine.findings import PROBE
+from whorl.engine.lucene import PROBE
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import ID, OWN, Json, SourceNames, text_in
 from whorl.engine.opensearch.setup import described

@@ -6,10 +6,17 @@ whorl's fields, so the update includes all of them, made again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from whorl.arrays import batches
+from whorl.engine.labels import (
+    CHANGED_AT_ONCE,
+    READ_AT_ONCE,
+    ServerLabels,
+    cluster_label,
+    cluster_labels,
+    with_cluster_label,
+)
 from whorl.engine.lucene import explain_refusals
 from whorl.engine.opensearch.backfill import updates
 from whorl.engine.opensearch.client import IndexClient
@@ -25,20 +32,18 @@ from whorl.engine.opensearch.documents import (
 )
 from whorl.engine.opensearch.setup import keeps_own, require_fields
 from whorl.engine.opensearch.transport import guard_responses
-from whorl.engine.protocol import ClusterLabel, cluster_label, cluster_labels, with_cluster_label
-from whorl.errors import DocumentError, EngineResponseError, SchemaError
+from whorl.engine.protocol import ClusterLabel
+from whorl.errors import DocumentError, SchemaError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document
 from whorl.query.plan.nodes import BoundPlan
 
-#: Documents per update request, with their texts, and per read request.
-_CHANGED_AT_ONCE, _READ_AT_ONCE = 100, 1000
 #: Clusters counted in one request.
 _COUNTED_AT_ONCE = 10_000
 _CONFLICT, _MISSING = 409, 404
 
 
 @guard_responses
-class OpenSearchLabels:
+class OpenSearchLabels(ServerLabels):
     """Cluster labels of the documents of an index.
 
     Args:
@@ -48,6 +53,7 @@ class OpenSearchLabels:
     """
 
     def __init__(self, client: IndexClient, names: SourceNames, query: Callable[[BoundPlan], Json]) -> None:
+        super().__init__(client.url)
         self._client, self._names, self._query = client, names, query
 
     def prepare(self) -> None:
@@ -58,25 +64,16 @@ class OpenSearchLabels:
             )
         self._client.refresh()
         bare = {"bool": {"must_not": [{"exists": {"field": CLUSTER}}]}}
-        body = {"query": bare, "size": _CHANGED_AT_ONCE, "_source": {"excludes": [OWN]}, "seq_no_primary_term": True}
+        body = {"query": bare, "size": CHANGED_AT_ONCE, "_source": {"excludes": [OWN]}, "seq_no_primary_term": True}
         for hits in self._client.scroll(body):
-            self._change(hits, {})
+            self._require_written(self._label(hits, {}))
 
     def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
         """Yield all cluster labels by document id, a batch at a time."""
-        body = {"query": {"exists": {"field": IS_PRINCIPAL}}, "size": _READ_AT_ONCE, **_LABEL_FIELDS}
+        body = {"query": {"exists": {"field": IS_PRINCIPAL}}, "size": READ_AT_ONCE, **_LABEL_FIELDS}
         self._client.refresh()
         for hits in self._client.scroll(body):
             yield _read_labels(hits)
-
-    def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
-        """Return the cluster labels of documents by id; documents without one are left out."""
-        found = dict[str, ClusterLabel]()
-        for some in batches(ids, _READ_AT_ONCE):
-            found |= _read_labels(
-                self._client.hits({"query": {"ids": {"values": some}}, "size": len(some), **_LABEL_FIELDS})
-            )
-        return found
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
         """Return the number of documents per cluster that match a plan, for clusters with at least one."""
@@ -85,20 +82,22 @@ class OpenSearchLabels:
         counts = dict[str, int]()
         while True:
             with explain_refusals(plan):
-                found = self._client.search({"size": 0, "query": query, "aggs": {"clusters": {"composite": clusters}}})
-            composite = found["aggregations"]["clusters"]
-            counts |= {each["key"]["id"]: int(each["doc_count"]) for each in composite["buckets"]}
+                answer = self._client.search({"size": 0, "query": query, "aggs": {"clusters": {"composite": clusters}}})
+            composite = answer["aggregations"]["clusters"]
+            counts |= {bucket["key"]["id"]: int(bucket["doc_count"]) for bucket in composite["buckets"]}
             if len(composite["buckets"]) < _COUNTED_AT_ONCE:
                 return counts
             clusters = {**clusters, "after": composite["after_key"]}
 
-    def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
-        """Set or remove (None) the cluster labels of documents; the next refresh makes the change searchable."""
-        for some in batches(changes, _CHANGED_AT_ONCE):
-            hits = self._client.documents(some, {"excludes": [OWN]})
-            self._change(list(hits.values()), {each: changes[each] for each in some})
+    def _read(self, ids: Sequence[str]) -> Mapping[str, ClusterLabel]:
+        body = {"query": {"ids": {"values": list(ids)}}, "size": len(ids), **_LABEL_FIELDS}
+        return _read_labels(self._client.hits(body))
 
-    def _change(self, hits: list[Json], changes: Mapping[str, ClusterLabel | None]) -> None:
+    def _change(self, ids: Sequence[str], changes: Mapping[str, ClusterLabel | None]) -> list[tuple[str, str]]:
+        hits = self._client.documents(ids, {"excludes": [OWN]})
+        return self._label([*hits.values()], changes)
+
+    def _label(self, hits: list[Json], changes: Mapping[str, ClusterLabel | None]) -> list[tuple[str, str]]:
         features = require_fields(self._client, self._names)
         is_kept_in_source = keeps_own(self._client.mapping(OWN) or {})
         documents = []
@@ -109,15 +108,14 @@ class OpenSearchLabels:
                 text, name = text_in(source, self._names), name_in(source, self._names)
                 document = Document(hit["_id"], text, name, properties_in(source, self._names))
                 documents.append((hit, with_cluster_label(document, changes.get(document.id))))
-        sent = updates(documents, self._names, features)
+        changed = updates(documents, self._names, features)
         if not is_kept_in_source:
-            for (_, body), (_, document) in zip(sent, documents, strict=True):
-                mark = cluster_label(document.properties)
-                own = {CLUSTER: [mark.cluster], IS_PRINCIPAL: [mark.is_principal]} if mark else _NO_LABEL
+            for (_, body), (_, document) in zip(changed, documents, strict=True):
+                label = cluster_label(document.properties)
+                own = {CLUSTER: [label.cluster], IS_PRINCIPAL: [label.is_principal]} if label else _NO_LABEL
                 (body or {})["doc"][PROPERTIES] = own
-        for document_id, status, reason in self._client.bulk(sent):
-            if status not in (_CONFLICT, _MISSING):
-                raise EngineResponseError(f"{self._client.url} refuses the cluster of {document_id!r}: {reason}")
+        outdated = (_CONFLICT, _MISSING)
+        return [(name, reason) for name, status, reason in self._client.bulk(changed) if status not in outdated]
 
 
 _LABEL_FIELDS: Json = {"_source": False, "docvalue_fields": list(OF_CLUSTERS)}

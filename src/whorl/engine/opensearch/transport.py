@@ -66,12 +66,12 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def guard_responses(cls: _Class) -> _Class:
-    """Make the public methods and properties of a class turn malformed responses into EngineResponseError.
+    """Make a class's own and inherited public members turn malformed responses into EngineResponseError.
 
     Args:
         cls: A class with an attribute `url`, or an attribute `_client` that has one.
     """
-    for name, member in list(vars(cls).items()):
+    for name, member in inspect.getmembers_static(cls):
         if name.startswith("_"):
             continue
         if isinstance(member, property) and member.fget is not None:

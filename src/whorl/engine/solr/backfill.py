@@ -11,33 +11,27 @@ previous values. An atomic update silently empties every other field; `require_s
 
 from __future__ import annotations
 
-import contextlib
 import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from whorl.arrays import batches
-from whorl.engine.findings import BackfillReport
+from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
 from whorl.engine.lucene import passage_terms
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import NEEDED, PASSAGES, SAMPLE, SCHEME, SIZE, stored_name
 from whorl.engine.solr.request import EVERYTHING, empty_sketches, exists, listed, lost_sketches, one_of, without_sketch
 from whorl.engine.solr.response import Json, SolrResponse, first_text, whole_text
 from whorl.engine.solr.schema import Collection, FieldNames, inspect, names_in_use
-from whorl.engine.solr.sketches import listing, sketch_fields, stored_texts, without_passages
-from whorl.errors import EngineError, EngineResponseError, ParameterError, SchemaError
+from whorl.engine.solr.sketches import lacks_passages, listing, sketch_fields, stored_texts
+from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 
-#: Documents fetched and sent per request; each includes its whole text.
-DEFAULT_BATCH = 100
 #: Ids listed per request. Solr goes through all matching documents to find the next page, whatever its size.
 _LISTED_AT_ONCE = 10_000
-#: Documents between commits: a later run sees committed updates, however this run ends.
-_COMMIT_EVERY = 10_000
 #: `_version_` for a document without a version: Solr then only requires that it exists.
 _ANY_VERSION = 1
 
@@ -90,11 +84,9 @@ def backfill(
     *,
     batch: int = DEFAULT_BATCH,
     repair: bool = False,
-    progress: Callable[[BackfillReport], None] | None = None,
+    progress: Callable[[BackfillReport], None] = ignore_progress,
 ) -> BackfillReport:
     """Add sketches to all documents that have a text and no sketch; documents with a sketch stay unchanged.
-
-    If a run stops early, for any reason, another run completes it.
 
     Args:
         client: Client of the collection.
@@ -108,33 +100,21 @@ def backfill(
         SchemaError: The documents cannot get sketches; nothing has been changed.
         EngineError: Solr failed; updates sent before remain.
     """
-    if batch < 1:
-        raise ParameterError(f"batch must be at least 1, got {batch}")
+    require_batch(batch)
     collection, total = prepare(client, wanted, repair=repair)
-    done, committed = BackfillReport(total), 0
     # Solr would return uncommitted documents in their old version, and then refuse the updates.
     client.commit()
-    tell = progress or _ignore
-    tell(done)
-    try:
-        for documents in _pages(client, collection, batch, repair=repair):
-            done = _filled(client, collection, documents, done)
-            if done.sent - committed >= _COMMIT_EVERY:
-                client.commit()
-                committed = done.sent
-            tell(done)
-    except BaseException:
-        with contextlib.suppress(EngineError):
-            client.commit()
-        raise
-    client.commit()
-    still = client.count(_queries(collection, repair=False)[0])
-    return replace(done, left=max(0, still - done.textless - len(done.refused)))
+    return fill_batches(
+        total,
+        _pages(client, collection, batch, repair=repair),
+        partial(_fill, client, collection),
+        commit=client.commit,
+        lacking=lambda: client.count(_queries(collection, repair=False)[0]),
+        progress=progress,
+    )
 
 
-def _filled(
-    client: SolrClient, collection: Collection, documents: list[SolrResponse], done: BackfillReport
-) -> BackfillReport:
+def _fill(client: SolrClient, collection: Collection, documents: list[SolrResponse]) -> BackfillReport:
     unread = _unread(client, collection, documents)
     name = stored_name(collection.scheme, SketchScheme())
     made, removed, kept = [], [], 0
@@ -157,13 +137,12 @@ def _filled(
         elif is_empty and str(document[collection.names.key]) not in unread:
             removed.append(update(collection, document, dict.fromkeys([*NEEDED, *([PASSAGES] if passages else [])])))
     refused = [send_updates(client, updates, collection.names.key) for updates in (made, removed)]
-    return replace(
-        done,
-        sent=done.sent + len(made) - len(refused[0]),
-        removed=done.removed + len(removed) - len(refused[1]),
-        kept=done.kept + kept,
-        textless=done.textless + len(unread),
-        refused=(*done.refused, *refused[0], *refused[1]),
+    return BackfillReport(
+        sent=len(made) - len(refused[0]),
+        removed=len(removed) - len(refused[1]),
+        kept=kept,
+        textless=len(unread),
+        refused=(*refused[0], *refused[1]),
     )
 
 
@@ -187,7 +166,7 @@ def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
     unread = []
     if collection.has_passages:
         # Only documents with a sketch and its tokens: the other queries match the rest.
-        query = without_passages(PassageScheme(), None)
+        query = lacks_passages(PassageScheme(), None)
         unread.append({"bool": {"filter": [query, {"term": {"f": SCHEME, "query": name}}, exists(SAMPLE)]}})
     return [bare, lost_sketches(name), *unread, *([empty_sketches(name)] if repair else [])]
 
@@ -234,10 +213,6 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
             return [refused for update in updates for refused in send_updates(client, [update], key)]
         return [] if is_outdated else [(str(updates[0][key]), error.detail)]
     return []
-
-
-def _ignore(done: BackfillReport) -> None:
-    """Ignore progress."""
 
 
 #: Fields that Solr fills itself, and fields that the update sets.

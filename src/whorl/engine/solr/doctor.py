@@ -1,17 +1,25 @@
 """`whorl solr check`: diagnose how a collection can be searched by fingerprint, and report problems.
 
-All checks only read. A finding states the observation, its consequence and a remedy.
+All checks only read. A finding states the observation, its consequence and a remedy. `compare_sample` compares
+the indexed tokens with those that whorl makes from stored texts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whorl.engine.findings import Finding, Severity, worst_first
+from whorl.engine.findings import Finding, Severity, untried_version, whole_names, without_passages, worst_first
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import NEEDED, stored_name
-from whorl.engine.solr.request import EVERYTHING, empty_sketches, lost_sketches
-from whorl.engine.solr.response import Json, guard_response
+from whorl.engine.solr.request import (
+    EVERYTHING,
+    empty_sketches,
+    listed,
+    lost_sketches,
+    search_request,
+    vector_parameters,
+)
+from whorl.engine.solr.response import Json, SolrResponse, guard_response, term_vectors, texts
 from whorl.engine.solr.schema import (
     Collection,
     FieldNames,
@@ -27,10 +35,12 @@ from whorl.engine.solr.schema import (
     read_version,
     truncate_filter,
 )
-from whorl.engine.solr.sketches import TextField, coverage, listing, stored_texts, without_passages
+from whorl.engine.solr.sketches import TextField, coverage, lacks_passages, listing, stored_texts
 from whorl.errors import EngineResponseError, SchemaError
+from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
+from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, SharedTokens
 
 _OUR_TYPE = "give the field the type text_min_hash of solr/configset and index again (whorl index --all)"
 _NORMALIZER = ("icuNormalizer2", "solr.ICUNormalizer2FilterFactory", "ICUNormalizer2FilterFactory")
@@ -42,20 +52,20 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
     try:
         version.require()
     except SchemaError as error:
-        return [Finding(Severity.ERROR, "old-version", str(error), "use Solr 9")]
+        return [Finding.error("old-version", str(error), "use Solr 9")]
     schema = read_schema(client)
     with guard_response(client.url):
-        texts = stored_texts(client, schema, wanted)
-        findings = [*_version(version), *_texts(client, schema, wanted, texts), *_names(schema, wanted)]
+        text_fields = stored_texts(client, schema, wanted)
+        findings = [*_version(version), *_texts(client, schema, wanted, text_fields), *_names(schema, wanted)]
         try:
             collection = inspect(client, wanted)
         except SchemaError as error:
-            findings.append(Finding(Severity.ERROR, "no-fingerprints", str(error), f"whorl solr init {client.url}"))
+            findings.append(Finding.error("no-fingerprints", str(error), f"whorl solr init {client.url}"))
         else:
             findings += [
                 *(_minhash(client, collection, wanted) if collection.has_minhash else _no_minhash(client, collection)),
                 *_identifiers(collection, wanted),
-                *_sketches(client, collection, has_text=any(each.name == wanted.content for each in texts)),
+                *_sketches(client, collection, has_text=any(each.name == wanted.content for each in text_fields)),
                 *_passages(client, collection),
                 *_uncommitted(client),
             ]
@@ -64,36 +74,31 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
 
 def _version(version: SolrVersion) -> Iterator[Finding]:
     if not version.is_tried:
-        yield Finding(
-            Severity.WARNING,
-            "untried-version",
-            f"whorl has never been tried with Solr {version.solr}, only with 8.11 and 9",
+        yield untried_version(
+            f"Solr {version.solr}",
+            "8.11 and 9",
             "see 'whorl solr check --sample 200' for whether both make the same fingerprints",
         )
 
 
 def _names(schema: Schema, wanted: FieldNames) -> Iterator[Finding]:
     if (schema.describe(wanted.name) or {}).get("type") == "text_whorl":
-        yield Finding(
-            Severity.NOTE,
-            "whole-names",
-            f"the words of {wanted.name!r} do not end at _ and .: lease_2024.txt is one word, which name:2024 does not "
-            "find",
+        yield whole_names(
+            repr(wanted.name),
             "give the field the type text_whorl_names of solr/configset, then index the documents again",
         )
 
 
-def _texts(client: SolrClient, schema: Schema, wanted: FieldNames, texts: list[TextField]) -> Iterator[Finding]:
+def _texts(client: SolrClient, schema: Schema, wanted: FieldNames, text_fields: list[TextField]) -> Iterator[Finding]:
     """Report the fields with stored texts, and obstacles to fingerprinting them."""
     name = wanted.content
-    if texts:
-        yield Finding(Severity.NOTE, "text-fields", f"stored texts are in {listing(texts)}")
+    if text_fields:
+        yield Finding.note("text-fields", f"stored texts are in {listing(text_fields)}")
     field = schema.describe(name) or {}
     is_seen = field.get("indexed", True) or not schema.is_stored(name)
-    if is_seen and all(each.name != name for each in texts) and client.count(EVERYTHING):
-        elsewhere = [each for each in texts if each.name != wanted.name]
-        yield Finding(
-            Severity.WARNING,
+    if is_seen and all(each.name != name for each in text_fields) and client.count(EVERYTHING):
+        elsewhere = [each for each in text_fields if each.name != wanted.name]
+        yield Finding.warning(
             "no-text",
             f"no document has a stored text in {name!r}, where whorl looks for it: none can be given a sketch or be "
             "compared whole",
@@ -107,16 +112,14 @@ def _texts(client: SolrClient, schema: Schema, wanted: FieldNames, texts: list[T
     if schema.is_multivalued(name):
         minhash = schema.fields.get(wanted.minhash)
         if minhash is not None and name in schema.sources(wanted.minhash) and not minhash.get("multiValued"):
-            yield Finding(
-                Severity.WARNING,
+            yield Finding.warning(
                 "one-value",
                 f"{name!r} can have several values and {wanted.minhash!r} takes one: Solr refuses documents that have "
                 "several",
                 f"whorl solr init {client.url} --repair",
             )
         else:
-            yield Finding(
-                Severity.NOTE,
+            yield Finding.note(
                 "several-values",
                 f"{name!r} can have several values: whorl reads them as one text with one fingerprint, while Solr "
                 "indexes the tokens of each, so a document is also found by what it shares in one of them",
@@ -148,16 +151,14 @@ def _minhash(client: SolrClient, collection: Collection, wanted: FieldNames) -> 
 def _token_source(client: SolrClient, collection: Collection) -> Iterator[Finding]:
     name = collection.names.minhash
     known = "as its analysis of a text shows" if collection.profile_is_seen else "by its version"
-    yield Finding(
-        Severity.OK,
+    yield Finding.ok(
         "version",
         f"Solr {collection.version.solr}, Lucene {collection.version.lucene}, words broken as "
         f"{collection.scheme.profile} ({known}); "
         f"{name!r} holds {collection.spelling.value}",
     )
     if collection.schema.is_text(name) and not collection.profile_is_seen:
-        yield Finding(
-            Severity.WARNING,
+        yield Finding.warning(
             "other-words",
             f"the analysis of {name!r} makes other tokens of a text than whorl does under any word-break profile, or "
             "/analysis/field cannot be asked: texts given to whorl (--source) may not find what they should",
@@ -166,12 +167,9 @@ def _token_source(client: SolrClient, collection: Collection) -> Iterator[Findin
     if collection.sources:
         others = ", then ".join(source.value for source in collection.sources[1:])
         also = f" (also there: {others})" if others else ""
-        yield Finding(
-            Severity.OK, "token-source", f"a source's tokens are read from {collection.sources[0].value}{also}"
-        )
+        yield Finding.ok("token-source", f"a source's tokens are read from {collection.sources[0].value}{also}")
     else:
-        yield Finding(
-            Severity.ERROR,
+        yield Finding.error(
             "no-token-source",
             f"no source of tokens: {name!r} has no term vectors with a handler to read them, is no stored string "
             "field, and the text is not stored",
@@ -179,15 +177,13 @@ def _token_source(client: SolrClient, collection: Collection) -> Iterator[Findin
             "and index again (whorl index --all)",
         )
     if collection.sources == (TokenSource.TEXT,):
-        yield Finding(
-            Severity.NOTE,
+        yield Finding.note(
             "text-only",
             f"a source's whole text is fetched and fingerprinted for every query; term vectors of {name!r} would save "
             "that for long texts, and take as much of the index as the tokens themselves",
         )
     if collection.schema.fields[name].get("termVectors") and collection.vector_handler is None:
-        yield Finding(
-            Severity.WARNING,
+        yield Finding.warning(
             "no-vector-handler",
             f"{name!r} has term vectors, but no request handler answers with them",
             f"whorl solr init {client.url}",
@@ -199,29 +195,25 @@ def _field(collection: Collection) -> Iterator[Finding]:
     described = collection.schema.fields[name]
     is_text = collection.schema.is_text(name)
     if not described.get("indexed"):
-        yield Finding(
-            Severity.ERROR,
+        yield Finding.error(
             "not-indexed",
             f"{name!r} is not indexed, so nothing can match",
             "set indexed=true, index again (whorl index --all)",
         )
     if is_text and not described.get("omitNorms"):
-        yield Finding(
-            Severity.WARNING,
+        yield Finding.warning(
             "norms",
             f"{name!r} keeps norms, which no fingerprint query reads",
             "set omitNorms=true",
         )
     if is_text and not described.get("omitTermFreqAndPositions"):
-        yield Finding(
-            Severity.WARNING,
+        yield Finding.warning(
             "positions",
             f"{name!r} keeps frequencies and positions: about a tenth more index for nothing",
             "set omitTermFreqAndPositions=true",
         )
     if is_text and described.get("stored"):
-        yield Finding(
-            Severity.WARNING,
+        yield Finding.warning(
             "stored-text",
             f"{name!r} is a stored text field: what is stored is the text once more, not its tokens",
             "set stored=false",
@@ -232,8 +224,7 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
     name = collection.names.minhash
     field_type = collection.schema.types[collection.schema.fields[name]["type"]]
     if not collection.schema.is_text(name):
-        yield Finding(
-            Severity.NOTE,
+        yield Finding.note(
             "filled-outside",
             f"{name!r} is a string field: something else, as Alfresco, fills in its tokens",
         )
@@ -241,16 +232,14 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
     chain = minhash_chain(field_type)
     minhash = minhash_filter(chain)
     if minhash is None:
-        yield Finding(
-            Severity.ERROR,
+        yield Finding.error(
             "wrong-analyzer",
             f"the index analysis of {name!r} (type {field_type['name']!r}) makes no MinHash tokens",
             _OUR_TYPE,
         )
         return
     if minhash_filter(analyzer(field_type, "query").get("filters", [])) is not None:
-        yield Finding(
-            Severity.WARNING,
+        yield Finding.warning(
             "query-analyzer",
             f"{name!r} makes MinHash tokens at query time as well; whorl sends tokens that are not analysed, other "
             "clients' term queries will not match",
@@ -258,8 +247,7 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
         )
     tokenizer = analyzer(field_type, "index").get("tokenizer", {})
     if "icu" not in str(tokenizer.get("name", tokenizer.get("class"))).lower():
-        yield Finding(
-            Severity.WARNING,
+        yield Finding.warning(
             "tokenizer",
             f"the words come from {tokenizer.get('name', tokenizer.get('class'))}, not from ICU: fingerprints made by "
             "whorl from a text do not match this index",
@@ -267,8 +255,7 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
         )
     yield from _filters(collection, chain, minhash)
     if truncate_filter(chain) is None:
-        yield Finding(
-            Severity.WARNING,
+        yield Finding.warning(
             "no-truncation",
             f"{name!r} keeps tokens of 128 bits; 64 find the same documents in half the index",
             "add TruncateTokenFilterFactory prefixLength=4 after MinHashFilterFactory, then whorl index --all",
@@ -285,8 +272,7 @@ def _filters(collection: Collection, chain: list[Json], minhash: Json) -> Iterat
         else False
     )
     if not form:
-        yield Finding(
-            Severity.WARNING,
+        yield Finding.warning(
             "no-folding",
             f"{name!r} does not fold with nfkc_cf: capitals and ligatures make different fingerprints",
             'add ICUNormalizer2FilterFactory form="nfkc_cf" mode="compose" before the shingles, then whorl index --all',
@@ -294,35 +280,31 @@ def _filters(collection: Collection, chain: list[Json], minhash: Json) -> Iterat
     rotates = str(minhash.get("withRotation", "true")) == "true"
     buckets = int(minhash.get("bucketCount", 512))
     if rotates and not collection.schema.fields[name].get("omitTermFreqAndPositions"):
-        yield Finding(
-            Severity.WARNING,
+        yield Finding.warning(
             "rotation",
             f"{name!r} fills empty buckets by rotation and keeps frequencies: a short text's repeated tokens are "
             "written down each time",
             "set omitTermFreqAndPositions=true: the repeats are then free, and term vectors still count them",
         )
     elif rotates:
-        yield Finding(
-            Severity.NOTE,
+        yield Finding.note(
             "rotation",
             f"{name!r} fills empty buckets by rotation, as Alfresco does: a short text's tokens count several times. "
             "With omitTermFreqAndPositions that costs no index",
         )
     else:
-        yield Finding(
-            Severity.NOTE,
+        yield Finding.note(
             "no-rotation",
             f"{name!r} does not rotate: how often a short text's tokens repeat is worked out from the buckets, and "
             "Solr's own parser counts each once",
         )
     if collection.scheme.shingle_size != 5:
-        yield Finding(
-            Severity.NOTE,
+        yield Finding.note(
             "shingles",
             f"{name!r} has shingles of {collection.scheme.shingle_size} words; 5 is what Alfresco and whorl use",
         )
     if buckets != 512:
-        yield Finding(Severity.NOTE, "buckets", f"{name!r} has {buckets} buckets; 512 is what Alfresco and whorl use")
+        yield Finding.note("buckets", f"{name!r} has {buckets} buckets; 512 is what Alfresco and whorl use")
 
 
 def _content(client: SolrClient, collection: Collection, wanted: FieldNames) -> Iterator[Finding]:
@@ -331,22 +313,19 @@ def _content(client: SolrClient, collection: Collection, wanted: FieldNames) -> 
         return
     sources = collection.schema.sources(name)
     if not sources:
-        yield Finding(
-            Severity.WARNING,
+        yield Finding.warning(
             "no-copy-field",
             f"nothing is copied into {name!r}: only documents that bring the text twice have a fingerprint",
             f"whorl solr init {client.url}",
         )
     elif wanted.content not in sources:
-        yield Finding(
-            Severity.WARNING,
+        yield Finding.warning(
             "other-copy-field",
             f"{name!r} is filled from {', '.join(map(repr, sources))}, not from {wanted.content!r}, where whorl writes",
             f'say content = "{sources[0]}" under [fields] in whorl.toml',
         )
     if collection.content is None:
-        yield Finding(
-            Severity.NOTE,
+        yield Finding.note(
             "text-not-stored",
             f"the text is not stored under {wanted.content!r}: the order of some tokens cannot be told, so banded "
             "queries cut a few bands otherwise than Solr's own parser",
@@ -355,20 +334,18 @@ def _content(client: SolrClient, collection: Collection, wanted: FieldNames) -> 
 
 def _identifiers(collection: Collection, wanted: FieldNames) -> Iterator[Finding]:
     if collection.dbid is None:
-        yield Finding(
-            Severity.NOTE,
+        yield Finding.note(
             "no-dbid",
             f"there is no field {wanted.dbid!r}: FINGERPRINT:1234 is looked up as the unique key "
             f"{collection.names.key!r} instead",
         )
     if collection.noderef is None:
-        yield Finding(
-            Severity.NOTE,
+        yield Finding.note(
             "no-noderef",
             f"there is no field {wanted.noderef!r}: node references and UUIDs are looked up as unique keys",
         )
     if collection.names.name is None:
-        yield Finding(Severity.NOTE, "no-name", f"there is no stored field {wanted.name!r} to show beside an id")
+        yield Finding.note("no-name", f"there is no stored field {wanted.name!r} to show beside an id")
 
 
 def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator[Finding]:
@@ -376,8 +353,7 @@ def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator
     bare = {"bool": {"must": ["*:*"], "must_not": [has_tokens]}}
     without = client.count(bare)
     if without:
-        yield Finding(
-            Severity.NOTE,
+        yield Finding.note(
             "without-fingerprint",
             f"{without:,} documents have no fingerprint: their text has fewer than {collection.scheme.shingle_size} "
             f"words, or they were indexed before {collection.names.minhash!r} was filled",
@@ -389,8 +365,7 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
     missing = ", ".join(repr(name) for name in NEEDED if name not in collection.schema.fields)
     can_be_made = has_text or not client.count(EVERYTHING)
     if missing:
-        yield Finding(
-            Severity.NOTE,
+        yield Finding.note(
             "no-sketches",
             f"there is no field {missing}: documents cannot carry the sketch that searches with a promised recall need"
             + (
@@ -408,8 +383,7 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
             for part in parts
             if not collection.schema.fields[name].get(part)
         ]
-        yield Finding(
-            Severity.WARNING,
+        yield Finding.warning(
             "sketch-fields",
             f"{', '.join(wrong)}, so no sketches are kept or searched",
             "define the field as solr/configset does and index again (whorl index --all)",
@@ -417,14 +391,11 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
         return
     name = stored_name(collection.scheme, SketchScheme())
     covered = coverage(client, name, collection.content if collection.has_searchable_text else None)
-    yield Finding(
-        Severity.OK, "sketches", f"{covered.by_scheme.get(name, 0):,} of {covered.documents:,} documents have a sketch"
-    )
+    yield Finding.ok("sketches", f"{covered.by_scheme.get(name, 0):,} of {covered.documents:,} documents have a sketch")
     remedy = f"whorl solr backfill {client.url}" if can_be_made and collection.content else "index them again"
     bare = covered.without - sum(count for other, count in covered.by_scheme.items() if other != name)
     if bare > 0:
-        yield Finding(
-            Severity.NOTE,
+        yield Finding.note(
             "without-sketch",
             f"{bare:,} documents have no sketch, so searches with a promised recall do not find them",
             remedy,
@@ -433,16 +404,14 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
         yield from _empty_sketches(client, collection, name)
     for other, count in covered.by_scheme.items():
         if other != name:
-            yield Finding(
-                Severity.WARNING,
+            yield Finding.warning(
                 "other-sketch-scheme",
                 f"{count:,} documents have a sketch under {other}, which is not compared with those under {name}",
                 remedy,
             )
     lost = client.count(lost_sketches(name))
     if lost:
-        yield Finding(
-            Severity.WARNING,
+        yield Finding.warning(
             "lost-sketches",
             f"{lost:,} documents have lost the tokens of their sketch, as an atomic update by somebody else leaves "
             "them: no search finds them",
@@ -454,25 +423,19 @@ def _passages(client: SolrClient, collection: Collection) -> Iterator[Finding]:
     if not collection.has_passages:
         return
     scheme = PassageScheme()
-    unread = client.count(without_passages(scheme, collection.content if collection.has_searchable_text else None))
+    unread = client.count(lacks_passages(scheme, collection.content if collection.has_searchable_text else None))
     if not unread:
-        yield Finding(Severity.OK, "passages", f"passages of {scheme.run_words} words are found with certainty")
+        yield Finding.ok("passages", f"passages of {scheme.run_words} words are found with certainty")
         return
     remedy = f"whorl solr backfill {client.url}" if collection.content else "index them again (whorl index --all)"
-    yield Finding(
-        Severity.WARNING,
-        "without-passages",
-        f"{unread:,} documents have no passages, so 'whorl sources' finds none with certainty",
-        remedy,
-    )
+    yield without_passages(unread, remedy)
 
 
 def _empty_sketches(client: SolrClient, collection: Collection, scheme: str) -> Iterator[Finding]:
     remedy = f"whorl solr backfill {client.url} --repair"
     wrong = client.count(empty_sketches(scheme, collection.names.minhash)) if collection.has_minhash else 0
     if wrong:
-        yield Finding(
-            Severity.WARNING,
+        yield Finding.warning(
             "empty-sketches",
             f"{wrong:,} documents have tokens, and a sketch of no text: it was made while the text was not known",
             remedy,
@@ -480,8 +443,7 @@ def _empty_sketches(client: SolrClient, collection: Collection, scheme: str) -> 
     if collection.content and collection.has_searchable_text:
         unsure = client.count(empty_sketches(scheme, collection.content)) - wrong
         if unsure > 0:
-            yield Finding(
-                Severity.NOTE,
+            yield Finding.note(
                 "short-texts",
                 f"{unsure:,} documents with a text have an empty sketch: their text has fewer than "
                 f"{collection.scheme.shingle_size} words, or was not known when the sketch was made",
@@ -499,9 +461,104 @@ def _uncommitted(client: SolrClient) -> Iterator[Finding]:
     stats = answer
     pending = int(stats.get("UPDATE.updateHandler.docsPending", 0) or 0)
     if pending:
-        yield Finding(
-            Severity.WARNING,
+        yield Finding.warning(
             "uncommitted",
             f"{pending:,} documents are not committed on the node that answered, so no search finds them yet",
             "commit, or set autoSoftCommit",
         )
+
+
+#: Sampled documents fetched per request; each includes its whole text.
+_AT_ONCE = 20
+
+
+def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Finding:
+    """Fingerprint the first texts of a collection and compare the tokens with its index.
+
+    Args:
+        client: Client of the collection.
+        wanted: The collection's field names.
+        count: Documents to compare, at least 1, in the order of their ids.
+
+    Raises:
+        SchemaError: The collection has neither a field of tokens nor the fields of sketches.
+    """
+    collection = inspect(client, wanted)
+    if collection.content is None or not collection.sources or not collection.has_minhash:
+        return Finding.warning(
+            "nothing-to-compare",
+            "a sample needs both the stored text and tokens, and one of them is missing",
+        )
+    compared = 0
+    differing: list[tuple[str, int, int, int | None]] = []
+    for document, indexed in _sampled(client, collection, count):
+        # Solr makes a fingerprint of each value.
+        signatures = [
+            sign(text, collection.scheme, collection.spelling) for text in texts(document.get(collection.content))
+        ]
+        made = {token for signature in signatures for token in signature.tokens}
+        compared += 1
+        key = str(document[collection.names.key])
+        if indexed is None:
+            shared = _matching(client, collection, key, {each for own in signatures for each in own.integers})
+            if shared != len(made):
+                differing.append((key, shared, len(made), None))
+        elif made != indexed:
+            differing.append((key, len(made & indexed), len(made), len(indexed)))
+    if not compared:
+        return Finding.note("nothing-to-compare", "there are no documents to compare yet")
+    return _sample_finding(collection, compared, differing)
+
+
+def _matching(client: SolrClient, collection: Collection, document_id: str, tokens: set[int]) -> int:
+    """Return the number of the given tokens that a document has in the index."""
+    if not tokens:
+        return 0
+    only = DocumentIds(document_id, ((0.0, (document_id,)),))
+    plan = BoundPlan(Bool(must=(SharedTokens(document_id, tuple(sorted(tokens))), only)))
+    found = client.select(search_request(plan, collection.names, start=0, rows=1)).documents
+    return round(found[0].number("score")) if found else 0
+
+
+def _sample_finding(
+    collection: Collection, compared: int, differing: list[tuple[str, int, int, int | None]]
+) -> Finding:
+    if not differing:
+        return Finding.ok(
+            "sample-agrees",
+            f"{compared:,} stored texts compared: whorl makes the very tokens that the index holds "
+            f"({collection.scheme.name})",
+        )
+    name, shared, made, indexed = differing[0]
+    there = "" if indexed is None else f", {indexed} in the index"
+    return Finding.warning(
+        "sample-differs",
+        f"{len(differing):,} of {compared:,} stored texts give other tokens here than in the index; the first is "
+        f"{name!r}: {made} tokens made here{there}, {shared} the same",
+        "index it again if its text or the schema has changed since; else texts given to whorl (--source) are compared "
+        "by other words than the index",
+    )
+
+
+def _sampled(client: SolrClient, collection: Collection, count: int) -> Iterator[tuple[SolrResponse, set[str] | None]]:
+    """Yield documents with their distinct indexed tokens, None if these cannot be read."""
+    names, source = collection.names, collection.sources[0]
+    by_vectors, is_read = source is TokenSource.TERM_VECTORS, source is not TokenSource.TEXT
+    fields = [names.key, str(collection.content), *([names.minhash] if is_read and not by_vectors else [])]
+    for start in range(0, count, _AT_ONCE):
+        body = {
+            "query": EVERYTHING,
+            "offset": start,
+            "limit": min(_AT_ONCE, count - start),
+            "fields": listed(fields),
+            "sort": f"{names.key} asc",
+        }
+        handler, parameters = "select", {}
+        if by_vectors:
+            handler, parameters = str(collection.vector_handler), vector_parameters(names.minhash)
+        selected = client.select(body, handler, **parameters)
+        found = term_vectors(selected.answer, names.minhash) if by_vectors else {}
+        for document in selected.documents:
+            stored = texts(document.get(names.minhash))
+            tokens = set(found.get(str(document[names.key]), {}) if by_vectors else stored)
+            yield document, tokens if is_read else None

@@ -48,9 +48,9 @@ from whorl.engine.solr.sketches import (
     coverage,
     document_counts,
     holders,
+    lacks_passages,
     read_sketches,
     sketch_fields,
-    without_passages,
 )
 from whorl.engine.solr.values import as_put_in, as_typed, fields_of, used_names, whole_values
 from whorl.errors import DocumentError, EngineResponseError, SchemaError, suggestion
@@ -119,7 +119,7 @@ class SolrEngine:
         self._wanted_fields = fields
         self._collection = TtlCache(lambda known: inspect(client, fields, known), _COLLECTION_SECONDS)
         self._coverage = TtlCache(lambda _: self._counted(), _COVERAGE_SECONDS)
-        self._without_passages = TtlCache(lambda _: self._unread_now(), _COVERAGE_SECONDS)
+        self._lacks_passages = TtlCache(lambda _: self._unread_now(), _COVERAGE_SECONDS)
         self._fields = TtlCache(lambda _: self._read_fields(), _FIELDS_SECONDS)
         self._largest = TtlCache(lambda _: self._largest_now(), _LARGEST_SECONDS)
         self._costs = TtlCache(lambda _: Costs(_LOOK_UP * self._segments_now(), _CANDIDATE), _COSTS_SECONDS)
@@ -153,7 +153,7 @@ class SolrEngine:
     def refresh(self) -> None:
         self._commit()
         self._coverage.forget()
-        self._without_passages.forget()
+        self._lacks_passages.forget()
         self._fields.forget()
 
     def delete(self, ids: Sized[str]) -> int:
@@ -292,7 +292,7 @@ class SolrEngine:
     @property
     def passage_scheme(self) -> PassageScheme | None:
         """The scheme of the passages; None unless all documents with a text have them."""
-        return _PASSAGE_SCHEME if self.collection.has_passages and not self._without_passages() else None
+        return _PASSAGE_SCHEME if self.collection.has_passages and not self._lacks_passages() else None
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
         """Return the number of documents for each passage hash."""
@@ -436,7 +436,7 @@ class SolrEngine:
     def _unread_now(self) -> int:
         collection = self.collection
         text = collection.content if collection.has_searchable_text else None
-        return self._client.count(without_passages(_PASSAGE_SCHEME, text))
+        return self._client.count(lacks_passages(_PASSAGE_SCHEME, text))
 
     def _read_fields(self) -> Fields:
         return fields_of(self.collection, self._wanted_fields, used_names(self._client, self.collection.schema))

@@ -6,11 +6,11 @@ tokens of the sketch and of the passages, so the update includes them, made from
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from whorl.arrays import batches
+from whorl.engine.labels import READ_AT_ONCE, ServerLabels, cluster_labels
 from whorl.engine.lucene import explain_refusals, passage_terms
-from whorl.engine.protocol import ClusterLabel, cluster_labels
+from whorl.engine.protocol import ClusterLabel
 from whorl.engine.solr.backfill import require_safe, send_updates, update
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import CLUSTER_FIELDS, PASSAGES, SCHEME, SKETCH
@@ -18,18 +18,15 @@ from whorl.engine.solr.request import contents_request, exists, listed
 from whorl.engine.solr.response import Json, SolrResponse, whole_text
 from whorl.engine.solr.schema import Collection as SolrCollection
 from whorl.engine.solr.sketches import read_sketches, sketch_fields
-from whorl.errors import EngineResponseError, SchemaError
+from whorl.errors import SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL
 from whorl.query.plan.nodes import BoundPlan
 
-#: Documents per update request, and per read request.
-_CHANGED_AT_ONCE, _READ_AT_ONCE = 100, 1000
 
-
-class SolrLabels:
+class SolrLabels(ServerLabels):
     """Cluster labels of the documents of a collection.
 
     Args:
@@ -41,16 +38,17 @@ class SolrLabels:
     def __init__(
         self, client: SolrClient, collection: Callable[[], SolrCollection], request: Callable[[BoundPlan], Json]
     ) -> None:
+        super().__init__(client.url)
         self._client, self._collection, self._request = client, collection, request
 
     def prepare(self) -> None:
         """Raise SchemaError unless the label fields exist and an atomic update loses nothing."""
         collection, url = self._collection(), self._client.url
         for field in CLUSTER_FIELDS:
-            found = collection.schema.fields.get(field["name"])
-            if found is None:
+            existing = collection.schema.fields.get(field["name"])
+            if existing is None:
                 raise SchemaError(f"{url} has no field {field['name']!r} for clusters; 'whorl solr init {url}' adds it")
-            if found.get("type") != field["type"] or not found.get("docValues") or found.get("multiValued"):
+            if existing.get("type") != field["type"] or not existing.get("docValues") or existing.get("multiValued"):
                 raise SchemaError(f"{url} has a field {field['name']!r} of another kind, by which nothing collapses")
         if collection.has_passages and collection.content is None:
             raise SchemaError(
@@ -66,16 +64,8 @@ class SolrLabels:
             return
         key = collection.names.key
         fields = listed([key, CLUSTER, IS_PRINCIPAL])
-        for documents, _ in self._client.pages(exists(CLUSTER), key, fields, _READ_AT_ONCE):
+        for documents, _ in self._client.pages(exists(CLUSTER), key, fields, READ_AT_ONCE):
             yield _read_labels(documents, key)
-
-    def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
-        """Return the cluster labels of documents by id; documents without one are left out."""
-        key, found = self._collection().names.key, dict[str, ClusterLabel]()
-        for some in batches(ids, _READ_AT_ONCE):
-            asked = contents_request(key, some, [CLUSTER, IS_PRINCIPAL])
-            found |= _read_labels(self._client.select(asked).documents, key)
-        return found
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
         """Return the number of documents per cluster that match a plan, for clusters with at least one."""
@@ -83,43 +73,44 @@ class SolrLabels:
             return {}
         facet = {"clusters": {"type": "terms", "field": CLUSTER, "limit": -1}}
         with explain_refusals(plan):
-            found = self._client.select({**self._request(plan), "facet": facet}).answer
+            answer = self._client.select({**self._request(plan), "facet": facet}).answer
         # An empty collection has no facets.
-        clusters = found.object("facets", is_optional=True).object("clusters", is_optional=True)
-        return {str(each["val"]): each.count("count") for each in clusters.objects("buckets", is_optional=True)}
+        clusters = answer.object("facets", is_optional=True).object("clusters", is_optional=True)
+        return {str(bucket["val"]): bucket.count("count") for bucket in clusters.objects("buckets", is_optional=True)}
 
-    def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
-        """Set or remove (None) the cluster labels of documents; the next commit makes the change searchable."""
+    def _read(self, ids: Sequence[str]) -> Mapping[str, ClusterLabel]:
+        key = self._collection().names.key
+        return _read_labels(self._client.select(contents_request(key, ids, [CLUSTER, IS_PRINCIPAL])).documents, key)
+
+    def _change(self, ids: Sequence[str], changes: Mapping[str, ClusterLabel | None]) -> list[tuple[str, str]]:
         collection = self._collection()
         key = collection.names.key
-        kept = [SKETCH, SCHEME, "_version_"]
+        fields = [SKETCH, SCHEME, "_version_"]
         if collection.has_passages:
-            kept.append(str(collection.content))
-        for some in batches(changes, _CHANGED_AT_ONCE):
-            documents = self._client.select(contents_request(key, some, kept)).documents
-            sent = [
-                update(collection, document, {**_label_fields(changes[str(document[key])]), **fields})
-                for document, fields in zip(documents, _unreadable_fields(documents, collection), strict=True)
-                if str(document[key]) in changes
-            ]
-            for document_id, reason in send_updates(self._client, sent, key):
-                raise EngineResponseError(f"{self._client.url} refuses the cluster of {document_id!r}: {reason}")
+            fields.append(str(collection.content))
+        documents = self._client.select(contents_request(key, ids, fields)).documents
+        updates = [
+            update(collection, document, {**_label_fields(changes[str(document[key])]), **unreadable})
+            for document, unreadable in zip(documents, _unreadable_fields(documents, collection), strict=True)
+            if str(document[key]) in changes
+        ]
+        return send_updates(self._client, updates, key)
 
 
 def _read_labels(documents: list[SolrResponse], key: str) -> dict[str, ClusterLabel]:
-    return cluster_labels({str(each[key]): each for each in documents})
+    return cluster_labels({str(document[key]): document for document in documents})
 
 
-def _label_fields(mark: ClusterLabel | None) -> Json:
-    return {CLUSTER: mark and mark.cluster, IS_PRINCIPAL: mark and mark.is_principal}
+def _label_fields(label: ClusterLabel | None) -> Json:
+    return {CLUSTER: label and label.cluster, IS_PRINCIPAL: label and label.is_principal}
 
 
 def _unreadable_fields(documents: list[SolrResponse], collection: SolrCollection) -> Iterator[Json]:
     """Yield the fields of each document that whorl makes and Solr cannot read back."""
     if collection.has_passages:
-        texts = (whole_text(each.get(str(collection.content))) for each in documents)
-        words = (found.words for found in hashed(texts, collection.scheme, Parts.WORDS, workers=1))
-        passages = [passage_terms(each, PassageScheme()) for each in words]
+        texts = (whole_text(document.get(str(collection.content))) for document in documents)
+        words = (hashes.words for hashes in hashed(texts, collection.scheme, Parts.WORDS, workers=1))
+        passages = [passage_terms(joined, PassageScheme()) for joined in words]
     for at, sketch in enumerate(read_sketches(documents, collection.scheme, SketchScheme())):
         fields = {} if sketch is None else sketch_fields(sketch, collection.scheme)
         yield {**fields, PASSAGES: passages[at]} if collection.has_passages else fields

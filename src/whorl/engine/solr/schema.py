@@ -13,7 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 from xml.sax.saxutils import escape
 
-from whorl.engine.findings import PROBE
+from whorl.engine.lucene import PROBE
 from whorl.engine.solr.fields import NEEDED, NEEDED_OF_PASSAGES, PASSAGES, SPLIT_NAMES
 from whorl.engine.solr.request import SolrFields, listed
 from whorl.engine.solr.response import Json, SolrResponse, first_text, guard_response

@@ -120,7 +120,7 @@ def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
 _COUNTED_AT_ONCE = 500
 
 
-def without_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
+def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
     """Return the query for documents without passage hashes that may have some.
 
     The query leaves out documents with an empty sketch, whose texts are too short.

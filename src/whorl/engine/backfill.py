@@ -1,0 +1,102 @@
+"""Backfill of the documents on a server: progress, commits and counts; the server's package sends the updates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from whorl.errors import EngineError, ParameterError
+
+#: Documents fetched and sent per request; each includes its whole text.
+DEFAULT_BATCH = 100
+#: Documents between commits: a later run sees committed updates, however this run ends.
+_COMMIT_EVERY = 10_000
+
+_Batch = TypeVar("_Batch")
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillReport:
+    """Counts of documents.
+
+    Args:
+        total: Documents to process, counted at the beginning of the run.
+        sent: Documents with new fields, made from their text.
+        removed: Documents without text whose empty sketch was removed.
+        kept: Documents whose empty sketch is right, because their text is too short.
+        textless: Documents without a text, or whose text is not stored with them; they get no fields and are not found.
+        refused: Documents that cannot be stored with whorl's fields: id and the server's reason.
+        left: Further documents that lack whorl's fields at the end: changed during the run, or new.
+    """
+
+    total: int = 0
+    sent: int = 0
+    removed: int = 0
+    kept: int = 0
+    textless: int = 0
+    refused: tuple[tuple[str, str], ...] = ()
+    left: int = 0
+
+    @property
+    def done(self) -> int:
+        """Number of processed documents."""
+        return self.sent + self.removed + self.kept + self.textless + len(self.refused)
+
+    def __add__(self, other: BackfillReport) -> BackfillReport:
+        """Add the counts of a batch."""
+        return replace(
+            self,
+            sent=self.sent + other.sent,
+            removed=self.removed + other.removed,
+            kept=self.kept + other.kept,
+            textless=self.textless + other.textless,
+            refused=self.refused + other.refused,
+        )
+
+
+def fill_batches(
+    total: int,
+    batches: Iterable[_Batch],
+    fill: Callable[[_Batch], BackfillReport],
+    *,
+    commit: Callable[[], None],
+    lacking: Callable[[], int],
+    progress: Callable[[BackfillReport], None],
+) -> BackfillReport:
+    """Update documents a batch at a time; if a run stops early, for any reason, another run completes it.
+
+    Args:
+        total: Number of documents to process.
+        batches: The documents.
+        fill: Updates the documents of a batch, and returns its counts.
+        commit: Makes the updates searchable.
+        lacking: Counts the documents that still lack whorl's fields.
+        progress: Called before the first batch and after each one with the counts so far.
+    """
+    done, committed = BackfillReport(total), 0
+    progress(done)
+    try:
+        for batch in batches:
+            done += fill(batch)
+            if done.sent - committed >= _COMMIT_EVERY:
+                commit()
+                committed = done.sent
+            progress(done)
+    except BaseException:
+        with suppress(EngineError):
+            commit()
+        raise
+    commit()
+    return replace(done, left=max(0, lacking() - done.textless - len(done.refused)))
+
+
+def require_batch(batch: int) -> None:
+    """Raise ParameterError if a batch holds no document."""
+    if batch < 1:
+        raise ParameterError(f"batch must be at least 1, got {batch}")
+
+
+def ignore_progress(done: BackfillReport) -> None:
+    """Ignore progress."""

@@ -1,0 +1,74 @@
+"""Cluster labels among the properties of documents, and the batches in which servers read and write them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from whorl.arrays import batches
+from whorl.engine.protocol import ClusterLabel
+from whorl.errors import EngineResponseError
+from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
+
+#: Documents per read request, and per update request.
+READ_AT_ONCE, CHANGED_AT_ONCE = 1000, 100
+
+
+class ServerLabels(ABC):
+    """Cluster labels of the documents on a server, in batches.
+
+    Args:
+        url: Address of the documents, for messages.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
+        """Return the cluster labels of documents by id; documents without one are left out."""
+        return {name: label for batch in batches(ids, READ_AT_ONCE) for name, label in self._read(batch).items()}
+
+    def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
+        """Set or remove (None) the cluster labels of documents; the next commit makes the change searchable."""
+        for batch in batches(changes, CHANGED_AT_ONCE):
+            self._require_written(self._change(batch, changes))
+
+    def _require_written(self, refused: Iterable[tuple[str, str]]) -> None:
+        for document_id, reason in refused:
+            raise EngineResponseError(f"{self._url} refuses the cluster of {document_id!r}: {reason}")
+
+    @abstractmethod
+    def _read(self, ids: Sequence[str]) -> Mapping[str, ClusterLabel]:
+        """Return the labels of some documents, in one request."""
+
+    @abstractmethod
+    def _change(self, ids: Sequence[str], changes: Mapping[str, ClusterLabel | None]) -> Iterable[tuple[str, str]]:
+        """Change the labels of some documents, in one request; return the ids of refused ones with the reasons."""
+
+
+def cluster_label(properties: Mapping[str, PropertyValue | Sequence[PropertyValue]]) -> ClusterLabel | None:
+    """Return the cluster label among properties; None if it is missing or incomplete."""
+    cluster, is_principal = _first(properties.get(CLUSTER)), _first(properties.get(IS_PRINCIPAL))
+    return ClusterLabel(cluster, is_principal) if isinstance(cluster, str) and isinstance(is_principal, bool) else None
+
+
+def cluster_labels(
+    documents: Mapping[str, Mapping[str, PropertyValue | Sequence[PropertyValue]]],
+) -> dict[str, ClusterLabel]:
+    """Return the cluster labels among documents' properties, by id; documents without one are left out."""
+    return {each: mark for each, properties in documents.items() if (mark := cluster_label(properties)) is not None}
+
+
+def with_cluster_label(document: Document, mark: ClusterLabel | None) -> Document:
+    """Return a document with a cluster label among its properties, or without one."""
+    others = {name: values for name, values in document.properties.items() if name not in (CLUSTER, IS_PRINCIPAL)}
+    own: dict[str, PropertyValue] = {}
+    if mark is not None:
+        own = {CLUSTER: mark.cluster, IS_PRINCIPAL: mark.is_principal}
+    return replace(document, properties={**others, **own})
+
+
+def _first(value: PropertyValue | Sequence[PropertyValue] | None) -> object:
+    """Return a value, or the first of several."""
+    return next(iter(value), None) if isinstance(value, tuple | list) else value
