@@ -1,4 +1,4 @@
-"""Findings of `whorl solr check` and `whorl opensearch check`, and those that both servers share."""
+"""Findings of `whorl solr check` and `whorl opensearch check`, with the messages that both share."""
 
 from __future__ import annotations
 

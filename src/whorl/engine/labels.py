@@ -1,4 +1,4 @@
-"""Cluster labels among the properties of documents, and the batches in which servers read and write them."""
+"""Cluster labels among the properties of documents, and their transfer to and from servers in batches."""
 
 from __future__ import annotations
 

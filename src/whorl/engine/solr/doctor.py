@@ -1,7 +1,7 @@
 """`whorl solr check`: diagnose how a collection can be searched by fingerprint, and report problems.
 
 All checks only read. A finding states the observation, its consequence and a remedy. `compare_sample` compares
-the indexed tokens with those that whorl makes from stored texts.
+the indexed tokens with whorl's own tokens of the stored texts.
 """
 
 from __future__ import annotations
