@@ -2,7 +2,7 @@
 FROM python:3.11-slim
 
 WORKDIR /build
-COPY pyproject.toml README.md LICENSE constraints.txt ./
+COPY pyproject.toml hatch_build.py README.md LICENSE constraints.txt ./
 COPY src ./src
 COPY solr ./solr
 # Versions that the tests run with, written by `tools/constraints.py`.

@@ -236,7 +236,7 @@ def test_what_the_image_copies_exists_and_is_sent():
     copied = [Path(source).name for line in instruction("COPY") for source in line.split()[:-1]]
     assert ignore[1] == "*"
     assert all((ROOT / source).exists() and source in sent for source in copied)
-    needed = ["README.md", *PROJECT["license-files"]]
+    needed = ["README.md", "hatch_build.py", *PROJECT["license-files"]]
     assert all(any(fnmatch.fnmatch(path, f"{source}*") for source in copied) for path in needed)
 
 

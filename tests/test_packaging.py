@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 import tarfile
+import tempfile
 import tomllib
 import venv
 import zipfile
@@ -120,7 +121,8 @@ def test_the_wheel_is_the_package(built: Path) -> None:
 
 def test_the_metadata_say_what_the_project_is(metadata: Message) -> None:
     """
-    The metadata list Python versions, licence and extras; the README's links also work on PyPI.
+    The metadata list Python versions, licence and extras. Built outside of a repository's workflow they have no
+    addresses, and no relative links in the README.
     """
     assert (metadata["Name"], metadata["Version"], metadata["License-Expression"]) == (
         "whorl",
@@ -132,9 +134,33 @@ def test_the_metadata_say_what_the_project_is(metadata: Message) -> None:
     }
     assert pythons == {"3.11", "3.12", "3.13", "3.14"}
     assert {each.lower() for each in metadata.get_all("Provides-Extra") or []} == set(PROJECT["optional-dependencies"])
-    links = re.findall(r"\]\(([^)]+)\)", str(metadata.get_payload()))
-    assert links
-    assert [link for link in links if not link.startswith(("https://", "#"))] == []
+    assert metadata.get_all("Project-URL") is None
+    assert set(links(metadata)) <= {"#"}
+
+
+def links(metadata: Message) -> list[str]:
+    """Return the links of the README in the metadata; those within the page as #."""
+    return [re.sub("^#.*", "#", link) for link in re.findall(r"\]\(([^)]+)\)", str(metadata.get_payload()))]
+
+
+def test_a_workflow_builds_with_the_addresses_of_its_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    In a workflow of GitHub the metadata name its repository, and the README's links also work on PyPI.
+    """
+    monkeypatch.setenv("GITHUB_REPOSITORY", "ann/whorl")
+    metadata = message_from_bytes(project_metadata().encode())
+    assert "Source, https://github.com/ann/whorl" in (metadata.get_all("Project-URL") or [])
+    assert links(metadata)
+    assert [link for link in links(metadata) if not link.startswith(("https://", "#"))] == []
+
+
+def project_metadata() -> str:
+    """Return the metadata as a wheel of the repository would have them now."""
+    with tempfile.TemporaryDirectory() as folder:
+        hook = [sys.executable, "-c", "import sys; from hatchling.build import prepare_metadata_for_build_wheel as p; "
+                "print(p(sys.argv[1]))", folder]  # fmt: skip
+        name = subprocess.run(hook, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+        return (Path(folder) / name / "METADATA").read_text(encoding="utf-8")
 
 
 def run(environment: Path, folder: Path, command: str, given: str = "") -> subprocess.CompletedProcess[str]:
