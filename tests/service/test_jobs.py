@@ -14,7 +14,7 @@ from tests.service.limited import PATIENCE_SECONDS, until
 from whorl.context import report_progress, require_time
 from whorl.errors import ParameterError, StoppedError
 from whorl.service.jobs import KEPT_SECONDS, MOST_KEPT, MOST_WAITING, WATCHED_SECONDS, Job, Jobs
-from whorl.service.logs import LOGGER, JsonLines
+from whorl.service.logs import LOGGER, JsonLinesFormatter
 
 
 class Clock:
@@ -170,7 +170,7 @@ def test_a_job_that_fails(
     with caplog.at_level(logging.INFO, LOGGER):
         job = ended(jobs.start(work))
         jobs.close()
-    written = [JsonLines().format(record) for record in caplog.records]
+    written = [JsonLinesFormatter().format(record) for record in caplog.records]
     assert (job.state, job.error, job.result) == ("failed", error, None)
     assert [json.loads(line)["event"] for line in written] == events
     assert json.loads(written[-1]).items() >= {"id": job.id, "state": "failed", "error": type(error).__name__}.items()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 from typing import Any
 
-from whorl.service.logs import JsonLines, described
+from whorl.service.logs import JsonLinesFormatter, TerminalFormatter, described
 
 
 def line(event: str, error: BaseException | None = None, **more: Any) -> dict[str, Any]:
@@ -16,7 +17,7 @@ def line(event: str, error: BaseException | None = None, **more: Any) -> dict[st
     record = logging.LogRecord("whorl.service", logging.WARNING, __file__, 1, event, (), exc_info)
     record.created = 86_400.0625
     vars(record).update(more)
-    written = JsonLines().format(record)
+    written = JsonLinesFormatter().format(record)
     assert "\n" not in written
     assert written.isascii()
     told: dict[str, Any] = json.loads(written)
@@ -67,4 +68,36 @@ def test_an_event_without_an_error_has_none() -> None:
     A record without an active error has no error, also with exc_info outside an `except`.
     """
     record = logging.LogRecord("whorl.service", logging.INFO, __file__, 1, "x", (), sys.exc_info())
-    assert json.loads(JsonLines().format(record)).keys() == {"time", "level", "event"}
+    assert json.loads(JsonLinesFormatter().format(record)).keys() == {"time", "level", "event"}
+
+
+def test_a_line_for_people() -> None:
+    """
+    On a terminal a request is one short line without its id; other events show their fields, a warning its level.
+    """
+    fields = {"id": "x", "method": "GET", "route": "/api/v1/search", "status": 200, "seconds": 0.0412, "hits": 12}
+    record = logging.LogRecord("whorl.service", logging.INFO, __file__, 1, "request", (), None)
+    record.fields = fields
+    line = TerminalFormatter().format(record)
+    assert re.fullmatch(r"\d\d:\d\d:\d\d GET /api/v1/search 200 41 ms hits=12", line)
+    assert fields["id"] == "x"
+    record = logging.LogRecord("whorl.service", logging.WARNING, __file__, 1, "not ready", (), None)
+    record.fields = {"reason": "a\x1b[31m"}
+    assert TerminalFormatter().format(record).endswith(" warning: not ready reason=a\ufffd[31m")
+
+
+def test_a_defect_for_people() -> None:
+    """
+    The calls that an exception passed follow on lines of their own, without its message.
+    """
+    try:
+        fails("a secret text")
+    except KeyError as error:
+        exc_info = (type(error), error, error.__traceback__)
+    first, *calls = (
+        TerminalFormatter()
+        .format(logging.LogRecord("whorl.service", logging.ERROR, __file__, 1, "defect", (), exc_info))
+        .splitlines()
+    )
+    assert first.endswith(" error: defect error=KeyError")
+    assert [call.rpartition(" ")[2] for call in calls] == ["test_a_defect_for_people", "fails"]

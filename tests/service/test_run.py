@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from tests.service.served import DEADLINE_SECONDS, Hung, Served, serving
+from tests.service.served import DEADLINE_SECONDS, WHORL, Hung, Served, serving
 from whorl import Document, open_store
 from whorl.service.paths import TICKETS
 
@@ -336,3 +336,23 @@ def test_pages_that_are_free_are_given_back() -> None:
     before, after = map(float, told.split())
     assert before > 90
     assert before - after > 80
+
+
+def test_on_a_terminal(folder: Path) -> None:
+    """
+    On a terminal the service prints the address to open, and readable lines; Ctrl+C ends it.
+    """
+    reader, terminal = os.openpty()
+    command = [str(WHORL), "serve", "--store", str(folder), "--port", "0"]
+    with (
+        open(reader, encoding="utf-8", errors="replace", closefd=True) as lines,
+        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=terminal) as process,
+    ):
+        os.close(terminal)
+        first = lines.readline()
+        found = re.fullmatch(r"whorl is ready: open (http://127\.0\.0\.1:\d+) in a browser; Ctrl\+C ends it\s*", first)
+        assert found is not None, first
+        assert requests.get(f"{found[1]}/api/v1/documents", timeout=DEADLINE_SECONDS).status_code == 200
+        assert re.match(r"\d\d:\d\d:\d\d GET /api/v1/documents 200 \d+ ms ", lines.readline())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(DEADLINE_SECONDS) == 0

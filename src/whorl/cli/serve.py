@@ -23,7 +23,8 @@ def serve(store: str | None, host: str | None, port: int | None, is_open: bool) 
     """Serve HTTP: a page, whorl's routes under /api/v1 (see /openapi.json), and Alfresco's search under /alfresco.
 
     Listens on this machine only, unless --host says otherwise; before changing that, set WHORL_USER and WHORL_PASSWORD
-    or WHORL_API_KEY. The log is JSON, one line per request. On SIGTERM, accepted requests are finished first. See
+    or WHORL_API_KEY. The log has one line per request, in JSON unless it goes to a
+    terminal. On SIGTERM, accepted requests are finished first. See
     docs/operations.md.
     """
     try:

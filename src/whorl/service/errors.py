@@ -67,7 +67,7 @@ _NO_TRACE = (
 _numbers = itertools.count(1)
 
 
-class Span(TypedDict):
+class QuerySpan(TypedDict):
     """Position in the query, in characters."""
 
     start: int
@@ -79,7 +79,7 @@ class Error(TypedDict):
 
     statusCode: int
     message: str
-    span: NotRequired[Span]
+    span: NotRequired[QuerySpan]
     hint: NotRequired[str]
     so_far: NotRequired[dict[str, Any]]
 

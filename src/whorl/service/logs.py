@@ -1,4 +1,4 @@
-"""Log as JSON lines, without texts, ids and error messages of requests.
+"""Log lines in JSON, or for people on a terminal, without texts, ids and error messages of requests.
 
 A query may quote a text, an id may be a name, and an error message may repeat either. So lines hold kinds, counts,
 times, statuses and the places in whorl's code that an error passed, and the request id as the only thing from outside.
@@ -12,24 +12,46 @@ import traceback
 from datetime import UTC, datetime
 from typing import Any
 
+from whorl.output.format import printable
+
 #: Logger of the service; `fields` of a record become members of its line.
 LOGGER = "whorl.service"
 
 
-class JsonLines(logging.Formatter):
+class JsonLinesFormatter(logging.Formatter):
     """Formatter that writes a record as one JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line; for an exception, its class and stack without its message."""
-        line: dict[str, Any] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "event": record.getMessage(),
-            **getattr(record, "fields", {}),
-        }
-        if record.exc_info and record.exc_info[1] is not None:
-            line |= described(record.exc_info[1])
-        return json.dumps(line)
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        return json.dumps({"time": time, "level": record.levelname.lower(), **_members(record)})
+
+
+class TerminalFormatter(logging.Formatter):
+    """Formatter for people: the local time, the event, and the members of the JSON line that a reader needs."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, followed by a line for each call that an exception passed."""
+        members = _members(record)
+        event, calls = members.pop("event"), members.pop("at", [])
+        if event == "request":
+            event = f"{members.pop('method')} {members.pop('route')} {members.pop('status')}"
+            event += f" {1000 * members.pop('seconds'):.0f} ms"
+            # Ids connect the logs of several services; a terminal shows one.
+            members.pop("id", None)
+        shown = [event, *(f"{name}={value}" for name, value in members.items())]
+        if record.levelno >= logging.WARNING:
+            shown.insert(0, f"{record.levelname.lower()}:")
+        line = f"{datetime.fromtimestamp(record.created):%H:%M:%S} {' '.join(shown)}"
+        return "\n  ".join(map(printable, [line, *calls]))
+
+
+def _members(record: logging.LogRecord) -> dict[str, Any]:
+    """Return the event of a record and its fields, and for an exception its class and stack."""
+    members: dict[str, Any] = {"event": record.getMessage(), **getattr(record, "fields", {})}
+    if record.exc_info and record.exc_info[1] is not None:
+        members |= described(record.exc_info[1])
+    return members
 
 
 def described(error: BaseException) -> dict[str, Any]:
@@ -38,18 +60,23 @@ def described(error: BaseException) -> dict[str, Any]:
     return {"error": type(error).__name__, "at": [f"{each.filename}:{each.lineno} {each.name}" for each in frames]}
 
 
-def configuration() -> dict[str, Any]:
-    """Return the argument for `logging.config.dictConfig`: everything to standard error as JSON lines."""
+def configuration(*, is_terminal: bool = False) -> dict[str, Any]:
+    """Return the argument for `logging.config.dictConfig`: everything to standard error.
+
+    Args:
+        is_terminal: Whether people read the lines; otherwise they are JSON.
+    """
+    formatter = TerminalFormatter if is_terminal else JsonLinesFormatter
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"json": {"()": JsonLines}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "stream": "ext://sys.stderr"}},
+        "formatters": {"line": {"()": formatter}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "stream": "ext://sys.stderr"}},
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {
             LOGGER: {"level": "INFO"},
-            # Start with address, and shutdown with the requests it still waits for.
-            "uvicorn.error": {"level": "INFO"},
+            # Start and shutdown; on a terminal `run` prints the address instead of the start.
+            "uvicorn.error": {"level": "WARNING" if is_terminal else "INFO"},
             # pysolr logs requests and Solr's messages about them, which may hold texts.
             "pysolr": {"level": "CRITICAL"},
         },

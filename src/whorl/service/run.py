@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
+import logging
 import math
+import socket
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -57,6 +61,8 @@ def keep_giving_back() -> None:
 #: Seconds for which an unused connection stays open: longer than the usual proxies keep it, so that they close it
 #: first.
 _KEEP_ALIVE_SECONDS = 75
+#: Exit code of uvicorn if the service cannot start, because its port is in use, for instance.
+_STARTUP_FAILURE = 3
 
 
 def run(app: ASGIApp, settings: Settings, host: str, port: int) -> None:
@@ -71,15 +77,41 @@ def run(app: ASGIApp, settings: Settings, host: str, port: int) -> None:
     # Build them now, so that the first request need not wait.
     build_grammars()
     keep_giving_back()
-    uvicorn.run(
+    is_terminal = sys.stderr.isatty()
+    config = uvicorn.Config(
         app,
         host=host,
         port=port,
         # h11 limits the size of a request's head; httptools, which uvicorn prefers if installed, does not.
         http="h11",
-        log_config=configuration(),
+        log_config=configuration(is_terminal=is_terminal),
         access_log=False,
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=math.ceil(settings.shutdown_timeout_seconds),
     )
+    server = _AnnouncedServer(config) if is_terminal else uvicorn.Server(config)
+    with suppress(KeyboardInterrupt):
+        server.run()
+    if not server.started:
+        sys.exit(_STARTUP_FAILURE)
+
+
+class _AnnouncedServer(uvicorn.Server):
+    """A server that prints the address to open once it listens."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            address = _page_address(self.config.host, self.servers[0])
+            print(f"whorl is ready: open {address} in a browser; Ctrl+C ends it", file=sys.stderr, flush=True)
+            # From now on its lines are about the shutdown.
+            logging.getLogger("uvicorn.error").setLevel(logging.INFO)
+
+
+def _page_address(host: str, server: asyncio.Server) -> str:
+    """Return the address of the page for a browser on this machine."""
+    if host in ("0.0.0.0", "::", ""):
+        host = "localhost"
+    port = server.sockets[0].getsockname()[1]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -17,7 +17,7 @@ from whorl.context import Trace
 from whorl.errors import EngineUnavailableError
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
-from whorl.service.logs import LOGGER, JsonLines
+from whorl.service.logs import LOGGER, JsonLinesFormatter
 from whorl.service.middleware.admission import RequestGauge
 from whorl.service.middleware.request_log import Metrics
 
@@ -115,7 +115,7 @@ class Log:
 def log() -> Iterator[Log]:
     written, logger = Log(), logging.getLogger(LOGGER)
     handler = logging.StreamHandler(written.stream)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(JsonLinesFormatter())
     logger.addHandler(handler)
     before = logger.level
     logger.setLevel(logging.INFO)

@@ -308,7 +308,7 @@ class RequestQuery(AlfrescoModel):
     user_query: str | None = None
 
 
-class Paging(AlfrescoModel):
+class RequestPagination(AlfrescoModel):
     """Section of the hits to return; numbers may be text."""
 
     max_items: Annotated[int, Field(ge=1, le=MAX_ROWS)] = 100
@@ -431,7 +431,7 @@ class SearchRequest(AlfrescoModel):
     }
 
     query: RequestQuery
-    paging: Paging = Paging()
+    paging: RequestPagination = RequestPagination()
     include: list[Include] = []
     include_request: bool = False
     fields: list[EntryField] = []

@@ -146,7 +146,7 @@ class Admission:
         # The message holds the whole body, since `Bodies` has read it; the next message is the disconnect.
         body = await receive()
         gone = asyncio.create_task(_until_gone(receive))
-        answer, has_slot = _Answer(send), False
+        answer, has_slot = _ResponseGuard(send), False
 
         async def work() -> None:
             nonlocal has_slot
@@ -180,7 +180,7 @@ class Admission:
                     task.cancel()
 
 
-class _Answer:
+class _ResponseGuard:
     """Forwards a response, unless it is closed."""
 
     def __init__(self, send: Send) -> None:
