@@ -144,7 +144,7 @@ def test_the_routes_are_described(embedded_contracts: Store) -> None:
         for about in methods.values():
             assert "422" not in about["responses"]
             assert about["summary"]
-    for name in ("SearchRequest", "SimilarRequest", "Defaults", "Paging"):
+    for name in ("SearchRequest", "SimilarRequest", "Defaults", "RequestPagination"):
         assert told["components"]["schemas"][name]["additionalProperties"] is False
     assert "defaultFTSOperator" in told["components"]["schemas"]["Defaults"]["properties"]
 
