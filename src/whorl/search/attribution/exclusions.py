@@ -70,16 +70,21 @@ def excluded_ranges(text: str, exclusions: Collection[Exclusion]) -> Iterator[tu
     """Yield the excluded parts of a text as half-open ranges of characters; they may overlap."""
     if Exclusion.QUOTATIONS in exclusions:
         yield from (found.span() for found in _QUOTED_LINES.finditer(text))
-        start = 0
-        for end in [*(found.start() for found in _PARAGRAPH_END.finditer(text)), len(text)]:
-            yield from _marked(text, start, end)
-            start = end
+        yield from quotations_between_marks(text)
     if Exclusion.REFERENCES in exclusions:
         at = 0
         while found := _REFERENCES.search(text, at):
             behind = _BEHIND_REFERENCES.search(text, found.end())
             at = behind.start() if behind else len(text)
             yield found.start(), at
+
+
+def quotations_between_marks(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges between quotation marks within a paragraph, with their marks, in order."""
+    start = 0
+    for end in [*(found.start() for found in _PARAGRAPH_END.finditer(text)), len(text)]:
+        yield from _marked(text, start, end)
+        start = end
 
 
 def _marked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,112 @@
+"""Alignment of a quotation with the place in a document that it resembles most, by word edit distance.
+
+The distance is the smallest number of words to add, leave out or replace that turns a run of the document's words into
+the quotation. Source: Sellers, "The theory and computation of evolutionary distances: pattern recognition", 1980.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.context import require_time
+
+_Numbers = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Words of a quotation that stand for other words of the document.
+
+    Args:
+        quote: The quotation's words as a half-open range; empty for words that it leaves out.
+        document: The document's words as a half-open range; empty for words that the quotation adds.
+    """
+
+    quote: tuple[int, int]
+    document: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """The place in a document that resembles a quotation most.
+
+    Args:
+        start: First word of the place.
+        end: Word after the place.
+        distance: Edit distance in words.
+        edits: The edits, in order.
+    """
+
+    start: int
+    end: int
+    distance: int
+    edits: tuple[Edit, ...]
+
+
+def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
+    """Return the best alignment of a quotation with a run of a document's words; of several, the one that ends first.
+
+    Takes time in proportion to the product of both lengths, and little memory.
+
+    >>> found = align("the rent is due".split(), "that the monthly rent was due on".split())
+    >>> found.start, found.end, found.distance, [(edit.quote, edit.document) for edit in found.edits]
+    (1, 6, 2, [((1, 1), (2, 3)), ((2, 3), (4, 5))])
+    """
+    numbers: dict[str, int] = {}
+    wanted = np.array([numbers.setdefault(word, len(numbers)) for word in quote], np.int32)
+    words = np.array([numbers.get(word, -1) for word in document], np.int32)
+    row = np.zeros(words.size + 1, np.int32)
+    for number in wanted:
+        require_time()
+        row = _next_row(row, words != number)
+    end, distance = int(row.argmin()), int(row.min())
+    # The place has at most this many words more than the quotation.
+    first = max(0, end - wanted.size - distance)
+    rows = [np.zeros(end - first + 1, np.int32)]
+    for number in wanted:
+        rows.append(_next_row(rows[-1], words[first:end] != number))
+    edits, start = _traced(rows, wanted, words[first:end])
+    shifted = tuple(Edit(edit.quote, (edit.document[0] + first, edit.document[1] + first)) for edit in edits)
+    return Alignment(first + start, end, distance, shifted)
+
+
+def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_]) -> _Numbers:
+    """Return the distances with one more word of the quotation.
+
+    Args:
+        row: Distance of the words so far for each end in the document; int32 array of shape (words + 1,).
+        differs: Whether each word of the document differs from the next word of the quotation.
+    """
+    following = row + 1
+    np.minimum(following[1:], row[:-1] + differs, out=following[1:])
+    # Leaving out document words before an end costs one each: the minimum of earlier ends, plus the way.
+    way = np.arange(following.size, dtype=np.int32)
+    return np.minimum.accumulate(following - way) + way
+
+
+def _traced(rows: Sequence[_Numbers], quote: _Numbers, document: _Numbers) -> tuple[list[Edit], int]:
+    """Return the edits on the cheapest way through the distances, and the first word of the place."""
+    at, to = len(rows) - 1, rows[-1].size - 1
+    steps: list[tuple[bool, tuple[int, int], tuple[int, int]]] = []
+    while at:
+        here = rows[at][to]
+        is_same = to > 0 and quote[at - 1] == document[to - 1]
+        if is_same and rows[at - 1][to - 1] == here:
+            step = 1, 1
+        elif to and rows[at][to - 1] + 1 == here:
+            step = 0, 1
+        else:
+            step = (1, 1) if to and rows[at - 1][to - 1] + 1 == here else (1, 0)
+        steps.append((step == (1, 1) and bool(is_same), (at - step[0], at), (to - step[1], to)))
+        at, to = at - step[0], to - step[1]
+    edits = []
+    for is_same, group in groupby(reversed(steps), lambda step: step[0]):
+        ranges = list(group)
+        if not is_same:
+            edits.append(Edit((ranges[0][1][0], ranges[-1][1][1]), (ranges[0][2][0], ranges[-1][2][1])))
+    return edits, to

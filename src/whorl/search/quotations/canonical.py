@@ -1,0 +1,126 @@
+r"""Canonical form of a text: words that are equal in an exact quotation and in its source.
+
+Case, line breaks, hyphenation, quotation marks and loose punctuation do not count. Digits with their signs and units,
+operators and apostrophes inside words do. The words keep their positions in the text.
+
+>>> CanonicalText("Infor-\n mation, “The tenant’s” – 1.5 %").words
+['information', 'the', "tenant's", '1.5%']
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import accumulate
+
+from whorl.context import require_time, timely
+
+#: Stands for a character that is left out, so that the positions of the others stay the same.
+_LEFT_OUT = "\0"
+#: Characters with an equivalent on a keyboard.
+_EQUIVALENTS = {
+    **dict.fromkeys("‘’‛ʼ", "'"),
+    **dict.fromkeys("\u00ad‐‑‒–\N{MINUS SIGN}", "-"),
+    **dict.fromkeys("—―", " "),
+}
+#: Units and signs that Unicode counts as punctuation.
+_KEPT_PUNCTUATION = frozenset("‰‱′″§†‡")
+_LIGATURES = str.maketrans({code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)})
+#: Scripts without blanks between words; each of their characters counts as a word.
+_NO_BLANKS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u3190-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_UNSPACED = re.compile(f"[{_NO_BLANKS}]")
+_WORD = re.compile(rf"[{_NO_BLANKS}]|[^\s{_NO_BLANKS}]+")
+_LETTER = r"[^\W\d_]"
+#: A letter that a quotation has changed: `[T]he`.
+_CHANGED_LETTER = re.compile(r"\[(\w)\]")
+_HYPHEN = re.compile(rf"(?<={_LETTER})-\s*(?={_LETTER})")
+_UNIT = re.compile(r"(?<=\d)\s+(?=[%°‰])")
+_LOOSE = re.compile(
+    r"(?<!\w)'|'(?!\w)"
+    r"|[\"();?\[\]`{}]|!(?![\w=])|(?<=\w)!"
+    rf"|[.,:](?![\d/])|(?<={_LETTER})[.,:]|(?<!\w)[,:]"
+    rf"|-(?!\d)|(?<={_LETTER})-"
+    rf"|(?<={_LETTER})/(?!\d)|/(?!\w)"
+)
+
+
+class _Characters(dict[int, str]):
+    """Replacement of each character by one character, for `str.translate`."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        category = unicodedata.category(character)
+        is_punctuation = category[0] == "P" and code >= 0x80 and character not in _KEPT_PUNCTUATION
+        if 0xFF01 <= code <= 0xFF5E:
+            replaced = chr(code - 0xFEE0)
+        elif category == "Cf" and character not in _EQUIVALENTS:
+            replaced = _LEFT_OUT
+        else:
+            replaced = _EQUIVALENTS.get(character, " " if is_punctuation or category[0] in "ZC" else character)
+        self[code] = replaced
+        return replaced
+
+
+_CHARACTERS = _Characters()
+
+
+class CanonicalText:
+    """A text in canonical form.
+
+    Args:
+        text: The text.
+
+    Attributes:
+        text: The text.
+        words: Its canonical words.
+        joined: The words with a blank before and after each.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        replaced = text.translate(_CHARACTERS)
+        replaced = _CHANGED_LETTER.sub(rf"{_LEFT_OUT}\1{_LEFT_OUT}", replaced)
+        for pattern in (_HYPHEN, _UNIT):
+            require_time()
+            replaced = pattern.sub(lambda found: _LEFT_OUT * len(found[0]), replaced)
+        require_time()
+        self._replaced = _LOOSE.sub(" ", replaced)
+        folded = self._replaced.replace(_LEFT_OUT, "")
+        if not folded.isascii():
+            folded = _UNSPACED.sub(r" \g<0> ", folded)
+            folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", folded).translate(_LIGATURES).casefold())
+        self.words = folded.casefold().split()
+        self.joined = f" {' '.join(self.words)} "
+
+    def find(self, words: Sequence[str], start: int = 0) -> int | None:
+        """Return the first word of the first place with these words, at least one, from word `start` on."""
+        if start >= len(self.words):
+            return None
+        # Most texts have no such place, and need no list of positions.
+        at = self.joined.find(f" {' '.join(words)} ", self._starts[start] - 1 if start else 0)
+        return None if at < 0 else bisect_right(self._starts, at + 1) - 1
+
+    def place(self, start: int, end: int) -> tuple[int, int]:
+        """Return the range of characters of a non-empty half-open range of words."""
+        return self._spans[start][0], self._spans[end - 1][1]
+
+    @cached_property
+    def _starts(self) -> Sequence[int]:
+        """Position of each word in `joined`, ascending."""
+        return list(accumulate((len(word) + 1 for word in self.words), initial=1))[:-1]
+
+    @cached_property
+    def _spans(self) -> Sequence[tuple[int, int]]:
+        """Position of each word in the text: half-open ranges of characters as Python counts them."""
+        spans = []
+        for found in timely(_WORD.finditer(self._replaced)):
+            raw, (start, end) = found[0], found.span()
+            if _LEFT_OUT in raw:
+                start += len(raw) - len(raw.lstrip(_LEFT_OUT))
+                end -= len(raw) - len(raw.rstrip(_LEFT_OUT))
+            if start < end:
+                spans.append((start, end))
+        return spans

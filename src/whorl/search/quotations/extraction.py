@@ -1,0 +1,227 @@
+"""Quotations of a text with their named sources: between quotation marks, in block quotes, or every sentence.
+
+A source is named by a footnote (`[^1]`, `[1]`, `¹`), by a line with a dash after a block quote, by brackets or a link
+after the quotation, or by the `cite` of an HTML element.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html.parser import HTMLParser
+
+from whorl.errors import ParameterError
+from whorl.search.attribution.exclusions import quotations_between_marks
+
+#: Most quotations of one request, and most characters of a quotation.
+MOST_QUOTATIONS, MOST_CHARACTERS = 10_000, 100_000
+_BLOCK = re.compile(r"(?:^[ \t]*>.*(?:\n|\Z))+", re.MULTILINE)
+_BLOCK_MARK = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
+#: A line that names the source of the block quote before it.
+_DASH_LINE = re.compile(r"[ \t]*(?:—|―|–|--+|-)[ \t]*(\S.*?)[ \t]*")
+_DASH_LINE_AFTER = re.compile(r"\n?[ \t]*(?:—|―|–|--+)[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+_SINGLE_MARKS = re.compile(r"(?<!\w)(?:‘([^‘\n]+?)’|‹([^‹›\n]+?)›)(?!\w)")
+_SENTENCE = re.compile(r"\S.*?(?:[.!?。！？]['\"”’»)\]]*(?=\s|\Z)|(?=\n[^\S\n]*\n)|\Z)", re.DOTALL)
+_FOOTNOTE_MARK = re.compile(r"[ \t.,;:!?)]{0,3}(?:\[\^?([\w.-]{1,40})\]|([¹²³⁰⁴-⁹]{1,3}))")
+_FOOTNOTE = re.compile(r"^[ \t]*(?:\[\^?([\w.-]{1,40})\]:?|([¹²³⁰⁴-⁹]{1,3}))[ \t]+(\S.*)$", re.MULTILINE)
+_BRACKETS = re.compile(r"[ \t.,;:]{0,3}\(([^()\n]{1,300})\)")
+_LINK = re.compile(r"\[([^\]\n]{1,300})\]\(([^()\s]{1,500})\)")
+_HTML = re.compile(r"<(?:blockquote|q)\b", re.IGNORECASE)
+#: Elements that begin a line of their own.
+_LINES = frozenset(
+    (
+        *("address", "article", "blockquote", "br", "dd", "div", "dl", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "hr"),
+        *("li", "ol", "p", "pre", "section", "table", "tr", "ul"),
+    )
+)
+_UNSEEN = frozenset(("script", "style", "template", "title"))
+
+
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """A quotation of a text.
+
+    Args:
+        quote: The quoted words.
+        place: Position in the text with its marks, as a half-open range of characters; None if it was given alone.
+        source: The source as it is named; None if it is not.
+        references: What the source may be called in a store, the likeliest first.
+        is_certain: Whether `source` certainly names a document, so that an unknown one is worth a note.
+    """
+
+    quote: str
+    place: tuple[int, int] | None = None
+    source: str | None = None
+    references: tuple[str, ...] = ()
+    is_certain: bool = True
+
+
+def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list[Quotation]]:
+    """Return a text without HTML, and its quotations in their order; none is inside another one.
+
+    Args:
+        text: Plain text, Markdown, or HTML that has block quotes.
+        every_sentence: Whether to take every sentence as a quotation.
+    """
+    marked: list[Quotation] = []
+    if _HTML.search(text):
+        text, marked = _quotations_of_html(text)
+    if every_sentence:
+        sentences = (found.span() for found in _SENTENCE.finditer(text))
+        return text, [Quotation(text[start:end], (start, end)) for start, end in sentences]
+    footnotes = [*_FOOTNOTE.finditer(text)]
+    notes = {note[1] or note[2]: note[3] for note in footnotes}
+    blocks = [*_blocks(text)]
+    found = [*marked, *(block for block, _ in blocks)]
+    # Quotation marks in the name of a source are no quotation.
+    names = [*(note.span() for note in footnotes), *(line for _, line in blocks)]
+    between = (place for place in _between_marks(text) if not any(low <= place[0] < high for low, high in names))
+    found += [Quotation(text[start + 1 : end - 1], (start, end)) for start, end in between]
+    ordered = sorted(found, key=lambda each: (each.place or (0, 0), -len(each.quote)))
+    kept: list[Quotation] = []
+    for quotation in ordered:
+        start, end = quotation.place or (0, 0)
+        if kept and start < (kept[-1].place or (0, 0))[1]:
+            continue
+        kept.append(quotation if quotation.source else _with_source(quotation, text, end, notes))
+    return text, kept
+
+
+def given_quotations(values: str) -> list[Quotation] | None:
+    """Return the quotations in JSON, `[{"quote": …, "source": …}]`; None if the text is no JSON list.
+
+    Raises:
+        ParameterError: The list holds something else.
+    """
+    if not values.lstrip().startswith("["):
+        return None
+    try:
+        listed = json.loads(values)
+    except (ValueError, RecursionError):
+        return None
+    return named_quotations(listed)
+
+
+def named_quotations(listed: object) -> list[Quotation]:
+    """Return quotations from objects with a `quote` and, if wanted, a `source`: the document that it should be from.
+
+    Raises:
+        ParameterError: A value is of another shape; the message names its position.
+    """
+    if not isinstance(listed, Sequence) or isinstance(listed, str):
+        raise ParameterError('quotations are a list such as [{"quote": "the words", "source": "a document"}]')
+    quotations = []
+    for number, each in enumerate(listed):
+        if not isinstance(each, Mapping) or not {"quote"} <= each.keys() <= {"quote", "source"}:
+            raise ParameterError(
+                f'quotation {number} must be an object with "quote" and, if you like, "source", got {each!r:.80}'
+            )
+        quote, source = each["quote"], each.get("source") or None
+        if not isinstance(quote, str) or not isinstance(source, str | None):
+            raise ParameterError(f"quotation {number}: quote and source are texts, got {each!r:.80}")
+        quotations.append(Quotation(quote, None, source, () if source is None else (source,)))
+    return quotations
+
+
+def _between_marks(text: str) -> Iterator[tuple[int, int]]:
+    for start, end in quotations_between_marks(text):
+        is_inches = text[start] == '"' and start > 0 and text[start - 1].isalnum()
+        if not is_inches and not (text[start] == '"' and text[start + 1 : start + 2].isspace()):
+            yield start, end
+    yield from (found.span() for found in _SINGLE_MARKS.finditer(text))
+
+
+def _blocks(text: str) -> Iterator[tuple[Quotation, tuple[int, int]]]:
+    """Yield the block quotes of Markdown and of mail, each with the range of a line after it that names its source."""
+    for block in _BLOCK.finditer(text):
+        lines, end = _BLOCK_MARK.sub("", block[0].rstrip("\n")).split("\n"), block.end()
+        named = _DASH_LINE.fullmatch(lines[-1]) if len(lines) > 1 else None
+        if named:
+            lines = lines[:-1]
+        elif after := _DASH_LINE_AFTER.match(text, end):
+            named, end = after, after.end()
+        quote = _without_marks("\n".join(lines).strip())
+        yield _sourced(Quotation(quote, block.span()), named[1] if named else None), (block.end(), end)
+
+
+def _without_marks(quote: str) -> str:
+    """Remove the marks of a block that is wholly between quotation marks."""
+    places = [*quotations_between_marks(quote)]
+    return quote[1:-1] if places == [(0, len(quote))] else quote
+
+
+def _with_source(quotation: Quotation, text: str, end: int, notes: Mapping[str, str]) -> Quotation:
+    """Return a quotation with the source that is named after it."""
+    if (mark := _FOOTNOTE_MARK.match(text, end)) and (note := notes.get(mark[1] or mark[2])):
+        return _sourced(quotation, note)
+    rest = text[end : end + 1_000]
+    if brackets := _BRACKETS.match(rest):
+        return _sourced(quotation, brackets[1], is_certain=False)
+    link = _LINK.match(rest.lstrip(" .,;:—–(-"))
+    return _sourced(quotation, link[0]) if link else quotation
+
+
+def _sourced(quotation: Quotation, source: str | None, *, is_certain: bool = True) -> Quotation:
+    """Return a quotation with a source, and with the names that the source may have in a store."""
+    if source is None:
+        return quotation
+    names: list[str] = []
+    for label, target in _LINK.findall(source):
+        names += [target, target.partition("#")[0], label]
+    names += [source.strip(), source, source.partition(",")[0], source.rpartition(",")[2]]
+    names += [each for each in source.split() if "/" in each or "." in each.strip(".")]
+    plain = (name.strip(' \t*_`<>()[]"“”.,;:') for name in names[1:])
+    references = tuple(dict.fromkeys(name for name in (*names[:1], *plain) if name))
+    return Quotation(quotation.quote, quotation.place, source.strip(), references, is_certain)
+
+
+def _quotations_of_html(html: str) -> tuple[str, list[Quotation]]:
+    parser = _QuoteParser()
+    parser.feed(html)
+    parser.close()
+    text = "".join(parser.parts)
+    found = []
+    for start, end, cite in parser.quotes:
+        quote = text[start:end]
+        quotation = Quotation(_without_marks(quote.strip()), (start, end))
+        found.append(_sourced(quotation, cite or None))
+    return text, found
+
+
+class _QuoteParser(HTMLParser):
+    """Collects the visible text of HTML, and the places of its quotations."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+        self.quotes: list[tuple[int, int, str]] = []
+        self._open: list[tuple[str, int, str]] = []
+        self._length = self._hidden = 0
+
+    def _add(self, text: str) -> None:
+        self.parts.append(text)
+        self._length += len(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._hidden += tag in _UNSEEN
+        if tag in _LINES:
+            self._add("\n")
+        if tag in ("q", "blockquote"):
+            self._open.append((tag, self._length, dict(attrs).get("cite") or ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden -= tag in _UNSEEN and self._hidden > 0
+        if tag in ("q", "blockquote") and any(opened[0] == tag for opened in self._open):
+            while self._open:
+                opened, start, cite = self._open.pop()
+                self.quotes.append((start, self._length, cite))
+                if opened == tag:
+                    break
+        if tag in _LINES:
+            self._add("\n")
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self._add(data)

@@ -1,0 +1,132 @@
+"""Results of the verification of quotations: a verdict for each, with the places that it rests on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import ClassVar
+
+from whorl.search.quotations.extraction import Quotation
+
+
+class Verdict(Enum):
+    """What a quotation is."""
+
+    #: It stands in a document word for word.
+    EXACT = "exact"
+    #: It stands in a document with a few words changed, added or left out.
+    EDITED = "edited"
+    #: Its parts stand in one or several documents, but not in one piece.
+    STITCHED = "stitched"
+    #: It stands in a document, but not in the one that is named as its source.
+    MISATTRIBUTED = "misattributed"
+    #: It stands in no document.
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A place where a quotation and a document differ.
+
+    Args:
+        quote: Text of the quotation; "" for words that it leaves out.
+        document: Text of the document; "" for words that the quotation adds.
+        quote_place: Position in the quotation, as a half-open range of characters; empty between two words.
+        document_place: Position in the document.
+    """
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("kind", "quote", "document", "quote_place", "document_place")
+
+    quote: str
+    document: str
+    quote_place: tuple[int, int]
+    document_place: tuple[int, int]
+
+    @property
+    def kind(self) -> str:
+        """`changed`, `added` by the quotation, or `dropped` by it."""
+        return "dropped" if not self.quote else "changed" if self.document else "added"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a document where a quotation, or a part of one, stands.
+
+    Args:
+        id: The document's id.
+        name: The document's name, or "".
+        quote: The part, as a half-open range of characters of the quotation.
+        document: The place, as a half-open range of characters of the document's text.
+        differences: Differences of both; none if they are equal word for word.
+        content: The document's text.
+    """
+
+    id: str
+    name: str
+    quote: tuple[int, int]
+    document: tuple[int, int]
+    differences: tuple[Difference, ...] = ()
+    content: str = field(default="", repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """Runs of a quotation's words that were looked up in the store.
+
+    Args:
+        runs: The runs.
+        documents: Number of documents in the store.
+        read: Number of documents that were read because they have one of the runs.
+    """
+
+    runs: tuple[str, ...]
+    documents: int
+    read: int
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedQuotation:
+    """A quotation with its verdict.
+
+    Args:
+        quotation: The quotation.
+        words: Number of its words.
+        verdict: The verdict.
+        source_id: Id of the named source; None if none is named or the store does not have it.
+        places: Places in documents, the best first; empty for `Verdict.ABSENT`.
+        look_up: What was looked up in the store; None if the named source has the quotation.
+        notes: Notes for the reader.
+    """
+
+    quotation: Quotation
+    words: int
+    verdict: Verdict
+    source_id: str | None
+    places: tuple[Place, ...]
+    look_up: LookUp | None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The verified quotations of a text.
+
+    Args:
+        text: The text, to which the positions of the quotations refer; "" if the quotations were given.
+        quotations: The quotations in their order.
+        documents: Number of documents in the store.
+        warnings: Warnings for the user.
+    """
+
+    text: str = field(repr=False)
+    quotations: tuple[VerifiedQuotation, ...]
+    documents: int
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Number of quotations by verdict."""
+        found = Counter(each.verdict for each in self.quotations)
+        return {verdict.value: found[verdict] for verdict in Verdict}

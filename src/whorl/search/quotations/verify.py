@@ -1,0 +1,427 @@
+"""Verification of quotations: whether each stands in a store word for word, and where.
+
+A quotation is compared with its named source first. Otherwise its runs of words are looked up as phrases, and the
+documents that have most of them are read. Quotations are compared as words of the canonical form, never by hashes:
+
+- *exact*: a document has all words of the quotation in one run; *stitched*: it has the parts between ellipses in order.
+- *edited*: the best place in a document differs in at most a quarter of the words.
+- *stitched*: runs of `RUN_WORDS` words or more of one or several documents explain the quotation better than edits.
+- A quotation of fewer than `FEWEST_WORDS` words is exact, misattributed or absent, because so few words are alike by
+  chance.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise, takewhile
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.context import report_progress, require_time
+from whorl.engine.protocol import Engine
+from whorl.errors import ParameterError
+from whorl.query.plan.nodes import Bool, BoundPlan, Words
+from whorl.search.quotations.alignment import Alignment, align
+from whorl.search.quotations.canonical import CanonicalText
+from whorl.search.quotations.extraction import MOST_CHARACTERS, MOST_QUOTATIONS, Quotation
+from whorl.search.quotations.results import Difference, LookUp, Place, Verdict, Verification, VerifiedQuotation
+
+#: Words of a run that counts as taken from a document, and of a run that is looked up.
+RUN_WORDS, _LOOKED_UP_WORDS = 5, 4
+#: Words from which a quotation can be edited or stitched.
+FEWEST_WORDS = 8
+#: Largest share of the words that differ in an edited quotation; from this many edits on, runs may explain it better.
+MOST_EDITED, MANY_EDITS = 0.25, 5
+#: Largest share of the words outside of all runs in a stitched quotation.
+MOST_UNEXPLAINED = 0.2
+#: Runs looked up at once, documents read for each look-up, and look-ups of one quotation at most.
+_RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
+#: Most words of a quotation times words of a document for which edits are looked for.
+_MOST_CELLS = 200_000_000
+#: Most places listed for a quotation.
+_MOST_PLACES = 10
+#: Characters of documents kept in canonical form for the next quotation.
+_KEPT_CHARACTERS = 20_000_000
+#: A word that was broken at the end of a line.
+_BROKEN = re.compile(r"(?<=[^\W\d_])[-\u00ad‐‑] (?=[^\W\d_])")
+_SIC = re.compile(r"\s*\[sic!?\]", re.IGNORECASE)
+#: Something left out or explained by the author of the quotation.
+_GAP = re.compile(r"\s*(?:\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…|\[[^\]]{2,60}\])\s*")
+
+
+def verify_quotations(
+    engine: Engine, text: str, quotations: Sequence[Quotation], *, own_id: str | None = None
+) -> Verification:
+    """Verify the quotations of a text.
+
+    Args:
+        engine: The engine of the store.
+        text: The text.
+        quotations: Its quotations.
+        own_id: The id of the document that the text comes from; it is no source.
+
+    Raises:
+        ParameterError: A quotation has no word, or quotations are too many or too long.
+    """
+    if len(quotations) > MOST_QUOTATIONS:
+        raise ParameterError(f"at most {MOST_QUOTATIONS:,} quotations are verified at once, got {len(quotations):,}")
+    references = dict.fromkeys(name for each in quotations for name in each.references)
+    ids = engine.resolve(list(references)) if references else {}
+    store = _Documents(engine, own_id)
+    verified = []
+    for number, quotation in enumerate(quotations):
+        require_time()
+        report_progress("verifying quotations", number, len(quotations))
+        verified.append(_Verifier(store, quotation, ids, number).verified())
+    warnings: tuple[str, ...] = ()
+    if store.without_text:
+        warnings = (f"{len(store.without_text):,} documents were not read: the store keeps no text of them",)
+    return Verification(text, tuple(verified), store.count, warnings)
+
+
+class _Documents:
+    """Documents of a store in canonical form, the last ones cached."""
+
+    def __init__(self, engine: Engine, own_id: str | None) -> None:
+        self._engine, self._own_id = engine, own_id
+        self._cached: OrderedDict[str, CanonicalText] = OrderedDict()
+        self._characters = 0
+        self._names: dict[str, str] = {}
+        self.count = engine.count()
+        self.without_text: set[str] = set()
+
+    def read(self, ids: Sequence[str]) -> Mapping[str, CanonicalText]:
+        """Return documents in canonical form, by id; documents without a text are left out."""
+        missing = [each for each in ids if each not in self._cached and each not in self.without_text]
+        texts = self._engine.texts(missing) if missing else {}
+        self.without_text.update(each for each in missing if each not in texts)
+        found = {each: self._cached[each] for each in ids if each in self._cached}
+        for each, content in texts.items():
+            found[each] = self._cached[each] = CanonicalText(content)
+            self._characters += len(content)
+        while self._characters > _KEPT_CHARACTERS and len(self._cached) > 1:
+            self._characters -= len(self._cached.popitem(last=False)[1].text)
+        return found
+
+    def having(self, phrases: Collection[str]) -> list[str]:
+        """Return the documents that have most of some phrases, the best first."""
+        plan = BoundPlan(Bool(should=tuple(map(Words, phrases)), min_should_match=1))
+        hits = self._engine.search(plan, start=0, rows=_ROWS + 1).hits
+        self._names |= {hit.id: hit.name for hit in hits}
+        return [hit.id for hit in hits if hit.id != self._own_id][:_ROWS]
+
+    def name(self, document_id: str) -> str:
+        """Return the name of a document, "" if it has none."""
+        if document_id not in self._names:
+            stored = self._engine.documents([document_id]).get(document_id)
+            self._names[document_id] = "" if stored is None else stored.name
+        return self._names[document_id]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Words of a quotation that stand in one run in a document.
+
+    Args:
+        start: First word of the quotation.
+        end: Word after the last one.
+        at: First word in the document.
+    """
+
+    start: int
+    end: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Match:
+    """A document compared with a quotation.
+
+    Args:
+        id: The document's id.
+        document: The document.
+        at: First word of the whole quotation, or of each of its parts in order; empty if the document lacks one.
+        alignments: The best place of each part; empty if edits were not looked for.
+        runs: Runs of the quotation's words in the document.
+    """
+
+    id: str
+    document: CanonicalText
+    at: tuple[int, ...] = ()
+    alignments: tuple[Alignment, ...] = ()
+    runs: tuple[_Run, ...] = ()
+
+    @property
+    def distance(self) -> float:
+        """Edit distance in words; infinite if edits were not looked for."""
+        return sum(each.distance for each in self.alignments) if self.alignments else math.inf
+
+
+class _Verifier:
+    """Compares one quotation with documents, and finds its verdict."""
+
+    def __init__(self, store: _Documents, quotation: Quotation, ids: Mapping[str, str], number: int) -> None:
+        if len(quotation.quote) > MOST_CHARACTERS:
+            raise ParameterError(
+                f"quotation {number} has {len(quotation.quote):,} characters; a quotation has at most "
+                f"{MOST_CHARACTERS:,}, and longer texts are for 'whorl sources'"
+            )
+        self._store, self._quotation = store, quotation
+        quote = _SIC.sub(lambda found: " " * len(found[0]), quotation.quote)
+        self._whole = CanonicalText(quote)
+        if not self._whole.words:
+            raise ParameterError(f"quotation {number} has no word: {quotation.quote!r:.80}")
+        parts = [(start, CanonicalText(quote[start:end])) for start, end in _between_gaps(quote)]
+        self._offsets = [start for start, part in parts if part.words]
+        self._parts = [part for _, part in parts if part.words]
+        self._words = [word for part in self._parts for word in part.words]
+        #: First word of each part, and the number of all words.
+        self._bounds = [0, *accumulate(len(part.words) for part in self._parts)]
+        self._named = next((ids[name] for name in quotation.references if name in ids), None)
+        self._runs: dict[str, None] = {}
+
+    @property
+    def _is_long(self) -> bool:
+        return len(self._words) >= FEWEST_WORDS
+
+    @property
+    def _is_of_unknown_source(self) -> bool:
+        return bool(self._quotation.references) and self._quotation.is_certain and self._named is None
+
+    def verified(self) -> VerifiedQuotation:
+        """Return the quotation with its verdict."""
+        own = next(iter(self._compared([self._named])), None) if self._named is not None else None
+        others: list[_Match] = []
+        if own is None or not self._is_settled(own):
+            for match in self._found(own):
+                others.append(match)
+                if self._is_settled(match):
+                    break
+        verdict, places = self._verdict(own, others)
+        looked_up = LookUp(tuple(self._runs), self._store.count, len(others)) if self._runs else None
+        notes = []
+        if self._is_of_unknown_source:
+            notes.append(f"the store has no document {self._quotation.source!r:.200}")
+        return VerifiedQuotation(
+            self._quotation, len(self._words), verdict, self._named, places[:_MOST_PLACES], looked_up, tuple(notes)
+        )
+
+    def _is_settled(self, match: _Match) -> bool:
+        """Check whether a document decides the verdict without others."""
+        return bool(match.at) or (match.distance < MANY_EDITS and self._is_near(match))
+
+    def _is_near(self, match: _Match) -> bool:
+        return match.distance <= MOST_EDITED * len(self._words)
+
+    def _verdict(self, own: _Match | None, others: Sequence[_Match]) -> tuple[Verdict, tuple[Place, ...]]:
+        everything = [*([own] if own else []), *others]
+        unexplained = self._unexplained(everything)
+        if own is not None:
+            if own.at:
+                return self._in_one_piece(own)
+            alone = self._unexplained([own])
+            if self._is_near(own):
+                if own.distance >= MANY_EDITS and min(alone, unexplained) <= own.distance / 3:
+                    return Verdict.STITCHED, self._stitches(everything)
+                return Verdict.EDITED, self._edited(own)
+            if alone <= MOST_UNEXPLAINED * len(self._words):
+                return Verdict.STITCHED, self._stitches([own])
+        best = min(others, key=lambda match: (not match.at, len(match.at), match.distance), default=None)
+        if best is not None and (best.at or self._is_near(best)):
+            is_edited = best.distance < MANY_EDITS or unexplained > best.distance / 3
+            if best.at or is_edited:
+                verdict, places = self._in_one_piece(best) if best.at else (Verdict.EDITED, self._edited(best))
+                # A source that is named as a reference, not in prose, is taken at its word.
+                is_given = self._is_of_unknown_source and self._quotation.place is None
+                return (Verdict.MISATTRIBUTED if own is not None or is_given else verdict), places
+        if self._is_long and unexplained <= MOST_UNEXPLAINED * len(self._words):
+            return Verdict.STITCHED, self._stitches(everything)
+        return Verdict.ABSENT, ()
+
+    def _in_one_piece(self, match: _Match) -> tuple[Verdict, tuple[Place, ...]]:
+        """Return the verdict for a document with the whole quotation or all of its parts, and the places."""
+        if len(match.at) == 1:
+            end = match.at[0] + len(self._whole.words)
+            quote = self._whole.place(0, len(self._whole.words))
+            return Verdict.EXACT, (self._place(match, quote, (match.at[0], end)),)
+        return Verdict.STITCHED, tuple(
+            self._place(match, self._range(low, high), (at, at + high - low))
+            for (low, high), at in zip(pairwise(self._bounds), match.at, strict=True)
+        )
+
+    def _edited(self, match: _Match) -> tuple[Place, ...]:
+        """Return the best place of each part, with the differences."""
+        places = []
+        for first, (low, high), aligned in zip(self._bounds, pairwise(self._bounds), match.alignments, strict=False):
+            if aligned.start == aligned.end:
+                continue
+            differences = []
+            for edit in aligned.edits:
+                quote = self._range(edit.quote[0] + first, edit.quote[1] + first)
+                document = _range(match.document, edit.document)
+                texts = self._quotation.quote[slice(*quote)], match.document.text[slice(*document)]
+                differences.append(Difference(*texts, quote, document))
+            places.append(self._place(match, self._range(low, high), (aligned.start, aligned.end), tuple(differences)))
+        return tuple(places)
+
+    def _stitches(self, matches: Sequence[_Match]) -> tuple[Place, ...]:
+        """Return runs that explain the quotation: those of the document that explains most first, in order."""
+        is_open, places, left = np.full(len(self._words), True), [], list(matches)
+        while left:
+            best = max(left, key=lambda match: int(np.count_nonzero(is_open & self._mask([match]))))
+            if not (is_open & self._mask([best])).any():
+                break
+            for run in best.runs:
+                if is_open[run.start : run.end].any():
+                    ends = run.at, run.at + run.end - run.start
+                    places.append((run.start, self._place(best, self._range(run.start, run.end), ends)))
+            is_open &= ~self._mask([best])
+            left.remove(best)
+        return tuple(place for _, place in sorted(places, key=lambda pair: pair[0]))
+
+    def _place(
+        self,
+        match: _Match,
+        quote: tuple[int, int],
+        words: tuple[int, int],
+        differences: tuple[Difference, ...] = (),
+    ) -> Place:
+        document = match.document
+        return Place(
+            match.id, self._store.name(match.id), quote, document.place(*words), differences, document.text
+        )  # fmt: skip
+
+    def _range(self, start: int, end: int) -> tuple[int, int]:
+        """Return the range of characters of some words of the quotation; they are of one part."""
+        part = max(0, bisect_right(self._bounds, start, hi=len(self._bounds) - 1) - 1)
+        if start == self._bounds[part] and start == end and part:
+            part -= 1
+        first, offset = self._bounds[part], self._offsets[part]
+        low, high = _range(self._parts[part], (start - first, end - first))
+        return low + offset, high + offset
+
+    def _mask(self, matches: Iterable[_Match]) -> npt.NDArray[np.bool_]:
+        """Return the mask of the words in runs of documents."""
+        mask = np.zeros(len(self._words), np.bool_)
+        for match in matches:
+            for run in match.runs:
+                mask[run.start : run.end] = True
+        return mask
+
+    def _unexplained(self, matches: Iterable[_Match]) -> int:
+        return len(self._words) - int(np.count_nonzero(self._mask(matches)))
+
+    def _found(self, own: _Match | None) -> Iterator[_Match]:
+        """Yield documents that have runs of the quotation, those with most of it first."""
+        seen = {self._named}
+        matches = [] if own is None else [own]
+        for round_ in range(_ROUNDS):
+            require_time()
+            if round_ == 0:
+                wanted = [_phrase(part, 0, len(part.words)) for part in self._parts]
+            else:
+                # First runs of the whole quotation, then of the words that no document has.
+                is_open = np.full(len(self._words), True) if round_ == 1 else ~self._mask(matches)
+                wanted = self._phrases(is_open)
+            self._runs |= dict.fromkeys(wanted)
+            phrases = dict.fromkeys(spelling for phrase in wanted for spelling in _spellings(phrase))
+            ids = [each for each in self._store.having(phrases) if each not in seen] if phrases else []
+            if not ids and round_:
+                return
+            seen.update(ids)
+            # One document has most exact quotations.
+            for group in (ids[:1], ids[1:]):
+                for match in self._compared(group):
+                    matches.append(match)
+                    yield match
+
+    def _phrases(self, is_open: npt.NDArray[np.bool_]) -> list[str]:
+        """Return runs of open words, evenly spread."""
+        places = [
+            (part, start)
+            for number, part in enumerate(self._parts)
+            for start in range(len(part.words) - _LOOKED_UP_WORDS + 1)
+            if is_open[self._bounds[number] + start :][:_LOOKED_UP_WORDS].all()
+        ]
+        step = -(-len(places) // _RUNS_AT_ONCE) or 1
+        return [_phrase(part, start, start + _LOOKED_UP_WORDS) for part, start in places[::step]]
+
+    def _compared(self, ids: Sequence[str]) -> Iterator[_Match]:
+        for document_id, document in (self._store.read(ids) if ids else {}).items():
+            require_time()
+            yield self._compare(document_id, document)
+
+    def _compare(self, document_id: str, document: CanonicalText) -> _Match:
+        """Compare the quotation with a document."""
+        at = document.find(self._whole.words)
+        if at is not None:
+            whole = _Run(0, len(self._words), at)
+            return _Match(document_id, document, (at,), runs=(whole,))
+        starts, start = [], 0
+        for part in self._parts if len(self._parts) > 1 else ():
+            at = document.find(part.words, start)
+            if at is None:
+                break
+            starts.append(at)
+            start = at + len(part.words)
+        if len(self._parts) > 1 and len(starts) == len(self._parts):
+            return _Match(document_id, document, tuple(starts))
+        if not self._is_long:
+            return _Match(document_id, document)
+        runs = [run for number in range(len(self._parts)) for run in self._runs_in(document, number)]
+        alignments: list[Alignment] = []
+        if len(self._words) * len(document.words) <= _MOST_CELLS:
+            alignments = [align(part.words, document.words) for part in self._parts]
+        return _Match(document_id, document, (), tuple(alignments), tuple(runs))
+
+    def _runs_in(self, document: CanonicalText, number: int) -> Iterator[_Run]:
+        """Yield the longest runs of a part's words that a document has, from `RUN_WORDS` words on."""
+        words, first, start = self._parts[number].words, self._bounds[number], 0
+        while start + RUN_WORDS <= len(words):
+            length, run = RUN_WORDS, None
+            while start + length <= len(words):
+                at = document.find(words[start : start + length])
+                if at is None:
+                    break
+                pairs = zip(words[start + length :], document.words[at + length :], strict=False)
+                length += sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+                run = _Run(first + start, first + start + length, at)
+                length += 1
+            if run is not None:
+                yield run
+            # The next run may begin inside this one.
+            start += max(1, 0 if run is None else run.end - run.start - RUN_WORDS + 1)
+
+
+def _between_gaps(quote: str) -> list[tuple[int, int]]:
+    """Return the parts of a quotation between its ellipses and insertions, as ranges of characters."""
+    ends = [0, *(end for found in _GAP.finditer(quote) for end in found.span()), len(quote)]
+    return list(zip(ends[::2], ends[1::2], strict=True))
+
+
+def _range(text: CanonicalText, words: tuple[int, int]) -> tuple[int, int]:
+    """Return the range of characters of some words; without words, the position before the next word."""
+    start, end = words
+    if start < end:
+        return text.place(start, end)
+    at = text.place(start, start + 1)[0] if start < len(text.words) else text.place(start - 1, start)[1]
+    return at, at
+
+
+def _phrase(text: CanonicalText, start: int, end: int) -> str:
+    """Return some words as they stand in a text, on one line."""
+    raw = text.text[slice(*text.place(start, end))]
+    return " ".join(raw.split())
+
+
+def _spellings(phrase: str) -> Iterator[str]:
+    """Yield spellings that indexes tell apart: straight and curly apostrophes, broken words with and without hyphen."""
+    straight = phrase.replace("’", "'")
+    for joined in dict.fromkeys((_BROKEN.sub("-", straight), _BROKEN.sub("", straight))):
+        yield from dict.fromkeys((joined, joined.replace("'", "’")))
