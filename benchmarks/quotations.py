@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from sources import collection
 
+from sources import collection
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.search.quotations.extraction import Quotation
@@ -230,7 +230,7 @@ def measured(many: int, count: int, wrong: Path | None) -> Iterator[tuple[str, s
             took.append((time.process_time() - begin) * 1000)
             verdict, right = found.verdict, case.right
             if verdict is not right:
-                # A changed quotation may stand in another document as it is.
+                # A changed quotation may stand in another document.
                 quote = f" {plain(case.quote)} "
                 having = (
                     [name for name, text in words.items() if quote in text] if case.kind != "a sign changed" else []

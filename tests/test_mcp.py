@@ -21,7 +21,7 @@ from whorl.mcp import server_of
 ROOT = Path(__file__).parents[1]
 LEASE, RENEWAL, MINUTES = "lease-2023.txt", "lease_2024.txt", "minutes.txt"
 LETTER = (ROOT / "examples" / "letter.txt").read_text("utf-8")
-READS = {"similar", "sources", "compare", "search", "duplicates", "document", "explain"}
+READS = {"similar", "sources", "verify", "compare", "search", "duplicates", "document", "explain"}
 WRITES = {"store_document", "delete_documents"}
 
 
@@ -78,6 +78,19 @@ def test_sources_and_passages(store: Store) -> None:
     (passage,) = compared["passages"]
     assert passage["a"]["text"].startswith("The landlord keeps")
     assert asked(server, "compare", a_text=LETTER, b_text=LETTER)["jaccard"] == 1
+
+
+def test_quotations(store: Store) -> None:
+    """
+    `verify` takes a text or quotations with their sources, and pages through the verdicts.
+    """
+    server = server_of(store)
+    found = asked(server, "verify", text=LETTER, all=True, rows=2)
+    assert found["total"] > 2
+    assert len(found["quotations"]) == 2
+    given = [{"quote": "the landlord keeps the structure", "source": "recipe.txt"}, {"quote": "the moon is green"}]
+    found = asked(server, "verify", quotations=given)
+    assert [each["verdict"] for each in found["quotations"]] == ["misattributed", "absent"]
 
 
 def test_words_clusters_and_documents(store: Store) -> None:

@@ -30,6 +30,7 @@ from whorl import (
     SimilarOptions,
     SourcesOptions,
     Store,
+    VerifyOptions,
     duplicates_among,
     open_store,
     simhash,
@@ -42,6 +43,7 @@ from whorl.cli.search import explain, search
 from whorl.cli.similar import similar
 from whorl.cli.sources import sources
 from whorl.cli.store import delete
+from whorl.cli.verify import verify
 from whorl.duplicates import passages_among
 from whorl.errors import ParameterError
 from whorl.mcp import server_of
@@ -59,6 +61,7 @@ from whorl.operations import (
     SimhashOperation,
     SimilarOperation,
     SourcesOperation,
+    VerifyOperation,
     options_of,
 )
 from whorl.search.attribution.exclusions import Exclusion
@@ -82,6 +85,7 @@ CALLS: dict[type[Any], Calls] = {
     SearchOperation: Calls(search, "search", "search", {*SearchOptions.__annotations__}),
     ExplainOperation: Calls(explain, "explain", "explain", {*QueryOptions.__annotations__}),
     SourcesOperation: Calls(sources, "sources", "sources", {*SourcesOptions.__annotations__}),
+    VerifyOperation: Calls(verify, "verify", "verify", {*VerifyOptions.__annotations__}),
     CompareOperation: Calls(compare, "compare", "compare", {*CompareOptions.__annotations__}),
     DuplicatesOperation: Calls(
         duplicates,

@@ -3,7 +3,7 @@
 A store:
 
 open_store      a Solr collection by URL, or a folder on disk, as a Store
-Store           index, search, similar, sources, compare, explain, delete, signature
+Store           index, search, similar, sources, verify, compare, explain, delete, signature
 Settings        settings from variables and whorl.toml; FieldNames, the names of a Solr collection's fields
 QueryDefaults   defaults for reading queries, with Operator and QueryLimits
 PreparedQuery   a query parsed once, with QueryOptions (SearchOptions for a search), to search, count, measure and
@@ -19,6 +19,8 @@ Similar         the results of a search for similar documents, each a SimilarHit
                 Branch, RestPlan and MinHashPlan, its search plans
 Attribution     the documents that account for a text, each a TextSource, found with a Promise and
                 SourcesOptions; CommonOptions, options for common text
+Verification    the quotations of a text, each a VerifiedQuotation: its Quotation, a Verdict, each QuotedPlace with
+                every Difference, and the LookUp of its words; with VerifyOptions
 Measured        a hit's overlap with a query's source; Snippet, a part of its text with the query's words
 Comparison      two texts compared exactly, with CompareOptions, and each shared Passage, the Size of both, and the
                 Rest without Common text
@@ -37,8 +39,8 @@ Pair, Cluster, Member             the results; Version, a member in the order of
 write_ids       writes cluster labels into a store; Marked, numbers of documents labelled
 RepeatSearch    novelty check: the documents that new ones repeat, as Repeats, each Repeated
 
-SimilarOperation, SourcesOperation, SearchOperation, ExplainOperation, CompareOperation, DeleteOperation
-                the options of an operation as one object
+SimilarOperation, SourcesOperation, SearchOperation, ExplainOperation, CompareOperation, VerifyOperation,
+DeleteOperation the options of an operation as one object
 reporting       calls a function with the progress of the work inside
 
 Without a store:
@@ -129,6 +131,7 @@ if TYPE_CHECKING:
     from whorl.operations import SearchOperation as SearchOperation
     from whorl.operations import SimilarOperation as SimilarOperation
     from whorl.operations import SourcesOperation as SourcesOperation
+    from whorl.operations import VerifyOperation as VerifyOperation
     from whorl.query.ast import Operator as Operator
     from whorl.query.literals import quote as quote
     from whorl.query.options import QueryLimits as QueryLimits
@@ -151,6 +154,14 @@ if TYPE_CHECKING:
     from whorl.search.prepared import PreparedSimilar as PreparedSimilar
     from whorl.search.prepared import QueryOptions as QueryOptions
     from whorl.search.prepared import SearchOptions as SearchOptions
+    from whorl.search.quotations.extraction import Quotation as Quotation
+    from whorl.search.quotations.results import Difference as Difference
+    from whorl.search.quotations.results import LookUp as LookUp
+    from whorl.search.quotations.results import QuotedPlace as QuotedPlace
+    from whorl.search.quotations.results import Verdict as Verdict
+    from whorl.search.quotations.results import Verification as Verification
+    from whorl.search.quotations.results import VerifiedQuotation as VerifiedQuotation
+    from whorl.search.quotations.verify import VerifyOptions as VerifyOptions
     from whorl.search.similar.minhash_plan import MinHashPlan as MinHashPlan
     from whorl.search.similar.options import SimilarOptions as SimilarOptions
     from whorl.search.similar.plan import Branch as Branch

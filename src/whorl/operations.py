@@ -310,6 +310,39 @@ class SourcesOperation(IgnorableBoilerplate):
 
 
 @dataclass(frozen=True, kw_only=True)
+class VerifyOperation:
+    """Check whether the quotations of a text stand in a store word for word, and where."""
+
+    all: Annotated[bool, Option("Check every sentence of the text, not only what it quotes.")] = False
+    min_words: Annotated[
+        int,
+        Ge(1),
+        Le(1_000),
+        Option("Leave out quotations in the text that have fewer words; quotations that are given are all checked."),
+    ] = 4
+    fail_on: Annotated[
+        str | None,
+        Option(
+            "End with status 1 if a quotation has one of these verdicts, separated by commas.",
+            "VERDICTS",
+            absent=_only("cli", because="returns the verdicts"),
+        ),
+    ] = None
+    rows: Annotated[
+        int,
+        Ge(0),
+        Le(MAX_ROWS),
+        Option("Quotations to show.", absent=dict.fromkeys(("http", "python"), _ALL_RETURNED)),
+    ] = 100
+    start: Annotated[
+        int,
+        Ge(0),
+        Le(MAX_START),
+        Option("Quotations to skip.", absent=dict.fromkeys(("http", "python"), _ALL_RETURNED)),
+    ] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class CompareOperation(Boilerplate):
     """Count exactly what two texts share, and show the passages."""
 
@@ -683,6 +716,7 @@ OPERATIONS: tuple[type[Any], ...] = (
     SearchOperation,
     ExplainOperation,
     SourcesOperation,
+    VerifyOperation,
     CompareOperation,
     DuplicatesOperation,
     IndexOperation,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from whorl.operations import (
     SearchOperation,
     SimilarOperation,
     SourcesOperation,
+    VerifyOperation,
     operation_of,
     require_choices,
 )
@@ -49,6 +50,9 @@ from whorl.search.prepared import (
     QueryReader,
     SearchOptions,
 )
+from whorl.search.quotations.extraction import named_quotations
+from whorl.search.quotations.results import Verification
+from whorl.search.quotations.verify import VerifyOptions, verification_of, verify_quotations
 from whorl.search.similar.options import METRICS, SimilarOptions, ask
 from whorl.search.similar.results import Similar
 from whorl.search.similar.sources import SOURCE, Sources, stored_texts
@@ -262,6 +266,40 @@ class Store:
             return attribution
         promise = replace(attribution.promise, words=None, certain_words=None)
         return replace(attribution, promise=promise, warnings=(*attribution.warnings, *lag))
+
+    def verify(
+        self,
+        reference: str = SOURCE,
+        options: VerifyOperation | None = None,
+        *,
+        source: str | None = None,
+        quotations: Sequence[Mapping[str, str | None]] | None = None,
+        **keywords: Unpack[VerifyOptions],
+    ) -> Verification:
+        """Return a verdict on each quotation of a text: whether it stands in a document word for word, and where.
+
+        Args:
+            reference: A document of the store, which is not its own source; or the name of the text in `source`.
+            options: The options; all quotations are returned, whatever page they name.
+            source: A text that need not be in the store.
+            quotations: Quotations instead of a text, each with a `quote` and, if wanted, a `source`: the document that
+                it should be from.
+            keywords: Options by name, instead of `options` or to replace some of these.
+
+        Raises:
+            UnknownDocumentError: The store has no such document.
+            ParameterError: A number is out of its range, a quotation has no word, or the document has no text.
+        """
+        if quotations is not None:
+            if source is not None or reference != SOURCE:
+                raise ParameterError("give quotations, or a text that has some")
+            verification = verify_quotations(self.engine, "", named_quotations(quotations))
+        else:
+            options = operation_of(VerifyOperation, options, keywords)
+            own_id = None if source is not None else self.engine.resolve([reference]).get(reference)
+            text = source if source is not None else self.texts([reference])[reference]
+            verification = verification_of(self.engine, text, own_id, options)
+        return replace(verification, warnings=(*verification.warnings, *lag_warnings(self.engine)))
 
     def _reader(
         self,

@@ -34,6 +34,7 @@ ASKING: dict[tuple[str, str], tuple[str, Any]] = {
     ("POST", "/api/v1/explain"): ("/api/v1/explain", {"query": "FINGERPRINT:source_20", "source": MINUTES}),
     ("POST", "/api/v1/similar"): ("/api/v1/similar", {"text": MINUTES}),
     ("POST", "/api/v1/sources"): ("/api/v1/sources", {"text": MINUTES}),
+    ("POST", "/api/v1/verify"): ("/api/v1/verify", {"text": MINUTES, "all": True}),
     ("POST", "/api/v1/compare"): ("/api/v1/compare", {"a": {"text": MINUTES}, "b": {"text": MINUTES}}),
     ("POST", "/api/v1/passages"): ("/api/v1/passages", {"text": MINUTES, "documents": ["lease"]}),
     ("POST", "/api/v1/snippets"): ("/api/v1/snippets", {"query": "rent", "documents": ["lease"]}),

@@ -37,6 +37,7 @@ _COMMANDS: Mapping[str, str] = {
     "sources": "Find the documents that a text comes from: a small set that covers as much of it as possible.",
     "status": "Print the state of a store: its engine, its documents, and whether its index is complete.",
     "upgrade": "Bring a store of an earlier version up to date.",
+    "verify": "Check whether the quotations of a text stand in the store, word for word, and where.",
 }
 #: Modules of commands that share one.
 _MODULES = {

@@ -251,8 +251,12 @@ def _documents(
             yield document
 
 
-def source_text(named: str) -> str:
+def source_text(named: str, *, with_notation: bool = False) -> str:
     """Return the text of a file, or of standard input for `-`.
+
+    Args:
+        named: Path of the file.
+        with_notation: Whether to return the file as it is, with tags, instead of the text extracted from it.
 
     Raises:
         ParameterError: The file cannot be read, or is not text.
@@ -260,7 +264,8 @@ def source_text(named: str) -> str:
     try:
         if named != "-":
             with Path(named).open("rb") as opened:
-                return file_text(_bytes(opened), Path(named))
+                raw = _bytes(opened)
+            return decode(raw) if with_notation else file_text(raw, Path(named))
         if sys.stdin is None:
             raise ParameterError("- is standard input, and that is closed; name a file")
         return file_text(_read(sys.stdin.buffer), PurePath(named))

@@ -7,7 +7,7 @@ link to its counterpart in the source, shown next to the text by `:target` in `r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 from importlib.resources import files
 
@@ -35,20 +35,12 @@ def report(read: Read, found: Attribution) -> str:
         found: Its sources.
     """
     called = read.name or "a text"
-    style = files("whorl.output").joinpath("report.css").read_text(encoding="utf-8")
-    warnings = "".join(f"<li>{_text(each)}</li>" for each in notes(found))
-    also = ", ".join(_name(name or document_id) for document_id, name in found.also)
-    return "\n".join(
+    warnings = "".join(f"<li>{html_text(each)}</li>" for each in notes(found))
+    also = ", ".join(html_name(name or document_id) for document_id, name in found.also)
+    return report_page(
+        "Sources of",
+        called,
         [
-            "<!doctype html>",
-            '<html lang="en">',
-            '<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">""",
-            f"<title>Sources of {_text(called)}</title>",
-            f"<style>\n{style}</style>",
-            f'<header class="top"><h1>Sources of {_name(called)}</h1>',
             f'<p class="total"><strong>{percent(found.coverage)}</strong> of the '
             f"{counted(found.counted_words, 'word')} stand in {counted(len(found.sources), 'source')}. The longest "
             f"passage has {counted(found.longest_passage, 'word')}.</p>",
@@ -68,9 +60,34 @@ def report(read: Read, found: Attribution) -> str:
             if found.sources
             else "",
             "</aside>",
-            f"<footer><p>{counted(found.read, 'document')} read; {_text(recall_line(found))}. Shares are counted on "
-            f"whole texts; passages of fewer than {counted(found.min_words, 'word')} are not counted. Made by "
+            f"<footer><p>{counted(found.read, 'document')} read; {html_text(recall_line(found))}. Shares are counted "
+            f"on whole texts; passages of fewer than {counted(found.min_words, 'word')} are not counted. Made by "
             "whorl.</p></footer>",
+        ],
+    )
+
+
+def report_page(heading: str, called: str, parts: Iterable[str]) -> str:
+    """Return a page without scripts and external resources.
+
+    Args:
+        heading: Beginning of the heading, before the name.
+        called: Name of the text.
+        parts: HTML after the heading: the rest of the header and its end tag, then the other parts of the page.
+    """
+    style = files("whorl.output").joinpath("report.css").read_text(encoding="utf-8")
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en">',
+            '<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">""",
+            f"<title>{heading} {html_text(called)}</title>",
+            f"<style>\n{style}</style>",
+            f'<header class="top"><h1>{heading} {html_name(called)}</h1>',
+            *parts,
             "</html>\n",
         ]
     )
@@ -94,8 +111,8 @@ def _legend(found: Attribution) -> Iterator[str]:
     for number, source in enumerate(found.sources, start=1):
         shares = [each / found.counted_words for each in (source.words, source.new_words, source.only_words)]
         cells = "".join(f"<td>{percent(each)}</td>" for each in (*shares, source.shares.a_in_b, source.shares.b_in_a))
-        name = f"<b>{number}</b> {_name(source.name or source.id)}"
-        own_id = f" <small>{_name(source.id)}</small>" if source.name and source.name != source.id else ""
+        name = f"<b>{number}</b> {html_name(source.name or source.id)}"
+        own_id = f" <small>{html_name(source.id)}</small>" if source.name and source.name != source.id else ""
         yield (
             f'<tr><th scope="row"><a class="{_colour(number)}" href="#p{number}-1">{name}</a>{own_id}</th>{cells}</tr>'
         )
@@ -106,7 +123,7 @@ def _marked(found: Attribution) -> Iterator[str]:
     """Yield the text, with passages as links to their counterparts."""
     content, seen = found.content, set[tuple[int, int]]()
     for start, end, place in _painted(found):
-        part = _text(content[start:end])
+        part = html_text(content[start:end])
         if place is None:
             yield part
             continue
@@ -149,14 +166,14 @@ def _passages(read: Read, found: Attribution) -> Iterator[str]:
     lines = Lines(read.text)
     painted = {place for *_, place in _painted(found)}
     for number, source in enumerate(found.sources, start=1):
-        own, name = Lines(source.content), _name(source.name or source.id)
+        own, name = Lines(source.content), html_name(source.name or source.id)
         for at, passage in enumerate(source.passages[:MOST_SHOWN], start=1):
             yield f'<article id="p{number}-{at}" aria-labelledby="h{number}-{at}">'
             yield f'<h2 id="h{number}-{at}"><span class="{_colour(number)}"><b>{number}</b> {name}</span></h2>'
             yield f"<p>{counted(passage.words, 'word')}, passage {at} of {len(source.passages):,}</p>"
-            yield f"<h3>In the source, {_lines(own, passage.b)}</h3>{_quoted(source, passage)}"
+            yield f"<h3>In the source, {lines_named(own, passage.b)}</h3>{_quoted(source, passage)}"
             part = _shortened(read.text, *passage.a)
-            yield f'<h3>In the text, {_lines(lines, passage.a)}</h3><blockquote dir="auto">{part}</blockquote>'
+            yield f'<h3>In the text, {lines_named(lines, passage.a)}</h3><blockquote dir="auto">{part}</blockquote>'
             links = [f'<a href="#t{number}-{at}">where it stands in the text</a>'] if (number, at) in painted else []
             if at < min(len(source.passages), MOST_SHOWN):
                 links.append(f'<a href="#p{number}-{at + 1}">next passage of this source</a>')
@@ -168,19 +185,20 @@ def _quoted(source: TextSource, passage: Passage) -> str:
     content, (start, end) = source.content, passage.b
     before, after = content[max(0, start - _AROUND) : start], content[end : end + _AROUND]
     return (
-        f'<blockquote dir="auto"><span class="around">{"…" if start > _AROUND else ""}{_text(before)}</span>'
+        f'<blockquote dir="auto"><span class="around">{"…" if start > _AROUND else ""}{html_text(before)}</span>'
         f"<mark>{_shortened(content, start, end)}</mark>"
-        f'<span class="around">{_text(after)}{"…" if end + _AROUND < len(content) else ""}</span></blockquote>'
+        f'<span class="around">{html_text(after)}{"…" if end + _AROUND < len(content) else ""}</span></blockquote>'
     )
 
 
 def _shortened(text: str, start: int, end: int) -> str:
     if end - start <= _LONGEST:
-        return _text(text[start:end])
-    return f"{_text(text[start : start + _LONGEST // 2])} […] {_text(text[end - _LONGEST // 2 : end])}"
+        return html_text(text[start:end])
+    return f"{html_text(text[start : start + _LONGEST // 2])} […] {html_text(text[end - _LONGEST // 2 : end])}"
 
 
-def _lines(lines: Lines, place: tuple[int, int]) -> str:
+def lines_named(lines: Lines, place: tuple[int, int]) -> str:
+    """Return the lines of a range of characters."""
     first, last = lines.span(*place)
     return f"line {first:,}" if first == last else f"lines {first:,}–{last:,}"
 
@@ -189,11 +207,11 @@ def _colour(number: int) -> str:
     return f"source c{(number - 1) % _COLOURS}"
 
 
-def _name(text: str) -> str:
+def html_name(text: str) -> str:
     """Return an isolated name: right-to-left text in it does not affect the surrounding order."""
-    return f"<bdi>{_text(text)}</bdi>"
+    return f"<bdi>{html_text(text)}</bdi>"
 
 
-def _text(text: str) -> str:
+def html_text(text: str) -> str:
     """Escape a text for HTML."""
     return escape(_NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text))

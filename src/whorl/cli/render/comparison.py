@@ -132,7 +132,7 @@ def summary_lines(
     yield Text(f"{counted(len(passages), 'passage')} in both{part}, {covered}")
     lines_a, lines_b = Lines(a.text), Lines(b.text)
     for number, passage in enumerate(shown, start=options.start + 1):
-        where = f"A {_place(lines_a, passage.a)}, B {_place(lines_b, passage.b)}"
+        where = f"A {place_text(lines_a, passage.a)}, B {place_text(lines_b, passage.b)}"
         yield Text()
         yield Text.assemble((f"{number}. {counted(passage.words, 'word')}", "bold"), (f"  {where}", "dim"))
         for line in Text(shortened(a.text, *passage.a)).wrap(printer, max(printer.width - len(_INDENT), 20)):
@@ -182,7 +182,8 @@ def _on_one_line(text: str) -> str:
     return "".join(part if _JOINERS.fullmatch(part) else printable(part) for part in parts)
 
 
-def _place(lines: Lines, place: tuple[int, int]) -> str:
+def place_text(lines: Lines, place: tuple[int, int]) -> str:
+    """Return the lines of a range of characters, and the range."""
     first, last = lines.span(*place)
     lines_shown = f"line {first}" if first == last else f"lines {first}-{last}"
     return f"{lines_shown} [{place[0]}:{place[1]}]"

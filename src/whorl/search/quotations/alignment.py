@@ -49,7 +49,7 @@ class Alignment:
 
 
 def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
-    """Return the best alignment of a quotation with a run of a document's words; of several, the one that ends first.
+    """Return the best alignment of a quotation with a run of a document's words, the first among equals.
 
     Takes time in proportion to the product of both lengths, and little memory.
 

@@ -11,10 +11,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
+from typing import TypeAlias
 
 from whorl.errors import ParameterError
 from whorl.search.attribution.exclusions import quotations_between_marks
 
+#: Quotations that are given without a text: objects with a `quote` and, if wanted, a `source`.
+GivenQuotations: TypeAlias = list[dict[str, str | None]]
 #: Most quotations of one request, and most characters of a quotation.
 MOST_QUOTATIONS, MOST_CHARACTERS = 10_000, 100_000
 _BLOCK = re.compile(r"(?:^[ \t]*>.*(?:\n|\Z))+", re.MULTILINE)
@@ -89,19 +92,15 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     return text, kept
 
 
-def given_quotations(values: str) -> list[Quotation] | None:
-    """Return the quotations in JSON, `[{"quote": …, "source": …}]`; None if the text is no JSON list.
-
-    Raises:
-        ParameterError: The list holds something else.
-    """
-    if not values.lstrip().startswith("["):
+def quotations_in_json(text: str) -> GivenQuotations | None:
+    """Return the objects in a JSON list, for `named_quotations`; None for any other text."""
+    if not text.lstrip().startswith("["):
         return None
     try:
-        listed = json.loads(values)
+        listed = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return named_quotations(listed)
+    return listed if isinstance(listed, list) else None
 
 
 def named_quotations(listed: object) -> list[Quotation]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import ClassVar
 
+from whorl.errors import ParameterError
 from whorl.search.quotations.extraction import Quotation
 
 
@@ -20,7 +21,7 @@ class Verdict(Enum):
     EDITED = "edited"
     #: Its parts stand in one or several documents, but not in one piece.
     STITCHED = "stitched"
-    #: It stands in a document, but not in the one that is named as its source.
+    #: It stands in a document, but not in the named source.
     MISATTRIBUTED = "misattributed"
     #: It stands in no document.
     ABSENT = "absent"
@@ -51,7 +52,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QuotedPlace:
     """A place in a document where a quotation, or a part of one, stands.
 
     Args:
@@ -104,7 +105,7 @@ class VerifiedQuotation:
     words: int
     verdict: Verdict
     source_id: str | None
-    places: tuple[Place, ...]
+    places: tuple[QuotedPlace, ...]
     look_up: LookUp | None
     notes: tuple[str, ...] = ()
 
@@ -130,3 +131,19 @@ class Verification:
         """Number of quotations by verdict."""
         found = Counter(each.verdict for each in self.quotations)
         return {verdict.value: found[verdict] for verdict in Verdict}
+
+
+def verdicts_named(names: str) -> frozenset[Verdict]:
+    """Return verdicts by their names, separated by commas.
+
+    Raises:
+        ParameterError: There is no verdict of a name.
+    """
+    verdicts = set()
+    for name in names.split(","):
+        try:
+            verdicts.add(Verdict(name.strip()))
+        except ValueError:
+            known = ", ".join(verdict.value for verdict in Verdict)
+            raise ParameterError(f"--fail-on takes {known}, separated by commas, got {name.strip()!r:.80}") from None
+    return frozenset(verdicts)

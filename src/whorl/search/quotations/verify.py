@@ -19,6 +19,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, takewhile
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -26,15 +27,16 @@ import numpy.typing as npt
 from whorl.context import report_progress, require_time
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
+from whorl.operations import VerifyOperation
 from whorl.query.plan.nodes import Bool, BoundPlan, Words
 from whorl.search.quotations.alignment import Alignment, align
 from whorl.search.quotations.canonical import CanonicalText
-from whorl.search.quotations.extraction import MOST_CHARACTERS, MOST_QUOTATIONS, Quotation
-from whorl.search.quotations.results import Difference, LookUp, Place, Verdict, Verification, VerifiedQuotation
+from whorl.search.quotations.extraction import MOST_CHARACTERS, MOST_QUOTATIONS, Quotation, quotations_of
+from whorl.search.quotations.results import Difference, LookUp, QuotedPlace, Verdict, Verification, VerifiedQuotation
 
 #: Words of a run that counts as taken from a document, and of a run that is looked up.
 RUN_WORDS, _LOOKED_UP_WORDS = 5, 4
-#: Words from which a quotation can be edited or stitched.
+#: Fewest words of a quotation that can be edited or stitched.
 FEWEST_WORDS = 8
 #: Largest share of the words that differ in an edited quotation; from this many edits on, runs may explain it better.
 MOST_EDITED, MANY_EDITS = 0.25, 5
@@ -53,6 +55,32 @@ _BROKEN = re.compile(r"(?<=[^\W\d_])[-\u00ad‐‑] (?=[^\W\d_])")
 _SIC = re.compile(r"\s*\[sic!?\]", re.IGNORECASE)
 #: Something left out or explained by the author of the quotation.
 _GAP = re.compile(r"\s*(?:\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…|\[[^\]]{2,60}\])\s*")
+
+
+class VerifyOptions(TypedDict, total=False):
+    """Keywords of `Store.verify`; `VerifyOperation` describes them."""
+
+    all: bool
+    min_words: int
+
+
+def verification_of(engine: Engine, text: str, own_id: str | None, options: VerifyOperation) -> Verification:
+    """Verify the quotations of a text.
+
+    Args:
+        engine: The engine of the store.
+        text: Plain text, Markdown or HTML.
+        own_id: The id of the document that the text comes from; it is no source.
+        options: Which quotations to take.
+
+    Raises:
+        ParameterError: A number is out of its range, or the quotations are too many or too long.
+    """
+    if options.min_words < 1:
+        raise ParameterError(f"min_words must be at least 1, got {options.min_words}")
+    plain, quotations = quotations_of(text, every_sentence=options.all)
+    long = [each for each in quotations if len(CanonicalText(each.quote).words) >= options.min_words]
+    return verify_quotations(engine, plain, long, own_id=own_id)
 
 
 def verify_quotations(
@@ -219,32 +247,41 @@ class _Verifier:
     def _is_near(self, match: _Match) -> bool:
         return match.distance <= MOST_EDITED * len(self._words)
 
-    def _verdict(self, own: _Match | None, others: Sequence[_Match]) -> tuple[Verdict, tuple[Place, ...]]:
+    def _verdict(self, own: _Match | None, others: Sequence[_Match]) -> tuple[Verdict, tuple[QuotedPlace, ...]]:
         everything = [*([own] if own else []), *others]
         unexplained = self._unexplained(everything)
         if own is not None:
-            if own.at:
-                return self._in_one_piece(own)
             alone = self._unexplained([own])
+            if (placed := self._placed(own, min(alone, unexplained))) is not None:
+                return placed
             if self._is_near(own):
-                if own.distance >= MANY_EDITS and min(alone, unexplained) <= own.distance / 3:
-                    return Verdict.STITCHED, self._stitches(everything)
-                return Verdict.EDITED, self._edited(own)
+                return Verdict.STITCHED, self._stitches(everything)
             if alone <= MOST_UNEXPLAINED * len(self._words):
                 return Verdict.STITCHED, self._stitches([own])
         best = min(others, key=lambda match: (not match.at, len(match.at), match.distance), default=None)
-        if best is not None and (best.at or self._is_near(best)):
-            is_edited = best.distance < MANY_EDITS or unexplained > best.distance / 3
-            if best.at or is_edited:
-                verdict, places = self._in_one_piece(best) if best.at else (Verdict.EDITED, self._edited(best))
-                # A source that is named as a reference, not in prose, is taken at its word.
-                is_given = self._is_of_unknown_source and self._quotation.place is None
-                return (Verdict.MISATTRIBUTED if own is not None or is_given else verdict), places
+        if best is not None and (placed := self._placed(best, unexplained)) is not None:
+            # A source that is named as a reference, not in prose, is taken at its word.
+            is_given = self._is_of_unknown_source and self._quotation.place is None
+            return (Verdict.MISATTRIBUTED if own is not None or is_given else placed[0]), placed[1]
         if self._is_long and unexplained <= MOST_UNEXPLAINED * len(self._words):
             return Verdict.STITCHED, self._stitches(everything)
         return Verdict.ABSENT, ()
 
-    def _in_one_piece(self, match: _Match) -> tuple[Verdict, tuple[Place, ...]]:
+    def _placed(self, match: _Match, unexplained: int) -> tuple[Verdict, tuple[QuotedPlace, ...]] | None:
+        """Return the verdict if the quotation stands in one document, and the places; None if it does not.
+
+        Args:
+            match: The document.
+            unexplained: Words outside of all runs; if runs explain many edits better, the quotation is stitched.
+        """
+        if match.at:
+            return self._in_one_piece(match)
+        if not self._is_near(match) or (match.distance >= MANY_EDITS and unexplained <= match.distance / 3):
+            return None
+        # All parts stand there, but in another order.
+        return (Verdict.EDITED if match.distance else Verdict.STITCHED), self._edited(match)
+
+    def _in_one_piece(self, match: _Match) -> tuple[Verdict, tuple[QuotedPlace, ...]]:
         """Return the verdict for a document with the whole quotation or all of its parts, and the places."""
         if len(match.at) == 1:
             end = match.at[0] + len(self._whole.words)
@@ -255,7 +292,7 @@ class _Verifier:
             for (low, high), at in zip(pairwise(self._bounds), match.at, strict=True)
         )
 
-    def _edited(self, match: _Match) -> tuple[Place, ...]:
+    def _edited(self, match: _Match) -> tuple[QuotedPlace, ...]:
         """Return the best place of each part, with the differences."""
         places = []
         for first, (low, high), aligned in zip(self._bounds, pairwise(self._bounds), match.alignments, strict=False):
@@ -270,7 +307,7 @@ class _Verifier:
             places.append(self._place(match, self._range(low, high), (aligned.start, aligned.end), tuple(differences)))
         return tuple(places)
 
-    def _stitches(self, matches: Sequence[_Match]) -> tuple[Place, ...]:
+    def _stitches(self, matches: Sequence[_Match]) -> tuple[QuotedPlace, ...]:
         """Return runs that explain the quotation: those of the document that explains most first, in order."""
         is_open, places, left = np.full(len(self._words), True), [], list(matches)
         while left:
@@ -291,9 +328,9 @@ class _Verifier:
         quote: tuple[int, int],
         words: tuple[int, int],
         differences: tuple[Difference, ...] = (),
-    ) -> Place:
+    ) -> QuotedPlace:
         document = match.document
-        return Place(
+        return QuotedPlace(
             match.id, self._store.name(match.id), quote, document.place(*words), differences, document.text
         )  # fmt: skip
 

@@ -1,0 +1,159 @@
+"""Command `whorl verify`: checks the quotations of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+from typing import Literal
+
+import click
+from click.exceptions import Exit
+from rich.console import Console
+from rich.text import Text
+
+from whorl.cli.options import STORE, operation_options, require_writable, written_file
+from whorl.cli.render.comparison import is_file, place_text, shortened
+from whorl.cli.render.console import console, reported_progress
+from whorl.errors import ParameterError, UnknownDocumentError
+from whorl.ingest.files import source_text
+from whorl.operations import VerifyOperation
+from whorl.output.comparison import Lines, Read
+from whorl.output.format import as_json as json_text
+from whorl.output.format import counted, printable, titled
+from whorl.output.quotations import (
+    difference_text,
+    look_up_line,
+    quotations_report,
+    totals_line,
+    verification_values,
+    write_quotations,
+)
+from whorl.search.quotations.extraction import quotations_in_json
+from whorl.search.quotations.results import Verdict, Verification, VerifiedQuotation, verdicts_named
+from whorl.store import Store, open_store
+
+#: Files whose quotations are in their notation, which extraction of the text would lose.
+_NOTATIONS = frozenset((".html", ".htm", ".xhtml", ".json"))
+_COLOURS = {
+    Verdict.EXACT: "green",
+    Verdict.EDITED: "yellow",
+    Verdict.STITCHED: "yellow",
+    Verdict.MISATTRIBUTED: "red",
+    Verdict.ABSENT: "red",
+}
+_INDENT = "   "
+
+
+@click.command()
+@click.argument("named", metavar="TEXT")
+@STORE
+@operation_options(VerifyOperation)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: all quotations, with their places.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, one quotation per line.")
+@click.option(
+    "--html", metavar="FILE", help="Write a report to read, print and send: a single file that loads nothing."
+)
+def verify(
+    named: str, store: str | None, options: VerifyOperation, as_json: bool, as_csv: bool, html: str | None
+) -> None:
+    """Check whether the quotations of a text stand in the store, word for word, and where.
+
+    TEXT is a file, - for standard input, or the id of a document in the store. Quotations are what stands between
+    quotation marks or in block quotes; their sources are named by footnotes, brackets, links, or a line with a dash.
+    Or TEXT holds quotations as JSON: [{"quote": "the words", "source": "the id or name of a document"}].
+
+    \b
+    exact          in a document (if a source is named, in that one), word for word
+    edited         there with up to a quarter of the words changed, added or dropped
+    stitched       put together from several places
+    misattributed  not in the named source, but in another document
+    absent         in no document
+
+    Case, line breaks, hyphenation, quotation marks and loose punctuation do not count; numbers, signs and words do. A
+    quotation of fewer than 8 words is never called edited or stitched.
+    """  # noqa: D301 - click wants the control character
+    if as_json and as_csv:
+        raise ParameterError("--json and --csv exclude each other; leave one of the two out")
+    failing = verdicts_named(options.fail_on) if options.fail_on is not None else frozenset()
+    report_file = None if html is None else Path(html)
+    if report_file is not None:
+        require_writable(report_file, [named])
+    with open_store(store, create=False) as opened, reported_progress():
+        read, verification = _verified(opened, named, options)
+    if report_file is not None:
+        with written_file(report_file) as out:
+            out.write(quotations_report(read, verification))
+    if as_json:
+        click.echo(json_text(verification_values(read, verification)))
+    elif as_csv:
+        with written_file(None) as out:
+            write_quotations(read, verification, out)
+    else:
+        _print(verification, options)
+    if failing & {quotation.verdict for quotation in verification.quotations}:
+        raise Exit(1)
+
+
+def _verified(store: Store, named: str, options: VerifyOperation) -> tuple[Read, Verification]:
+    if not is_file(named):
+        try:
+            verification = store.verify(named, options)
+        except UnknownDocumentError as error:
+            raise ParameterError(f"{named!r} is no file here, and {error} (whorl search '*' lists some)") from error
+        return Read.of(named, verification.text), verification
+    has_notation = PurePath(named).suffix.lower() in _NOTATIONS
+    text = source_text(named, with_notation=has_notation)
+    kind: Literal["standard input", "file"] = "standard input" if named == "-" else "file"
+    given = quotations_in_json(text)
+    if given is None:
+        if PurePath(named).suffix.lower() == ".json":
+            raise ParameterError(
+                f'{named} is no list of quotations in JSON, such as [{{"quote": "the words", "source": "a document"}}]'
+            )
+        verification = store.verify(options=options, source=text)
+        return Read(named, kind, verification.text), verification
+    return Read(named, kind, text), store.verify(quotations=given)
+
+
+def _print(verification: Verification, options: VerifyOperation) -> None:
+    for warning in verification.warnings:
+        click.echo(f"note: {printable(warning)}", err=True)
+    shown = verification.quotations[options.start :][: options.rows]
+    printer = console()
+    for number, quotation in enumerate(shown, options.start + 1):
+        for line in _quotation_lines(number, quotation, printer=printer):
+            printer.print(line, soft_wrap=True)
+    hidden = len(verification.quotations) - options.start - options.rows
+    click.echo(f"… and {hidden:,} more\n" if hidden > 0 else "", nl=False)
+    click.echo(totals_line(verification))
+
+
+def _quotation_lines(number: int, quotation: VerifiedQuotation, *, printer: Console) -> Iterator[Text]:
+    """Yield the lines of a quotation, with an empty line at the end.
+
+    Args:
+        number: Its number, from 1.
+        quotation: The quotation.
+        printer: The console; quotations are wrapped to its width.
+    """
+    verdict = (f"{number}. {quotation.verdict.value}", f"bold {_COLOURS[quotation.verdict]}")
+    source = quotation.quotation.source
+    named = f", source named: {printable(source)}" if source else ""
+    yield Text.assemble(verdict, (f"  {counted(quotation.words, 'word')}{named}", "dim"))
+    quote = f"“{shortened(quotation.quotation.quote, 0, len(quotation.quotation.quote))}”"
+    for line in Text(quote).wrap(printer, max(printer.width - len(_INDENT), 20)):
+        line.rstrip()
+        yield Text(_INDENT).append_text(line)
+    for place in quotation.places:
+        where = f"{titled(place.id, place.name)}, {place_text(Lines(place.content), place.document)}"
+        part = ""
+        if quotation.verdict is Verdict.STITCHED:
+            part = f"“{shortened(quotation.quotation.quote, *place.quote)}” in "
+        yield Text(f"{_INDENT}{part}").append(where, "dim")
+        for difference in place.differences:
+            yield Text(f"{_INDENT}  {printable(difference_text(difference))}")
+    for note in quotation.notes:
+        yield Text(f"{_INDENT}{printable(note)}")
+    if quotation.look_up is not None and quotation.verdict is Verdict.ABSENT:
+        yield Text(f"{_INDENT}{look_up_line(quotation.look_up, quotation.verdict)}", "dim")
+    yield Text()

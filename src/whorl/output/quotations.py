@@ -1,0 +1,251 @@
+"""Verified quotations as JSON, as CSV, in words, and as an HTML report with each in the colour of its verdict."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import IO, Any, ClassVar
+
+from whorl.output.comparison import Lines, Read
+from whorl.output.format import cell, counted
+from whorl.output.report import html_name, html_text, lines_named, report_page
+from whorl.output.values import values
+from whorl.search.quotations.results import Difference, LookUp, QuotedPlace, Verdict, Verification, VerifiedQuotation
+
+#: The columns of CSV, one row per quotation; the place is the first one.
+COLUMNS = ("verdict", "quote", "words", "source", "id", "name", "start", "end", "first_line", "text", "differences")
+#: What a verdict means, for people.
+MEANINGS: Mapping[Verdict, str] = {
+    Verdict.EXACT: "stands there word for word",
+    Verdict.EDITED: "stands there with changes",
+    Verdict.STITCHED: "is put together from several places",
+    Verdict.MISATTRIBUTED: "stands in another document than the one named",
+    Verdict.ABSENT: "stands in no document",
+}
+#: Classes of the colours: green, yellow, and red.
+_COLOURS = {
+    Verdict.EXACT: "source c2",
+    Verdict.EDITED: "source c5",
+    Verdict.STITCHED: "source c5",
+    Verdict.MISATTRIBUTED: "source c7",
+    Verdict.ABSENT: "source c7",
+}
+#: Characters of a document shown on each side of a place.
+_AROUND = 160
+
+
+@dataclass(frozen=True, slots=True)
+class LinedPlace:
+    """A place of a quotation in a document, with its lines and its text."""
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+        *(
+            "id=place.id",
+            "name=place.name",
+            "quote_place=place.quote",
+            "start",
+            "end",
+            "first_line",
+            "last_line",
+            "text",
+        ),
+        "differences=place.differences",
+    )
+
+    place: QuotedPlace
+    start: int
+    end: int
+    first_line: int
+    last_line: int
+    text: str
+
+    @classmethod
+    def of(cls, place: QuotedPlace) -> LinedPlace:
+        """Return a place with its lines."""
+        start, end = place.document
+        return cls(place, start, end, *Lines(place.content).span(start, end), place.content[start:end])
+
+
+@dataclass(frozen=True, slots=True)
+class ListedQuotation:
+    """A quotation with its verdict, and the places in documents; `place` is its own range in the text."""
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+        *("quote=verified.quotation.quote", "verdict=verified.verdict", "words=verified.words"),
+        *("place=verified.quotation.place", "source=verified.quotation.source", "source_id=verified.source_id"),
+        *("places", "looked_up", "notes=verified.notes"),
+    )
+
+    verified: VerifiedQuotation
+    places: tuple[LinedPlace, ...]
+
+    @property
+    def looked_up(self) -> LookUp | None:
+        """The runs of words that were looked up, among how many documents."""
+        return self.verified.look_up
+
+
+@dataclass(frozen=True, slots=True)
+class ListedText:
+    """The text with the quotations; its name is "" if the quotations were given."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListedVerification:
+    """The verified quotations of a text; `counts` has the number of quotations by verdict."""
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+        *("text", "documents=verification.documents", "counts=verification.counts"),
+        *("warnings=verification.warnings", "quotations"),
+    )
+
+    text: ListedText
+    verification: Verification
+    quotations: tuple[ListedQuotation, ...]
+
+
+def listed(read: Read, verification: Verification) -> ListedVerification:
+    """Return the verified quotations with the lines of their places."""
+    quotations = tuple(
+        ListedQuotation(each, tuple(map(LinedPlace.of, each.places))) for each in verification.quotations
+    )
+    return ListedVerification(ListedText(read.name, read.kind), verification, quotations)
+
+
+def verification_values(read: Read, verification: Verification) -> dict[str, Any]:
+    """Return the verified quotations as JSON values."""
+    return values(listed(read, verification))
+
+
+def write_quotations(read: Read, verification: Verification, out: IO[str]) -> None:
+    """Write the quotations as CSV, one row each, with the first place."""
+    rows = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    rows.writeheader()
+    for quotation in verification_values(read, verification)["quotations"]:
+        place: dict[str, Any] = next(iter(quotation["places"]), {})
+        row = {**place, **quotation, "differences": len(place.get("differences", ()))}
+        rows.writerow({name: cell(row.get(name, "")) for name in COLUMNS})
+
+
+def totals_line(verification: Verification) -> str:
+    """Return a line with the number of quotations by verdict."""
+    if not verification.quotations:
+        return "No quotation found: nothing stands between quotation marks or in a block quote (--all: every sentence)."
+    counts = ", ".join(f"{number:,} {name}" for name, number in verification.counts.items() if number)
+    total = counted(len(verification.quotations), "quotation")
+    return f"{total} looked for in {counted(verification.documents, 'document')}: {counts}."
+
+
+def look_up_line(look_up: LookUp, verdict: Verdict) -> str:
+    """Return a line with the number of runs that were looked up: the proof of a verdict on all documents."""
+    runs, documents = counted(len(look_up.runs), "run"), counted(look_up.documents, "document")
+    line = f"{runs} of its words looked up in {documents}, {look_up.read:,} read"
+    return f"{line}: none has it" if verdict is Verdict.ABSENT else line
+
+
+def difference_text(difference: Difference) -> str:
+    """Return a difference in words."""
+    quote, document = (" ".join(text.split()) for text in (difference.quote, difference.document))
+    if difference.kind == "changed":
+        return f"“{quote}” for “{document}”"
+    return f"“{quote}” added" if difference.kind == "added" else f"“{document}” dropped"
+
+
+def quotations_report(read: Read, verification: Verification) -> str:
+    """Return the report.
+
+    Args:
+        read: The text.
+        verification: Its verified quotations.
+    """
+    warnings = "".join(f"<li>{html_text(each)}</li>" for each in verification.warnings)
+    return report_page(
+        "Quotations of",
+        read.name or "a text",
+        [
+            f'<p class="total">{html_text(totals_line(verification))}</p>',
+            f"<ul>{warnings}</ul>" if warnings else "",
+            "</header>",
+            "<main>",
+            *_table(verification),
+            *_text_part(verification),
+            "</main>",
+            '<aside aria-label="The quotation and its places">',
+            *(_article(number, each) for number, each in enumerate(verification.quotations, 1)),
+            '<p class="hint">Choose a coloured quotation: the places where it stands are shown here.</p>',
+            "</aside>",
+            "<footer><p>Case, line breaks, hyphenation, quotation marks and loose punctuation do not count. Made by "
+            "whorl.</p></footer>",
+        ],
+    )
+
+
+def _table(verification: Verification) -> Iterator[str]:
+    if not verification.quotations:
+        return
+    yield '<table><caption class="unseen">The quotations and their verdicts</caption><thead><tr>'
+    yield from (f'<th scope="col">{title}</th>' for title in ("quotation", "verdict", "words", "place"))
+    yield "</tr></thead><tbody>"
+    for number, each in enumerate(verification.quotations, 1):
+        link = f'<a class="{_COLOURS[each.verdict]}" href="#q{number}"><b>{number}</b> {_beginning(each)}</a>'
+        place = html_name(each.places[0].name or each.places[0].id) if each.places else ""
+        cells = f"<td>{each.verdict.value}</td><td>{each.words:,}</td><td>{place}</td>"
+        yield f'<tr><th scope="row">{link}</th>{cells}</tr>'
+    yield "</tbody></table>"
+
+
+def _text_part(verification: Verification) -> Iterator[str]:
+    """Yield the text, with quotations as links to their verdicts."""
+    if not verification.text:
+        return
+    yield '<section aria-labelledby="text"><h2 id="text">The text</h2><div class="text" dir="auto">'
+    at = 0
+    for number, each in enumerate(verification.quotations, 1):
+        start, end = each.quotation.place or (at, at)
+        yield html_text(verification.text[at:start])
+        part = html_text(verification.text[start:end])
+        yield f'<a class="{_COLOURS[each.verdict]}" id="t{number}" href="#q{number}">{part}<sup>{number}</sup></a>'
+        at = end
+    yield html_text(verification.text[at:])
+    yield "</div></section>"
+
+
+def _article(number: int, quotation: VerifiedQuotation) -> str:
+    """Return a quotation with its places and the differences."""
+    named = quotation.quotation.source
+    parts = [
+        f'<article id="q{number}" aria-labelledby="h{number}">',
+        f'<h2 id="h{number}"><span class="{_COLOURS[quotation.verdict]}"><b>{number}</b> '
+        f"{quotation.verdict.value}</span></h2>",
+        f"<p>{counted(quotation.words, 'word')}, {MEANINGS[quotation.verdict]}.</p>",
+        f'<blockquote dir="auto">{html_text(quotation.quotation.quote)}</blockquote>',
+        f"<p>Named source: {html_name(named)}</p>" if named else "",
+        *(f"<p>{html_text(note)}</p>" for note in quotation.notes),
+        *map(_place, quotation.places),
+    ]
+    if quotation.look_up is not None:
+        parts.append(f"<p>{html_text(look_up_line(quotation.look_up, quotation.verdict))}.</p>")
+    if quotation.quotation.place is not None:
+        parts.append(f'<p class="links"><a href="#t{number}">where it stands in the text</a></p>')
+    return "".join([*parts, "</article>"])
+
+
+def _place(place: QuotedPlace) -> str:
+    content, (start, end) = place.content, place.document
+    before, after = content[max(0, start - _AROUND) : start], content[end : end + _AROUND]
+    differences = "".join(f"<li>{html_text(difference_text(each))}</li>" for each in place.differences)
+    return (
+        f"<h3>In {html_name(place.name or place.id)}, {lines_named(Lines(content), place.document)}</h3>"
+        f'<blockquote dir="auto"><span class="around">{html_text(before)}</span>'
+        f'<mark>{html_text(content[start:end])}</mark><span class="around">{html_text(after)}</span></blockquote>'
+        + (f"<ul>{differences}</ul>" if differences else "")
+    )
+
+
+def _beginning(quotation: VerifiedQuotation) -> str:
+    words = quotation.quotation.quote.split()
+    return html_text(" ".join(words[:12]) + (" …" if len(words) > 12 else ""))

@@ -1,0 +1,157 @@
+"""Tests of `whorl verify`: its texts, its output and files, its exit status, its errors."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.cli.running import whorl
+from whorl.cli.main import main
+
+pytestmark = pytest.mark.usefixtures("notes")
+
+TEXT = (
+    "He says “the quick brown fox jumps over the lazy dog” (notes/a.txt) and “the quick brown fox jumps over the crazy "
+    "dog”, but “cheese is made on the green moon by night”.\n"
+)
+
+
+@pytest.fixture
+def text(folder: Path) -> str:
+    (folder / "text.md").write_text(TEXT, encoding="utf-8")
+    return "text.md"
+
+
+def test_the_list(text: str) -> None:
+    """
+    Each quotation has its verdict, its place and its differences; the last line counts the verdicts.
+    """
+    result = whorl("verify", "--store", "store", text)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "1. exact  9 words, source named: notes/a.txt",
+        "   “the quick brown fox jumps over the lazy dog”",
+        "   notes/a.txt  a.txt, line 1 [0:43]",
+        "",
+        "2. edited  9 words",
+        "   “the quick brown fox jumps over the crazy dog”",
+        "   notes/a.txt  a.txt, line 1 [0:43]",
+        "     “crazy” for “lazy”",
+        "",
+        "3. absent  9 words",
+        "   “cheese is made on the green moon by night”",
+        "   7 runs of its words looked up in 3 documents, 0 read: none has it",
+        "",
+        "3 quotations looked for in 3 documents: 1 exact, 1 edited, 1 absent.",
+    ]
+    page = whorl("verify", "--store", "store", text, "--start", "1", "--rows", "1").stdout
+    assert page.splitlines()[0] == "2. edited  9 words"
+    assert "… and 1 more" in page
+
+
+@pytest.mark.parametrize(("verdicts", "status"), [("absent, misattributed", 1), ("stitched", 0), ("edited", 1)])
+def test_status(text: str, verdicts: str, status: int) -> None:
+    """
+    The status is 1 if a quotation has one of the named verdicts; the output is complete.
+    """
+    result = whorl("verify", "--store", "store", text, "--json", "--fail-on", verdicts)
+    assert result.exit_code == status
+    assert len(json.loads(result.stdout)["quotations"]) == 3
+
+
+def test_json_and_csv(text: str) -> None:
+    """
+    JSON has the ranges of quotations and places, CSV a line for each quotation.
+    """
+    values = json.loads(whorl("verify", "--store", "store", text, "--json").stdout)
+    assert values["counts"] == {"exact": 1, "edited": 1, "stitched": 0, "misattributed": 0, "absent": 1}
+    first, second, third = values["quotations"]
+    assert TEXT[first["place"]["start"] : first["place"]["end"]] == "“the quick brown fox jumps over the lazy dog”"
+    assert (first["verdict"], first["source"], first["source_id"]) == ("exact", "notes/a.txt", "notes/a.txt")
+    (difference,) = second["places"][0]["differences"]
+    assert (difference["kind"], difference["quote"], difference["document"]) == ("changed", "crazy", "lazy")
+    assert (third["places"], third["looked_up"]["documents"]) == ([], 3)
+    rows = [*csv.DictReader(io.StringIO(whorl("verify", "--store", "store", text, "--csv").stdout))]
+    assert [(row["verdict"], row["id"], row["differences"]) for row in rows] == [
+        ("exact", "notes/a.txt", "0"),
+        ("edited", "notes/a.txt", "1"),
+        ("absent", "", "0"),
+    ]
+
+
+def test_quotations_from_standard_input() -> None:
+    """
+    A JSON list holds quotations, with the source that each names.
+    """
+    given = json.dumps([{"quote": "all day in the warm sun", "source": "notes/b.txt"}, {"quote": "the lazy dog"}])
+    result = CliRunner().invoke(main, ["verify", "--store", "store", "--json", "-"], input=given)
+    quotations = json.loads(result.stdout)["quotations"]
+    assert [each["verdict"] for each in quotations] == ["misattributed", "exact"]
+    assert quotations[0]["places"][0]["id"] == "notes/a.txt"
+
+
+def test_html(folder: Path) -> None:
+    """
+    Block quotes of an HTML file are found, and a report shows each quotation.
+    """
+    page = "<p>x</p><blockquote cite='notes/a.txt'>The quick brown fox <b>jumps</b> over the lazy dog</blockquote>"
+    (folder / "page.html").write_text(page, encoding="utf-8")
+    result = whorl("verify", "--store", "store", "page.html", "--html", "report.html")
+    assert result.stdout.splitlines()[0] == "1. exact  9 words, source named: notes/a.txt"
+    report = (folder / "report.html").read_text(encoding="utf-8")
+    assert "<title>Quotations of page.html</title>" in report
+    assert "over the lazy dog</blockquote>" in report
+
+
+def test_a_document(folder: Path) -> None:
+    """
+    The id of a document is its text; it is not its own source.
+    """
+    (folder / "notes" / "letter.md").write_text(TEXT, encoding="utf-8")
+    assert whorl("index", "--store", "store", "notes").exit_code == 0
+    (folder / "notes" / "letter.md").unlink()
+    values = json.loads(whorl("verify", "--store", "store", "--json", "notes/letter.md").stdout)
+    assert [each["verdict"] for each in values["quotations"]] == ["exact", "edited", "absent"]
+
+
+def test_no_quotations(folder: Path) -> None:
+    """
+    A text without quotations says what was looked for.
+    """
+    (folder / "plain.txt").write_text("Nothing is quoted here.", encoding="utf-8")
+    result = whorl("verify", "--store", "store", "plain.txt")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("No quotation found: nothing stands between quotation marks")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--json", "--csv"], "--json and --csv exclude each other"),
+        (["--fail-on", "wrong"], "--fail-on takes exact, edited, stitched, misattributed, absent, separated by commas"),
+        (["--html", "text.md"], "text.md is what is read"),
+        (["--min-words", "0"], "0 is not in the range"),
+    ],
+)
+def test_mistakes(text: str, arguments: list[str], message: str) -> None:
+    """
+    Invalid options end with status 2 and say what is expected.
+    """
+    result = whorl("verify", "--store", "store", text, *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_texts_that_cannot_be_read(folder: Path) -> None:
+    """
+    A name that is no file and no document, and a JSON file of another shape, are errors of usage.
+    """
+    assert whorl("verify", "--store", "store", "nowhere").exit_code == 2
+    (folder / "other.json").write_text('{"quote": "a"}', encoding="utf-8")
+    result = whorl("verify", "--store", "store", "other.json")
+    assert (result.exit_code, "no list of quotations" in result.stderr) == (2, True)

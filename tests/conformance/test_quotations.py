@@ -1,0 +1,35 @@
+"""Verdicts on quotations are the same on every engine."""
+
+from __future__ import annotations
+
+from tests.conformance.collection import VOCABULARY
+from whorl import Document, Store
+
+
+def test_verdicts(store: Store, collection: list[Document]) -> None:
+    """
+    Quotations of a document of 400 words: as it stands, with words changed, in two parts, with another source, unknown.
+    """
+    documents = {each.id: each.text for each in collection}
+    words = documents["f4-0"].split()
+    quote = words[100:120]
+    changed = [*quote[:10], "otherwise", *quote[11:]]
+    cases = [
+        (quote, None, "exact"),
+        (quote, "f4-0", "exact"),
+        ([word.upper() for word in quote], None, "exact"),
+        (changed, "f4-0", "edited"),
+        (changed, None, "edited"),
+        ([*quote, "…", *words[200:210]], "f4-0", "stitched"),
+        ([*quote, *documents["f5-0"].split()[300:320]], None, "stitched"),
+        (quote, "f5-0", "misattributed"),
+        ([*quote[::2], *quote[1::2]], None, "absent"),
+        (["unheard", *VOCABULARY[:10:3], "unseen", "unread", "unsaid", "unsung"], None, "absent"),
+        (words[100:104], None, "exact"),
+        ([words[100], words[102], words[101]], None, "absent"),
+    ]
+    given = [{"quote": " ".join(quote), "source": source} for quote, source, _ in cases]
+    found = store.verify(quotations=given).quotations
+    assert [each.verdict.value for each in found] == [verdict for *_, verdict in cases]
+    assert found[0].places[0].content[slice(*found[0].places[0].document)] == " ".join(quote)
+    assert {place.id for place in found[6].places} <= documents.keys()

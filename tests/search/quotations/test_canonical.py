@@ -1,0 +1,110 @@
+"""What is equal in an exact quotation and what is not, and where words stand in the text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.search.quotations.canonical import CanonicalText
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("Infor-\n  mation", "information"),
+        ("well-known", "well- \nknown"),
+        ("“Don’t”", '"don\'t"'),
+        ("[T]he tenant,", "the tenant."),
+        ("rent – due", "rent - due"),
+        ("coöperate\u00ad", "coo\u0308perate"),
+        ("ﬁle", "FILE"),
+        ("STRASSE", "straße"),
+        ("a\u00a0b", "a b"),
+        ("roof—walls", "roof -- walls"),
+        ("1990–1995", "1990-1995"),
+        ("end.\nNext", "end next"),
+        ("10 %", "10%"),
+        ("and/or", "and / or"),
+        ("「民法」です。", "民法です"),
+        ("\uff11\uff12", "12"),
+        ("RFC-2119", "rfc 2119"),
+    ],
+)
+def test_equal(a: str, b: str) -> None:
+    """
+    Case, lines, hyphenation, typography and loose punctuation do not count.
+    """
+    assert CanonicalText(a).words == CanonicalText(b).words
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("1.5", "15"),
+        (".5", "5"),
+        ("1,000", "1.000"),
+        ("5 %", "5"),
+        ("-5", "5"),
+        ("a < b", "a > b"),
+        ("a != b", "a = b"),
+        ("$5", "€5"),
+        ("can", "can't"),
+        ("its", "it's"),
+        ("10-20", "10 20"),
+        ("1/2", "1 2"),
+        ("v1.2", "v12"),
+        ("C++", "C"),
+        ("!x", "x"),
+        ("./a", "/a"),
+        ("≤5", "≥5"),
+        ("10⁵", "105"),
+        ("हिन्दी", "हन्द"),
+        ("3:2", "3 2"),
+        ("not able", "notable"),
+    ],
+)
+def test_different(a: str, b: str) -> None:
+    """
+    Numbers, signs, units, operators and apostrophes inside words count.
+    """
+    assert CanonicalText(a).words != CanonicalText(b).words
+
+
+TEXTS = st.text(st.sampled_from([*"aB1é漢ก'’-–.,:/!%[](\n \u00ad\u200b\u0308ﬁ“"]), max_size=40)
+
+
+@given(TEXTS)
+def test_places_hold_their_words(text: str) -> None:
+    """
+    The range of each word, taken alone, has the word's letters and digits, and ranges ascend.
+    """
+    whole = CanonicalText(text)
+    end = 0
+    for number, word in enumerate(whole.words):
+        start, stop = whole.place(number, number + 1)
+        assert end <= start < stop <= len(text)
+        end = stop
+        alone = "".join(CanonicalText(text[start:stop]).words)
+        assert [each for each in alone if each.isalnum()] == [each for each in word if each.isalnum()]
+
+
+@given(TEXTS, TEXTS, TEXTS)
+def test_found_where_it_stands(before: str, quote: str, after: str) -> None:
+    """
+    Words that stand in a text as a paragraph of their own are found there, and the place has the same words.
+    """
+    whole, words = CanonicalText(f"{before}.\n\n{quote}\n\n.{after}"), CanonicalText(quote).words
+    if not words:
+        return
+    at = whole.find(words)
+    expected = [at for at in range(len(whole.words)) if whole.words[at : at + len(words)] == words]
+    assert at == (expected[0] if expected else None)
+
+
+def test_find_from_a_word_on() -> None:
+    """
+    A search begins at the given word, and ends at the end of the text.
+    """
+    text = CanonicalText("a b a b c")
+    assert [text.find(["a", "b"], start) for start in (0, 1, 3, 9)] == [0, 2, None, None]

@@ -1,0 +1,125 @@
+"""Quotations of a text, and the sources named for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from whorl.errors import ParameterError
+from whorl.search.quotations.extraction import Quotation, named_quotations, quotations_in_json, quotations_of
+
+
+def quotes(text: str) -> list[tuple[str, str | None]]:
+    """Return the quotations of a text, each with the name of its source."""
+    return [(each.quote, each.source) for each in quotations_of(text)[1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ('He said "the rent is due".', "the rent is due"),
+        ("Er sagte „die Miete ist fällig“.", "die Miete ist fällig"),
+        ("Il dit « le loyer est dû ».", " le loyer est dû "),
+        ("Er sagte »die Miete«.", "die Miete"),
+        ("She wrote ‘he’s the landlord’ twice.", "he’s the landlord"),
+        ("‹der Mieter›", "der Mieter"),
+        ("「家賃」です", "家賃"),
+        ("> the rent\n> is due\n", "the rent\nis due"),
+        (">> the rent\n", "the rent"),
+        ("> “the rent is due”\n", "the rent is due"),
+        ("<p>x <q>the <b>rent</b></q></p>", "the rent"),
+        ("<blockquote>the rent<br>is due</blockquote>", "the rent\nis due"),
+    ],
+)
+def test_marks(text: str, quote: str) -> None:
+    """
+    Quotation marks of several languages, block quotes of Markdown, mail and HTML.
+    """
+    assert quotes(text) == [(quote, None)]
+
+
+@pytest.mark.parametrize("text", ['a 5" pipe and a 7" one', "the boys’ rooms and the girls’ rooms", "a > b\n", 'one "'])
+def test_no_quotations(text: str) -> None:
+    """
+    Inches, apostrophes, a sign inside a line, and a mark without its other are no quotations.
+    """
+    assert quotes(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ('"the rent" (lease.txt)', "lease.txt"),
+        ('"the rent" [the lease](docs/lease.md#2)', "[the lease](docs/lease.md#2)"),
+        ('"the rent".[^a]\n\n[^a]: lease.txt', "lease.txt"),
+        ('"the rent" [1] and more\n\n[1] lease.txt\n', "lease.txt"),
+        ('"the rent"¹\n\n¹ lease.txt', "lease.txt"),
+        ("> the rent\n> — lease.txt\n", "lease.txt"),
+        ("> the rent\n\n— lease.txt\n", "lease.txt"),
+        ('<q cite="lease.txt">the rent</q>', "lease.txt"),
+        ('"the rent" and more\n\n[1]: lease.txt', None),
+    ],
+)
+def test_sources(text: str, source: str | None) -> None:
+    """
+    A source is named after the quotation, in a footnote, or by an attribute.
+    """
+    ((quote, named),) = quotes(text)
+    assert (quote, named) == ("the rent", source)
+    (quotation,) = quotations_of(text)[1]
+    assert source is None or {"lease.txt", "docs/lease.md"} & {*quotation.references}
+
+
+def test_a_name_in_quotation_marks() -> None:
+    """
+    Marks in the name of a source are no quotation, and the name is also tried without them.
+    """
+    (quotation,) = quotations_of('> the rent\n\n— "Lease", page 3\n')[1]
+    assert quotation.quote == "the rent"
+    assert "Lease" in quotation.references
+
+
+def test_places() -> None:
+    """
+    The range of a quotation includes its marks; a quotation inside another one is not listed.
+    """
+    text = '> he said "the rent" and left\n\nThen “so be it”.'
+    plain, found = quotations_of(text)
+    assert [plain[slice(*(each.place or (0, 0)))] for each in found] == [text[:30], "“so be it”"]
+
+
+def test_every_sentence() -> None:
+    """
+    Sentences end with a mark before a blank, or with a paragraph.
+    """
+    plain, found = quotations_of("One is 1.5 here. Two?\n\nA heading\n\nThree", every_sentence=True)
+    assert [each.quote for each in found] == ["One is 1.5 here.", "Two?", "A heading", "Three"]
+    assert all(each.place and plain[slice(*each.place)] == each.quote for each in found)
+
+
+def test_json() -> None:
+    """
+    A JSON list holds quotations; any other text does not.
+    """
+    listed = quotations_in_json(' [{"quote": "a", "source": "b"}, {"quote": "c", "source": null}]')
+    assert listed is not None
+    assert named_quotations(listed) == [Quotation("a", None, "b", ("b",)), Quotation("c")]
+    assert [quotations_in_json(text) for text in ("[1] lease", "{}", "[" * 100_000, "")] == [None] * 4
+
+
+@pytest.mark.parametrize(
+    ("listed", "message"),
+    [
+        ("text", "quotations are a list"),
+        ([1], "quotation 0 must be an object"),
+        ([{"quote": "a"}, {"source": "b"}], "quotation 1 must be an object"),
+        ([{"quote": "a", "sorce": "b"}], "quotation 0 must be an object"),
+        ([{"quote": 1}], "quotation 0: quote and source are texts"),
+        ([{"quote": "a", "source": 1}], "quotation 0: quote and source are texts"),
+    ],
+)
+def test_other_values(listed: object, message: str) -> None:
+    """
+    A mistake names the position of the quotation.
+    """
+    with pytest.raises(ParameterError, match=message):
+        named_quotations(listed)

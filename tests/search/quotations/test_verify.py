@@ -1,0 +1,209 @@
+"""Verdicts on quotations whose truth can be read off the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from whorl import Document, Store, Verdict, VerifiedQuotation, open_store
+from whorl.context import new_request, reporting
+from whorl.errors import ParameterError, StoppedError, UnknownDocumentError
+
+LEASE = (
+    "The tenant pays a rent of 1,450 a month, in advance, on the first working day of each month. The landlord keeps "
+    "the structure, the roof and the common parts of the building in good repair. Either party may end this lease on "
+    "six months' notice in writing after the first year."
+)
+MINUTES = (
+    "Adams reported on the office. The board asked for more infor-\nmation about the well-known costs of the roof, "
+    "and the chair promised a written answer by the end of the quarter."
+)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with open_store(tmp_path_factory.mktemp("quotations") / "store") as opened:
+        others = [
+            Document(f"filler {number}", f"Nothing of interest stands here, only {number}.") for number in range(20)
+        ]
+        opened.index([Document("lease", LEASE), Document("minutes", MINUTES), *others])
+        yield opened
+
+
+def judged(store: Store, quote: str, source: str | None = None) -> VerifiedQuotation:
+    """Return the verdict on one quotation."""
+    (found,) = store.verify(quotations=[{"quote": quote, "source": source}]).quotations
+    return found
+
+
+CASES = [
+    ("the landlord keeps the structure, the roof and the common parts", None, "exact", ["lease"]),
+    ("The LANDLORD keeps the struc-\nture, the roof and the common parts", "lease", "exact", ["lease"]),
+    ("[t]he tenant pays a rent of 1,450 a month", "lease", "exact", ["lease"]),
+    ("six months’ notice in writing after the first year", None, "exact", ["lease"]),
+    ("more information about the well-known costs of the roof", None, "exact", ["minutes"]),
+    ("the well-\nknown costs of the roof, and the chair promised", None, "exact", ["minutes"]),
+    ("The tenant pays a rent of 1,540 a month, in advance", "lease", "edited", ["lease"]),
+    ("The landlord does not keep the structure, the roof and the common parts", None, "edited", ["lease"]),
+    ("The tenant pays a rent a month, in advance, on the first working day", None, "edited", ["lease"]),
+    ("The tenant pays a rent of 1,450 ... on the first working day", "lease", "stitched", ["lease", "lease"]),
+    ("on the first working day [...] The tenant pays a rent of 1,450", "lease", "stitched", ["lease", "lease"]),
+    (
+        "The tenant pays a rent of 1,450 a month and the chair promised a written answer by the end",
+        None,
+        "stitched",
+        ["lease", "minutes"],
+    ),
+    ("the chair promised a written answer by the end of the quarter", "lease", "misattributed", ["minutes"]),
+    ("the chair promised a written reply by the end of the quarter", "lease", "misattributed", ["minutes"]),
+    ("the chair promised a written answer by the end", "nowhere", "misattributed", ["minutes"]),
+    ("the moon is made of green cheese and everybody knows it", None, "absent", []),
+    ("roof the of costs known well the about mation infor more for asked", None, "absent", []),
+    # Fewer than eight words are never edited or stitched.
+    ("keeps the roof", None, "absent", []),
+    ("in good repair", None, "exact", ["lease"]),
+    ("in good repair", "minutes", "misattributed", ["lease"]),
+    ("six weeks' notice in writing", None, "absent", []),
+]
+
+
+@pytest.mark.parametrize(("quote", "source", "verdict", "ids"), CASES)
+def test_verdicts(store: Store, quote: str, source: str | None, verdict: str, ids: list[str]) -> None:
+    """
+    Each kind of quotation has its verdict, and its places hold the words of the document.
+    """
+    found = judged(store, quote, source)
+    assert (found.verdict.value, [place.id for place in found.places]) == (verdict, ids)
+    texts = {"lease": LEASE, "minutes": MINUTES}
+    for place in found.places:
+        assert place.content == texts[place.id]
+        for difference in place.differences:
+            assert quote[slice(*difference.quote_place)] == difference.quote
+            assert place.content[slice(*difference.document_place)] == difference.document
+
+
+def test_differences(store: Store) -> None:
+    """
+    Differences are the words changed, added and dropped, with the places of both.
+    """
+    found = judged(
+        store, "The tenant never pays a rent of 1,540 a month, on the first working day of each month", "lease"
+    )
+    ((place,), kinds) = found.places, [(each.kind, each.quote, each.document) for each in found.places[0].differences]
+    assert kinds == [("added", "never", ""), ("changed", "1,540", "1,450"), ("dropped", "", "in advance")]
+    assert place.content[slice(*place.document)].startswith("The tenant pays")
+
+
+def test_places_of_parts(store: Store) -> None:
+    """
+    Each part of a stitched quotation names its range in the quotation.
+    """
+    quote = "The tenant pays a rent of 1,450 ... on the first working day"
+    found = judged(store, quote, "lease")
+    assert [quote[slice(*place.quote)] for place in found.places] == [
+        "The tenant pays a rent of 1,450",
+        "on the first working day",
+    ]
+
+
+def test_the_proof_of_absence(store: Store) -> None:
+    """
+    An absent quotation lists the runs that were looked up and the number of documents; a named exact one needs none.
+    """
+    quote = "the moon is made of green cheese and everybody knows it"
+    found = judged(store, quote)
+    assert found.look_up is not None
+    assert (found.look_up.documents, found.look_up.read) == (22, 0)
+    words = quote.split()
+    assert {*found.look_up.runs} == {quote, *(" ".join(words[at : at + 4]) for at in range(len(words) - 3))}
+    assert judged(store, "in good repair", "lease").look_up is None
+
+
+def test_a_document_is_not_its_own_source(store: Store) -> None:
+    """
+    The quotations of a stored document are looked for in the others.
+    """
+    store.index([Document("letter", f"It says “{LEASE[:80]}” and “green cheese is the stuff of the moon”.")])
+    found = store.verify("letter")
+    assert [each.verdict for each in found.quotations] == [Verdict.EXACT, Verdict.ABSENT]
+    assert [place.id for place in found.quotations[0].places] == ["lease"]
+    store.delete(["letter"])
+
+
+def test_which_quotations(store: Store) -> None:
+    """
+    Short quotations of a text are left out, every sentence can be checked, and ranges are those of the text.
+    """
+    text = 'The "so-called" rent. It is "in good repair at all". The landlord keeps the structure.'
+    quotes = [each.quotation.quote for each in store.verify(source=text).quotations]
+    assert quotes == ["in good repair at all"]
+    found = store.verify(source=text, all=True, min_words=2)
+    assert [text[slice(*(each.quotation.place or (0, 0)))] for each in found.quotations] == [
+        'The "so-called" rent.',
+        'It is "in good repair at all".',
+        "The landlord keeps the structure.",
+    ]
+    assert found.counts == {"exact": 1, "edited": 0, "stitched": 0, "misattributed": 0, "absent": 2}
+
+
+def test_a_source_in_prose(store: Store) -> None:
+    """
+    A footnote that names no document is reported; the quotation is judged by all documents.
+    """
+    (found,) = store.verify(source="“keeps the structure, the roof”[^1]\n\n[^1]: Smith, Works").quotations
+    assert (found.verdict, found.notes) == (Verdict.EXACT, ("the store has no document 'Smith, Works'",))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"quotations": [{"quote": "…"}]}, "quotation 0 has no word: '…'"),
+        ({"quotations": [{"quote": "a"}, {"quote": "a" * 100_001}]}, "quotation 1 has 100,001 characters"),
+        ({"quotations": [{"quote": "a"}] * 10_001}, "at most 10,000 quotations"),
+        ({"quotations": [], "source": "a"}, "give quotations, or a text"),
+        ({"source": "a", "min_words": 0}, "min_words must be at least 1, got 0"),
+    ],
+)
+def test_mistakes(store: Store, arguments: dict[str, object], message: str) -> None:
+    """
+    Values out of range are named.
+    """
+    with pytest.raises(ParameterError, match=message):
+        store.verify(**arguments)  # type: ignore[arg-type]
+
+
+def test_an_unknown_document(store: Store) -> None:
+    """
+    A reference to no document is an error.
+    """
+    with pytest.raises(UnknownDocumentError):
+        store.verify("nowhere")
+
+
+def test_it_ends_when_nobody_waits(store: Store) -> None:
+    """
+    Progress is reported for each quotation, and a cancelled request verifies no further one.
+    """
+    reports: list[tuple[str, int, int | None]] = []
+
+    def report(step: str, done: int, total: int | None) -> None:
+        reports.append((step, done, total))
+        request.cancel()
+
+    with new_request() as request, reporting(report), pytest.raises(StoppedError):
+        store.verify(quotations=[{"quote": "in good repair"}] * 3)
+    assert reports == [("verifying quotations", 0, 3)]
+
+
+def test_texts_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Documents without a stored text are counted in a warning.
+    """
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("lease", LEASE)])
+        monkeypatch.setattr(store.engine, "texts", lambda ids: {})
+        found = store.verify(quotations=[{"quote": "keeps the structure, the roof and the common parts"}])
+    assert found.quotations[0].verdict is Verdict.ABSENT
+    assert found.warnings == ("1 documents were not read: the store keeps no text of them",)

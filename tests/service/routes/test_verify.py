@@ -1,0 +1,56 @@
+"""Tests of the verification of quotations over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.service.routes.conftest import FIRST
+
+QUOTE = FIRST[4:43]
+
+
+def test_verdicts(client: TestClient) -> None:
+    """
+    The quotations stand in a text, or are given with their sources.
+    """
+    values = client.post("/api/v1/verify", json={"text": f"It says “{QUOTE}”."}).json()
+    assert [(each["quote"], each["verdict"]) for each in values["quotations"]] == [(QUOTE, "exact")]
+    given = [{"quote": QUOTE, "source": "a"}, {"quote": QUOTE, "source": None}, {"quote": "green cheese"}]
+    values = client.post("/api/v1/verify", json={"quotations": given}).json()
+    assert [each["verdict"] for each in values["quotations"]] == ["exact", "exact", "absent"]
+    every = client.post("/api/v1/verify", json={"text": FIRST, "all": True}).json()
+    assert [each["verdict"] for each in every["quotations"]] == ["exact"]
+
+
+def test_a_report(client: TestClient) -> None:
+    """
+    The report is one HTML file.
+    """
+    answer = client.post("/api/v1/verify", json={"text": f"“{QUOTE}” <script>", "name": "<i>", "format": "html"})
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="quotations.html"'
+    assert "<title>Quotations of &lt;i&gt;</title>" in answer.text
+    assert "<script>" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({}, "name one: id, text or quotations"),
+        ({"text": "a", "quotations": []}, "name one: id, text or quotations"),
+        ({"quotations": [{"quote": "a", "sorce": "b"}]}, "quotation 0 must be an object"),
+        ({"quotations": [{"source": "b"}]}, "quotation 0 must be an object"),
+        ({"quotations": [{"quote": "…"}]}, "quotation 0 has no word"),
+        ({"text": "a", "fail_on": "absent"}, "fail_on"),
+        ({"text": "a", "min_words": 0}, "min_words"),
+    ],
+)
+def test_mistakes(client: TestClient, body: dict[str, Any], message: str) -> None:
+    """
+    A mistake in the body is a 400 with its place.
+    """
+    answer = client.post("/api/v1/verify", json=body)
+    assert answer.status_code == 400
+    assert message in answer.text
