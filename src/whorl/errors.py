@@ -141,10 +141,11 @@ class UnknownDocumentError(ParameterError):
 
     Args:
         reference: The name used for the document.
+        hint: What would work.
     """
 
-    def __init__(self, reference: str) -> None:
-        super().__init__(f"the store has no document {quoted(reference)}")
+    def __init__(self, reference: str, hint: str = "") -> None:
+        super().__init__(f"the store has no document {quoted(reference)}{hint and f': {hint}'}")
         self.reference = reference
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +31,7 @@ from whorl.operations import (
 )
 from whorl.query.options import QueryLimits
 from whorl.query.plan.defaults import QueryDefaults
+from whorl.query.plan.nodes import BoundPlan
 from whorl.search.attribution.options import SourcesOptions, sources_of
 from whorl.search.attribution.results import Attribution
 from whorl.search.boilerplate import (
@@ -53,9 +54,10 @@ from whorl.search.prepared import (
 from whorl.search.quotations.extraction import named_quotations
 from whorl.search.quotations.results import Verification
 from whorl.search.quotations.verify import VerifyOptions, verification_of, verify_quotations
+from whorl.search.references import References
 from whorl.search.similar.options import METRICS, SimilarOptions, ask
 from whorl.search.similar.results import Similar
-from whorl.search.similar.sources import SOURCE, Sources, stored_texts
+from whorl.search.similar.sources import SOURCE, Sources
 from whorl.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -65,6 +67,9 @@ if TYPE_CHECKING:
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
 #: A plain URL that may belong to an index; URLs of Solr have a path before the name.
 _MAYBE_INDEX = re.compile(r"(?i:https?)://[^/]+/(?!solr/?$)[^/?#]+/?")
+
+#: Documents with the shingles of a text whose texts are compared with it.
+_SAME = 100
 
 
 class Store:
@@ -90,6 +95,24 @@ class Store:
         self.engine = engine
         self.names = names or {}
         self._limits, self._max_rows = limits, max_rows
+        #: What users may call a document; a front end for users of this machine adds their folder and files.
+        self.references = References(engine, self._bound, self._same)
+
+    def read_files(self, folder: Path, read: Callable[[str], str | None]) -> None:
+        """Let references be paths from a folder, and files of this machine.
+
+        Args:
+            folder: The user's current folder.
+            read: Returns the text of a file, None if there is no such file.
+        """
+        self.references = References(self.engine, self._bound, self._same, folder, read)
+
+    def _bound(self, query: str) -> BoundPlan:
+        return self._reader().bound_filter(query)
+
+    def _same(self, text: str) -> Iterable[str]:
+        page = self.similar(source=text, metric="jaccard", threshold=100, rows=_SAME)
+        return [hit.hit.id for hit in page.found]
 
     def index(self, documents: Iterable[Document], **options: Unpack[IndexOptions]) -> Indexed:
         """Store documents, replacing those with the same id and skipping unchanged ones.
@@ -138,7 +161,7 @@ class Store:
                         f"{name} means nothing for tokens and bands; choose the plan calibrated, or leave it out"
                     )
         common = ignored(self.engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common)
-        sources = Sources(self.engine, source)
+        sources = Sources(self.engine, source, self.references)
         reader = self._reader(defaults or QueryDefaults(strict=options.afts == "strict"), sources.texts)
         return PreparedQuery(reader, sources, query, options.filter or (), metric if is_calibrated else None, common)
 
@@ -212,7 +235,7 @@ class Store:
         """
         options = operation_of(SimilarOperation, options, keywords)
         criteria = ask(options.metric, options.threshold, options.recall)
-        sources = Sources(self.engine, None if source is None else {reference: source})
+        sources = Sources(self.engine, None if source is None else {reference: source}, self.references)
         common = commons(self.engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common)
         reader, ignores = self._reader(), options.ignore_common
         return PreparedSimilar(reader, sources, reference, criteria, options.filter, common, ignore_common=ignores)
@@ -258,7 +281,7 @@ class Store:
         """
         options = operation_of(SourcesOperation, options, keywords)
         excluded = None if options.exclude is None else self._reader().bound_filter(options.exclude)
-        own_id = None if source is not None else self.engine.resolve([reference]).get(reference)
+        own_id = None if source is not None else self.references.ids([reference]).get(reference)
         text = source if source is not None else self.texts([reference])[reference]
         lag = lag_warnings(self.engine)
         attribution = sources_of(self.engine, text, own_id, excluded, options)
@@ -307,11 +330,12 @@ class Store:
         texts: Collection[str] = (),
     ) -> QueryReader:
         defaults = replace(defaults, limits=self._limits)
-        return QueryReader(self.engine, self.names, defaults, self._max_rows, texts)
+        return QueryReader(self.engine, self.names, defaults, self._max_rows, texts, self.references)
 
     def delete(self, ids: Collection[str]) -> int:
-        """Delete documents; return how many of the ids existed."""
-        return self.engine.delete([ids] if isinstance(ids, str) else ids)
+        """Delete documents by their ids or other references; return how many existed."""
+        chosen = self.references.keys([ids] if isinstance(ids, str) else ids)
+        return self.engine.delete(set(chosen.values()))
 
     def delete_matching(self, query: str, *, everything: bool = False) -> int:
         """Delete the documents that a query matches; return their number.
@@ -335,18 +359,18 @@ class Store:
         if (ids is None) == (options.query is None):
             raise ParameterError("name documents by their ids, or by a query")
         if options.query is None:
-            return len(self.documents(ids or ())) if options.dry_run else self.delete(ids or ())
+            return len({*self.references.keys(ids or ()).values()}) if options.dry_run else self.delete(ids or ())
         if options.dry_run:
             return self.count(options.query)
         return self.delete_matching(options.query, everything=options.everything)
 
     def signature(self, reference: str) -> Signature | None:
         """Return the signature of a document by reference, or None if it has none."""
-        return Sources(self.engine).signatures({reference: True}).get(reference)
+        return Sources(self.engine, references=self.references).signatures({reference: True}).get(reference)
 
     def text(self, reference: str) -> str | None:
         """Return the stored text of a document by reference, or None if it has none."""
-        return stored_texts(self.engine, [reference]).get(reference)
+        return Sources(self.engine, references=self.references).stored_texts([reference]).get(reference)
 
     def texts(self, references: Iterable[str]) -> Mapping[str, str]:
         """Return the stored texts of documents, by reference.
@@ -355,7 +379,7 @@ class Store:
             UnknownDocumentError: The store has no document of that name.
             ParameterError: A document has no stored text.
         """
-        return Sources(self.engine).whole_texts(references)
+        return Sources(self.engine, references=self.references).whole_texts(references)
 
     def compare(
         self,
@@ -380,7 +404,7 @@ class Store:
             ParameterError: A document has no stored text.
         """
         options = operation_of(CompareOperation, options, keywords)
-        texts, scheme = Sources(self.engine, source).whole_texts([a, b]), self.engine.scheme
+        texts, scheme = Sources(self.engine, source, self.references).whole_texts([a, b]), self.engine.scheme
         common = commons_for_comparison(self.engine, options.common_above, options.boilerplate)
         return Comparer(words_of(texts[a], scheme), scheme, common).compare(texts[b])
 

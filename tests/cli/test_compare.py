@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from whorl import Document, open_store
+from whorl import Document, ParameterError, Scheme, StoreError, UnknownDocumentError, open_store
+from whorl.cli.compare import read
 from whorl.cli.main import main
+from whorl.output.comparison import Read
 
 WHORL = Path(sys.executable).parent / "whorl"
 #: Nine words with five shingles; the second text has the first two.
@@ -393,3 +395,37 @@ def test_what_is_common(folder: Path) -> None:
     assert (told["a_in_b"] > 0.9, told["without_common"]["a_in_b"]) == (True, 0.0)
     refused = CliRunner().invoke(main, [*by_store, "--scheme", "icu77"])
     assert (refused.exit_code, "leave --scheme out" in refused.output) == (1, True)
+
+
+def test_two_files_choose_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Two files need no store: the scheme is `--scheme` or the default one, and the configured store may be missing.
+    """
+    monkeypatch.setenv("WHORL_STORE", str(tmp_path / "nosuch"))
+    (tmp_path / "a.txt").write_text("one two")
+    name, named = str(tmp_path / "a.txt"), Scheme.named("minhash1-icu74-w2-b512")
+    assert read(name, name, None, None) == (Read(name, "file", "one two"), Read(name, "file", "one two"), Scheme())
+    assert read(name, name, None, named)[2] == named
+    # A named store is asked for its documents before files are read.
+    with pytest.raises(StoreError, match="there is no store at"):
+        read(name, name, str(tmp_path / "nosuch"), None)
+
+
+def test_what_is_no_file_is_asked_of_the_store(tmp_path: Path) -> None:
+    """
+    A name without a file is a document id; an unknown name is an error that mentions both; standard input may be used
+    once.
+    """
+    (tmp_path / "a.txt").write_text("from the file")
+    store, file = str(tmp_path / "store"), str(tmp_path / "a.txt")
+    with open_store(store) as opened:
+        opened.index([Document("id", "from the store"), Document("empty", "")])
+    a, b, scheme = read("id", file, store, None)
+    assert (a, b, scheme) == (Read("id", "document", "from the store"), Read(file, "file", "from the file"), Scheme())
+    for name in ("nosuch", str(tmp_path)):
+        with pytest.raises(UnknownDocumentError, match="nor is there a file of this path; 'whorl list'"):
+            read(file, name, store, None)
+    with pytest.raises(ParameterError, match="document 'empty' has no stored text"):
+        read(file, "empty", store, None)
+    with pytest.raises(ParameterError, match="which is read once"):
+        read("-", "-", store, None)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
+from whorl.cli.inputs import STANDARD_INPUT, is_file, opened_store, referent
 from whorl.cli.options import STORE, operation_options, with_boilerplate_texts
-from whorl.cli.render.comparison import read, summary_lines
+from whorl.cli.render.comparison import summary_lines
 from whorl.cli.render.console import console
-from whorl.errors import SchemeMismatchError
+from whorl.errors import EngineError, ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.compare import Comparison, words_of
 from whorl.fingerprint.scheme import Scheme
+from whorl.ingest.files import source_text
 from whorl.operations import CompareOperation
-from whorl.output.comparison import comparison_values, warnings
+from whorl.output.comparison import Read, comparison_values, warnings
 from whorl.output.format import as_json as json_text
 from whorl.search.boilerplate import Comparer, commons_for_comparison, named_commons
-from whorl.store import open_store
+from whorl.store import Store, open_store
 
 
 @click.command()
@@ -26,8 +30,8 @@ from whorl.store import open_store
 def compare(a: str, b: str, store: str | None, options: CompareOperation, as_json: bool) -> None:
     """Count exactly what two texts share, and show the passages.
 
-    A and B are files or ids of documents in the store; one of them can be - for standard input. If there is a file of
-    that name, it is used; anything else is looked up in the store.
+    A and B are documents of the store, by id, path or name, or files; one of them can be - for standard input. Without
+    --store, two files need no store.
 
     \b
     jaccard  shared shingles (runs of words) as a share of those in either
@@ -48,6 +52,50 @@ def compare(a: str, b: str, store: str | None, options: CompareOperation, as_jso
     printer = console()
     for line in summary_lines(read_a, read_b, comparison, options, printer=printer):
         printer.print(line, soft_wrap=True)
+
+
+def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read, Read, Scheme]:
+    """Read two texts by their names, and choose the scheme for the comparison.
+
+    Args:
+        a: A reference to a document, the path of a file, or `-` for standard input.
+        b: As for `a`; at most one of the two can be standard input.
+        store: The store's name; None for the configured one, which is opened only for a name that is no file.
+        scheme: The scheme to use; None for the store's, or the default if no store is opened.
+
+    Raises:
+        ParameterError: A name is neither a file nor a document, a file cannot be read, or both are standard input.
+        StoreError: A name is not a file, and the store cannot be opened or does not answer.
+    """
+    if a == b == STANDARD_INPUT:
+        raise ParameterError("- is standard input, which is read once; name a file or an id beside it")
+    files = {name: _file(name) for name in (a, b) if is_file(name) and (store is None or name == STANDARD_INPUT)}
+    if store is None and a in files and b in files:
+        return files[a], files[b], scheme or Scheme()
+    try:
+        with opened_store(store) as opened:
+            texts = {name: files.get(name) or _named(opened, name) for name in (a, b)}
+            return texts[a], texts[b], scheme or opened.engine.scheme
+    except (StoreError, EngineError) as error:
+        name = next((name for name in (a, b) if not is_file(name)), None)
+        if name is None:
+            raise
+        raise StoreError(f"{name!r} is {_no_file(name)}, so it is an id, and the store says: {error}") from error
+
+
+def _file(name: str) -> Read:
+    return Read(name, "standard input" if name == STANDARD_INPUT else "file", source_text(name))
+
+
+def _named(opened: Store, name: str) -> Read:
+    meant = referent(opened, name)
+    if meant.text is not None:
+        return Read(name, "file", meant.text)
+    return Read(name, "document", opened.texts([meant.id or name])[meant.id or name])
+
+
+def _no_file(name: str) -> str:
+    return "a folder and no file" if os.path.isdir(name) else "no file here"
 
 
 def _comparison(a: str, b: str, scheme: Scheme, store: str | None, options: CompareOperation) -> Comparison:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Collection
+from pathlib import Path
 
 import click
 
-from whorl.cli.options import STORE, operation_options
+from whorl.cli.inputs import file_text
+from whorl.cli.options import STORE, operation_options, store_place
 from whorl.cli.render.console import problem_lines, progress_bar, reported_progress
 from whorl.errors import DocumentError, WhorlError
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named
@@ -18,6 +21,7 @@ from whorl.operations import IndexOperation
 from whorl.output.format import counted, percent
 from whorl.output.search import repeats_lines
 from whorl.search.novelty import RepeatSearch
+from whorl.search.references import file_id
 from whorl.search.similar.options import METRICS
 from whorl.store import open_store
 
@@ -32,7 +36,10 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
     Reads text, Markdown, HTML, e-mail (.eml), JSON lines (.jsonl, .ndjson: one {"id", "text", …} per line, other keys
     become fields), with whorl[files] PDF, DOCX, PPTX and XLSX, with whorl[data] Parquet, Arrow and web archives, and
     with --text-column the rows of CSV and TSV. PATHs are files, folders, patterns ('data/*.parquet'), - for standard
-    input, or addresses that fsspec knows (s3://…). A file's id is its path as given.
+    input, or addresses that fsspec knows (s3://…).
+
+    A file's id is its path from the folder in which the store was first filled, wherever you are; outside of it, and on
+    a server, its whole path as given.
 
     Unchanged documents are skipped, so to complete an interrupted run, run it again. A document with the same id is
     replaced.
@@ -45,9 +52,13 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
         # Report invalid options before anything is stored.
         repeats = None if options.warn is None else RepeatSearch(opened, options.warn, options.metric)
         stored: dict[str, None] = {}
+        first = ""
 
         def remember(document: Document) -> None:
-            stored[document.id] = None
+            nonlocal first
+            first = first or document.id
+            if repeats:
+                stored[document.id] = None
 
         def note(so_far: Indexed) -> None:
             nonlocal done
@@ -57,13 +68,22 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
             problems.append(Problem(document.id, str(error)))
 
         files = [place.file for place in places(paths, problems.append, follow_links=options.follow_links)]
+        local = [str(file) for file in files if isinstance(file, Path)]
+        opened.read_files(Path.cwd(), file_text)
+        base = opened.references.base_for(local[0]) if local else None
         try:
             with progress_bar("files") as bar:
                 read = bar.track(files, total=len(files), description="indexing")
                 documents = (
                     document
                     for file in read
-                    for document in documents_in(file, problems.append, columns, tables_are_text=tables_are_text)
+                    for document in documents_in(
+                        file,
+                        problems.append,
+                        columns,
+                        tables_are_text=tables_are_text,
+                        known_as=file_id(str(file), base) if isinstance(file, Path) else None,
+                    )
                 )
                 opened.index(
                     documents,
@@ -71,13 +91,16 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
                     again=options.again,
                     progress=note,
                     on_refused=refused,
-                    on_stored=remember if repeats else None,
+                    on_stored=remember,
                 )
         except (WhorlError, KeyboardInterrupt):
             click.echo(f"stopped: {_counts(done)}. Run the same command again to complete it.")
             raise
         else:
-            click.echo(f"{_counts(done)}.")
+            click.echo(f"{_counts(done)} in {store_place(store)}.")
+            if first:
+                named = [] if store is None else ["--store", store]
+                click.echo(f"Ask it for documents like one: {shlex.join(['whorl', 'similar', *named, first])}")
             if repeats is not None:
                 _warn(repeats, stored, options)
         finally:

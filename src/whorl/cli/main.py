@@ -19,23 +19,24 @@ from whorl.errors import ParameterError, QueryError, WhorlError
 #: The commands, each with the first sentence of its help text.
 _COMMANDS: Mapping[str, str] = {
     "compare": "Count exactly what two texts share, and show the passages.",
-    "delete": "Delete documents from a store, by their ids or by a query.",
+    "delete": "Delete documents from a store, by their ids, paths or names, or by a query.",
     "demo": "Index real text found on this machine and ask three FINGERPRINT queries about it.",
     "duplicates": "Find all near-duplicates in a store, or among the documents in PATHs, without a store.",
     "explain": "Print what a query would do, in words and numbers, and the exact request, without searching.",
     "fingerprint": "Print the fingerprint of FILE, or of standard input (-): the 512 tokens that Solr makes of the "
     "same text.",
     "index": "Put files and folders into a store.",
+    "list": "List the documents of a store, in the order of their ids.",
     "mcp": "Let assistants use a store through the Model Context Protocol, on standard input and output.",
     "opensearch": "Look after an index of OpenSearch or Elasticsearch, or start a server to try out.",
     "search": "Search a store with a query.",
     "serve": "Serve HTTP: a page, whorl's routes under /api/v1 (see /openapi.json), and Alfresco's search under "
     "/alfresco.",
     "simhash": "Print the SimHash code of each document: 64 bits, and those of near-duplicates differ in few.",
-    "similar": "Find the documents that share content with document ID, or with a text that is not in the store.",
+    "similar": "Find the documents that share content with a document, or with a text that is not in the store.",
     "solr": "Look after a Solr collection, or start a Solr to try out.",
     "sources": "Find the documents that a text comes from: a small set that covers as much of it as possible.",
-    "status": "Print the state of a store: its engine, its documents, and whether its index is complete.",
+    "status": "Print the state of a store: where it is, its engine, documents and size, and what is missing.",
     "upgrade": "Bring a store of an earlier version up to date.",
     "verify": "Check whether the quotations of a text stand in the store, word for word, and where.",
 }
@@ -43,11 +44,14 @@ _COMMANDS: Mapping[str, str] = {
 _MODULES = {
     "delete": "store",
     "explain": "search",
+    "list": "store",
     "mcp": "serve",
     "simhash": "fingerprint",
     "status": "store",
     "upgrade": "store",
 }
+#: Functions of commands whose name has another meaning in Python.
+_FUNCTIONS = {"list": "list_documents"}
 #: Its file descriptor.
 _STANDARD_OUTPUT = 1
 
@@ -63,7 +67,7 @@ class _Group(click.Group):
         if cmd_name not in self.commands:
             return None
         module = import_module(f"whorl.cli.{_MODULES.get(cmd_name, cmd_name)}")
-        command: click.Command = getattr(module, cmd_name)
+        command: click.Command = getattr(module, _FUNCTIONS.get(cmd_name, cmd_name))
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

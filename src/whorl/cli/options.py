@@ -14,7 +14,7 @@ from typing import IO, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, without_login
 from whorl.operations import Boilerplate, OptionField, changed_options, options_of
 
 _Boilerplate = TypeVar("_Boilerplate", bound=Boilerplate)
@@ -25,13 +25,20 @@ STORE = click.option(
     help="A Solr URL (http://host:8983/solr/NAME), one of an index (opensearch+http://host:9200/NAME), or a folder. "
     "Default: WHORL_STORE, or a folder of your own.",
 )
-SOURCE = click.option(
+SOURCE_FILE = click.option(
     "--source",
     "source_file",
     metavar="FILE",
     help="A file, or - for standard input, which the query calls FINGERPRINT:source; it need not be in the store.",
 )
 EXPLAIN = click.option("--explain", "explained", is_flag=True, help="Print the plan and the request as well.")
+
+
+def store_place(name: str | None) -> str:
+    """Return the name of a store for messages, without a password in its address; the configured one for None."""
+    from whorl.settings.settings import Settings
+
+    return without_login(name or Settings.load().store)
 
 
 def operation_options(operation: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:

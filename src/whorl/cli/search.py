@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from whorl.cli.options import EXPLAIN, SOURCE, STORE, operation_options, with_boilerplate_texts
+from whorl.cli.inputs import opened_store, texts_beside
+from whorl.cli.options import EXPLAIN, SOURCE_FILE, STORE, operation_options, with_boilerplate_texts
 from whorl.cli.render.console import console, explanation, page_table
 from whorl.ingest.files import source_text
 from whorl.operations import ExplainOperation, SearchOperation
@@ -13,13 +14,14 @@ from whorl.output.format import counted, printable
 from whorl.output.search import HitsPage, plan_lines
 from whorl.output.values import values
 from whorl.search.prepared import Explanation, PreparedQuery
-from whorl.store import Store, open_store
+from whorl.search.similar.sources import SOURCE
+from whorl.store import Store
 
 
 @click.command()
 @click.argument("query")
 @STORE
-@SOURCE
+@SOURCE_FILE
 @operation_options(SearchOperation)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: query, total, warnings, hits.")
 @EXPLAIN
@@ -42,7 +44,7 @@ def search(
     … AND type:pdf AND NOT draft
     -- "-draft"                a query that begins with "-" stands after "--"
     """  # noqa: D301 - click wants the control character
-    with open_store(store, create=False) as opened:
+    with opened_store(store) as opened:
         prepared = _prepared(opened, query, source_file, options)
         show_page(query, prepared, options, as_json=as_json, explained=explained)
 
@@ -50,11 +52,11 @@ def search(
 @click.command()
 @click.argument("query")
 @STORE
-@SOURCE
+@SOURCE_FILE
 @operation_options(ExplainOperation)
 def explain(query: str, store: str | None, source_file: str | None, options: ExplainOperation) -> None:
     """Print what a query would do, in words and numbers, and the exact request, without searching."""
-    with open_store(store, create=False) as opened:
+    with opened_store(store) as opened:
         explained = _prepared(opened, query, source_file, options).explain(start=options.start, rows=options.rows)
     for warning in explained.warnings:
         click.echo(f"note: {printable(warning)}", err=True)
@@ -70,8 +72,11 @@ def _explanation_text(explained: Explanation) -> str:
 
 
 def _prepared(opened: Store, query: str, source_file: str | None, options: ExplainOperation) -> PreparedQuery:
-    source = None if source_file is None else source_text(source_file)
-    return opened.prepare(query, with_boilerplate_texts(options, [source_file]), source=source)
+    texts = {} if source_file is None else {SOURCE: source_text(source_file)}
+    options = with_boilerplate_texts(options, [source_file])
+    prepared = opened.prepare(query, options, source=texts)
+    files = texts_beside(opened, (name for name in prepared.references if name not in texts))
+    return opened.prepare(query, options, source={**texts, **files}) if files else prepared
 
 
 def show_page(

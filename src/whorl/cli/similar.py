@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import click
 
+from whorl.cli.inputs import opened_store, print_notes, referent
 from whorl.cli.options import EXPLAIN, STORE, operation_options, require_default, with_boilerplate_texts
 from whorl.cli.render.console import console, explanation
 from whorl.cli.render.similar import similar_table
@@ -22,17 +23,16 @@ from whorl.query.ast import Fingerprint
 from whorl.query.literals import EXACT, write_fingerprint
 from whorl.search.similar.options import ask
 from whorl.search.similar.sources import SOURCE
-from whorl.store import open_store
 
 #: Options without a meaning for `--plan stock`.
 _CALIBRATED = ("metric", "exact", "common_above", "boilerplate", "ignore_common")
 
 
 @click.command()
-@click.argument("document", required=False, metavar="ID")
+@click.argument("document", required=False, metavar="SOURCE")
 @STORE
 @click.option("--text", metavar="TEXT", help="The source itself; - reads it from standard input.")
-@click.option("--file", metavar="FILE", help="A file that is the source; it need not be in the store.")
+@click.option("--file", metavar="FILE", help="A file that is the source, whatever the store has at its path.")
 @operation_options(SimilarOperation)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; shares are fractions with their intervals.")
 @EXPLAIN
@@ -45,7 +45,10 @@ def similar(
     as_json: bool,
     explained: bool,
 ) -> None:
-    """Find the documents that share content with document ID, or with a text that is not in the store.
+    """Find the documents that share content with a document, or with a text that is not in the store.
+
+    SOURCE is a document of the store, by its id, path or name, or else a file. A text that is in the store is not among
+    its own hits.
 
     Every hit is verified and shown with three percentages: the shared shingles as a share of those in either text
     (jaccard), in the source (A in B), and in the hit (B in A). Estimates come with their 95 % intervals. With
@@ -53,15 +56,21 @@ def similar(
     count.
     """
     if sum(each is not None for each in (document, text, file)) != 1:
-        raise ParameterError("name one source: an ID, --text or --file")
+        raise ParameterError("name one source: a document or file, --text or --file")
     if options.plan == "stock":
         reason = "means nothing with --plan stock, which counts tokens; leave one of the two out"
         require_default(options, _CALIBRATED, reason)
-    name = SOURCE if document is None else document
     read = "-" if text == "-" else file
-    options = with_boilerplate_texts(options, [read])
-    source = text if read is None else source_text(read)
-    with open_store(store, create=False) as opened:
+    options = with_boilerplate_texts(options, [read, document])
+    if document is None:
+        text = source_text(read) if read is not None else text
+    with opened_store(store) as opened:
+        if document is not None:
+            meant = referent(opened, document)
+        else:
+            meant = opened.references.of_text(text or "", "the text" if file is None else file)
+            print_notes([meant.note])
+        name, source = meant.id or SOURCE, meant.text
         if options.plan == "stock":
             query = _stock_query(name, options)
             for note in notes_on(threshold=options.threshold, recall=options.recall):

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
+from whorl.cli.inputs import opened_store, print_notes, referent
 from whorl.cli.options import STORE, operation_options, require_writable, with_boilerplate_texts, written_file
-from whorl.cli.render.comparison import is_file, read_file
 from whorl.cli.render.console import console, reported_progress
 from whorl.cli.render.sources import closing_line, sources_table, totals_line
-from whorl.errors import ParameterError, UnknownDocumentError
+from whorl.errors import ParameterError
 from whorl.operations import SourcesOperation
 from whorl.output.comparison import Read
 from whorl.output.format import as_json as json_text
@@ -18,7 +18,6 @@ from whorl.output.format import printable
 from whorl.output.report import report
 from whorl.output.sources import common_line, excluded_line, notes, sources_values, write_sources
 from whorl.search.similar.sources import SOURCE
-from whorl.store import open_store
 
 
 @click.command()
@@ -40,8 +39,8 @@ def sources(
 ) -> None:
     """Find the documents that a text comes from: a small set that covers as much of it as possible.
 
-    TEXT is a file, - for standard input, or the id of a document in the store, which is not one of its own sources. If
-    there is a file of that name, it is used.
+    TEXT is a document of the store, by its id, path or name, a file that is not in the store, or - for standard input.
+    A text that is in the store is not one of its own sources.
 
     \b
     covers   words of the text in passages shared with the source
@@ -59,19 +58,13 @@ def sources(
     if report_file is not None:
         require_writable(report_file, [named, *options.boilerplate])
     options = with_boilerplate_texts(options, [named])
-    given = read_file(named) if is_file(named) else None
-    with open_store(store, create=False) as opened, reported_progress():
-        try:
-            attribution = opened.sources(
-                named if given is None else SOURCE,
-                options,
-                source=None if given is None else given.text,
-            )
-        except UnknownDocumentError as error:
-            if given is not None:
-                raise
-            raise ParameterError(f"{named!r} is no file here, and {error} (whorl search '*' lists some)") from error
-    read = given or Read.of(named, attribution.content)
+    with opened_store(store) as opened:
+        meant = referent(opened, named)
+        if meant.id is not None and meant.note is None:
+            print_notes([f"{named} is in the store, and so none of its own sources"])
+        with reported_progress():
+            attribution = opened.sources(meant.id or SOURCE, options, source=meant.text)
+    read = Read(named, "document" if meant.text is None else "file", attribution.content)
     if report_file is not None:
         with written_file(report_file) as out:
             out.write(report(read, attribution))

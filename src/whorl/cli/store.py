@@ -1,18 +1,22 @@
-"""Commands that look after a store: `whorl status`, `whorl delete` and `whorl upgrade`."""
+"""Commands that look after a store: `whorl status`, `whorl list`, `whorl delete` and `whorl upgrade`."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
+from whorl.cli.inputs import opened_store
 from whorl.cli.options import STORE, operation_options
 from whorl.engine.lag import lag_message
+from whorl.engine.protocol import Engine
 from whorl.errors import StoreError, without_login
-from whorl.operations import DeleteOperation
-from whorl.output.format import counted
+from whorl.operations import DeleteOperation, Paging
+from whorl.output.format import as_json as as_json_text
+from whorl.output.format import counted, titled
 from whorl.settings.settings import Settings
 from whorl.store import open_store
 
@@ -21,7 +25,7 @@ from whorl.store import open_store
 @STORE
 @click.option("--verify", is_flag=True, help="Compare all files of a store on disk with their check sums.")
 def status(store: str | None, verify: bool) -> None:
-    """Print the state of a store: its engine, its documents, and whether its index is complete.
+    """Print the state of a store: where it is, its engine, documents and size, and what is missing.
 
     The exit status is 1 if the index is not complete, or if --verify finds a damaged file or an index that was just
     repaired.
@@ -29,9 +33,17 @@ def status(store: str | None, verify: bool) -> None:
     settings = Settings.load()
     with open_store(store, settings, create=False) as opened:
         engine = opened.engine
-        click.echo(f"store: {without_login(store or settings.store)}")
+        name = without_login(store or settings.store)
+        click.echo(f"store: {name if '://' in name else Path(name).expanduser().absolute()}")
         click.echo(f"engine: {type(engine).__name__.removesuffix('Engine').lower()}")
         click.echo(f"documents: {engine.count():,}")
+        size = engine.size()
+        click.echo(f"size: {'not known' if size is None else f'{size / 1_000_000:,.1f} MB'}")
+        click.echo(f"scheme: {engine.scheme.name}")
+        if base := engine.file_base():
+            click.echo(f"ids of files: paths from {base}")
+        for part in _missing(engine, name):
+            click.echo(f"missing: {part}")
         lag = engine.index_lag()
         click.echo(f"index: {lag_message(lag)}" if lag else "index: complete")
         if verify:
@@ -43,15 +55,44 @@ def status(store: str | None, verify: bool) -> None:
         sys.exit(1)
 
 
+def _missing(engine: Engine, name: str) -> Iterator[str]:
+    """Yield what a store lacks, each with its effect and a remedy."""
+    if engine.sketch_scheme is None:
+        kind = "opensearch" if name.startswith(("opensearch+", "elasticsearch+")) else "solr"
+        yield f"sketches, so percentages are rough; 'whorl {kind} check {name}' says how documents get them"
+    if engine.passage_scheme is None:
+        yield "passages, so sources with short passages can be missed; 'whorl index --passages' adds them"
+
+
+@click.command("list")
+@STORE
+@operation_options(Paging)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: the total, and each document's id and name.")
+def list_documents(store: str | None, options: Paging, as_json: bool) -> None:
+    """List the documents of a store, in the order of their ids."""
+    with open_store(store, create=False) as opened:
+        page = opened.search("*", rows=options.rows, start=options.start)
+    if as_json:
+        documents = [{"id": hit.id, "name": hit.name} for hit in page.hits]
+        click.echo(as_json_text({"total": page.total, "documents": documents}))
+        return
+    for hit in page.hits:
+        click.echo(titled(hit.id, hit.name))
+    until = options.start + len(page.hits)
+    shown = "" if len(page.hits) == page.total else f", {options.start + 1:,} to {until:,} shown" if page.hits else ""
+    more = f"; --start {until} shows more" if page.hits and until < page.total else ""
+    click.echo(f"{counted(page.total, 'document')}{shown}{more}")
+
+
 @click.command()
 @click.argument("ids", nargs=-1, metavar="[ID…]")
 @STORE
 @operation_options(DeleteOperation)
 def delete(ids: tuple[str, ...], store: str | None, options: DeleteOperation) -> None:
-    """Delete documents from a store, by their ids or by a query."""
+    """Delete documents from a store, by their ids, paths or names, or by a query."""
     if bool(ids) == (options.query is not None):
         raise click.UsageError("name documents by their ids, or by a --query")
-    with open_store(store, create=False) as opened:
+    with opened_store(store) as opened:
         count = opened.delete_chosen(ids or None, options)
     if options.dry_run:
         click.echo(f"{counted(count, 'document')} would be deleted")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -418,6 +419,18 @@ class Engine(Protocol):
 
     def count(self) -> int:
         """Return the number of documents in the store."""
+        ...
+
+    def file_base(self, current: Path | None = None) -> Path | None:
+        """Return the folder that the ids of files are relative to; None if the store keeps none.
+
+        Args:
+            current: The folder to keep from now on, if the store has none yet.
+        """
+        ...
+
+    def size(self) -> int | None:
+        """Return the number of bytes that the store takes; None if its server does not say."""
         ...
 
     def index_lag(self) -> int:

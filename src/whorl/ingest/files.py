@@ -175,6 +175,7 @@ def documents_in(
     *,
     span: Span | None = None,
     tables_are_text: bool = True,
+    known_as: str | None = None,
     at_byte: Callable[[int], None] = lambda position: None,
 ) -> Iterator[Document]:
     """Yield the documents in a file: its rows, or the file as one document with its path as the id.
@@ -186,11 +187,12 @@ def documents_in(
         span: A part of the file, from `spans_in`; None for all.
         tables_are_text: Whether CSV, TSV and JSON arrays of other values than objects are one document each, as suits a
             search; a search for duplicates reads their rows.
+        known_as: Id of the file; None for its path.
         at_byte: Called from time to time with the number of bytes read.
     """
     from whorl.model import Document  # here, because the text of one file takes no documents
 
-    name, known_as = PurePath(file.name), file.as_posix()
+    name, known_as = PurePath(file.name), known_as or file.as_posix()
     try:
         with file.open("rb") as opened:
             form = format_of_rows(opened, name, columns, file_text, as_text=tables_are_text)
@@ -198,7 +200,7 @@ def documents_in(
                 yield Document(id=known_as, text=file_text(_bytes(opened), name), name=file.name)
                 return
             for some in portions(form.rows(opened, columns, span), attrgetter("weight")):
-                yield from _documents(some, columns, file, on_problem)
+                yield from _documents(some, columns, file, known_as, on_problem)
                 if not opened.closed:
                     at_byte(opened.tell())
     except OSError as error:
@@ -231,9 +233,8 @@ def spans_in(file: File, columns: Columns) -> Iterator[Span | None]:
 
 
 def _documents(
-    rows: Sequence[Row], columns: Columns, file: File, on_problem: Callable[[Problem], None]
+    rows: Sequence[Row], columns: Columns, file: File, known_as: str, on_problem: Callable[[Problem], None]
 ) -> Iterator[Document]:
-    known_as = file.as_posix()
     values = [row.values for row in rows if not isinstance(row.values, DocumentError)]
     is_whole = rows and len(values) == len(rows) == rows[-1].number - rows[0].number + 1
     made = columns.documents(values, known_as, rows[0].number) if is_whole else None

@@ -47,6 +47,7 @@ from whorl.query.plan.nodes import (
 from whorl.query.plan.resolve import resolve
 from whorl.search.boilerplate import CommonOptions, Commons
 from whorl.search.collapse import collapsed_page
+from whorl.search.references import References
 from whorl.search.similar.options import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, SimilarCriteria
 from whorl.search.similar.results import Measured, Similar, SimilarPlan, Verified, measure
 from whorl.search.similar.search import (
@@ -140,6 +141,7 @@ class QueryReader:
         defaults: Defaults of the queries.
         max_rows: Maximum number of hits on a page.
         texts: Names of the texts given with the queries.
+        documents: Resolves references to documents in filters; None to take the engine's own references only.
     """
 
     def __init__(
@@ -149,8 +151,9 @@ class QueryReader:
         defaults: QueryDefaults,
         max_rows: int,
         texts: Collection[str] = (),
+        documents: References | None = None,
     ) -> None:
-        self._engine, self._names, self._defaults = engine, names, defaults
+        self._engine, self._names, self._defaults, self._documents = engine, names, defaults, documents
         self._max_rows, self._texts, self._now = max_rows, texts, datetime.now(UTC)
 
     def query(self, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
@@ -167,7 +170,7 @@ class QueryReader:
     def bound_filter(self, chosen: Filter) -> BoundPlan:
         """Return a filter as a plan for the engine; its FINGERPRINTs refer to documents of the store."""
         plan, warnings = self.filter(chosen)
-        bound = bind(plan, Sources(self._engine).signatures(references(plan)))
+        bound = bind(plan, Sources(self._engine, references=self._documents).signatures(references(plan)))
         return replace(bound, warnings=(*bound.warnings, *warnings))
 
     def places(self, field: str) -> Places | None:

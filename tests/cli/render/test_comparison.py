@@ -1,18 +1,15 @@
-"""Tests of reading two texts by name and of printing their comparison on a terminal."""
+"""Tests of printing a comparison on a terminal."""
 
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from whorl import Document, open_store
-from whorl.cli.render.comparison import read, shortened, summary_lines
-from whorl.errors import ParameterError, StoreError
+from whorl.cli.render.comparison import shortened, summary_lines
 from whorl.fingerprint.compare import compare
 from whorl.fingerprint.scheme import Scheme
 from whorl.operations import CompareOperation
@@ -95,37 +92,3 @@ def test_names_are_not_acted_on() -> None:
     Escape sequences in ids are replaced.
     """
     assert lines(Read("\x1b[2J", "document", ""), Read("b", "document", ""))[0].startswith("A  document \ufffd[2J")
-
-
-def test_two_files_choose_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Two files need no store: the scheme is `--scheme` or the default one, and the configured store may be missing.
-    """
-    monkeypatch.setenv("WHORL_STORE", str(tmp_path / "nosuch"))
-    (tmp_path / "a.txt").write_text("one two")
-    name, named = str(tmp_path / "a.txt"), Scheme.named("minhash1-icu74-w2-b512")
-    assert read(name, name, None, None) == (Read(name, "file", "one two"), Read(name, "file", "one two"), Scheme())
-    assert read(name, name, None, named)[2] == named
-    # A named store determines the scheme, unless the scheme is named as well.
-    assert read(name, name, str(tmp_path / "nosuch"), named)[2] == named
-    with pytest.raises(StoreError, match="there is no store at"):
-        read(name, name, str(tmp_path / "nosuch"), None)
-
-
-def test_what_is_no_file_is_asked_of_the_store(tmp_path: Path) -> None:
-    """
-    A name without a file is a document id; an unknown name is an error that mentions both; standard input may be used
-    once.
-    """
-    (tmp_path / "a.txt").write_text("from the file")
-    store, file = str(tmp_path / "store"), str(tmp_path / "a.txt")
-    with open_store(store) as opened:
-        opened.index([Document("id", "from the store"), Document("empty", "")])
-    a, b, scheme = read("id", file, store, None)
-    assert (a, b, scheme) == (Read("id", "document", "from the store"), Read(file, "file", "from the file"), Scheme())
-    for name, what in (("nosuch", "no file here"), ("empty", "no file here"), (str(tmp_path), "a folder and no file")):
-        with pytest.raises(ParameterError) as told:
-            read(file, name, store, None)
-        assert str(told.value).startswith(f"{name!r} is {what}, and the store {store} has no document of that id")
-    with pytest.raises(ParameterError, match="which is read once"):
-        read("-", "-", store, None)

@@ -1,99 +1,25 @@
-"""Input and terminal output of `whorl compare`: reads the two texts, and renders their comparison."""
+"""Terminal output of `whorl compare`: the shares of two texts, and their longest passages."""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from rich.console import Console
 from rich.text import Text
 
 from whorl.cli.render.console import share_bar
-from whorl.errors import EngineError, ParameterError, StoreError, without_login
 from whorl.fingerprint.compare import Comparison, Rest, Size
 from whorl.fingerprint.scheme import Scheme
-from whorl.ingest.files import source_text
 from whorl.operations import CompareOperation
 from whorl.output.comparison import Lines, Read
 from whorl.output.format import counted, percent, printable
-from whorl.settings.settings import Settings
-from whorl.store import Store, open_store
 
 #: Characters shown of the beginning and the end of a long passage.
 _BEGINNING, _END = 220, 110
 _INDENT = "   "
-_STANDARD_INPUT = "-"
 #: Zero-width joiners, part of Persian words and of emoji: not printable, but harmless to a terminal.
 _JOINERS = re.compile("([\u200c\u200d])")
-
-
-def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read, Read, Scheme]:
-    """Read two texts by their names, and choose the scheme for the comparison.
-
-    Args:
-        a: The path of a file, `-` for standard input, or a reference to a document in the store.
-        b: As for `a`; at most one of the two can be standard input.
-        store: The store's name, or None for the configured one. It is opened for a name that is no file, and, if named
-            explicitly, to get its scheme.
-        scheme: The scheme to use; None for the store's, or the default if no store is opened.
-
-    Raises:
-        ParameterError: A name is neither a file nor a document, a file cannot be read, or both are standard input.
-        StoreError: A name is not a file, and the store cannot be opened or does not answer.
-    """
-    if a == b == _STANDARD_INPUT:
-        raise ParameterError("- is standard input, which is read once; name a file or an id beside it")
-    texts = {name: read_file(name) for name in (a, b) if is_file(name)}
-    ids = [name for name in dict.fromkeys((a, b)) if name not in texts]
-    if ids:
-        stored, store_scheme = _documents(ids, store)
-        texts |= stored
-    elif store is not None and scheme is None:
-        with open_store(store, create=False) as opened:
-            store_scheme = opened.engine.scheme
-    else:
-        store_scheme = Scheme()
-    return texts[a], texts[b], scheme or store_scheme
-
-
-def is_file(name: str) -> bool:
-    """Check whether a name is a file, or standard input."""
-    # A pipe, such as bash's <(…), is read like a file; a folder is not.
-    return name == _STANDARD_INPUT or (os.path.exists(name) and not os.path.isdir(name))
-
-
-def read_file(name: str) -> Read:
-    """Return the text of a file or of standard input.
-
-    Raises:
-        ParameterError: The file cannot be read, or is not text.
-    """
-    return Read(name, "standard input" if name == _STANDARD_INPUT else "file", source_text(name))
-
-
-def _documents(ids: list[str], store: str | None) -> tuple[Mapping[str, Read], Scheme]:
-    try:
-        with open_store(store, create=False) as opened:
-            return {name: Read(name, "document", _stored(name, opened, store)) for name in ids}, opened.engine.scheme
-    except (StoreError, EngineError) as error:
-        raise StoreError(f"{ids[0]!r} is {_no_file(ids[0])}, so it is an id, and the store says: {error}") from error
-
-
-def _stored(name: str, opened: Store, store: str | None) -> str:
-    text = opened.text(name)
-    if text is None:
-        # Hide a password in the address.
-        place = without_login(store or Settings.load().store)
-        raise ParameterError(
-            f"{name!r} is {_no_file(name)}, and the store {place} has no document of that id, or none with a text; "
-            "name a file, an id (whorl search '*' lists some), or another --store"
-        )
-    return text
-
-
-def _no_file(name: str) -> str:
-    return "a folder and no file" if os.path.isdir(name) else "no file here"
 
 
 def summary_lines(

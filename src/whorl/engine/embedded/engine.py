@@ -31,6 +31,8 @@ from whorl.engine.embedded.folder import (
     OtherIndexError,
     WriteLock,
     busy_message,
+    file_base,
+    folder_size,
     index_failure_message,
     is_read_only,
     mirror,
@@ -579,6 +581,12 @@ class EmbeddedEngine:
     def count(self) -> int:
         self._require_usable()
         return self._records.count()
+
+    def file_base(self, current: Path | None = None) -> Path | None:
+        return file_base(self.path, None if self._is_read_only else current)
+
+    def size(self) -> int:
+        return folder_size(self.path)
 
     def index_lag(self) -> int:
         self._require_usable()

@@ -14,6 +14,8 @@ from pathlib import Path
 from whorl.errors import StoreError
 
 RECORDS, INDEX, LOCK = "records.db", "index", "writer.lock"
+#: File with the folder that the ids of files are relative to.
+BASE = "base"
 #: Bytes of tantivy's write buffer.
 HEAP_BYTES = 100_000_000
 
@@ -59,6 +61,41 @@ def prepare_folder(path: Path, *, create: bool) -> None:
 def is_read_only(path: Path) -> bool:
     """Check whether a store is readable but not writable, by its permissions or its mount."""
     return os.access(path / RECORDS, os.R_OK) and not (os.access(path, os.W_OK) and os.access(path / RECORDS, os.W_OK))
+
+
+def file_base(path: Path, current: Path | None) -> Path | None:
+    """Return the folder that the ids of a store's files are relative to, and keep the given one if there is none.
+
+    A store inside its base is moved together with it, so it keeps the way to it; others keep its place.
+    """
+    kept = path / BASE
+    with file_errors(path):
+        if not kept.exists():
+            if current is None:
+                return None
+            home, base = os.path.realpath(path), os.path.realpath(current)
+            is_inside = home.startswith(os.path.join(base, ""))
+            kept.write_text(os.path.relpath(base, home) if is_inside else base, encoding="utf-8")
+        return Path(os.path.normpath(os.path.join(os.path.realpath(path), kept.read_text(encoding="utf-8"))))
+
+
+def folder_size(path: Path) -> int:
+    """Return the number of bytes of the files in a folder and below it."""
+    sizes = 0
+    for file in path.rglob("*"):
+        # The index merges its files at any time.
+        with suppress(OSError):
+            sizes += file.stat().st_size if file.is_file() else 0
+    return sizes
+
+
+@contextmanager
+def file_errors(path: Path) -> Iterator[None]:
+    """Turn errors of a store's small files into StoreError."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path} cannot be used as a store: {error}") from error
 
 
 def mirror(path: Path, copy: Path) -> None:

@@ -187,6 +187,10 @@ class IndexClient:
         """Return the number of all documents in the index, including those without whorl's fields."""
         return self.count({"match_all": {}})
 
+    def statistics(self, part: str) -> Json:
+        """Return a part of the statistics of the index."""
+        return self.send("GET", self._path("_stats", part))
+
     def refresh(self) -> None:
         """Make all documents sent so far searchable."""
         if self.send("POST", self._path("_refresh"))["_shards"]["failed"]:

@@ -8,6 +8,8 @@ without these fields but with a MinHash field, whorl uses the tokens of that fie
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from whorl.arrays import batches
 from whorl.engine.caching import SharedCommit, TtlCache
@@ -50,7 +52,7 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.errors import DocumentError, EngineResponseError, SchemaError
+from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed, signature, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
@@ -393,6 +395,15 @@ class OpenSearchEngine:
 
     def count(self) -> int:
         return self._client.count(everything(self._token_field))
+
+    def file_base(self, current: Path | None = None) -> Path | None:
+        """Return None: on a server, files keep their paths as ids."""
+        return None
+
+    def size(self) -> int | None:
+        with suppress(EngineError, KeyError, TypeError):
+            return int(self._client.statistics("store")["_all"]["primaries"]["store"]["size_in_bytes"])
+        return None
 
     def index_lag(self) -> int:
         return 0

@@ -10,9 +10,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Sized
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from itertools import chain, islice
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, TypeVar
 
 from whorl.arrays import batches, chunks
@@ -53,7 +55,7 @@ from whorl.engine.solr.sketches import (
     sketch_fields,
 )
 from whorl.engine.solr.values import as_put_in, as_typed, fields_of, used_names, whole_values
-from whorl.errors import DocumentError, EngineResponseError, SchemaError, suggestion
+from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
 from whorl.fingerprint.batch import Parts, hashed, signature, signatures_by_id
 from whorl.fingerprint.minhash.codec import read
 from whorl.fingerprint.minhash.signature import Signature, from_distinct, signature_of, smallest_in_buckets
@@ -183,6 +185,16 @@ class SolrEngine:
 
     def count(self) -> int:
         return self._client.count(EVERYTHING)
+
+    def file_base(self, current: Path | None = None) -> Path | None:
+        """Return None: on a server, files keep their paths as ids."""
+        return None
+
+    def size(self) -> int | None:
+        with suppress(EngineError, KeyError, TypeError, AttributeError):
+            reports = [core.get("admin/segments")["segments"].values() for core in self._client.cores()]
+            return sum(int(segment["sizeInBytes"]) for segments in reports for segment in segments)
+        return None
 
     def index_lag(self) -> int:
         return 0

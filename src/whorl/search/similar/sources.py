@@ -12,6 +12,7 @@ from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.query.plan.bind import no_fingerprint
+from whorl.search.references import References
 
 #: Name in a query for a text given with the query.
 SOURCE = "source"
@@ -43,10 +44,17 @@ class Sources:
         engine: Engine of the store.
         texts: Texts given with the query, by their names in the query, or a single text named `SOURCE`; a text hides a
             document with the same name.
+        references: Resolves paths and names of documents; None to take the engine's own references only.
     """
 
-    def __init__(self, engine: Engine, texts: str | Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        texts: str | Mapping[str, str] | None = None,
+        references: References | None = None,
+    ) -> None:
         self.engine, self.texts = engine, {SOURCE: texts} if isinstance(texts, str) else texts or {}
+        self._references = references
         self._ids: dict[str, str | None] = {}
         self._signatures: dict[str, Signature | None] = {}
         self._in_order: set[str] = set()
@@ -60,12 +68,21 @@ class Sources:
             ParameterError: A reference names a document without a text.
         """
         wanted = dict.fromkeys(references)
-        texts = {**stored_texts(self.engine, wanted.keys() - self.texts.keys()), **self.texts}
+        texts = {**self.stored_texts(wanted.keys() - self.texts.keys()), **self.texts}
         for name in wanted:
             if name not in texts:
                 self.source(name)
                 raise ParameterError(f"document {quoted(name)} has no stored text")
         return {name: texts[name] for name in wanted}
+
+    def stored_texts(self, references: Collection[str]) -> Mapping[str, str]:
+        """Return the stored texts of documents by reference; references without a document or a text are left out."""
+        if not references:
+            return {}
+        ids = {name: known for name, known in self._resolved(references).items() if known is not None}
+        # Call the engine even without document ids: a store that keeps no texts raises an error.
+        texts = self.engine.texts(list(ids.values()))
+        return {reference: texts[document_id] for reference, document_id in ids.items() if document_id in texts}
 
     def source(self, reference: str, *, with_sketch: bool = False) -> Source:
         """Return the source that a reference names.
@@ -80,8 +97,11 @@ class Sources:
         if reference in self.texts:
             return Source(reference, text=self.texts[reference])
         if with_sketch and reference not in self._ids:
-            found = self.engine.sketched([reference])
-            self._ids[reference], self._sketches[reference] = found.get(reference, (None, None))
+            sketched = self.engine.sketched([reference])
+            if reference in sketched:
+                self._ids[reference], self._sketches[reference] = sketched[reference]
+            else:
+                self._ids[reference] = self._other_ids([reference]).get(reference)
         document_id = self._resolved([reference])[reference]
         if document_id is None:
             raise UnknownDocumentError(reference)
@@ -101,7 +121,7 @@ class Sources:
         ]
         unknown = {name: wanted[name] for name in missing if name not in self._ids}
         self._sign(unknown)
-        missing = [name for name in missing if name not in unknown]
+        missing = [name for name in missing if name not in self._signatures or name not in unknown]
         ids = {name: known for name in missing if (known := self._ids[name]) is not None}
         # Two references may name the same document.
         asked = {ids[name]: any(wanted[other] for other in ids if ids[other] == ids[name]) for name in ids}
@@ -114,10 +134,15 @@ class Sources:
 
     def _sign(self, unknown: Mapping[str, bool]) -> None:
         """Request documents and their signatures together."""
-        found = self.engine.signed(unknown) if unknown else {}
+        signed = self.engine.signed(unknown) if unknown else {}
+        others = self._other_ids([name for name in unknown if name not in signed])
         for name, order_matters in unknown.items():
-            self._ids[name], self._signatures[name] = found.get(name, (None, None))
-            if order_matters and name in found:
+            if name in others:
+                # Its signature is fetched by its id.
+                self._ids[name] = others[name]
+                continue
+            self._ids[name], self._signatures[name] = signed.get(name, (None, None))
+            if order_matters and name in signed:
                 self._in_order.add(name)
 
     def sketch(self, source: Source, scheme: SketchScheme) -> Sketch | None:
@@ -144,9 +169,13 @@ class Sources:
     def _resolved(self, references: Collection[str]) -> Mapping[str, str | None]:
         unknown = [each for each in references if each not in self._ids]
         if unknown:
-            found = self.engine.resolve(unknown)
-            self._ids |= {each: found.get(each) for each in unknown}
-        return {each: self._ids[each] for each in references}
+            ids = self.engine.resolve(unknown)
+            others = self._other_ids([name for name in unknown if name not in ids])
+            self._ids |= {name: ids.get(name, others.get(name)) for name in unknown}
+        return {name: self._ids[name] for name in references}
+
+    def _other_ids(self, references: Collection[str]) -> Mapping[str, str]:
+        return self._references.other_ids(references) if references and self._references is not None else {}
 
 
 def text_of(engine: Engine, source: Source) -> str | None:
@@ -154,11 +183,3 @@ def text_of(engine: Engine, source: Source) -> str | None:
     if source.document_id is None:
         return source.text
     return engine.texts([source.document_id]).get(source.document_id)
-
-
-def stored_texts(engine: Engine, references: Collection[str]) -> Mapping[str, str]:
-    """Return the stored texts of documents, by reference; references without a document or a text are left out."""
-    ids = engine.resolve(references) if references else {}
-    # Call the engine even without document ids: a store that keeps no texts raises an error.
-    found = engine.texts(list(ids.values())) if references else {}
-    return {reference: found[document_id] for reference, document_id in ids.items() if document_id in found}

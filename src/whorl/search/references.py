@@ -1,0 +1,218 @@
+"""References: how users name a document or a text, and what a store has under that name.
+
+A reference is, in this order, an id (or a DBID or node, see `engine.protocol.reference_meanings`), the path of an
+indexed file in any form, or the name of a single document. All front ends resolve references here. Only the command
+line, which runs for a user of this machine, gives `References` a folder and a reader of files; a service never opens a
+path.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from whorl.engine.protocol import Engine
+from whorl.errors import ParameterError, QueryError, SchemaError, UnknownDocumentError, quoted
+from whorl.model import Hit
+from whorl.query.literals import quote
+from whorl.query.plan.nodes import BoundPlan
+
+#: Documents of one name that a message lists.
+_NAMES_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Referent:
+    """What a reference names: a document of the store, or a text outside it.
+
+    Args:
+        reference: The reference as typed.
+        id: Id of the document; None for a text.
+        text: The text, if it is not in the store.
+        note: Line for the user, if the reference is not simply the document's id or path.
+    """
+
+    reference: str
+    id: str | None = None
+    text: str | None = None
+    note: str | None = None
+
+
+def no_file(path: str) -> str | None:
+    """Return None: this front end has no files."""
+    return None
+
+
+class References:
+    """Resolves references to the documents of a store.
+
+    Args:
+        engine: Engine of the store.
+        bound: Binds a query to the store.
+        same: Returns the ids of documents with the same shingles as a text.
+        folder: The user's current folder, for paths; None if the user is not on this machine.
+        read: Returns the text of a file of this machine, None if there is no such file.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        bound: Callable[[str], BoundPlan],
+        same: Callable[[str], Iterable[str]],
+        folder: Path | None = None,
+        read: Callable[[str], str | None] = no_file,
+    ) -> None:
+        self._engine, self._bound, self._same, self._folder, self._read = engine, bound, same, folder, read
+
+    def ids(self, references: Iterable[str]) -> dict[str, str]:
+        """Return the ids of documents by reference; unknown references are left out."""
+        wanted = list(dict.fromkeys(references))
+        ids = dict(self._engine.resolve(wanted)) if wanted else {}
+        return {**ids, **self.other_ids(name for name in wanted if name not in ids)}
+
+    def other_ids(self, references: Iterable[str]) -> dict[str, str]:
+        """Return the ids of documents whose references are paths or names, by reference."""
+        found = {each: self._id_by_path(each) or self._id_by_name(each) for each in references}
+        return {reference: document_id for reference, document_id in found.items() if document_id is not None}
+
+    def keys(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the ids of documents by reference, where a document's own id comes before all other meanings."""
+        wanted = list(dict.fromkeys(ids))
+        stored = self._engine.documents(wanted)
+        return {**self.ids(name for name in wanted if name not in stored), **{name: name for name in stored}}
+
+    def referent(self, reference: str) -> Referent:
+        """Return the document that a reference names, or the text of a file that is not in the store.
+
+        Raises:
+            UnknownDocumentError: It names neither; the message says what would work.
+        """
+        if (document_id := self.ids([reference]).get(reference)) is not None:
+            return Referent(reference, document_id, note=self._note_on(reference, document_id))
+        text = self._read(self._absolute(reference)) if self._folder else None
+        if text is not None:
+            referent = self.of_text(text, reference)
+            note = f"{reference} is not in the store, so the file itself is the source"
+            return referent if referent.note else replace(referent, note=note)
+        names = self._named(reference)
+        if len(names) > 1:
+            shown = ", ".join(quoted(hit.id) for hit in names[:_NAMES_SHOWN])
+            raise UnknownDocumentError(reference, f"several have this name, {shown}; name one by its id")
+        raise UnknownDocumentError(reference, "nor is there a file of this path; 'whorl list' shows its documents")
+
+    def of_text(self, text: str, name: str) -> Referent:
+        """Return the document with a text, or the text if the store does not have it.
+
+        Args:
+            text: The text.
+            name: What messages call it.
+        """
+        document_id = self.document_with(text)
+        if document_id is not None:
+            return Referent(name, document_id, note=f"{name} is in the store as {quoted(document_id)}")
+        return Referent(name, text=text)
+
+    def document_with(self, text: str) -> str | None:
+        """Return the id of the first document with a text, apart from white space; None if the store has none."""
+        words = text.split()
+        with suppress(SchemaError, ParameterError):
+            ids = sorted(self._same(text)) if words else []
+            texts = self._engine.texts(ids) if ids else {}
+            return next((each for each in ids if texts.get(each, "").split() == words), None)
+        return None
+
+    def base_for(self, file: str) -> Path | None:
+        """Return the folder that the ids of files are relative to, chosen once, before the first file is indexed.
+
+        Args:
+            file: A file that is going to be indexed. In a store from before bases, the base is the folder from which
+                this file has its id.
+        """
+        base = self._engine.file_base()
+        if base is not None or self._folder is None:
+            return base
+        stored, absolute = self._stored_end(file), self._absolute(file)
+        return self._engine.file_base(Path(absolute[: -len(stored)]) if stored else self._folder)
+
+    def _note_on(self, reference: str, document_id: str) -> str | None:
+        named = None if reference == document_id else f"{reference} is in the store as {quoted(document_id)}"
+        text = self._file_text(reference)
+        if text is None:
+            return named
+        with suppress(SchemaError):
+            stored = self._engine.texts([document_id]).get(document_id)
+            if stored is not None and stored.split() != text.split():
+                return f"{reference} has changed since it was indexed; the text in the store counts"
+        return named
+
+    def _id_by_path(self, reference: str) -> str | None:
+        normal = posixpath.normpath(reference)
+        if normal != reference and normal in self._engine.documents([normal]):
+            return normal
+        if self._folder is None or "://" in reference:
+            return None
+        base = self._engine.file_base()
+        if base is not None:
+            document_id = file_id(self._absolute(reference), base)
+            return document_id if document_id in self._engine.documents([document_id]) else None
+        end = self._stored_end(reference)
+        if end is None:
+            return None
+        # Other files may have the same end of their paths.
+        text = self._file_text(reference)
+        return end if text is None or self._engine.texts([end]).get(end, "").split() == text.split() else None
+
+    def _file_text(self, path: str) -> str | None:
+        """Return the text of a file; None if it has none that can be read."""
+        with suppress(ParameterError):
+            return self._read(self._absolute(path)) if self._folder else None
+        return None
+
+    def _stored_end(self, path: str) -> str | None:
+        """Return the longest end of a file's absolute path that is the id of a document."""
+        ends = list(_ends(self._absolute(path)))
+        stored = self._engine.documents(ends)
+        return next((end for end in ends if end in stored), None)
+
+    def _absolute(self, path: str) -> str:
+        return Path(os.path.normpath(Path(self._folder or "/") / path)).as_posix()
+
+    def _id_by_name(self, reference: str) -> str | None:
+        names = self._named(reference)
+        return names[0].id if len(names) == 1 else None
+
+    def _named(self, name: str) -> list[Hit]:
+        """Return the first documents of a name."""
+        with suppress(QueryError, ParameterError):
+            hits = self._engine.search(self._bound(f"=name:{quote(name)}"), start=0, rows=10 * _NAMES_SHOWN).hits
+            return [hit for hit in hits if hit.name == name]
+        return []
+
+
+def file_id(path: str, base: Path | None) -> str:
+    """Return the id of a file: its path from a folder, or its absolute path outside of it.
+
+    Args:
+        path: The path, absolute or from the current folder.
+        base: The folder; None to keep the path as it is, in its shortest form.
+
+    >>> file_id("/work/texts/a.txt", Path("/work")), file_id("/else/a.txt", Path("/work"))
+    ('texts/a.txt', '/else/a.txt')
+    """
+    if base is None:
+        return Path(os.path.normpath(path)).as_posix()
+    absolute = Path(os.path.abspath(path))
+    is_inside = absolute.is_relative_to(base) and base.parent != base
+    return (absolute.relative_to(base) if is_inside else absolute).as_posix()
+
+
+def _ends(path: str) -> Iterator[str]:
+    """Yield a path and its ends, the longest first."""
+    yield path
+    parts = PurePosixPath(path).parts[1:]
+    for start in range(len(parts)):
+        yield "/".join(parts[start:])
