@@ -141,11 +141,11 @@ class UnknownDocumentError(ParameterError):
 
     Args:
         reference: The name used for the document.
-        hint: What would work.
+        hint: Rest of the message, with what would work.
     """
 
     def __init__(self, reference: str, hint: str = "") -> None:
-        super().__init__(f"the store has no document {quoted(reference)}{hint and f': {hint}'}")
+        super().__init__(f"the store has no document {quoted(reference)}{hint}")
         self.reference = reference
 
 

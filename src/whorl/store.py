@@ -54,8 +54,8 @@ from whorl.search.prepared import (
 from whorl.search.quotations.extraction import named_quotations
 from whorl.search.quotations.results import Verification
 from whorl.search.quotations.verify import VerifyOptions, verification_of, verify_quotations
-from whorl.search.references import References
 from whorl.search.similar.options import METRICS, SimilarOptions, ask
+from whorl.search.similar.references import References
 from whorl.search.similar.results import Similar
 from whorl.search.similar.sources import SOURCE, Sources
 from whorl.settings.settings import Settings

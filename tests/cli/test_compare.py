@@ -176,11 +176,14 @@ def test_documents_of_a_store(store: str) -> None:
     assert done.stdout.startswith("A  document first  9 words")
 
 
-def test_a_file_is_a_file(store: str) -> None:
+def test_a_document_comes_before_a_file(store: str) -> None:
     """
-    A name that is both a path and an id means the file, as in --source.
+    A name that is both a path and an id means the document of a named store, and a note says that the file differs.
     """
-    assert told("--store", store, "first", "b.txt")["b"]["kind"] == "file"
+    done = whorl("--store", store, "first", "b.txt", "--json")
+    assert json.loads(done.stdout)["b"]["kind"] == "document"
+    assert done.stderr.startswith("note: the file b.txt has changed since it was indexed")
+    assert told("b.txt", "a.txt")["a"]["kind"] == "file"
 
 
 def test_standard_input(store: str) -> None:
@@ -246,12 +249,16 @@ def test_a_scheme(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "code", "message"),
     [
-        ("nosuch", 2, "'nosuch' is no file here, and the store store has no document of that id, or none with a text"),
-        ("empty", 2, "or none with a text"),
-        (".", 2, "'.' is a folder and no file, and the store store has no document of that id"),
-        ("", 2, "'' is no file here"),
-        ("x" * 5000, 2, "is no file here"),
-        ("nosuch\x1b[31m", 2, "'nosuch\\x1b[31m' is no file here"),
+        (
+            "nosuch",
+            2,
+            "the store has no document 'nosuch', and there is no such file; 'whorl list' shows its documents",
+        ),
+        ("empty", 2, "document 'empty' has no stored text"),
+        (".", 2, "no document '.', and there is no such file"),
+        ("", 2, "no document '', and there is no such file"),
+        ("x" * 5000, 2, "and there is no such file"),
+        ("nosuch\x1b[31m", 2, "no document 'nosuch\\x1b[31m', and there is no such file"),
         ("binary", 2, "binary: this is not text"),
     ],
 )
@@ -423,7 +430,7 @@ def test_what_is_no_file_is_asked_of_the_store(tmp_path: Path) -> None:
     a, b, scheme = read("id", file, store, None)
     assert (a, b, scheme) == (Read("id", "document", "from the store"), Read(file, "file", "from the file"), Scheme())
     for name in ("nosuch", str(tmp_path)):
-        with pytest.raises(UnknownDocumentError, match="nor is there a file of this path; 'whorl list'"):
+        with pytest.raises(UnknownDocumentError, match="and there is no such file; 'whorl list'"):
             read(file, name, store, None)
     with pytest.raises(ParameterError, match="document 'empty' has no stored text"):
         read(file, "empty", store, None)

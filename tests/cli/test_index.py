@@ -31,15 +31,18 @@ def test_unreadable_files_are_told_at_the_end(folder: Path) -> None:
     (folder / "c.jsonl").write_text('{"id": "c", "text": "t"}\nnot json\n', encoding="utf-8")
     result = whorl("index", "--store", "store", "a.txt", "b.bin", "c.jsonl", "gone")
     assert result.exit_code == 1
-    assert result.stdout == "2 documents stored.\n"
-    head, *told = result.stderr.splitlines()
-    assert head == "3 could not be stored:"
+    assert result.stdout == "2 documents stored in store.\n"
+    head, *told, example = result.stderr.splitlines()
+    assert (head, example) == (
+        "3 could not be stored:",
+        "Documents like one of them: whorl similar --store store a.txt",
+    )
     assert [line.split(": ")[0].strip() for line in told] == ["gone", "b.bin", "c.jsonl, line 2"]
 
     result = whorl("index", "--store", "store", "a.txt", "b.bin", "c.jsonl")
-    assert (result.exit_code, result.stdout) == (0, "0 documents stored, 2 unchanged and left alone.\n")
+    assert (result.exit_code, result.stdout) == (0, "0 documents stored in store, 2 unchanged and left alone.\n")
     result = whorl("index", "--store", "store", "b.bin", "b" * 5000)
-    assert (result.exit_code, result.stdout) == (1, "0 documents stored.\n")
+    assert (result.exit_code, result.stdout) == (1, "0 documents stored in store.\n")
     assert [line[:2] for line in result.stderr.splitlines()] == ["2 ", "  ", "  "]
 
 
@@ -54,11 +57,11 @@ def test_what_is_repeated_is_told(folder: Path) -> None:
     result = whorl("index", "--store", "store", "--warn", "8000", "a.txt")
     assert (result.exit_code, "warn" in result.stderr or "threshold" in result.stderr) == (2, True)
     result = whorl("index", "--store", "store", "--warn", "80", "a.txt")
-    told = "1 document stored.\n0 of 1 document stored repeat others by 80.0% or more.\n"
+    told = "1 document stored in store.\n0 of 1 document stored repeat others by 80.0% or more.\n"
     assert (result.exit_code, result.stdout) == (0, told)
     result = whorl("index", "--store", "store", "--warn", "0.8", "a.txt", "b.txt", "c.txt")
     assert result.stdout.splitlines() == [
-        "2 documents stored, 1 unchanged and left alone.",
+        "2 documents stored in store, 1 unchanged and left alone.",
         "b.txt repeats", "     97.2%  a.txt",
         "c.txt repeats", "     94.7%  a.txt", "     92.3%  b.txt",
         "2 of 2 documents stored repeat others by 80.0% or more.",
@@ -77,7 +80,7 @@ def test_passages(notes: Path) -> None:
     with open_store("store") as opened:
         assert opened.engine.passage_scheme is None
     result = whorl("index", "--store", "store", "--passages", "notes")
-    assert result.stdout == "0 documents stored, 3 unchanged and left alone.\n"
+    assert result.stdout == "0 documents stored in store, 3 unchanged and left alone.\n"
     with open_store("store") as opened:
         assert opened.engine.passage_scheme is not None
 
@@ -122,9 +125,12 @@ def test_a_second_run_leaves_what_is_unchanged_alone(notes: Path) -> None:
     """
     (notes / "a.txt").write_text(SECOND, encoding="utf-8")
     result = whorl("index", "--store", "store", "notes")
-    assert result.stdout == "1 document stored, 2 unchanged and left alone.\n"
+    assert result.stdout == "1 document stored in store, 2 unchanged and left alone.\n"
     assert [hit["score"] for hit in asked("FINGERPRINT:notes/b.txt")["hits"]] == [512, 512]
-    assert whorl("index", "--store", "store", "notes").stdout == "0 documents stored, 3 unchanged and left alone.\n"
+    assert (
+        whorl("index", "--store", "store", "notes").stdout
+        == "0 documents stored in store, 3 unchanged and left alone.\n"
+    )
 
 
 @pytest.mark.slow
@@ -254,3 +260,20 @@ def test_ctrl_c_and_kill_in_the_middle_and_again(folder: Path) -> None:
         assert store.count() == store.search("*", rows=0).total == indexing.count
         assert len({hit.id for hit in store.search("*", rows=indexing.count).hits}) == indexing.count
         assert store.search("FINGERPRINT:d2999_100", rows=1).hits[0].score == 512
+
+
+def test_a_file_keeps_its_id_after_cd(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    From another folder, the same file is the same document, also after a change; the example names the store.
+    """
+    monkeypatch.chdir(notes)
+    assert whorl("index", "--store", "../store", ".").stdout == (
+        "0 documents stored in ../store, 3 unchanged and left alone.\n"
+    )
+    (notes / "a.txt").write_text("another text of five words", encoding="utf-8")
+    done = whorl("index", "--store", "../store", str(notes / "a.txt"))
+    assert done.stdout == "1 document stored in ../store.\n"
+    assert done.stderr.endswith("whorl similar --store ../store notes/a.txt\n")
+    with open_store(notes.parent / "store") as store:
+        assert store.count() == 3
+        assert store.text("notes/a.txt") == "another text of five words"

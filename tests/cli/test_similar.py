@@ -56,7 +56,7 @@ def hits(result: Result) -> list[str]:
 
 def test_a_source_is_an_id_a_text_or_a_file(folder: Path, tmp_path: Path) -> None:
     """
-    An id, a text and a file as the source give the same hits; an id is not among its own hits.
+    An id, a text and a file as the source give the same hits, and a text of the store is not among its own hits.
     """
     file = tmp_path / "passage.txt"
     file.write_text(TEXTS["passage"], encoding="utf-8")
@@ -69,7 +69,8 @@ def test_a_source_is_an_id_a_text_or_a_file(folder: Path, tmp_path: Path) -> Non
         similar(folder, "--text", TEXTS["passage"], *asked),
         similar(folder, "--text", "-", *asked, text=TEXTS["passage"]),
     ):
-        assert set(hits(given)) == {*by_id, "passage"}
+        assert set(hits(given)) == set(by_id)
+        assert "is in the store as 'passage'" in given.stderr
 
 
 def test_json_has_shares_with_intervals(folder: Path) -> None:
@@ -157,7 +158,7 @@ def test_the_terminal_says_what_was_promised(folder: Path) -> None:
 
 def test_explaining_fetches_the_source_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The search runs the printed plan: the source is looked up once, with its sketch.
+    The search runs the printed plan: the source is resolved, and then looked up once, with its sketch.
     """
     asked = list[tuple[str, list[str]]]()
 
@@ -173,7 +174,7 @@ def test_explaining_fetches_the_source_once(folder: Path, monkeypatch: pytest.Mo
     for name in ("resolve", "sketched", "sketches"):
         watch(name)
     assert similar(folder, "whole", "--threshold", "80", "--explain").exit_code == 0
-    assert [each for each in asked if "whole" in each[1]] == [("sketched", ["whole"])]
+    assert [each for each in asked if "whole" in each[1]] == [("resolve", ["whole"]), ("sketched", ["whole"])]
 
 
 @pytest.mark.parametrize(

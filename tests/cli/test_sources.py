@@ -18,17 +18,23 @@ pytestmark = pytest.mark.usefixtures("notes")
 
 def test_a_text_is_a_file_an_id_or_standard_input(folder: Path) -> None:
     """
-    Sources of a file may include a document of the same text; sources of a document are other documents.
+    A text that is in the store is none of its own sources, whether it is named by its id, in a file or piped; a note
+    says where it is. A file that is not in the store is the text itself.
     """
     (folder / "own.txt").write_text(FIRST, encoding="utf-8")
-    file = json.loads(whorl("sources", "--store", "store", "--json", "own.txt").stdout)
-    assert (file["text"]["kind"], [each["id"] for each in file["sources"]]) == ("file", ["notes/a.txt"])
-    piped = CliRunner().invoke(main, ["sources", "--store", "store", "--json", "-"], input=FIRST)
-    assert json.loads(piped.stdout)["sources"] == file["sources"]
-    # Without the file, the same name means the document.
-    (folder / "notes" / "a.txt").unlink()
-    document = json.loads(whorl("sources", "--store", "store", "--json", "notes/a.txt").stdout)
+    told = whorl("sources", "--store", "store", "--json", "notes/a.txt")
+    assert told.stderr == "note: notes/a.txt is in the store, and so none of its own sources\n"
+    document = json.loads(told.stdout)
     assert (document["text"]["kind"], [each["id"] for each in document["sources"]]) == ("document", ["notes/b.txt"])
+    for name in ("own.txt", "-"):
+        copy = CliRunner().invoke(main, ["sources", "--store", "store", "--json", name], input=FIRST)
+        assert json.loads(copy.stdout)["sources"] == document["sources"]
+        assert "is in the store as 'notes/a.txt'" in copy.stderr
+    (folder / "new.txt").write_text(f"{FIRST} and more", encoding="utf-8")
+    new = whorl("sources", "--store", "store", "--json", "new.txt")
+    assert json.loads(new.stdout)["text"]["kind"] == "file"
+    assert [each["id"] for each in json.loads(new.stdout)["sources"]] == ["notes/a.txt"]
+    assert new.stderr.startswith("note: new.txt is not in the store, so the file itself is the source")
     # Both have "The quick … all day in the".
     assert (document["covered_words"], document["text"]["words"]) == (17, 19)
 
@@ -100,7 +106,7 @@ def test_a_report_is_written(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nosuch"], "'nosuch' is no file here, and the store has no document 'nosuch'"),
+        (["nosuch"], "the store has no document 'nosuch', and there is no such file"),
         (["notes/a.txt", "--json", "--csv"], "--json and --csv exclude each other"),
         (["notes/a.txt", "--recall", "0"], "recall must be a percentage above 0"),
         (["notes/a.txt", "--exclude", "("], "this parenthesis is never closed"),

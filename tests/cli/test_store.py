@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -66,10 +67,27 @@ def test_the_state_of_a_store(tmp_path: Path) -> None:
         f"store: {store}",
         "engine: embedded",
         "documents: 30",
+        "size: 0.1 MB",
+        "scheme: minhash1-icu74-w5-b512",
+        "missing: passages, so sources with short passages can be missed; 'whorl index --passages' adds them",
         "index: complete",
         "files: as they were written",
     ]
     assert told.exit_code == 0
+
+
+def test_the_list_of_documents(notes: Path) -> None:
+    """
+    `list` shows ids and names in the order of the ids, a page at a time, and says how to see more.
+    """
+    listed = whorl("list", "--store", "store", "--rows", "2")
+    assert listed.stdout.splitlines() == [
+        "notes/a.txt  a.txt",
+        "notes/b.txt  b.txt",
+        "3 documents, 1 to 2 shown; --start 2 shows more",
+    ]
+    rest = json.loads(whorl("list", "--store", "store", "--start", "2", "--json").stdout)
+    assert rest == {"total": 3, "documents": [{"id": "notes/c.txt", "name": "c.txt"}]}
 
 
 def test_damage_is_an_error(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from whorl.operations import IndexOperation
 from whorl.output.format import counted, percent
 from whorl.output.search import repeats_lines
 from whorl.search.novelty import RepeatSearch
-from whorl.search.references import file_id
 from whorl.search.similar.options import METRICS
+from whorl.search.similar.references import file_id
 from whorl.store import open_store
 
 
@@ -97,15 +97,15 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
             click.echo(f"stopped: {_counts(done)}. Run the same command again to complete it.")
             raise
         else:
-            click.echo(f"{_counts(done)} in {store_place(store)}.")
-            if first:
-                named = [] if store is None else ["--store", store]
-                click.echo(f"Ask it for documents like one: {shlex.join(['whorl', 'similar', *named, first])}")
+            click.echo(f"{_counts(done, store_place(store))}.")
             if repeats is not None:
                 _warn(repeats, stored, options)
         finally:
             for line in problem_lines(problems, "could not be stored"):
                 click.echo(line, err=True)
+    if first:
+        named = [] if store is None else ["--store", store]
+        click.echo(f"Documents like one of them: {shlex.join(['whorl', 'similar', *named, first])}", err=True)
     is_empty = problems and not (done.stored or done.unchanged)
     if is_empty or problems.whole_files:
         sys.exit(1)
@@ -125,6 +125,6 @@ def _warn(repeats: RepeatSearch, stored: Collection[str], options: IndexOperatio
     click.echo(f"{count:,} of {counted(len(stored), 'document')} stored repeat others by {about} or more.")
 
 
-def _counts(done: Indexed) -> str:
+def _counts(done: Indexed, place: str = "") -> str:
     unchanged = f", {done.unchanged:,} unchanged and left alone" if done.unchanged else ""
-    return f"{counted(done.stored, 'document')} stored{unchanged}"
+    return f"{counted(done.stored, 'document')} stored{place and f' in {place}'}{unchanged}"

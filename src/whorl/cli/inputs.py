@@ -11,7 +11,7 @@ import click
 
 from whorl.errors import UnknownDocumentError
 from whorl.output.format import printable
-from whorl.search.references import Referent
+from whorl.search.similar.references import Referent
 from whorl.store import Store, open_store
 
 #: The word for standard input.
@@ -39,14 +39,11 @@ def file_text(path: str) -> str | None:
     """
     from whorl.ingest.files import source_text
 
-    with suppress(ValueError):
-        # A name that no file can have, such as one with a null character, is a ValueError.
-        return source_text(path) if path != STANDARD_INPUT and is_file(path) else None
-    return None
+    return source_text(path) if path != STANDARD_INPUT and is_file(path) else None
 
 
 def referent(store: Store, name: str) -> Referent:
-    """Return what a name on the command line means, and print the note on it.
+    """Return the document or text of a name on the command line, and print the note on it.
 
     Args:
         store: The store, opened by `opened_store`.

@@ -56,7 +56,7 @@ def status(store: str | None, verify: bool) -> None:
 
 
 def _missing(engine: Engine, name: str) -> Iterator[str]:
-    """Yield what a store lacks, each with its effect and a remedy."""
+    """Yield the missing parts of a store, each with its effect and a remedy."""
     if engine.sketch_scheme is None:
         kind = "opensearch" if name.startswith(("opensearch+", "elasticsearch+")) else "solr"
         yield f"sketches, so percentages are rough; 'whorl {kind} check {name}' says how documents get them"

@@ -47,8 +47,8 @@ from whorl.query.plan.nodes import (
 from whorl.query.plan.resolve import resolve
 from whorl.search.boilerplate import CommonOptions, Commons
 from whorl.search.collapse import collapsed_page
-from whorl.search.references import References
 from whorl.search.similar.options import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, SimilarCriteria
+from whorl.search.similar.references import References
 from whorl.search.similar.results import Measured, Similar, SimilarPlan, Verified, measure
 from whorl.search.similar.search import (
     RestSearch,
@@ -76,7 +76,7 @@ Sort: TypeAlias = str | Sequence[Order] | None
 class QueryOptions(CommonOptions, total=False):
     """Keywords of `Store.prepare` and `Store.explain`; `ExplainOperation` describes them.
 
-    A filter may also be several, of which each must match; a group among these contains alternatives.
+    `filter` also takes several queries that must all match; a group inside contains alternatives.
     """
 
     plan: QueryPlan

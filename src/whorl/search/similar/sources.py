@@ -12,7 +12,7 @@ from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.query.plan.bind import no_fingerprint
-from whorl.search.references import References
+from whorl.search.similar.references import References
 
 #: Name in a query for a text given with the query.
 SOURCE = "source"

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.running import FIRST, SECOND
 from whorl import Document, Store, UnknownDocumentError, open_store
 from whorl.cli.inputs import file_text
-from whorl.search.references import file_id
+from whorl.search.similar.references import file_id
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_name_that_several_have(store: Store) -> None:
     A name of two documents names neither, and the message lists both ids.
     """
     assert store.references.ids(["b.txt", "seven", "B.TXT", "*", ""]) == {"seven": "7"}
-    with pytest.raises(UnknownDocumentError, match=r"several have this name, 'other/b\.txt', 'texts/b\.txt'"):
+    with pytest.raises(UnknownDocumentError, match=r"but several of this name: 'other/b\.txt', 'texts/b\.txt'"):
         store.references.referent("b.txt")
 
 

@@ -91,8 +91,11 @@ class References:
         Raises:
             UnknownDocumentError: It names neither; the message says what would work.
         """
-        if (document_id := self.ids([reference]).get(reference)) is not None:
-            return Referent(reference, document_id, note=self._note_on(reference, document_id))
+        is_own = reference in (ids := self._engine.resolve([reference]))
+        document_id = ids[reference] if is_own else self.other_ids([reference]).get(reference)
+        if document_id is not None:
+            named = None if is_own else f"{reference} is in the store as {quoted(document_id)}"
+            return Referent(reference, document_id, note=self._note_on_change(reference, document_id) or named)
         text = self._read(self._absolute(reference)) if self._folder else None
         if text is not None:
             referent = self.of_text(text, reference)
@@ -101,8 +104,8 @@ class References:
         names = self._named(reference)
         if len(names) > 1:
             shown = ", ".join(quoted(hit.id) for hit in names[:_NAMES_SHOWN])
-            raise UnknownDocumentError(reference, f"several have this name, {shown}; name one by its id")
-        raise UnknownDocumentError(reference, "nor is there a file of this path; 'whorl list' shows its documents")
+            raise UnknownDocumentError(reference, f", but several of this name: {shown}; name one by its id")
+        raise UnknownDocumentError(reference, ", and there is no such file; 'whorl list' shows its documents")
 
     def of_text(self, text: str, name: str) -> Referent:
         """Return the document with a text, or the text if the store does not have it.
@@ -129,25 +132,25 @@ class References:
         """Return the folder that the ids of files are relative to, chosen once, before the first file is indexed.
 
         Args:
-            file: A file that is going to be indexed. In a store from before bases, the base is the folder from which
-                this file has its id.
+            file: A file that is going to be indexed. If the end of its path is the id of a document, the base is the
+                rest of the path.
         """
         base = self._engine.file_base()
         if base is not None or self._folder is None:
             return base
-        stored, absolute = self._stored_end(file), self._absolute(file)
-        return self._engine.file_base(Path(absolute[: -len(stored)]) if stored else self._folder)
+        end, absolute = self._stored_end(file), self._absolute(file)
+        rest = absolute.removesuffix(end or absolute)
+        return self._engine.file_base(Path(rest) if rest else self._folder)
 
-    def _note_on(self, reference: str, document_id: str) -> str | None:
-        named = None if reference == document_id else f"{reference} is in the store as {quoted(document_id)}"
+    def _note_on_change(self, reference: str, document_id: str) -> str | None:
         text = self._file_text(reference)
         if text is None:
-            return named
+            return None
         with suppress(SchemaError):
             stored = self._engine.texts([document_id]).get(document_id)
             if stored is not None and stored.split() != text.split():
-                return f"{reference} has changed since it was indexed; the text in the store counts"
-        return named
+                return f"the file {reference} has changed since it was indexed; the text in the store counts"
+        return None
 
     def _id_by_path(self, reference: str) -> str | None:
         normal = posixpath.normpath(reference)

@@ -1,0 +1,37 @@
+"""Tests of names on the command line: files, standard input, and notes on standard error."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import asked, whorl
+from whorl.cli.inputs import file_text, is_file
+from whorl.errors import ParameterError
+
+
+def test_files(folder: Path) -> None:
+    """
+    A file is read; a folder, a missing file and a name that no file can have are None, and a binary file is an error.
+    """
+    (folder / "a.txt").write_text("one two", encoding="utf-8")
+    (folder / "binary").write_bytes(bytes(1000))
+    assert file_text("a.txt") == "one two"
+    for name in (".", "nosuch", "a\0b", "x" * 5000, "-"):
+        assert file_text(name) is None
+    assert is_file("-")
+    with pytest.raises(ParameterError, match="binary: this is not text"):
+        file_text("binary")
+
+
+def test_a_query_may_name_a_file(notes: Path) -> None:
+    """
+    A FINGERPRINT of a path is the document, one of a file that the store lacks is its text, and a note says so.
+    """
+    assert asked("FINGERPRINT:./notes/a.txt") | {"query": ""} == asked("FINGERPRINT:notes/a.txt") | {"query": ""}
+    (notes.parent / "new.txt").write_text((notes / "a.txt").read_text() + " and more", encoding="utf-8")
+    found = whorl("search", "--store", "store", "--json", "FINGERPRINT:new.txt_5 AND id:*a.txt")
+    assert found.stderr == "note: new.txt is not in the store, so the file itself is the source\n"
+    assert [hit["id"] for hit in json.loads(found.stdout)["hits"]] == ["notes/a.txt"]
