@@ -319,7 +319,7 @@ class Store:
             verification = verify_quotations(self.engine, "", named_quotations(quotations))
         else:
             options = operation_of(VerifyOperation, options, keywords)
-            own_id = None if source is not None else self.engine.resolve([reference]).get(reference)
+            own_id = None if source is not None else self.references.ids([reference]).get(reference)
             text = source if source is not None else self.texts([reference])[reference]
             verification = verification_of(self.engine, text, own_id, options)
         return replace(verification, warnings=(*verification.warnings, *lag_warnings(self.engine)))

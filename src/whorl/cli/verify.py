@@ -11,8 +11,9 @@ from click.exceptions import Exit
 from rich.console import Console
 from rich.text import Text
 
+from whorl.cli.inputs import is_file
 from whorl.cli.options import STORE, operation_options, require_writable, written_file
-from whorl.cli.render.comparison import is_file, place_text, shortened
+from whorl.cli.render.comparison import place_text, shortened
 from whorl.cli.render.console import console, reported_progress
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.ingest.files import source_text
