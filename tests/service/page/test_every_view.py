@@ -128,3 +128,21 @@ def test_past_the_links(page: Page) -> None:
     page.keyboard.press("Enter")
     expect(page.locator("#main")).to_be_focused()
     assert page.url == before
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_the_tree_of_a_screen_reader(page: Page, url: str, view: str) -> None:
+    """
+    In the accessibility tree every table, every region, every control and every list of results has a name.
+    """
+    look_at(page, url, view)
+    nodes = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+    seen = [node for node in nodes if not node["ignored"]]
+    named = {"table", "region", "button", "link", "textbox", "searchbox", "combobox", "slider", "checkbox", "dialog"}
+    unnamed = [node["role"]["value"] for node in seen if node["role"]["value"] in named and not node["name"]["value"]]
+    assert unnamed == []
+    lists = page.locator("ol:visible:has(> li)").evaluate_all(
+        """all => all.map((list) => list.ariaLabel
+            ?? document.getElementById(list.getAttribute("aria-labelledby"))?.textContent)"""
+    )
+    assert all(lists)

@@ -133,3 +133,35 @@ def test_what_counts_as_a_source(page: Page) -> None:
     page.get_by_label("Documents to leave out").fill("(")
     page.get_by_role("button", name="Apply").click()
     expect(page.locator("#sources-problem .caret")).to_be_visible()
+
+
+def test_a_source_is_left_out(page: Page) -> None:
+    """
+    One click searches again without a source, and the options name all that were left out.
+    """
+    paste(page, LETTER)
+    page.get_by_role("button", name="Leave out lease.txt").click()
+    expect(page.locator("#sources h3")).to_have_text(["renewal.txt", "note 0"])
+    page.get_by_role("button", name="Leave out note 0").click()
+    expect(page.locator("#sources h3").first).to_have_text("renewal.txt")
+    expect(page.get_by_label("Documents to leave out")).to_have_value('ID:lease OR ID:"note 0"')
+    page.go_back()
+    page.go_back()
+    expect(page.locator("#sources h3")).to_have_count(3)
+
+
+def test_sources_have_numbers(page: Page) -> None:
+    """
+    Each passage of the text has the number of its source, also for readers who do not see colours; it is not copied.
+    """
+    paste(page, LETTER)
+    tree = page.context.new_cdp_session(page).send
+    expect(page.locator("#sources h3")).to_have_text(["lease.txt", "note 0", "renewal.txt"])
+    nodes = tree("Accessibility.getFullAXTree")["nodes"]
+    names = [node["name"]["value"] for node in nodes if node["role"]["value"] == "heading" and not node["ignored"]]
+    assert names[-3:] == ["1 lease.txt", "2 note 0", "3 renewal.txt"]
+    marked = page.locator("#sources-text mark").evaluate_all(
+        """marks => marks.map((mark) => [mark.className, getComputedStyle(mark, "::after").content])"""
+    )
+    assert {tuple(each) for each in marked} == {("s0", '"1"'), ("s1", '"2"'), ("s2", '"3"')}
+    assert page.locator("#sources-text").evaluate("box => box.textContent") == LETTER

@@ -24,8 +24,8 @@ const SVG = "http://www.w3.org/2000/svg";
 const NARROW = matchMedia("(max-width: 48rem)");
 /** Marks of the user's own texts, by side; null for a document. */
 const marks = { a: null, b: null };
-/** The comparison shown, and by side the marked places and where each passage or difference begins. */
-let compared = null, places, starts;
+/** The comparison shown; by side the marked places and where each passage or difference begins; the words that differ. */
+let compared = null, places, starts, changes = [];
 let fields, panes, listPassages, chosen, shown = null, going = null, opened = 0;
 
 /** Connect the view; call once. */
@@ -221,12 +221,6 @@ function showCompared(told) {
       : calledOf(textOf(marks[side])));
     byId(`covered-${side}`).textContent = `${counted(length, "word")}, ${percent(coverage)} of them in shared passages`;
   }
-  const { text } = told.a, inA = toUnits(text, told.passages.map((passage) => passage.a));
-  listPassages(told.passages, (passage, at) => element("li", {}, element(
-    "button", { type: "button", onclick: () => choosePassage(at), "data-passage": at },
-    element("span.nr", {}, `${at + 1}.`), element("span.words", {}, counted(passage.words, "word")),
-    element("span.said", {}, beginning(text, inA[at])),
-  )));
   paint();
 }
 
@@ -239,6 +233,7 @@ function paint() {
     const found = differences({ a: compared.a.text, b: compared.b.text }, shared);
     places = bySide((side) => found.flatMap((each, group) => each[side].ranges.map((range) => ({ ...range, group, kind: "differs" }))));
     starts = bySide((side) => found.map((each) => each[side].ranges[0]?.start ?? each[side].start));
+    changes = found.map((each) => bySide((side) => each[side].ranges.map(({ start, end }) => compared[side].text.slice(start, end)).join(" … ")));
   } else {
     places = bySide((side) => shared[side].map((range, group) => ({ ...range, group })));
     starts = bySide((side) => shared[side].map(({ start }) => start));
@@ -248,6 +243,7 @@ function paint() {
     panes[side].show(text, places[side], rest && !isDifferent() ? toUnits(text, rest[side].common) : []);
     showStrip(side);
   }
+  list(shared.a);
   byId("panes").classList.toggle("differ", isDifferent());
   chosen = null;
   byId("step-on").disabled = byId("step-back").disabled = !starts.a.length;
@@ -256,13 +252,22 @@ function paint() {
 
 const isDifferent = () => byId("differences").checked;
 
-/** Choose a passage of the list, which marks the shared passages. */
-function choosePassage(passage) {
-  if (isDifferent()) {
-    byId("differences").checked = false;
-    paint();
-  }
-  choose(passage);
+/** List the shared passages, or the differences. */
+function list(inA) {
+  byId("passages-title").textContent = isDifferent() ? "What differs, in the order of the texts" : "Shared passages, the longest first";
+  listPassages(isDifferent() ? changes : compared.passages, (item, at) => element("li", {}, element(
+    "button", { type: "button", onclick: () => choose(at), "data-passage": at }, element("span.nr", {}, `${at + 1}.`),
+    ...(isDifferent() ? [element("span.said.change", {}, ...changeOf(item))]
+      : [element("span.words", {}, counted(item.words, "word")), element("span.said", {}, beginning(compared.a.text, inA[at]))]),
+  )));
+}
+
+/** Return a difference in words: what A has, and what B has instead. */
+function changeOf({ a, b }) {
+  const said = (words) => element("b", {}, beginning(words, { start: 0, end: words.length }));
+  if (!a) return ["only in B: ", said(b)];
+  if (!b) return ["only in A: ", said(a)];
+  return ["A has ", said(a), ", B has ", said(b)];
 }
 
 function stat(title, told, name, formula, kind) {
@@ -307,7 +312,7 @@ function choose(group, clicked = null, top = undefined) {
     if (side !== clicked) panes[side].scrollTo(starts[side][group], top);
   }
   for (const button of byId("passages").querySelectorAll("button")) {
-    if (!isDifferent() && Number(button.dataset.passage) === group) button.setAttribute("aria-current", "true");
+    if (Number(button.dataset.passage) === group) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");
   }
   // On a phone the texts may be outside the screen.
@@ -318,7 +323,8 @@ function choose(group, clicked = null, top = undefined) {
 function tellStep() {
   const count = starts.a.length, [none, one, title] = isDifferent()
     ? ["No word differs", "difference", "Difference"] : ["No passage is in both", "shared passage", "Passage"];
-  const size = chosen === null || isDifferent() ? "" : `, ${counted(compared.passages[chosen].words, "word")}`;
-  byId("step-told").textContent = !count ? none
-    : chosen === null ? counted(count, one) : `${title} ${whole(chosen + 1)} of ${whole(count)}${size}`;
+  const more = chosen === null ? [] : isDifferent() ? [": ", ...changeOf(changes[chosen])]
+    : [`, ${counted(compared.passages[chosen].words, "word")}`];
+  byId("step-told").replaceChildren(...!count ? [none]
+    : chosen === null ? [counted(count, one)] : [`${title} ${whole(chosen + 1)} of ${whole(count)}`, ...more]);
 }

@@ -370,7 +370,7 @@ function drawMembers(first, members, kind) {
   const head = heads.map(([short, long]) => element("th", { scope: "col", title: long ?? null }, short || element("span.unseen", {}, long)));
   const body = element("tbody"), more = element("button.center", { type: "button" });
   inSteps(body, more, MEMBERS)(members, row);
-  return element("div", {}, element(`table.members.${kind}`, {}, element("thead", {}, element("tr", {}, ...head)), body), more);
+  return element("div", {}, element(`table.members.${kind}`, { "aria-label": "Documents of the group" }, element("thead", {}, element("tr", {}, ...head)), body), more);
 }
 
 /** Draw members in order of date, each with its additions and losses since the one before. */
@@ -381,7 +381,7 @@ function drawVersions(versions) {
     ...(passages ?? []).slice(0, PASSAGES).flatMap(({ text }) => [" ", element(sign === "+" ? "ins" : "del", {}, text.replace(/\s+/gu, " "))]),
   ) : null);
   return element("details", { open: true }, element("summary", {}, "Versions"), element(
-    "ol.versions", {}, ...versions.map((version) => element(
+    "ol.versions", { "aria-label": "Versions" }, ...versions.map((version) => element(
       "li", {}, element("p", {}, element("a", { href: documentLink(version.id) }, nameOf(version)),
         version.date ? ` ${version.date.slice(0, 10)}` : "", version.change?.jaccard === 1 ? ", the same words" : ""),
       ...(version.change ? [own("+", version.change.adds), own("−", version.change.loses)] : []).filter(Boolean),

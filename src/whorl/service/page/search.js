@@ -125,7 +125,6 @@ async function showExamples() {
   parts.examples = true;
   const [word] = found.name.match(/[\p{L}\p{N}]{3,}/u) ?? [null];
   const id = quoted(found.id);
-  parts.query.placeholder = `Words, or a query such as FINGERPRINT:${id}_20`;
   const examples = [...(word === null ? [`ID:${id}`] : [word, `name:*${word}*`]), `FINGERPRINT:${id}_20_95`];
   fill(byId("examples"), ...examples.map((query) => element("li", {}, element("button", {
     type: "button", onclick: () => {

@@ -7,6 +7,7 @@ import { besideLink, ownSource, sourceOf } from "./hits.js";
 import { connectOwn } from "./incoming.js";
 import { toUnits } from "./offsets.js";
 import { showProblem } from "./problem.js";
+import { quoted } from "./query.js";
 import { saveAnswer } from "./saving.js";
 import { commonText, documentLink, nameOf, offerCommon, pathOf } from "./store.js";
 import { TextPane } from "./text-pane.js";
@@ -17,7 +18,7 @@ const COLOURS = 8;
 const LISTED = 30;
 const LEAST_WORDS = 8;
 const parts = {};
-let pane, shown = null, going = null, source = null, places = [];
+let pane, shown = null, going = null, source = null, title = null, places = [];
 
 /** Connect the view; call once. */
 export function start() {
@@ -52,9 +53,15 @@ export async function show(parameters) {
   byId("sources-own").hidden = byId("sources-blank").hidden = Boolean(own) || id !== null;
   byId("sources-blank").textContent = mark === null
     ? "The parts of it that your documents have are marked, each with its document." : NOT_HERE;
-  byId("sources-title").textContent = own ? calledOf(own) : mark === null ? id ?? "Sources" : "A text that is not here";
+  showTitle(own ? calledOf(own) : mark === null ? id : "a text that is not here");
   source = own ? ownSource(mark, own) : id === null ? null : sourceOf({ id, name: "" });
   if (source) await run();
+}
+
+/** Show what the sources are of; null before there is a text. */
+function showTitle(name) {
+  title = name;
+  byId("sources-title").textContent = name === null ? "Sources" : `Sources of ${name}`;
 }
 
 function address() {
@@ -92,7 +99,7 @@ async function run() {
     ]);
     if (document_) {
       source = sourceOf(document_);
-      byId("sources-title").textContent = source.called;
+      showTitle(source.called);
     }
     showSources(told, source.mark ? source.text : document_.text);
   } catch (error) {
@@ -108,8 +115,7 @@ async function run() {
 async function report(button) {
   button.disabled = true;
   try {
-    const name = byId("sources-title").textContent;
-    await saveAnswer(await request("/sources", { ...await question(), name, format: "html" }), "sources.html");
+    await saveAnswer(await request("/sources", { ...await question(), name: title, format: "html" }), "sources.html");
   } catch (error) {
     showProblem(byId("sources-problem"), error, parts.exclude.value.trim());
   } finally {
@@ -127,7 +133,10 @@ function showSources(told, text) {
   warn(byId("sources-warnings"), told.warnings);
   const passages = sources.flatMap((each, group) => each.passages.map((passage) => ({ passage, group })));
   const units = toUnits(text, passages.map(({ passage }) => passage.a));
-  places = units.map((place, at) => ({ ...place, group: passages[at].group, kind: `s${passages[at].group % COLOURS}` }));
+  places = units.map((place, at) => {
+    const { group } = passages[at];
+    return { ...place, group, kind: `s${group % COLOURS}`, label: String(group + 1) };
+  });
   pane.show(text, places);
   fill(byId("sources"), ...sources.slice(0, LISTED).map((each, group) => row(each, group, mostSeen(each, group))));
   byId("sources-left").textContent = sources.length > LISTED ? `and ${whole(sources.length - LISTED)} with less` : "";
@@ -172,7 +181,7 @@ function row(each, group, told) {
   ];
   return element(
     "li.source", { "data-group": group },
-    element("h3", {}, element(`i.chip.s${group % COLOURS}`, { "aria-hidden": "true" }), element("a", { href: documentLink(each.id) }, label)),
+    element("h3", {}, element(`i.chip.s${group % COLOURS}`, { "data-label": group + 1 }), " ", element("a", { href: documentLink(each.id) }, label)),
     element("p.say", {}, ...tell.filter(Boolean)),
     longest ? element("blockquote", {}, cut(each.passages[told].a.text)) : null,
     element("p.quiet", {}, `${counted(each.passages.length, "passage")}, the longest has ${counted(longest?.words ?? 0, "word")}`),
@@ -180,8 +189,16 @@ function row(each, group, told) {
       "p.links", {},
       element("button.plain", { type: "button", "aria-label": `Show passages of ${label}`, onclick: () => step(group) }, "Show passages"),
       element("a", { href: besideLink(source, each.id), "aria-label": `Compare with ${label}` }, "Compare"),
+      element("button.plain", { type: "button", "aria-label": `Leave out ${label}`, onclick: () => leaveOut(each.id) }, "Leave out"),
     ),
   );
+}
+
+/** Search again without one of the sources. */
+function leaveOut(id) {
+  const before = parts.exclude.value.trim();
+  parts.exclude.value = `${before ? `${before} OR ` : ""}ID:${quoted(id)}`;
+  location.hash = address();
 }
 
 function cut(text) {

@@ -33,9 +33,9 @@ export class TextPane {
   /**
    * Show a text.
    * @param {string} text
-   * @param {Array<{start: number, end: number, group: ?number, kind: ?string}>} places Passages, in UTF-16 units; where
-   *   several overlap, the first is marked. Passages of a group are chosen together; the kind is a class of the
-   *   marks.
+   * @param {Array<{start: number, end: number, group: ?number, kind: ?string, label: ?string}>} places Passages, in
+   *   UTF-16 units; where several overlap, the first is marked. Passages of a group are chosen together; the kind is a
+   *   class of the marks, the label is shown behind a mark.
    * @param {Array<{start: number, end: number}>} [common] Common text; its part of the passages is marked paler.
    */
   show(text, places, common = []) {
@@ -153,7 +153,10 @@ export class TextPane {
 
   #mark(from, to, passage) {
     const kind = this.common?.[from] ? "common" : this.places[passage].kind;
-    const marked = element(kind ? `mark.${kind}` : "mark", { "data-passage": passage, "data-start": from }, this.text.slice(from, to));
+    const label = this.painted[to] === passage ? null : this.places[passage].label;
+    const marked = element(
+      kind ? `mark.${kind}` : "mark", { "data-passage": passage, "data-start": from, "data-label": label }, this.text.slice(from, to),
+    );
     if (this.#groupOf(passage) === this.current) marked.classList.add("on");
     return marked;
   }
