@@ -111,7 +111,7 @@ def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIR
 
     @router.get(DISCOVERY, summary="What this is")
     def discovery() -> dict[str, Any]:
-        """That this is whorl, and which version; no feature of a repository is there."""
+        """The name and version of this service, which has no feature of a repository."""
         own = version("whorl")
         major, minor, patch = (*own.split("."), "0", "0")[:3]
         numbers = {"major": major, "minor": minor, "patch": patch, "hotfix": "0", "schema": 0}

@@ -35,7 +35,7 @@ export class TextPane {
    * @param {string} text
    * @param {Array<{start: number, end: number, group: ?number, kind: ?string, label: ?string}>} places Passages, in
    *   UTF-16 units; where several overlap, the first is marked. Passages of a group are chosen together; the kind is a
-   *   class of the marks, the label is shown behind a mark.
+   *   class of the marks, the label is shown after a mark.
    * @param {Array<{start: number, end: number}>} [common] Common text; its part of the passages is marked paler.
    */
   show(text, places, common = []) {
