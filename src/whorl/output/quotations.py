@@ -88,10 +88,13 @@ class ListedQuotation:
 
 @dataclass(frozen=True, slots=True)
 class ListedText:
-    """The text with the quotations; its name is "" if the quotations were given."""
+    """The text with the quotations; its name is "" if they were given, and its content is listed if it was HTML."""
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("name", "kind", "content?")
 
     name: str
     kind: str
+    content: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,9 @@ def listed(read: Read, verification: Verification) -> ListedVerification:
     quotations = tuple(
         ListedQuotation(each, tuple(map(LinedPlace.of, each.places))) for each in verification.quotations
     )
-    return ListedVerification(ListedText(read.name, read.kind), verification, quotations)
+    return ListedVerification(
+        ListedText(read.name, read.kind, verification.text if verification.is_html else None), verification, quotations
+    )
 
 
 def verification_values(read: Read, verification: Verification) -> dict[str, Any]:

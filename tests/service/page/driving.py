@@ -15,6 +15,7 @@ VIEWS = {
     "#documents": "#documents tr",
     "#document?id=lease": "#document-hits blockquote",
     "#sources?id=minutes": "#sources blockquote",
+    "#verify?id=minutes": "#quotations blockquote",
     "#search": "#examples button",
     "#search?q=FINGERPRINT:lease_5_95": "#hits blockquote",
     "#search?q=(": "#query-error .caret",

@@ -119,12 +119,14 @@ class Verification:
         quotations: The quotations in their order.
         documents: Number of documents in the store.
         warnings: Warnings for the user.
+        is_html: Whether the text was made of HTML, so that positions are not those in the HTML.
     """
 
     text: str = field(repr=False)
     quotations: tuple[VerifiedQuotation, ...]
     documents: int
     warnings: tuple[str, ...] = ()
+    is_html: bool = False
 
     @property
     def counts(self) -> Mapping[str, int]:

@@ -17,7 +17,7 @@ import re
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise, takewhile
 from typing import TypedDict
 
@@ -80,7 +80,7 @@ def verification_of(engine: Engine, text: str, own_id: str | None, options: Veri
         raise ParameterError(f"min_words must be at least 1, got {options.min_words}")
     plain, quotations = quotations_of(text, every_sentence=options.all)
     long = [each for each in quotations if len(CanonicalText(each.quote).words) >= options.min_words]
-    return verify_quotations(engine, plain, long, own_id=own_id)
+    return replace(verify_quotations(engine, plain, long, own_id=own_id), is_html=plain != text)
 
 
 def verify_quotations(

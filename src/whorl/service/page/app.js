@@ -11,10 +11,11 @@ import * as documents from "./documents.js";
 import * as duplicates from "./duplicates.js";
 import * as search from "./search.js";
 import * as sources from "./sources.js";
+import * as verify from "./verify.js";
 
-const VIEWS = { documents, document: document_, sources, search, compare, duplicates };
+const VIEWS = { documents, document: document_, sources, verify, search, compare, duplicates };
 const TITLES = {
-  documents: "Documents", document: "Document", sources: "Sources", search: "Search", compare: "Compare",
+  documents: "Documents", document: "Document", sources: "Sources", verify: "Quotations", search: "Search", compare: "Compare",
   duplicates: "Duplicates",
 };
 /** Milliseconds without scrolling after which the scroll position is saved. */

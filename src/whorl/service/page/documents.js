@@ -21,7 +21,7 @@ export function start() {
     if (amend("documents", address(filter.value, ROWS))) list(filter.value, ROWS);
   }));
   byId("documents-more").addEventListener("click", more);
-  connectOwn("own");
+  connectOwn("own", "sources");
   for (const id of ["add-files", "add-first"]) {
     byId(id).addEventListener("change", (event) => {
       addFiles([...event.target.files]);

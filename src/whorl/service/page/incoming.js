@@ -1,4 +1,4 @@
-/** Handles pastes and drops anywhere on the page: a text is searched for its sources, files can be added. */
+/** Handles pastes and drops anywhere on the page: texts for sources, quotations or a comparison, and files to add. */
 
 import { byId } from "./dom.js";
 import { addFiles } from "./adding.js";
@@ -8,22 +8,25 @@ import { about } from "./store.js";
 import { showProblem } from "./problem.js";
 import { keep } from "./texts.js";
 
-/** Search for the sources of a text. */
-function findSources(text, name) {
+/** Return the view that takes a text from anywhere on the page. */
+const viewOfTexts = () => (byId("view-verify").hidden ? "sources" : "verify");
+
+/** Search for the sources of a text, or check its quotations. */
+function takeOwn(text, name, view = viewOfTexts()) {
   showProblem(byId("incoming-problem"), null);
-  const wanted = `#sources?${new URLSearchParams({ text: keep(text, name) })}`;
+  const wanted = `#${view}?${new URLSearchParams({ text: keep(text, name) })}`;
   if (location.hash === wanted) dispatchEvent(new HashChangeEvent("hashchange"));
   else location.hash = wanted;
 }
 
-/** Search for the sources of a file. */
-async function findSourcesOf(file) {
+/** Do the same for a file. */
+async function takeOwnFile(file, view = viewOfTexts()) {
   if (!file) return;
   const told = byId("incoming-told");
   showProblem(byId("incoming-problem"), null);
   told.textContent = `Reading ${file.name} …`;
   try {
-    findSources(await textIn(file), file.name);
+    takeOwn(await textIn(file), file.name, view);
   } catch (error) {
     showProblem(byId("incoming-problem"), withName(error, file.name));
   } finally {
@@ -31,22 +34,26 @@ async function findSourcesOf(file) {
   }
 }
 
-/** Connect a form for the user's own text: pasting, typing or choosing a file searches for its sources; call once. */
-export function connectOwn(id) {
+/**
+ * Connect a form for the user's own text, which is pasted, typed or in a file; call once.
+ * @param {string} id Id of the form.
+ * @param {string} view View that takes the text.
+ */
+export function connectOwn(id, view) {
   const box = byId(`${id}-text`);
   box.addEventListener("paste", (event) => {
     const text = event.clipboardData?.getData("text/plain") ?? "";
     if (!text.trim() || box.value) return;
     event.preventDefault();
-    findSources(text, "");
+    takeOwn(text, "", view);
   });
   byId(id).addEventListener("submit", (event) => {
     event.preventDefault();
-    if (box.value.trim()) findSources(box.value, "");
+    if (box.value.trim()) takeOwn(box.value, "", view);
     else box.focus();
   });
   byId(`${id}-file`).addEventListener("change", (event) => {
-    findSourcesOf(event.target.files[0]);
+    takeOwnFile(event.target.files[0], view);
     // Allow the same file to be chosen again.
     event.target.value = "";
   });
@@ -59,9 +66,9 @@ export function watchTexts() {
     const text = event.clipboardData?.getData("text/plain") ?? "";
     const [file] = event.clipboardData?.files ?? [];
     const isComparing = !byId("view-compare").hidden;
-    if (text.trim()) isComparing ? takeText(freeSide(), text, "") : findSources(text, "");
+    if (text.trim()) isComparing ? takeText(freeSide(), text, "") : takeOwn(text, "");
     else if (isComparing) takeFile(freeSide(), file);
-    else findSourcesOf(file);
+    else takeOwnFile(file);
   });
   const veil = byId("dropping"), add = byId("drop-add");
   const holdsFile = (event) => event.dataTransfer?.types.includes("Files");
@@ -79,6 +86,8 @@ export function watchTexts() {
     for (const side of ["a", "b"]) byId(`drop-${side}`).hidden = !isComparing;
     add.hidden = isReadOnly || isComparing;
     byId("drop-sources").hidden = isComparing || (!documents && !isReadOnly);
+    byId("drop-sources").textContent = viewOfTexts() === "verify" ? "Drop the file to check its quotations"
+      : "Drop the file to find where its text comes from";
   });
   addEventListener("dragleave", (event) => {
     if (!holdsFile(event)) return;
@@ -103,6 +112,6 @@ export function watchTexts() {
     }
     const { is_read_only: isReadOnly, documents } = await about().catch(() => ({ is_read_only: true, documents: 1 }));
     if (!isReadOnly && (isToAdd || !documents)) addFiles(entries.some((each) => each?.isDirectory) ? await within(entries) : files);
-    else findSourcesOf(files[0]);
+    else takeOwnFile(files[0]);
   });
 }

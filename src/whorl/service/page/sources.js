@@ -23,7 +23,7 @@ let pane, shown = null, going = null, source = null, title = null, places = [];
 /** Connect the view; call once. */
 export function start() {
   for (const part of ["words", "quotations", "references", "common", "exclude"]) parts[part] = byId(`sources-${part}`);
-  connectOwn("sources-own");
+  connectOwn("sources-own", "sources");
   pane = new TextPane(byId("sources-text"), (at) => choose(at, false));
   byId("sources-options").addEventListener("submit", (event) => {
     event.preventDefault();
