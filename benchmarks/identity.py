@@ -30,12 +30,13 @@ from hostile import TEXTS
 from whorl import Store
 from whorl.engine.http import ServerAccess
 from whorl.engine.local.solr import configset_directory, start_standalone
+from whorl.engine.setup import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import FIELDS
 from whorl.engine.solr.request import vector_parameters
 from whorl.engine.solr.response import term_vectors
-from whorl.engine.solr.schema import Collection, FieldNames, inspect
+from whorl.engine.solr.schema import Collection, inspect
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.shingling import well_formed
 from whorl.settings.settings import Settings

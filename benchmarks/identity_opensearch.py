@@ -31,9 +31,9 @@ from whorl import Store
 from whorl.engine.local.jars import Server, fetch_jars, find_java
 from whorl.engine.local.opensearch import OPENSEARCH
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.documents import SourceNames
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import foreign_tokens
+from whorl.engine.setup import FieldNames
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.shingling import well_formed
 
@@ -70,7 +70,7 @@ class Comparison:
     """Compares texts with an index, and keeps count."""
 
     def __init__(self, client: IndexClient) -> None:
-        tokens = foreign_tokens(client, SourceNames())
+        tokens = foreign_tokens(client, FieldNames())
         if tokens is None or not tokens.field.is_ours:
             sys.exit("the cluster makes other tokens of the probes than whorl: is analysis-icu installed?")
         self._client, self._field = client, tokens.field

@@ -20,8 +20,8 @@ from whorl.engine.local.opensearch import start_opensearch
 from whorl.engine.local.server import RunningServer
 from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.documents import SourceNames
 from whorl.engine.opensearch.setup import create
+from whorl.engine.setup import FieldNames
 from whorl.settings.settings import Settings
 
 ENGINES = ("solr", "opensearch", "embedded")
@@ -103,7 +103,7 @@ class SearchServer:
         self._port = int(self._running.url.rpartition(":")[2].partition("/")[0])
         if is_new and self._engine == "opensearch":
             with contextlib.closing(IndexClient(self.store)) as client:
-                create(client, SourceNames(), 1, 0)
+                create(client, FieldNames(), 1, 0)
         until_it_answers(self._count)
 
     def kill(self) -> None:

@@ -42,8 +42,8 @@ from whorl import Document, Store, open_store
 from whorl.engine.http import ServerAccess
 from whorl.engine.local.opensearch import start_opensearch
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.documents import SourceNames
 from whorl.engine.opensearch.setup import create
+from whorl.engine.setup import FieldNames
 from whorl.fingerprint.batch import text_hashes
 from whorl.fingerprint.scheme import Scheme
 from whorl.search.similar import search as similar_search
@@ -267,7 +267,7 @@ def run(
         for client in clients.values():
             client.raw.indices.delete(index=client.index, params={"ignore_unavailable": "true"})
         names = {"OpenSearch": clients["whorl"].shown, "Solr": solr.url, "embedded": str(folder)}
-        create(clients["whorl"], SourceNames(), replicas=0)
+        create(clients["whorl"], FieldNames(), replicas=0)
         stores = {name: stack.enter_context(open_store(each)) for name, each in names.items()}
         seconds = {name: indexed(store, documents) for name, store in stores.items()}
         seconds["stock"] = indexed_plainly(clients["stock"], STOCK, documents)

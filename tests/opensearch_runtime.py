@@ -22,8 +22,8 @@ from tests.solr_runtime import docker_answers
 from whorl.engine.local.jars import Server, fetch_jars, find_java
 from whorl.engine.local.opensearch import OPENSEARCH
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.documents import SourceNames
 from whorl.engine.opensearch.setup import create
+from whorl.engine.setup import FieldNames
 from whorl.errors import EngineUnavailableError
 from whorl.settings.settings import Settings
 
@@ -67,7 +67,7 @@ def own_index(base_url: str, *, shards: int = 2, is_made: bool = True) -> Iterat
     url = f"opensearch+{base_url}/whorl_test_{uuid.uuid4().hex[:8]}"
     with contextlib.closing(IndexClient(url)) as client:
         if is_made:
-            create(client, SourceNames(), shards, 0)
+            create(client, FieldNames(), shards, 0)
         try:
             yield url
         finally:

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import requests
 from fastapi.testclient import TestClient
 
 from tests.cli.running import WHORL, own_collection, whorl
@@ -88,17 +89,23 @@ def test_the_client_of_alfresco(tmp_path: Path) -> None:
 
 @pytest.mark.solr
 @pytest.mark.slow
-def test_the_backend_of_a_search_application(solr_standalone_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_backend_of_a_search_application(
+    solr_standalone_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """
     The backend lists near-copies with the hit that represents them, and counts the documents that contain part of
-    another.
+    another, in a collection that an application has filled under names of its own.
     """
+    monkeypatch.chdir(tmp_path)
     with own_collection(solr_standalone_url) as url:
-        assert whorl("solr", "init", url).exit_code == 0
-        with open_store(url) as store:
-            store.index(
-                Document(path.stem, path.read_text("utf-8"), name=path.name) for path in CONTRACTS.glob("*.txt")
-            )
+        fields = [{"name": name, "type": "text_whorl", "indexed": True, "stored": True} for name in ("body", "heading")]
+        requests.post(f"{url}/schema", json={"add-field": fields}, timeout=240).raise_for_status()
+        rows = [
+            {"id": path.stem, "body": path.read_text("utf-8"), "heading": path.name} for path in CONTRACTS.glob("*.txt")
+        ]
+        requests.post(f"{url}/update?commit=true", json=rows, timeout=240).raise_for_status()
+        assert whorl("solr", "init", url, "--content", "body", "--name", "heading").exit_code == 0
+        assert whorl("solr", "backfill", url).exit_code == 0
         done = whorl("duplicates", "--store", url, "--threshold", "70", "--keep", "longest", "--write-ids")
         assert done.exit_code == 0, done.output
         monkeypatch.setenv("SOLR", url)

@@ -4,7 +4,7 @@ A store:
 
 open_store      a Solr collection by URL, or a folder on disk, as a Store
 Store           index, search, similar, sources, verify, compare, explain, delete, signature
-Settings        settings from variables and whorl.toml; FieldNames, the names of a Solr collection's fields
+Settings        settings from variables and whorl.toml; FieldNames, the names of a collection's or index's fields
 QueryDefaults   defaults for reading queries, with Operator and QueryLimits
 PreparedQuery   a query parsed once, with QueryOptions (SearchOptions for a search), to search, count, measure and
                 explain; PreparedSimilar, the same for a similar search
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from whorl.duplicates.result import with_words as with_words
     from whorl.duplicates.run import duplicates_among as duplicates_among
     from whorl.duplicates.run import duplicates_in as duplicates_in
-    from whorl.engine.solr.schema import FieldNames as FieldNames
+    from whorl.engine.setup import FieldNames as FieldNames
     from whorl.errors import CodeRangeError as CodeRangeError
     from whorl.errors import CodeTypeError as CodeTypeError
     from whorl.errors import DocumentError as DocumentError

@@ -62,7 +62,7 @@ from whorl.settings.settings import Settings
 
 if TYPE_CHECKING:
     from whorl.engine.opensearch.client import IndexClient
-    from whorl.engine.opensearch.documents import SourceNames
+
 
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
 #: A plain URL that may belong to an index; URLs of Solr have a path before the name.
@@ -475,7 +475,7 @@ def open_store(
     if _is_of_a_cluster(name, settings):
         name = f"opensearch+{name}"
     if name.startswith(("opensearch+", "elasticsearch+")):
-        client, names = index_client(name, settings), source_names(settings)
+        client, names = index_client(name, settings), settings.fields
         from whorl.engine.opensearch.engine import OpenSearchEngine
 
         cluster = OpenSearchEngine(client, names)
@@ -536,11 +536,3 @@ def index_client(url: str, settings: Settings) -> IndexClient:
             f"for {url.partition(':')[0]} install: pip install 'whorl[opensearch]' ({error})"
         ) from error
     return IndexClient(url, settings.opensearch_access)
-
-
-def source_names(settings: Settings) -> SourceNames:
-    """Return the configured names of an index's fields for the parts of a document."""
-    from whorl.engine.opensearch.documents import SourceNames
-
-    fields = settings.fields
-    return SourceNames(fields.content, fields.name, fields.dbid, fields.noderef, fields.minhash)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 import uuid
@@ -43,6 +44,22 @@ def asked(query: str, *options: str, store: str = "store") -> dict[str, Any]:
 
 def ids(told: dict[str, Any]) -> list[str]:
     return [hit["id"] for hit in told["hits"]]
+
+
+def run_page(page: str, heading: str, url: str) -> list[str]:
+    """Run the first block of commands below a heading of a page in docs, on a document `a`; return their outputs.
+
+    The first command is a check, which finds that something is missing.
+    """
+    text = (Path(__file__).parents[2] / "docs" / page).read_text(encoding="utf-8")
+    lines = text.partition(f"{heading}\n")[2].split("```")[1].strip().splitlines()
+    outputs = []
+    for at, line in enumerate(lines):
+        _, *words = shlex.split(line, comments=True)
+        done = whorl(*({"URL": url, "ID": "a"}.get(word, word) for word in words))
+        assert done.exit_code == (at == 0), done.output
+        outputs.append(done.output)
+    return outputs
 
 
 def in_shell(command: str, **environment: str) -> subprocess.CompletedProcess[bytes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import asked, ids, whorl
+from tests.cli.running import asked, ids, run_page, whorl
 from whorl.engine.local.jars import Server
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH, free_port
 from whorl.engine.opensearch.client import IndexClient
@@ -102,11 +101,12 @@ def test_from_an_index_that_is_there_to_an_answer(other_url: str, folder: Path) 
         client.raw.index(index=client.index, id=name, body={"text": text}, params={"refresh": "true"})
     found = whorl("opensearch", "check", "--json", other_url)
     assert found.exit_code == 1
-    assert {each["code"] for each in json.loads(found.stdout)} == {"version", "missing-fields", "kept-twice"}
+    codes = {finding["code"] for finding in json.loads(found.stdout)}
+    assert codes == {"version", "missing-fields", "text-fields", "no-text", "kept-twice"}
     assert "would add the fields" in whorl("opensearch", "init", "--dry-run", "--content", "text", other_url).stdout
     assert "add the fields" in whorl("opensearch", "init", "--content", "text", other_url).stdout
     assert "nothing to add" in whorl("opensearch", "init", "--content", "text", other_url).stdout
-    (folder / "whorl.toml").write_text(f'store = "{other_url}"\n[fields]\ncontent = "text"', encoding="utf-8")
+    assert (folder / "whorl.toml").read_text("utf-8") == f'store = "{other_url}"\n\n[fields]\ncontent = "text"\n'
     assert whorl("opensearch", "backfill", "--dry-run", other_url).stdout == "3 documents would be looked at\n"
     assert "3 documents given a fingerprint." in whorl("opensearch", "backfill", other_url).stdout
     assert "0 documents given a fingerprint." in whorl("opensearch", "backfill", other_url).stdout
@@ -117,35 +117,32 @@ def test_from_an_index_that_is_there_to_an_answer(other_url: str, folder: Path) 
     client.close()
 
 
-def test_the_five_commands_of_the_page(other_url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_of_the_page(other_url: str, folder: Path) -> None:
     """
-    The five commands at the top of docs/opensearch.md work literally on an index that was created and filled by other
-    means.
+    The commands at the top of docs/opensearch.md work literally on an index that was created and filled by other
+    means, without a file written by hand; `check` names the next command.
     """
-    page = (Path(__file__).parents[2] / "docs" / "opensearch.md").read_text(encoding="utf-8")
-    block = page.partition("## Setting up an existing index")[2].split("```")[1]
-    store, *commands = [shlex.split(line, comments=True) for line in block.strip().splitlines()]
-    assert (store[0], len(commands)) == ("export", 4)
-    monkeypatch.setenv("WHORL_STORE", other_url)
     with contextlib.closing(IndexClient(other_url)) as client:
         client.create({"mappings": {"properties": {"body": {"type": "text"}}}})
         for name, text in {"a": TEXT, "b": TEXT.replace("warm sun", "cold rain"), "c": "Nothing of the kind."}.items():
             client.raw.index(index=client.index, id=name, body={"body": text}, params={"refresh": "true"})
-    for _, *words in commands:
-        done = whorl(*(word.replace("$WHORL_STORE", other_url).replace("ID", "a") for word in words))
-        # The doctor lists the missing parts.
-        assert done.exit_code == (words[1] == "check"), done.output
-    assert [line.split()[0] for line in done.stdout.splitlines() if "%" in line] == ["b"]
+    done = run_page("opensearch.md", "## Setting up an existing index", other_url)
+    assert f"→ whorl opensearch init {other_url} --content body" in done[0]
+    assert done[2].endswith("Ask for the near-copies of a document: whorl similar a\n")
+    assert [line.split()[0] for line in done[3].splitlines() if "%" in line] == ["b"]
 
 
 def test_backfill_where_no_text_is(other_url: str, folder: Path) -> None:
     """
-    A backfill without text names the field, and exits with 1 because it changed nothing.
+    `init` refuses a field that no document has, unless it is named; a backfill without text exits with 1.
     """
     client = IndexClient(other_url)
     client.create({})
     client.raw.index(index=client.index, id="a", body={"text": TEXT}, params={"refresh": "true"})
-    assert whorl("opensearch", "init", other_url).exit_code == 0
+    refused = whorl("opensearch", "init", other_url)
+    assert refused.exit_code == 1
+    assert f"whorl opensearch init {other_url} --content text, or --content content" in refused.stderr
+    assert whorl("opensearch", "init", other_url, "--content", "content").exit_code == 0
     result = whorl("opensearch", "backfill", other_url)
     assert result.exit_code == 1
     assert "1 document left alone: no text in 'content'." in result.stderr

@@ -35,18 +35,20 @@ def test_a_run_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
     """
     A complete run prints the numbers of updated and remaining documents, and the refused ones with the reason.
     """
-    end = BackfillReport(2_000, sent=1_998, refused=(("a", "too long"),), left=1)
+    end = BackfillReport(2_000, sent=1_998, refused=(("a", "too long"),), left=1, example="a b")
 
     def run(note: Callable[[BackfillReport], None]) -> BackfillReport:
         note(BackfillReport(2_000, sent=1_000))
         return end
 
-    assert watch(run, doing="making sketches", given="a sketch") is end
+    assert watch(run, url="http://localhost:8983/solr/docs", doing="making sketches", given="a sketch") is end
     show_refused(end.refused, "a sketch")
     printed, told = capsys.readouterr()
-    assert (
-        "1,998 documents given a sketch.\n1 document changed meanwhile or new: run the same command again." in printed
-    )
+    assert printed.splitlines()[-3:] == [
+        "1,998 documents given a sketch.",
+        "Ask for the near-copies of a document: whorl similar --store http://localhost:8983/solr/docs 'a b'",
+        "1 document changed meanwhile or new: run the same command again.",
+    ]
     assert "a: too long" in told
 
 
@@ -61,7 +63,7 @@ def test_a_run_that_is_stopped(capsys: pytest.CaptureFixture[str], error: BaseEx
         raise error
 
     with pytest.raises(type(error)):
-        watch(run, doing="making sketches", given="a sketch")
+        watch(run, url="http://localhost:8983/solr/docs", doing="making sketches", given="a sketch")
     printed = capsys.readouterr().out
     assert "stopped: 7 of 20 documents given a sketch. Run the same command again to go on." in printed
 
@@ -75,5 +77,5 @@ def test_a_run_that_did_not_begin(capsys: pytest.CaptureFixture[str]) -> None:
         raise EngineUnavailableError("Solr is away")
 
     with pytest.raises(EngineUnavailableError):
-        watch(run, doing="making sketches", given="a sketch")
+        watch(run, url="http://localhost:8983/solr/docs", doing="making sketches", given="a sketch")
     assert "stopped" not in capsys.readouterr().out

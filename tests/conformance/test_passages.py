@@ -52,10 +52,17 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     yield from _filled(tmp_path_factory.mktemp("passages") / "store")
 
 
+def run_init(server: str, url: str) -> None:
+    """Run `init --passages` in a folder of its own, for the whorl.toml that it writes."""
+    runner = CliRunner()
+    with runner.isolated_filesystem():
+        assert runner.invoke(main, [server, "init", url, "--passages"]).exit_code == 0
+
+
 def _in_solr(url: str) -> Iterator[Store]:
     base_url, name = url.rpartition("/")[0], f"whorl_passages_{uuid.uuid4().hex[:8]}"
     own = solr_runtime.make_collection(base_url, name)
-    assert CliRunner().invoke(main, ["solr", "init", own, "--passages"]).exit_code == 0
+    run_init("solr", own)
     yield from _filled(own)
     solr_runtime.drop(base_url, name)
 
@@ -73,7 +80,7 @@ def cloud(solr_cloud_url: str) -> Iterator[Store]:
 @pytest.fixture(scope="module")
 def opensearch(opensearch_url: str) -> Iterator[Store]:
     with opensearch_runtime.own_index(opensearch_url) as url:
-        assert CliRunner().invoke(main, ["opensearch", "init", url, "--passages"]).exit_code == 0
+        run_init("opensearch", url)
         yield from _filled(url)
 
 

@@ -19,11 +19,10 @@ from whorl import Document, Settings, Store, open_store
 from whorl.engine.http import ServerConnections
 from whorl.engine.opensearch import doctor as opensearch_doctor
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.documents import SourceNames
 from whorl.engine.protocol import ClusterLabel, MatchCount, StatisticsFacet, ValueFacet
+from whorl.engine.setup import FieldNames
 from whorl.engine.solr import doctor as solr_doctor
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.schema import FieldNames
 from whorl.errors import WhorlError
 from whorl.model import Order
 from whorl.query.plan.nodes import BoundPlan, Exists, Kind, MatchAll
@@ -190,7 +189,7 @@ def _store(url: str) -> AbstractContextManager[Store]:
 
 def _all_askings(url: str) -> dict[str, Asking]:
     if url.startswith("opensearch+"):
-        check: Asking = lambda _: opensearch_doctor.check(IndexClient(url), SourceNames())  # noqa: E731
+        check: Asking = lambda _: opensearch_doctor.check(IndexClient(url), FieldNames())  # noqa: E731
     else:
         check = lambda _: solr_doctor.check(SolrClient(url), FieldNames())  # noqa: E731
     return {**ASKINGS, "check": check}

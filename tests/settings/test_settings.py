@@ -5,6 +5,7 @@ hidden.
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import hypothesis
@@ -12,7 +13,7 @@ import platformdirs
 import pytest
 from hypothesis import strategies as st
 
-from whorl.engine.solr.schema import FieldNames
+from whorl.engine.setup import FieldNames
 from whorl.errors import ParameterError
 from whorl.settings.settings import (
     ADDRESS,
@@ -30,6 +31,7 @@ from whorl.settings.settings import (
     text,
     texts,
     whole,
+    write_file,
 )
 
 PAGE = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
@@ -358,6 +360,61 @@ def test_credentials_of_the_environment_go_to_no_server_of_a_folder(secret: str,
         Settings.load({secret: "user:secret"})
     assert Settings.load({secret: "user:secret", "WHORL_CONFIG": "whorl.toml"}).store == store
     assert Settings.load({secret: "user:secret", "WHORL_STORE": "https://own.example/solr/docs"}).solr_verify
+
+
+SERVER = "https://own.example/solr/docs"
+
+
+def test_a_file_for_later_commands() -> None:
+    """
+    The written file gives the store and the names that differ from whorl's; the same again needs no change, and an
+    existing file stays as it is.
+    """
+    names = FieldNames(content='bo"dy', name="título")
+    assert write_file(SERVER, names, dry_run=True).startswith("would write ")
+    assert not Path("whorl.toml").exists()
+    assert write_file(SERVER, names).startswith(f"wrote {Path('whorl.toml').absolute()}, ")
+    written = Path("whorl.toml").read_text("utf-8")
+    assert tomllib.loads(written) == {"store": SERVER, "fields": {"content": 'bo"dy', "name": "título"}}
+    settings = Settings.load()
+    assert (settings.store, settings.fields) == (SERVER, names)
+    assert write_file(SERVER, names) == ""
+    other = write_file("https://other.example/solr/docs", FieldNames(content="text"))
+    assert other.startswith("whorl.toml stays as it is; later commands need this in it:\nstore = ")
+    assert Path("whorl.toml").read_text("utf-8") == written
+
+
+@pytest.mark.parametrize("secret", ["WHORL_SOLR_AUTH", "WHORL_OPENSEARCH_AUTH", "WHORL_OPENSEARCH_API_KEY"])
+def test_a_written_file_names_no_server_that_gets_credentials(secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    With credentials in the environment the file only has the names, which the next command accepts.
+    """
+    monkeypatch.setenv(secret, "user:secret")
+    line = write_file(SERVER, FieldNames(content="body"))
+    assert "name the server with --store or WHORL_STORE" in line
+    assert f"who gets {secret}" in line
+    assert tomllib.loads(Path("whorl.toml").read_text("utf-8")) == {"fields": {"content": "body"}}
+    assert Settings.load().fields.content == "body"
+
+
+def test_a_written_file_has_no_password() -> None:
+    """
+    An address with a password is not written.
+    """
+    line = write_file("https://ann:s3cr3t@own.example/solr/docs", FieldNames(content="body"))
+    assert "the password of the address" in line
+    assert "s3cr3t" not in line + Path("whorl.toml").read_text("utf-8")
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The line has the contents instead.
+    """
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert f'store = "{SERVER}"' in write_file(SERVER, FieldNames())
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from whorl.cli.servers import show, show_refused, wait, watch
+from whorl.cli.servers import CONTENT, NAME, named, show, show_refused, wait, watch
 
 
 @click.group()
@@ -63,30 +62,32 @@ def opensearch_up(port: int, folder: Path | None, nodes: int, heap: str, is_elas
         wait(running, server.name, f"{server.key}+{running.url}/whorl")
 
 
-_content = click.option("--content", metavar="FIELD", help="The field with the texts, if whorl.toml does not name it.")
-
-
 @opensearch.command("init")
 @click.argument("url")
-@_content
+@CONTENT
+@NAME
 @click.option("--dry-run", is_flag=True, help="Only print what would be done.")
 @click.option("--passages", is_flag=True, help="Also let the index find every passage of 20 words.")
-def opensearch_init(url: str, content: str | None, dry_run: bool, passages: bool) -> None:
+def opensearch_init(url: str, content: str | None, name: str | None, dry_run: bool, passages: bool) -> None:
     """Create an index, or add the fields that fingerprint search needs to an existing one.
 
     Existing fields are not changed. If a field with one of whorl's names has another mapping, the command says so and
-    does nothing. Running it again adds nothing.
+    does nothing. Running it again adds nothing. The names are written to whorl.toml for later commands, unless there
+    is one.
     """
-    client, names = _opened(url, content)
+    client, names = _opened(url, content, name)
     from whorl.engine.opensearch.setup import initialise
+    from whorl.settings.settings import write_file
 
-    for line in [*initialise(client, names, dry_run=dry_run, passages=passages)]:
+    for line in [*initialise(client, names, dry_run=dry_run, content=content, passages=passages)]:
+        click.echo(line)
+    if line := write_file(url, names, dry_run=dry_run):
         click.echo(line)
 
 
 @opensearch.command("check")
 @click.argument("url")
-@_content
+@CONTENT
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def opensearch_check(url: str, content: str | None, as_json: bool) -> None:
     """Check whether an index can be searched by fingerprint, and warn about every problem that can be detected.
@@ -102,7 +103,7 @@ def opensearch_check(url: str, content: str | None, as_json: bool) -> None:
 
 @opensearch.command("backfill")
 @click.argument("url")
-@_content
+@CONTENT
 @click.option("--batch", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Documents per batch.")
 @click.option("--all", "again", is_flag=True, help="Also make fields again that documents already have.")
 @click.option("--dry-run", is_flag=True, help="Only say how many documents would be looked at.")
@@ -120,6 +121,7 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
         return
     done = watch(
         lambda note: backfill(client, names, batch=batch, again=again, progress=note),
+        url=url,
         doing="making fingerprints",
         given="a fingerprint",
     )
@@ -130,11 +132,10 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
         sys.exit(1)
 
 
-def _opened(url: str, content: str | None) -> tuple[Any, Any]:
+def _opened(url: str, content: str | None, name: str | None = None) -> tuple[Any, Any]:
     # The client reports a missing package, so import it before modules that need the package.
     from whorl.settings.settings import Settings
-    from whorl.store import index_client, source_names
+    from whorl.store import index_client
 
     settings = Settings.load()
-    names = source_names(settings)
-    return index_client(url, settings), replace(names, content=content) if content else names
+    return index_client(url, settings), named(settings.fields, content, name)

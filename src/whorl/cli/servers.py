@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from whorl.errors import EngineUnavailableError, WhorlError
+from whorl.errors import EngineUnavailableError, WhorlError, without_login
 
 if TYPE_CHECKING:
     from whorl.engine.backfill import BackfillReport
     from whorl.engine.findings import Finding
     from whorl.engine.local.server import RunningServer
+    from whorl.engine.setup import FieldNames
 
 
 def wait(running: RunningServer, name: str, url: str) -> None:
@@ -45,19 +48,31 @@ def show(findings: Sequence[Finding], *, as_json: bool) -> None:
         sys.exit(1)
 
 
+#: The options of `init` that name a collection's or index's own fields.
+CONTENT = click.option("--content", metavar="FIELD", help="The field with the texts, if whorl.toml does not name it.")
+NAME = click.option("--name", metavar="FIELD", help="The field with the names to show, if whorl.toml does not name it.")
+
+
+def named(fields: FieldNames, content: str | None, name: str | None = None) -> FieldNames:
+    """Return the configured field names with those of the command line."""
+    return replace(fields, content=content or fields.content, name=name or fields.name)
+
+
 def watch(
-    run: Callable[[Callable[[BackfillReport], None]], BackfillReport], *, doing: str, given: str
+    run: Callable[[Callable[[BackfillReport], None]], BackfillReport], *, url: str, doing: str, given: str
 ) -> BackfillReport:
     """Run a backfill under a progress bar, print its result and return it.
 
     Args:
         run: The backfill; called with a function for its progress.
+        url: Address of the store.
         doing: Description of the bar: "making sketches".
         given: Description of the result: "a sketch".
     """
     from whorl.cli.render.console import progress_bar
     from whorl.engine.backfill import BackfillReport
     from whorl.output.format import counted
+    from whorl.settings.settings import Settings
 
     so_far = BackfillReport(0)
     try:
@@ -76,6 +91,9 @@ def watch(
             click.echo(f"stopped: {got}. Run the same command again to go on.")
         raise
     click.echo(f"{counted(done.sent, 'document')} given {given}.")
+    if done.example:
+        store = "" if Settings.load().store == url else f" --store {shlex.quote(without_login(url))}"
+        click.echo(f"Ask for the near-copies of a document: whorl similar{store} {shlex.quote(done.example)}")
     if done.left:
         click.echo(f"{counted(done.left, 'document')} changed meanwhile or new: run the same command again.")
     return done

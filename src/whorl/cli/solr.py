@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from whorl.cli.servers import show, show_refused, wait, watch
+from whorl.cli.servers import CONTENT, NAME, named, show, show_refused, wait, watch
 
 
 @click.group()
@@ -51,36 +51,29 @@ def solr_up(version: str, port: int, folder: Path | None, heap: str) -> None:
 
 @solr.command("init")
 @click.argument("url")
-@click.option("--content", metavar="FIELD", help="The field with the texts, if whorl.toml does not name it.")
+@CONTENT
+@NAME
 @click.option("--dry-run", is_flag=True, help="Only print what would be added.")
 @click.option("--repair", is_flag=True, help="Also change what a run with the wrong field has left.")
 @click.option(
     "--without-minhash", is_flag=True, help="Leave out MINHASH tokens, if you only need 'similar' and 'duplicates'."
 )
 @click.option("--passages", is_flag=True, help="Also add the field that finds every passage of 20 words.")
-def solr_init(
-    url: str, content: str | None, dry_run: bool, repair: bool, without_minhash: bool, passages: bool
-) -> None:
+def solr_init(url: str, content: str | None, name: str | None, **options: bool) -> None:
     """Add what fingerprint search needs to an existing collection.
 
     Missing fields, types and a term vector handler are added through the Schema and Config APIs. Existing ones are not
     changed without --repair; if they differ from what is needed, you are told. Running it again adds nothing.
-    docs/solr.md lists each field's size and purpose.
+    docs/solr.md lists each field's size and purpose. The names are written to whorl.toml for later commands, unless
+    there is one.
     """
     from whorl.engine.solr.setup import initialise
-    from whorl.settings.settings import Settings
+    from whorl.settings.settings import Settings, write_file
 
-    fields = Settings.load().fields
-    lines = initialise(
-        _client(url),
-        fields,
-        dry_run=dry_run,
-        content=content,
-        repair=repair,
-        without_minhash=without_minhash,
-        passages=passages,
-    )
-    for line in lines:
+    fields = named(Settings.load().fields, content, name)
+    for line in initialise(_client(url), fields, content=content, **options):
+        click.echo(line)
+    if line := write_file(url, fields, dry_run=options["dry_run"]):
         click.echo(line)
 
 
@@ -130,6 +123,7 @@ def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
         return
     done = watch(
         lambda note: backfill(client, fields, batch=batch, repair=repair, progress=note),
+        url=url,
         doing="making sketches",
         given="a sketch",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from whorl.errors import EngineError, ParameterError
@@ -28,6 +28,7 @@ class BackfillReport:
         kept: Documents whose empty sketch is right, because their text is too short.
         textless: Documents without a text, or whose text is not stored with them; they get no fields and are not found.
         refused: Documents that cannot be stored with whorl's fields: id and the server's reason.
+        example: Id of one of the sent documents, "" for none.
         left: Further documents that lack whorl's fields at the end: changed during the run, or new.
     """
 
@@ -38,6 +39,7 @@ class BackfillReport:
     textless: int = 0
     refused: tuple[tuple[str, str], ...] = ()
     left: int = 0
+    example: str = field(default="", compare=False)
 
     @property
     def done(self) -> int:
@@ -48,6 +50,7 @@ class BackfillReport:
         """Add the counts of a batch."""
         return replace(
             self,
+            example=self.example or other.example,
             sent=self.sent + other.sent,
             removed=self.removed + other.removed,
             kept=self.kept + other.kept,

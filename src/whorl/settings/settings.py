@@ -7,11 +7,12 @@ empty variable counts as unset.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from os.path import isfile
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +21,7 @@ import platformdirs
 
 from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.http import ServerAccess
-from whorl.engine.solr.schema import FieldNames
+from whorl.engine.setup import FieldNames
 from whorl.errors import ParameterError, suggestion, without_login
 from whorl.ingest.extraction.reader import Limits
 from whorl.operations import MAX_ROWS
@@ -551,6 +552,51 @@ class Settings:
 def name_file(path: str) -> None:
     """Read settings from this file from now on, also in child processes."""
     os.environ[CONFIG] = path
+
+
+def write_file(store: str, names: FieldNames, *, dry_run: bool = False) -> str:
+    """Write a store and its field names to `whorl.toml` for later commands; return a line for the user, or "".
+
+    An existing file stays as it is. Credentials are never written, and a server that needs them is not named, because
+    an unnamed file must not decide where credentials go (`_require_harmless`).
+
+    Args:
+        store: Address of the store.
+        names: The store's field names.
+        dry_run: Whether to return the line without writing the file.
+    """
+    current, path = Settings.load(), Path(os.environ.get(CONFIG) or "whorl.toml")
+    secrets = [about.variable for name, about in _by_attribute().items() if name in _CREDENTIALS and about.variable]
+    secrets = [variable for variable in secrets if os.environ.get(variable)]
+    if without_login(store) != store:
+        secrets.append("the password of the address")
+    is_named = current.store == store
+    hint = ""
+    if secrets and not is_named:
+        hint = f"; name the server with --store or {PREFIX}STORE: a file must not say who gets {' and '.join(secrets)}"
+    lines = [] if is_named or secrets else [f"store = {_quoted(store)}", ""]
+    if names != current.fields:
+        defaults = asdict(FieldNames())
+        own = {name: value for name, value in asdict(names).items() if value != defaults[name]}
+        lines += ["[fields]", *(f"{name} = {_quoted(value)}" for name, value in own.items())]
+    if not lines:
+        return hint.removeprefix("; ")
+    content = "\n".join(lines).rstrip() + "\n"
+    needs = f"later commands need this in it:\n{content.rstrip()}{hint}"
+    if path.exists():
+        return f"{path} stays as it is; {needs}"
+    if not dry_run:
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(content)
+        except OSError as error:
+            return f"{path} cannot be written ({error.strerror}); {needs}"
+    return f"{'would write' if dry_run else 'wrote'} {path.absolute()}, which later commands in its folder read{hint}"
+
+
+def _quoted(value: str) -> str:
+    """Return a TOML string."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def all_settings() -> tuple[Setting, ...]:

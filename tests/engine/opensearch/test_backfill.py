@@ -9,15 +9,16 @@ import pytest
 
 from whorl import Document, Store, open_store
 from whorl.engine.backfill import BackfillReport
-from whorl.engine.opensearch.backfill import backfill, prepare, source_trap
+from whorl.engine.opensearch.backfill import backfill, prepare
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.documents import OWN, SIZE, SourceNames
-from whorl.engine.opensearch.setup import initialise
+from whorl.engine.opensearch.documents import OWN, SIZE
+from whorl.engine.opensearch.setup import initialise, source_trap
+from whorl.engine.setup import FieldNames
 from whorl.errors import EngineUnavailableError, ParameterError, SchemaError
 from whorl.settings.settings import Settings
 
 WORDS = [f"w{number}" for number in range(300)]
-NAMES = SourceNames(content="body", name="title")
+NAMES = FieldNames(content="body", name="title")
 
 
 def told(number: int) -> dict[str, Any]:
@@ -159,7 +160,7 @@ def test_what_was_changed_in_part_in_an_index_of_ours(store: Store, client: Inde
     """
     store.index([Document("a", " ".join(WORDS), properties={"n": 1}), Document("b", " ".join(WORDS))])
     client.bulk([({"update": {"_id": "a"}}, {"doc": {"name": "A"}})])
-    assert backfill(client, SourceNames()) == BackfillReport(total=1, sent=1)
+    assert backfill(client, FieldNames()) == BackfillReport(total=1, sent=1)
     assert [(hit.id, hit.name) for hit in store.search("FINGERPRINT:b AND n:1").hits] == [("a", "A")]
 
 
@@ -177,7 +178,7 @@ def test_sources_without_texts(source: dict[str, Any], reason: str) -> None:
     """
     A mapping that keeps no texts in the source is detected, with the reason.
     """
-    assert source_trap({"_source": source}, NAMES) == reason
+    assert source_trap({"_source": source}, NAMES.content) == reason
 
 
 def test_an_index_that_cannot_be_filled(other_url: str) -> None:
@@ -186,14 +187,14 @@ def test_an_index_that_cannot_be_filled(other_url: str) -> None:
     """
     client = IndexClient(other_url)
     with pytest.raises(SchemaError, match="is no index; 'whorl index"):
-        backfill(client, SourceNames())
+        backfill(client, FieldNames())
     assert client.mapping() is None
     client.create({"mappings": {"_source": {"enabled": False}}})
-    list(initialise(client, SourceNames()))
+    list(initialise(client, FieldNames()))
     with pytest.raises(SchemaError, match="its _source is disabled"):
-        backfill(client, SourceNames())
+        backfill(client, FieldNames())
     with pytest.raises(ParameterError, match="batch must be at least 1"):
-        backfill(client, SourceNames(), batch=0)
+        backfill(client, FieldNames(), batch=0)
     client.close()
 
 

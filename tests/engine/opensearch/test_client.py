@@ -22,8 +22,9 @@ from whorl import Document, Store, open_store
 from whorl.context import deadline, new_request
 from whorl.engine.http import ServerAccess
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
-from whorl.engine.opensearch.documents import MAPPING, SourceNames, index_body
+from whorl.engine.opensearch.documents import MAPPING, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
+from whorl.engine.setup import FieldNames
 from whorl.errors import (
     DocumentError,
     EngineError,
@@ -271,7 +272,7 @@ def test_some_that_the_cluster_refuses(other_url: str) -> None:
     Documents that the cluster refuses in a batch are reported with its reason, and the others are stored.
     """
     client = IndexClient(other_url)
-    body = index_body(SourceNames())
+    body = index_body(FieldNames())
     client.create({**body, "mappings": {**body["mappings"], "properties": {**MAPPING, "name": {"type": "date"}}}})
     told = list[str]()
     documents = [
@@ -363,7 +364,7 @@ def test_an_index_with_a_shard_on_no_node(opensearch_url: str) -> None:
         only = {"index.routing.allocation.include._name": "Node 1", "index.routing.allocation.total_shards_per_node": 1}
         client.raw.indices.create(
             index=client.index,
-            body={**index_body(SourceNames()), "settings": {**settings, **only}},
+            body={**index_body(FieldNames()), "settings": {**settings, **only}},
             params={"wait_for_active_shards": "0"},
         )
         with Store(OpenSearchEngine(client)) as store:

@@ -12,8 +12,9 @@ from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
 from whorl.engine.opensearch import doctor
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
-from whorl.engine.opensearch.documents import Json, SourceNames, index_body
+from whorl.engine.opensearch.documents import Json, index_body
 from whorl.engine.opensearch.setup import initialise
+from whorl.engine.setup import FieldNames
 from whorl.errors import EngineResponseError
 
 TEXT = "one two three four five six seven"
@@ -31,7 +32,7 @@ MIN_HASH: dict[str, Any] = {
 
 
 def levels(client: IndexClient) -> dict[str, Severity]:
-    return {finding.code: finding.level for finding in check(client, SourceNames())}
+    return {finding.code: finding.level for finding in check(client, FieldNames())}
 
 
 def test_an_index_of_ours(url: str) -> None:
@@ -51,7 +52,7 @@ def test_no_index_and_several(other_url: str) -> None:
     A missing index and an alias of several are reported with a remedy.
     """
     client = IndexClient(other_url)
-    (error,) = [finding for finding in check(client, SourceNames()) if finding.level is Severity.ERROR]
+    (error,) = [finding for finding in check(client, FieldNames()) if finding.level is Severity.ERROR]
     assert (error.code, "'whorl opensearch init" in error.remedy) == ("no-index", True)
     client.create({})
     name = f"{client.index}-other"
@@ -81,9 +82,9 @@ def test_an_index_of_others(other_url: str) -> None:
         "missing-fields": Severity.ERROR, "kept-twice": Severity.NOTE, "durability": Severity.WARNING,
         "result-window": Severity.WARNING,
     }  # fmt: skip
-    list(initialise(client, SourceNames()))
+    list(initialise(client, FieldNames()))
     client.raw.index(index=client.index, id="b", body={"whorl_scheme": "minhash0 sketch0"}, params={"refresh": "true"})
-    told = {finding.code: finding.message for finding in check(client, SourceNames())}
+    told = {finding.code: finding.message for finding in check(client, FieldNames())}
     assert told["documents"] == "0 of 2 documents can be found by fingerprint"
     assert told["without-fields"].startswith("2 documents lack our fields")
     assert told["other-scheme"].startswith("1 of them")
@@ -95,7 +96,7 @@ def test_mappings_that_cannot_work(other_url: str) -> None:
     Check reports a disabled source, required routing and automatically mapped fields as errors.
     """
     client = IndexClient(other_url)
-    body: dict[str, Any] = index_body(SourceNames())
+    body: dict[str, Any] = index_body(FieldNames())
     body["mappings"] |= {"_source": {"enabled": False}, "_routing": {"required": True}}
     body["mappings"]["properties"] = {**body["mappings"]["properties"], "whorl_size": {"type": "text"}}
     client.create(body)
@@ -113,18 +114,18 @@ def test_a_cluster_s_own_min_hash(other_url: str) -> None:
     Check warns about `match` on a MinHash field, and about ignored options of the filter.
     """
     client = IndexClient(other_url)
-    body: dict[str, Any] = index_body(SourceNames())
+    body: dict[str, Any] = index_body(FieldNames())
     body["settings"] = {"analysis": MIN_HASH}
     fields = {name: {"type": "text", "analyzer": name} for name in MIN_HASH["analyzer"]}
     inner = {"text": {"type": "text", "fields": {"hashes": {"type": "text", "analyzer": "fingerprint_of"}}}}
     body["mappings"]["properties"] = {**body["mappings"]["properties"], **fields, "body": {"properties": inner}}
     client.create(body)
-    told = [finding.message for finding in check(client, SourceNames()) if finding.code == "match-any"]
+    told = [finding.message for finding in check(client, FieldNames()) if finding.code == "match-any"]
     assert [message.split("'")[1] for message in told] == ["body.text.hashes", "fingerprint_of", "plain_min_hash"]
     assert "ignored-options" not in levels(client)
     real = client.terms_of
     client.terms_of = lambda text, *_: real(text, *["plain_min_hash"] * 2)  # type: ignore[method-assign]
-    wrong = [finding.message for finding in check(client, SourceNames()) if finding.code == "ignored-options"]
+    wrong = [finding.message for finding in check(client, FieldNames()) if finding.code == "ignored-options"]
     assert [message.split(" makes")[0] for message in wrong] == ["'body.text.hashes'", "'fingerprint_of'"]
     client.close()
 
@@ -177,7 +178,7 @@ def test_what_a_cluster_tells_of_itself(url: str) -> None:
             return {"status": "red", "unassigned_shards": 2}
 
     client = Told(url)
-    told = {finding.code: finding.message for finding in check(client, SourceNames())}
+    told = {finding.code: finding.message for finding in check(client, FieldNames())}
     assert told["version"] == "this is Elasticsearch 9.1.0, Lucene 10.2"
     assert "not with Elasticsearch 9.1.0" in told["untried-version"]
     assert "512 clauses" in told["clause-limit"]
@@ -198,7 +199,7 @@ def test_a_cluster_without_scripts(url: str, monkeypatch: pytest.MonkeyPatch) ->
         return search(self, body)
 
     monkeypatch.setattr(IndexClient, "search", refused)
-    found = {finding.code: finding for finding in check(client, SourceNames())}
+    found = {finding.code: finding for finding in check(client, FieldNames())}
     assert {code: each.level for code, each in found.items() if each.level is not Severity.OK} == {
         "no-scripts": Severity.WARNING, "version": Severity.NOTE,
     }  # fmt: skip

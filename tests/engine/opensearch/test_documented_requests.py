@@ -16,10 +16,11 @@ from whorl.engine.http import ServerAccess
 from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
-from whorl.engine.opensearch.documents import MAPPING, OF_PASSAGES, SourceNames, index_body
+from whorl.engine.opensearch.documents import MAPPING, OF_PASSAGES, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import foreign_tokens
 from whorl.engine.opensearch.setup import create, initialise
+from whorl.engine.setup import FieldNames
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Order
@@ -99,7 +100,7 @@ def asking(mapping: dict[str, Any], settings: dict[str, Any]) -> tuple[Server, I
 @pytest.fixture(scope="module")
 def asked() -> list[tuple[str, str, dict[str, str], Any]]:
     """All kinds of requests that whorl sends."""
-    names = SourceNames()
+    names = FieldNames()
     server, client = asking(index_body(names, passages=True)["mappings"], {})
     store = Store(OpenSearchEngine(client))
     create(client, names)
@@ -197,7 +198,7 @@ def test_types_of_fields() -> None:
     for field in (
         *MAPPING.values(),
         *OF_PASSAGES.values(),
-        *index_body(SourceNames())["mappings"]["properties"].values(),
+        *index_body(FieldNames())["mappings"]["properties"].values(),
     ):
         assert set(field) - {"type"} <= set(DOCUMENTED["fields"][field["type"]])
         assert field.get("analyzer", "whitespace") == "whitespace"

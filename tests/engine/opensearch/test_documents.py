@@ -21,7 +21,6 @@ from whorl.engine.opensearch.documents import (
     SIZE,
     WORDS,
     IndexFeatures,
-    SourceNames,
     index_body,
     mapping,
     name_in,
@@ -33,12 +32,13 @@ from whorl.engine.opensearch.documents import (
     without_text,
     word_term,
 )
+from whorl.engine.setup import FieldNames
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Document
 
-NAMES = SourceNames(content="body.text", name="title")
+NAMES = FieldNames(content="body.text", name="title")
 
 
 def test_a_document_comes_back() -> None:
@@ -46,7 +46,7 @@ def test_a_document_comes_back() -> None:
     Name, text and properties are read back, wherever the index has them.
     """
     document = Document("a", "one two", name="A", properties={"year": 2020, "tags": ["x", "y"], "a.b": True})
-    for names in (SourceNames(), NAMES):
+    for names in (FieldNames(), NAMES):
         told = source(document, names)
         assert (name_in(told, names), text_in(told, names)) == ("A", "one two")
         assert properties_in(told, names) == {"year": (2020,), "tags": ("x", "y"), "a.b": (True,)}
@@ -86,7 +86,7 @@ def test_own_fields_tell_what_can_be_asked() -> None:
     """
     document = Document("a", "One, two!", name="Note", properties={"DBID": 7, "LID": "n", "tag": "Big dog"})
     (read,) = hashed([document.text], Scheme(), Parts.ALL)
-    own = own_fields(document, read, Scheme(), SketchScheme(), SourceNames(), IndexFeatures())
+    own = own_fields(document, read, Scheme(), SketchScheme(), FieldNames(), IndexFeatures())
     assert own[WORDS][0] == word_term("name", "note")
     assert own[WORDS][-1] == " ".join([word_term("content", "one"), word_term("content", "two")])
     assert " ".join([word_term("tag", "big"), word_term("tag", "dog")]) in own[WORDS]
@@ -166,11 +166,11 @@ def test_a_new_index_keeps_nothing_twice() -> None:
     """
     A new index excludes whorl's fields from the source, and leaves the number of shards to the cluster by default.
     """
-    body = index_body(SourceNames(content="body"))
+    body = index_body(FieldNames(content="body"))
     assert body["settings"] == {}
     assert body["mappings"]["_source"] == {"excludes": [OWN]}
     assert set(body["mappings"]["properties"]) == {*MAPPING, *OF_CLUSTERS, "name", "body", "properties"}
-    assert index_body(SourceNames(), 2, 0)["settings"] == {"number_of_shards": 2, "number_of_replicas": 0}
+    assert index_body(FieldNames(), 2, 0)["settings"] == {"number_of_shards": 2, "number_of_replicas": 0}
 
 
 @pytest.mark.parametrize("name", [*MAPPING])
@@ -179,4 +179,4 @@ def test_our_fields_are_covered_by_the_pattern(name: str) -> None:
     The pattern of whorl's fields matches each of them, so that sources exclude it.
     """
     assert name.startswith(OWN.rstrip("*"))
-    assert mapping(SourceNames())[name] == MAPPING[name]
+    assert mapping(FieldNames())[name] == MAPPING[name]

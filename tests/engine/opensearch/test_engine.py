@@ -14,8 +14,9 @@ from whorl.duplicates import ask_pairs, duplicates_in
 from whorl.engine.opensearch import engine
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
-from whorl.engine.opensearch.documents import DIGEST, SKETCH, SourceNames, index_body
+from whorl.engine.opensearch.documents import DIGEST, SKETCH, index_body
 from whorl.engine.protocol import ScanBatch
+from whorl.engine.setup import FieldNames
 from whorl.errors import FieldError
 from whorl.model import Order
 from whorl.settings.settings import Settings
@@ -186,7 +187,7 @@ def test_names_of_an_index_made_before(opensearch_url: str) -> None:
     """
     Without the mark of split names in the mapping, names match only as whole words.
     """
-    body = index_body(SourceNames())
+    body = index_body(FieldNames())
     del body["mappings"]["_meta"]
     with opensearch_runtime.own_index(opensearch_url, is_made=False) as url, closing(IndexClient(url)) as client:
         client.create(body)
@@ -194,4 +195,4 @@ def test_names_of_an_index_made_before(opensearch_url: str) -> None:
             store.index([Document("a", "", "lease_2024.txt")])
             assert (store.count("name:2024"), store.count("2024")) == (0, 0)
             assert [store.count(each) for each in ("name:lease_2024.txt", "lease_20*", "name:lease_20*")] == [1, 1, 1]
-        assert [each.code for each in check(client, SourceNames()) if each.code == "whole-names"] == ["whole-names"]
+        assert [each.code for each in check(client, FieldNames()) if each.code == "whole-names"] == ["whole-names"]

@@ -18,10 +18,10 @@ from whorl.engine.opensearch import foreign_minhash as min_hash
 from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
-from whorl.engine.opensearch.documents import SourceNames
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import choose_field, foreign_tokens, minhash_fields, probe_field
 from whorl.engine.opensearch.setup import initialise
+from whorl.engine.setup import FieldNames
 from whorl.errors import NoSketchesError, SchemaError
 from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.minhash.signature import sign
@@ -61,7 +61,7 @@ def test_tokens_without_a_source(other_url: str) -> None:
         with filled(
             other_url, {"content": {**FINGERPRINT, "term_vector": vectors}}, _source={"enabled": False}
         ) as client:
-            assert {each.code: each.level for each in check(client, SourceNames())}["no-source"] is level
+            assert {each.code: each.level for each in check(client, FieldNames())}["no-source"] is level
             client.raw.indices.delete(index=client.index)
 
 
@@ -77,16 +77,16 @@ def test_one_of_several_fields(foreign: IndexClient) -> None:
         store.search("FINGERPRINT:d0")
     found = minhash_fields(foreign.mapping() or {}, foreign.settings())
     assert (choose_field(found, "second") or found[0]).name == "second"
-    with Store(OpenSearchEngine(foreign, SourceNames(minhash="content.fingerprint"))) as store:
+    with Store(OpenSearchEngine(foreign, FieldNames(minhash="content.fingerprint"))) as store:
         assert store.search("FINGERPRINT:d0").hits[0].id == "d0"
-        assert {each.code: each.level for each in check(foreign, SourceNames())}["own-tokens"] is Severity.ERROR
+        assert {each.code: each.level for each in check(foreign, FieldNames())}["own-tokens"] is Severity.ERROR
 
 
 def test_what_check_says(foreign: IndexClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Check reports that FINGERPRINT works, and its token scheme.
     """
-    found = {finding.code: finding for finding in check(foreign, SourceNames())}
+    found = {finding.code: finding for finding in check(foreign, FieldNames())}
     assert "minhash1-icu74-w5-b512" in found["own-tokens"].message
     assert {code: each.level for code, each in found.items()} == {
         "own-tokens": Severity.OK, "other-words": Severity.WARNING, "match-any": Severity.WARNING,
@@ -94,9 +94,9 @@ def test_what_check_says(foreign: IndexClient, monkeypatch: pytest.MonkeyPatch) 
         "kept-twice": Severity.NOTE, "version": Severity.NOTE,
     }  # fmt: skip
     monkeypatch.setattr(min_hash, "PROBE", " ".join(WORDS[:40]))
-    assert "other-words" not in {finding.code for finding in check(foreign, SourceNames())}
+    assert "other-words" not in {finding.code for finding in check(foreign, FieldNames())}
     foreign.add_fields({"second": {"type": "text", "analyzer": "unrotated"}})
-    assert "no-rotation" in {finding.code for finding in check(foreign, SourceNames(minhash="second"))}
+    assert "no-rotation" in {finding.code for finding in check(foreign, FieldNames(minhash="second"))}
 
 
 BACKWARDS = Order("id", False, ((Kind.KEYWORD, "id"),))
@@ -163,8 +163,8 @@ def test_what_only_our_fields_tell(foreign_store: Store, foreign: IndexClient) -
         pass
     with pytest.raises(SchemaError, match="'whorl opensearch init"):
         foreign_store.index([Document("x", TEXTS["d0"])])
-    list(initialise(foreign, SourceNames()))
-    backfill(foreign, SourceNames())
+    list(initialise(foreign, FieldNames()))
+    backfill(foreign, FieldNames())
     with open_store(foreign.shown) as ours:
         assert ours.engine.sketch_scheme is not None
         assert ours.search("FINGERPRINT:d0_95 AND w599").total == 1
@@ -188,7 +188,7 @@ def test_where_the_tokens_are(other_url: str, properties: dict[str, Any], mappin
     """
     Tokens are read from a field, with or without term vectors, copied or as a subfield; in order, they equal whorl's.
     """
-    names = SourceNames(minhash="content" if "more" in properties else "MINHASH")
+    names = FieldNames(minhash="content" if "more" in properties else "MINHASH")
     with filled(other_url, properties, **mappings) as client:
         tokens = foreign_tokens(client, names)
         assert tokens is not None
@@ -249,7 +249,7 @@ def test_a_cluster_that_sorts_nothing_by_id(foreign: IndexClient) -> None:
         assert [each["id"] for each in told["documents"]] == sorted(each["id"] for each in told["documents"])
         assert (len(told["documents"]), told["total"]) == (3, store.count())
         client = IndexClient(url)
-        assert "no-id-order" in {finding.code for finding in check(client, SourceNames())}
+        assert "no-id-order" in {finding.code for finding in check(client, FieldNames())}
         client.close()
 
 

@@ -11,8 +11,9 @@ from whorl.duplicates import Keep, ask_pairs, duplicates_in
 from whorl.duplicates.output import Marked, write_ids
 from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.documents import OF_CLUSTERS, SourceNames, index_body
+from whorl.engine.opensearch.documents import OF_CLUSTERS, index_body
 from whorl.engine.opensearch.setup import initialise
+from whorl.engine.setup import FieldNames
 from whorl.errors import SchemaError
 
 PAGE, OTHER = (" ".join(f"{letter}{at}" for at in range(60)) for letter in "wx")
@@ -61,17 +62,17 @@ def test_an_index_of_before_gets_the_fields(opensearch_url: str, url: str, clien
     `init` adds the fields to a foreign index whose sources contain whorl's fields, and the first run sets each
     document's own id.
     """
-    made: Any = index_body(SourceNames())
+    made: Any = index_body(FieldNames())
     fields = {name: field for name, field in made["mappings"]["properties"].items() if name not in OF_CLUSTERS}
     client.send("DELETE", client._path())
     client.create({"mappings": {"properties": fields}})
     for name, text in TEXTS.items():
         client.send("PUT", client._path("_doc", name), {"content": text, "kept": {"as": "it is"}})
-    backfill(client, SourceNames())
+    backfill(client, FieldNames())
     with open_store(url) as store:
         with pytest.raises(SchemaError, match="has no fields for clusters; 'whorl opensearch init"):
             written(store)
-        added, *_ = initialise(client, SourceNames())
+        added, *_ = initialise(client, FieldNames())
         assert added == "add the fields whorl_cluster, whorl_is_principal"
         assert written(store) == Marked(1, 3, 3, 0)
         assert collapsed(client) == {"b": ["a", "b", "c"], "d": ["d"], "e": ["e"]}

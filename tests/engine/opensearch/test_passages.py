@@ -10,8 +10,8 @@ from whorl import Document, Store, open_store
 from whorl.engine.opensearch.backfill import backfill, prepare
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
-from whorl.engine.opensearch.documents import SourceNames
 from whorl.engine.opensearch.setup import initialise
+from whorl.engine.setup import FieldNames
 from whorl.errors import SchemaError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
@@ -45,16 +45,16 @@ def test_an_index_begins_to_keep_them(url: str, client: IndexClient) -> None:
         assert store.engine.passage_scheme is None
     with pytest.raises(SchemaError, match="has no field for passages; 'whorl opensearch init"):
         open_store(url, passages=True)
-    assert "add the fields whorl_passages" in list(initialise(client, SourceNames(), passages=True))
-    assert list(initialise(client, SourceNames(), passages=True)) == ["nothing to add"]
+    assert "add the fields whorl_passages" in list(initialise(client, FieldNames(), passages=True))
+    assert list(initialise(client, FieldNames(), passages=True)) == ["nothing to add"]
     with open_store(url, passages=True) as store:
         assert store.engine.passage_scheme is None
-    assert "without-passages" in [finding.code for finding in check(client, SourceNames())]
+    assert "without-passages" in [finding.code for finding in check(client, FieldNames())]
 
-    assert prepare(client, SourceNames()) == 41
-    assert backfill(client, SourceNames(), batch=15).sent == 41
-    assert backfill(client, SourceNames()).total == 0
-    assert "without-passages" not in [finding.code for finding in check(client, SourceNames())]
+    assert prepare(client, FieldNames()) == 41
+    assert backfill(client, FieldNames(), batch=15).sent == 41
+    assert backfill(client, FieldNames()).total == 0
+    assert "without-passages" not in [finding.code for finding in check(client, FieldNames())]
     with open_store(url) as store:
         assert store.engine.passage_scheme == SCHEME
         plan = PassageNumbers("", SCHEME, tuple(NUMBERS))

@@ -11,15 +11,16 @@ from tests import opensearch_runtime
 from tests.engine.opensearch.test_client import between
 from whorl import Document, open_store
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.documents import MAPPING, OWN, SourceNames
+from whorl.engine.opensearch.documents import MAPPING, OWN
 from whorl.engine.opensearch.setup import create, described, differences, initialise, keeps_own
+from whorl.engine.setup import FieldNames
 from whorl.errors import EngineResponseError, SchemaError
 
 TEXT = "one two three four five six seven"
 
 
 def lines(client: IndexClient, **asked: Any) -> list[str]:
-    return list(initialise(client, SourceNames(), **asked))
+    return list(initialise(client, FieldNames(), **asked))
 
 
 def test_a_new_index(other_url: str) -> None:
@@ -37,7 +38,7 @@ def test_a_new_index(other_url: str) -> None:
     assert set(MAPPING) <= set(there["properties"])
     assert lines(client) == ["nothing to add"]
     # Another client has created it first.
-    create(client, SourceNames())
+    create(client, FieldNames())
     client.close()
 
 

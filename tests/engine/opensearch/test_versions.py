@@ -16,8 +16,8 @@ from whorl.engine.local.jars import Server
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
-from whorl.engine.opensearch.documents import SourceNames
 from whorl.engine.protocol import ValueCount, ValueFacet
+from whorl.engine.setup import FieldNames
 from whorl.errors import EngineResponseError
 from whorl.model import Order
 from whorl.query.plan.nodes import BoundPlan, Kind, MatchAll
@@ -99,7 +99,7 @@ def test_check(server: Server, url: str) -> None:
     client = IndexClient(url)
     with open_store(url) as store:
         store.index(_DOCUMENTS)
-    codes = {finding.code: finding.message for finding in check(client, SourceNames())}
+    codes = {finding.code: finding.message for finding in check(client, FieldNames())}
     client.close()
     assert codes.pop("version").startswith(f"this is {server.name} {server.version}, Lucene ")
     assert "4 of 4 documents" in codes.pop("documents")

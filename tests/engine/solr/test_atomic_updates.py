@@ -10,10 +10,11 @@ import pytest
 from tests.engine.solr.indexed import (
     stored,
 )
+from whorl.engine.setup import FieldNames
 from whorl.engine.solr.backfill import backfill, prepare, require_safe
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import NEEDED, SKETCH
-from whorl.engine.solr.schema import FieldNames, inspect
+from whorl.engine.solr.schema import inspect
 from whorl.engine.solr.setup import initialise
 from whorl.errors import SchemaError
 

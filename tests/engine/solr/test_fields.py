@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.engine.solr.bare import schema_of
+from whorl.engine.setup import FieldNames
 from whorl.engine.solr import fields
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import stored_name
-from whorl.engine.solr.schema import FieldNames
 from whorl.engine.solr.setup import initialise
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -12,12 +13,12 @@ from click.testing import CliRunner
 from tests import solr_runtime
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
+from whorl.engine.setup import FieldNames
 from whorl.engine.solr.backfill import backfill, prepare
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import PASSAGES
-from whorl.engine.solr.schema import FieldNames
 from whorl.engine.solr.sketches import document_counts
 from whorl.errors import SchemaError
 from whorl.fingerprint.shingling import join
@@ -56,11 +57,12 @@ def asked(store: Store, plan: BoundPlan) -> dict[str, float]:
     return {hit.id: hit.score for hit in store.engine.search(plan, start=0, rows=100).hits}
 
 
-def test_a_collection_begins_to_keep_them(url: str) -> None:
+def test_a_collection_begins_to_keep_them(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     `init` adds the field and `backfill` the passages; certainty begins when all documents have them. Then every planted
     passage is found, and counts follow indexing and deletion.
     """
+    monkeypatch.chdir(tmp_path)
     client = SolrClient(url)
     with pytest.raises(SchemaError, match="has no field for passages; 'whorl solr init"):
         open_store(url, passages=True)

@@ -11,16 +11,17 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from tests.cli.running import run_page
 from tests.engine.solr.bare import Collections, codes, schema_of
 from tests.plain import plain_minima, plain_tokens
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.engine.findings import Severity
 from whorl.engine.local.solr import create_collection, delete_collection
+from whorl.engine.setup import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.schema import FieldNames
 from whorl.engine.solr.setup import initialise
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
@@ -190,23 +191,41 @@ BODY = '<field name="body" type="text_general" indexed="true" stored="true"/>'
 
 def test_a_text_of_another_name(make: Callable[..., SolrClient], run: Run, tmp_path: Path) -> None:
     """
-    Text fields with another name are listed; once one is named, all four commands work.
+    `check` names the command for texts in another field, and after it the other commands need no file written by hand.
     """
     client = make(BODY, [{"id": name, "body": text} for name, text in TEXTS.items()])
     found = findings(run, client, fails=True)
     assert "body (4 documents)" in found["text-fields"]["message"]
-    assert 'content = "body"' in found["no-text"]["remedy"]
+    command = found["no-text"]["remedy"].removeprefix("whorl ")
+    assert command == found["no-fingerprints"]["remedy"].removeprefix("whorl ")
+    assert command == f"solr init {client.url} --content body"
     for more in ([], ["--dry-run"]):
         assert "--content body" in run("solr", "init", client.url, *more, fails=True)
     assert "MINHASH" not in {each["name"] for each in client.get("schema/fields")["fields"]}
-    assert 'content = "body"' in run("solr", "init", client.url, "--content", "body")
-    (tmp_path / "whorl.toml").write_text('[fields]\ncontent = "body"\n')
-    assert run("solr", "backfill", client.url) == "4 documents given a sketch.\n"
+    *_, next_command, file = run(*command.split()).splitlines()
+    assert next_command.endswith(f": whorl solr backfill {client.url}")
+    assert file == f"wrote {tmp_path / 'whorl.toml'}, which later commands in its folder read"
+    assert run("solr", "backfill", client.url) == (
+        "4 documents given a sketch.\nAsk for the near-copies of a document: whorl similar a\n"
+    )
+    assert [line.split()[0] for line in run("similar", "a").splitlines() if "%" in line] == ["b"]
     assert similar(run, client, "a") == ["b"]
     # Solr has written the documents again, and so filled the copy.
     with_fingerprint = run("search", "FINGERPRINT:a_30", "--store", client.url)
     assert "b" in with_fingerprint
     assert not {"no-text", "empty-sketches", "other-copy-field"} & findings(run, client).keys()
+
+
+@pytest.mark.usefixtures("run")
+def test_the_commands_of_the_page(make: Callable[..., SolrClient]) -> None:
+    """
+    The commands under "An existing collection" in docs/solr.md work literally, without a file written by hand.
+    """
+    url = make(BODY, [{"id": name, "body": text} for name, text in TEXTS.items()]).url
+    check, _, backfill, similar = run_page("solr.md", "## An existing collection", url)
+    assert f"→ whorl solr init {url} --content body\n" in check
+    assert backfill.endswith("Ask for the near-copies of a document: whorl similar a\n")
+    assert [line.split()[0] for line in similar.splitlines() if "%" in line] == ["b"]
 
 
 def test_a_run_with_the_wrong_field_is_repaired(make: Callable[..., SolrClient], run: Run, tmp_path: Path) -> None:
@@ -215,6 +234,7 @@ def test_a_run_with_the_wrong_field_is_repaired(make: Callable[..., SolrClient],
     """
     client = make(BODY, [{"id": name, "body": text} for name, text in TEXTS.items()])
     run("solr", "init", client.url, "--content", "content")
+    assert "[fields]" not in (tmp_path / "whorl.toml").read_text()
     client.post("update", empty_sketches(client), commit="true")
     (tmp_path / "whorl.toml").write_text('[fields]\ncontent = "body"\n')
     found = findings(run, client)
@@ -225,7 +245,7 @@ def test_a_run_with_the_wrong_field_is_repaired(make: Callable[..., SolrClient],
     assert {"source": "body", "dest": "MINHASH"} in schema["copyFields"]
     assert "content" not in {each["name"] for each in schema["fields"]}
     assert "4 documents would be looked at" in run("solr", "backfill", client.url, "--repair", "--dry-run")
-    assert run("solr", "backfill", client.url, "--repair") == "3 documents given a sketch.\n"
+    assert run("solr", "backfill", client.url, "--repair").startswith("3 documents given a sketch.\n")
     assert similar(run, client, "a") == ["b"]
     assert not {"other-copy-field", "no-text", "empty-sketches"} & findings(run, client).keys()
     assert run("solr", "init", client.url, "--repair").splitlines()[-1] == "nothing to add: all is there"
@@ -245,7 +265,7 @@ def test_documents_of_several_values(make: Callable[..., SolrClient], run: Run) 
     run("solr", "init", client.url)
     client.post("update", [{"id": "b", "content": [" ".join(WORDS[:350]), " ".join(WORDS[350:])]}], commit="true")
     client.post("update", [{"id": "c", "content": " ".join(WORDS)}], commit="true")
-    assert run("solr", "backfill", client.url) == "3 documents given a sketch.\n"
+    assert run("solr", "backfill", client.url).startswith("3 documents given a sketch.\n")
     found = findings(run, client)
     assert found["several-values"]["level"] == "note"
     assert similar(run, client, "a") == ["b", "c"]

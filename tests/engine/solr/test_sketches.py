@@ -17,6 +17,7 @@ from tests.engine.solr.indexed import (
 )
 from whorl import Store, open_store
 from whorl.engine.lucene import MAX_CLAUSES
+from whorl.engine.setup import FieldNames
 from whorl.engine.solr import engine
 from whorl.engine.solr.backfill import backfill
 from whorl.engine.solr.client import SolrClient
@@ -24,7 +25,6 @@ from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import SAMPLE, SCHEME, SKETCH
 from whorl.engine.solr.request import SolrFields, search_request
-from whorl.engine.solr.schema import FieldNames
 from whorl.engine.solr.setup import initialise
 from whorl.engine.solr.sketches import read_sketches, sketch_fields
 from whorl.fingerprint import batch

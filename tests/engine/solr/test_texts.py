@@ -9,9 +9,10 @@ import pytest
 
 from tests import solr_runtime
 from whorl import Document, open_store
+from whorl.engine.setup import FieldNames, TextField
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.schema import FieldNames, read_schema
-from whorl.engine.solr.sketches import TextField, listing, stored_texts
+from whorl.engine.solr.schema import read_schema
+from whorl.engine.solr.sketches import stored_texts
 
 
 @pytest.fixture(scope="module")
@@ -40,11 +41,3 @@ def test_texts_are_counted_by_field(url: str) -> None:
         named = stored_texts(client, read_schema(client), FieldNames(name="title", content="content"))
         assert TextField("name", 5) in named
         client.close()
-
-
-def test_a_listing_names_the_first() -> None:
-    """
-    A listing names at most ten fields.
-    """
-    assert listing([TextField("body", 1), TextField("title", 1234)]) == "body (1 document), title (1,234 documents)"
-    assert listing([TextField(f"f{number}", 2) for number in range(12)]).endswith("f9 (2 documents) and 2 more")

@@ -9,10 +9,11 @@ import pytest
 
 from tests import solr_runtime
 from whorl import Document, Order, open_store
+from whorl.engine.setup import FieldNames
 from whorl.engine.solr import engine
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
-from whorl.engine.solr.schema import FieldNames, Schema, names_in_use
+from whorl.engine.solr.schema import Schema, names_in_use
 from whorl.engine.solr.setup import initialise
 from whorl.engine.solr.values import used_names
 from whorl.errors import EngineResponseError, FieldError

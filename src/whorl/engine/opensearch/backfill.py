@@ -7,7 +7,6 @@ meantime is left alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fnmatch import fnmatchcase
 from functools import partial
 
 from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
@@ -18,15 +17,15 @@ from whorl.engine.opensearch.documents import (
     SCHEME,
     IndexFeatures,
     Json,
-    SourceNames,
     name_in,
     own_fields,
     properties_in,
     stored_name,
     text_in,
 )
-from whorl.engine.opensearch.setup import require_fields
+from whorl.engine.opensearch.setup import require_fields, source_trap
 from whorl.engine.opensearch.transport import guard_response
+from whorl.engine.setup import FieldNames
 from whorl.errors import DocumentError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.scheme import Scheme
@@ -38,7 +37,7 @@ _CONFLICT = 409
 
 
 @guard_response
-def prepare(client: IndexClient, names: SourceNames, *, again: bool = False) -> int:
+def prepare(client: IndexClient, names: FieldNames, *, again: bool = False) -> int:
     """Return the number of documents to process; nothing is changed.
 
     Args:
@@ -53,22 +52,10 @@ def prepare(client: IndexClient, names: SourceNames, *, again: bool = False) -> 
     if there is None:
         raise SchemaError(f"{client.url} is no index; 'whorl index --store {client.shown}' makes it, with all it needs")
     passages = require_fields(client, names).passages
-    if reason := source_trap(there, names):
+    if reason := source_trap(there, names.content):
         raise SchemaError(f"{client.url} gives no texts back: {reason}; index the documents again (whorl index)")
     client.refresh()
     return client.count(wanted(again=again, passages=passages))
-
-
-def source_trap(there: Json, names: SourceNames) -> str:
-    """Return the reason why documents' sources contain no texts, according to the mapping; "" if they do."""
-    source = there.get("_source", {})
-    if source.get("enabled") is False:
-        return "its _source is disabled"
-    if any(fnmatchcase(names.content, pattern) for pattern in source.get("excludes", [])):
-        return f"its _source excludes {names.content!r}"
-    if source.get("includes") and not any(fnmatchcase(names.content, pattern) for pattern in source["includes"]):
-        return f"its _source does not include {names.content!r}"
-    return ""
 
 
 def wanted(*, again: bool = False, passages: bool = False) -> Json:
@@ -87,7 +74,7 @@ def wanted(*, again: bool = False, passages: bool = False) -> Json:
 @guard_response
 def backfill(
     client: IndexClient,
-    names: SourceNames,
+    names: FieldNames,
     *,
     batch: int = DEFAULT_BATCH,
     again: bool = False,
@@ -123,7 +110,7 @@ def backfill(
     )
 
 
-def _fill(client: IndexClient, names: SourceNames, features: IndexFeatures, hits: list[Json]) -> BackfillReport:
+def _fill(client: IndexClient, names: FieldNames, features: IndexFeatures, hits: list[Json]) -> BackfillReport:
     documents, refused = list[tuple[Json, Document]](), list[tuple[str, str]]()
     for hit in hits:
         fields = hit.get("_source", {})
@@ -138,11 +125,12 @@ def _fill(client: IndexClient, names: SourceNames, features: IndexFeatures, hits
     changes = updates(documents, names, features)
     answered = client.bulk(changes)
     refused += [(document_id, reason) for document_id, status, reason in answered if status != _CONFLICT]
-    return BackfillReport(sent=len(changes) - len(answered), textless=textless, refused=tuple(refused))
+    example = documents[0][1].id if documents else ""
+    return BackfillReport(example=example, sent=len(changes) - len(answered), textless=textless, refused=tuple(refused))
 
 
 def updates(
-    documents: Sequence[tuple[Json, Document]], names: SourceNames, features: IndexFeatures
+    documents: Sequence[tuple[Json, Document]], names: FieldNames, features: IndexFeatures
 ) -> list[tuple[Json, Json | None]]:
     """Return the partial updates that add whorl's fields to documents, provided these have not changed since.
 

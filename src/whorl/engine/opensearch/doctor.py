@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from whorl.engine.findings import Finding, Severity, untried_version, whole_names, without_passages, worst_first
 from whorl.engine.lucene import MAX_CLAUSES
-from whorl.engine.opensearch.backfill import source_trap, wanted
+from whorl.engine.opensearch.backfill import wanted
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
-from whorl.engine.opensearch.documents import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, SourceNames
+from whorl.engine.opensearch.documents import ID, MAPPING, OWN, PASSAGES, SCHEME, Json
 from whorl.engine.opensearch.foreign_minhash import (
     LONG_PROBE,
     MinHashField,
@@ -22,8 +22,9 @@ from whorl.engine.opensearch.foreign_minhash import (
     token_count,
 )
 from whorl.engine.opensearch.request import sorted_by
-from whorl.engine.opensearch.setup import described, differences, keeps_own, splits_names
+from whorl.engine.opensearch.setup import described, differences, keeps_own, source_trap, splits_names, stored_texts
 from whorl.engine.opensearch.transport import guard_response
+from whorl.engine.setup import FieldNames, TextField, init_command, listing, text_elsewhere
 from whorl.errors import EngineError, EngineResponseError, SchemaError
 from whorl.model import Order
 from whorl.query.plan.nodes import Kind
@@ -34,7 +35,7 @@ TRIED = {"opensearch": ("2.11", "3.8"), "elasticsearch": ("8.19", "9.5")}
 
 
 @guard_response
-def check(client: IndexClient, names: SourceNames) -> list[Finding]:
+def check(client: IndexClient, names: FieldNames) -> list[Finding]:
     """Return all findings about an index, errors first."""
     findings = list(_version(client.about()))
     try:
@@ -49,8 +50,11 @@ def check(client: IndexClient, names: SourceNames) -> list[Finding]:
     # Without whorl's fields, FINGERPRINT uses the cluster's own tokens.
     is_foreign = bool(own) and not described(there, ID)
     keeps_tokens = is_foreign and any(each.has_vectors for each in own)
-    findings += [*_health(client), *_fields(client, there, is_needed=not is_foreign)]
+    texts = stored_texts(client, there, names)
+    init = init_command(f"whorl opensearch init {client.shown}", texts, names)
+    findings += [*_health(client), *_fields(there, init, is_needed=not is_foreign)]
     findings += [
+        *_texts(texts, init, names),
         *_source(there, names, is_needed=not keeps_tokens),
         *_limits(client, settings),
     ]
@@ -90,12 +94,12 @@ def _health(client: IndexClient) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _fields(client: IndexClient, there: Json, *, is_needed: bool) -> Iterator[Finding]:
+def _fields(there: Json, init: str, *, is_needed: bool) -> Iterator[Finding]:
     missing = sorted(name for name in MAPPING if not described(there, name))
     if missing:
         yield Finding(
             Severity.ERROR if is_needed else Severity.NOTE, "missing-fields", f"the mapping lacks {', '.join(missing)}",
-            f"whorl opensearch init {client.shown}",
+            init,
         )  # fmt: skip
     if differing := list(differences(there)):
         yield Finding.error(
@@ -108,8 +112,15 @@ def _fields(client: IndexClient, there: Json, *, is_needed: bool) -> Iterator[Fi
             yield whole_names("names", "index the documents into a new index")
 
 
-def _source(there: Json, names: SourceNames, *, is_needed: bool) -> Iterator[Finding]:
-    if reason := source_trap(there, names):
+def _texts(texts: Sequence[TextField], init: str, names: FieldNames) -> Iterator[Finding]:
+    if texts:
+        yield Finding.note("text-fields", f"texts are in {listing(texts)}")
+    if text_elsewhere(texts, names):
+        yield Finding.warning("no-text", f"no document has a text in {names.content!r}, where whorl looks for it", init)
+
+
+def _source(there: Json, names: FieldNames, *, is_needed: bool) -> Iterator[Finding]:
+    if reason := source_trap(there, names.content):
         yield Finding(
             Severity.ERROR if is_needed else Severity.NOTE, "no-source", f"texts cannot be read again: {reason}",
             "index the documents into a new index that keeps them",
@@ -181,7 +192,7 @@ def _scripts(client: IndexClient) -> Iterator[Finding]:
 
 
 def _min_hash(
-    client: IndexClient, found: Sequence[MinHashField], names: SourceNames, *, asked: bool
+    client: IndexClient, found: Sequence[MinHashField], names: FieldNames, *, asked: bool
 ) -> Iterator[Finding]:
     """Report how a cluster's own MinHash fields behave, which is not as users expect."""
     for field in found:

@@ -31,6 +31,7 @@ import numpy.typing as npt
 
 from whorl.engine.labels import cluster_label
 from whorl.engine.lucene import passage_terms, value_term
+from whorl.engine.setup import FieldNames
 from whorl.fingerprint.batch import Hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import joined_words
@@ -41,7 +42,7 @@ from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
 from whorl.query.plan.fields import split_name
 
 
-def source(document: Document, names: SourceNames) -> Json:
+def source(document: Document, names: FieldNames) -> Json:
     """Return a document's source; names with dots create nested objects."""
     made: Json = {PROPERTIES: {name: list(values) for name, values in document.contents().items()}}
     for place, text in ((names.name, document.name), (names.content, document.text)):
@@ -73,7 +74,7 @@ def own_fields(
     found: Hashed,
     scheme: Scheme,
     sketch_scheme: SketchScheme,
-    names: SourceNames,
+    names: FieldNames,
     features: IndexFeatures,
 ) -> Json:
     """Return the values of whorl's own fields for a document.
@@ -122,22 +123,22 @@ def _cluster_fields(document: Document) -> Json:
     return {CLUSTER: mark.cluster if mark else document.id, IS_PRINCIPAL: mark.is_principal if mark else None}
 
 
-def without_text(names: SourceNames) -> Json:
+def without_text(names: FieldNames) -> Json:
     """Return the `_source` filter for name and properties only."""
     return {"excludes": [OWN, names.content]}
 
 
-def text_in(source: Json, names: SourceNames) -> str:
+def text_in(source: Json, names: FieldNames) -> str:
     """Return a document's text, several values joined; "" if it has none."""
     return "\n".join(_texts(_at(source, names.content)))
 
 
-def name_in(source: Json, names: SourceNames) -> str:
+def name_in(source: Json, names: FieldNames) -> str:
     """Return a document's first display name; "" if it has none."""
     return next(iter(_texts(_at(source, names.name))), "")
 
 
-def properties_in(source: Json, names: SourceNames) -> dict[str, tuple[PropertyValue, ...]]:
+def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyValue, ...]]:
     """Return a document's properties; values in nested objects get names with dots.
 
     Values other than text, numbers and booleans (geo points, ranges) are left out, and so are whorl's own fields.
@@ -216,27 +217,7 @@ OF_CLUSTERS: Mapping[str, Json] = {CLUSTER: _WHOLE, IS_PRINCIPAL: {"type": "bool
 SPLIT_NAMES: Json = {"whorl_names": "split"}
 
 
-@dataclass(frozen=True, slots=True)
-class SourceNames:
-    """An index's names for the parts of a document in its source.
-
-    Args:
-        content: The text; a dot leads into an object.
-        name: The documents' display name.
-        dbid: Alfresco's number of a node.
-        noderef: Alfresco's node reference.
-        minhash: The field with the cluster's own MinHash tokens, used in an index with several such fields and none of
-            whorl's.
-    """
-
-    content: str = "content"
-    name: str = "name"
-    dbid: str = "DBID"
-    noderef: str = "LID"
-    minhash: str = "MINHASH"
-
-
-def mapping(names: SourceNames, *, passages: bool = False) -> dict[str, Json]:
+def mapping(names: FieldNames, *, passages: bool = False) -> dict[str, Json]:
     """Return the fields that whorl needs in a new or existing index.
 
     Args:
@@ -253,7 +234,7 @@ def mapping(names: SourceNames, *, passages: bool = False) -> dict[str, Json]:
 
 
 def index_body(
-    names: SourceNames, shards: int | None = None, replicas: int | None = None, *, passages: bool = False
+    names: FieldNames, shards: int | None = None, replicas: int | None = None, *, passages: bool = False
 ) -> Json:
     """Return the settings and the mapping of a new index; None leaves a number to the cluster's default."""
     numbers = {"number_of_shards": shards, "number_of_replicas": replicas}

@@ -26,7 +26,6 @@ from whorl.engine.opensearch.documents import (
     SKETCH,
     WORDS,
     Json,
-    SourceNames,
     handle,
     name_in,
     own_fields,
@@ -52,6 +51,7 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
+from whorl.engine.setup import FieldNames
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed, signature, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature
@@ -91,7 +91,7 @@ class OpenSearchEngine:
     def __init__(
         self,
         client: IndexClient,
-        names: SourceNames = SourceNames(),  # noqa: B008 - frozen
+        names: FieldNames = FieldNames(),  # noqa: B008 - frozen
         scheme: Scheme = Scheme(),  # noqa: B008 - frozen
     ) -> None:
         self._client, self._names, self._scheme, self._sketch_scheme = client, names, scheme, SketchScheme()

@@ -16,8 +16,9 @@ from typing import Any
 
 from whorl.engine.lucene import PROBE
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.documents import ID, OWN, Json, SourceNames, text_in
+from whorl.engine.opensearch.documents import ID, OWN, Json, text_in
 from whorl.engine.opensearch.setup import described
+from whorl.engine.setup import FieldNames
 from whorl.errors import EngineResponseError, ParameterError, SchemaError
 from whorl.fingerprint.batch import signature
 from whorl.fingerprint.minhash.codec import Spelling
@@ -228,7 +229,7 @@ def _flat(there: Json, above: str = "") -> Iterator[tuple[str, tuple[str, Json]]
 _AT_ONCE = 200
 
 
-def foreign_tokens(client: IndexClient, names: SourceNames) -> ForeignTokens | None:
+def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | None:
     """Return the reader of an index's own MinHash tokens; None if it has whorl's fields or no such tokens.
 
     Raises:
@@ -259,7 +260,7 @@ class ForeignTokens:
         others: Names of all fields.
     """
 
-    def __init__(self, client: IndexClient, names: SourceNames, field: TokenField, others: Iterable[str]) -> None:
+    def __init__(self, client: IndexClient, names: FieldNames, field: TokenField, others: Iterable[str]) -> None:
         self._client, self._names, self.field = client, names, field
         self.scheme = field.scheme
         # A clause on these fields is refused when it is sent, with a more helpful message than that of an unknown

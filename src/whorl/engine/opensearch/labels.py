@@ -20,19 +20,11 @@ from whorl.engine.labels import (
 from whorl.engine.lucene import explain_refusals
 from whorl.engine.opensearch.backfill import updates
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.documents import (
-    OF_CLUSTERS,
-    OWN,
-    PROPERTIES,
-    Json,
-    SourceNames,
-    name_in,
-    properties_in,
-    text_in,
-)
+from whorl.engine.opensearch.documents import OF_CLUSTERS, OWN, PROPERTIES, Json, name_in, properties_in, text_in
 from whorl.engine.opensearch.setup import keeps_own, require_fields
 from whorl.engine.opensearch.transport import guard_responses
 from whorl.engine.protocol import ClusterLabel
+from whorl.engine.setup import FieldNames
 from whorl.errors import DocumentError, SchemaError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document
 from whorl.query.plan.nodes import BoundPlan
@@ -52,7 +44,7 @@ class OpenSearchLabels(ServerLabels):
         query: Returns the query of a plan.
     """
 
-    def __init__(self, client: IndexClient, names: SourceNames, query: Callable[[BoundPlan], Json]) -> None:
+    def __init__(self, client: IndexClient, names: FieldNames, query: Callable[[BoundPlan], Json]) -> None:
         super().__init__(client.url)
         self._client, self._names, self._query = client, names, query
 

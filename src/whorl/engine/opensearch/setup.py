@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from fnmatch import fnmatchcase
 
+from whorl.arrays import batches
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import (
+    ID,
     MAPPING,
     OF_CLUSTERS,
     OF_PASSAGES,
@@ -16,20 +20,28 @@ from whorl.engine.opensearch.documents import (
     WORDS,
     IndexFeatures,
     Json,
-    SourceNames,
     index_body,
     mapping,
 )
 from whorl.engine.opensearch.transport import guard_response
+from whorl.engine.setup import FieldNames, TextField, require_named_text
 from whorl.errors import EngineResponseError, SchemaError
 
 #: Defaults of properties that a mapping omits; other omitted properties are not compared.
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
 
+#: Fields counted in one request.
+_COUNTED_AT_ONCE = 100
+
 
 @guard_response
 def initialise(
-    client: IndexClient, names: SourceNames, *, dry_run: bool = False, passages: bool = False
+    client: IndexClient,
+    names: FieldNames,
+    *,
+    dry_run: bool = False,
+    content: str | None = None,
+    passages: bool = False,
 ) -> Iterator[str]:
     """Create an index or add missing fields, without changing existing ones; yield a line for each step.
 
@@ -37,11 +49,14 @@ def initialise(
         client: Client of the existing or new index.
         names: The index's names for the parts of a document.
         dry_run: Whether to report the steps without taking them.
+        content: The field of the texts, if it differs from that in `names`.
         passages: Whether to add the field of passages.
 
     Raises:
-        SchemaError: One of whorl's fields exists with another definition.
+        SchemaError: One of whorl's fields exists with another definition, or the documents' texts are in a field that
+            has not been named.
     """
+    names = replace(names, content=content or names.content)
     would = "would " if dry_run else ""
     there = client.mapping()
     if there is None:
@@ -49,6 +64,9 @@ def initialise(
         if not dry_run:
             create(client, names, passages=passages)
         return
+    if content is None and not described(there, ID):
+        texts = stored_texts(client, there, names)
+        require_named_text(client.url, f"whorl opensearch init {client.shown}", texts, names)
     wanted = mapping(names, passages=passages)
     missing = _missing(client, there, wanted)
     if missing and not dry_run:
@@ -68,7 +86,50 @@ def initialise(
             "much again on disk"
         )
     if missing and client.total():
-        yield f"documents that are there are found after: whorl opensearch backfill {client.shown}"
+        yield f"next, for the documents that are there: whorl opensearch backfill {client.shown}"
+
+
+def stored_texts(client: IndexClient, there: Json, names: FieldNames) -> list[TextField]:
+    """Return the text fields in use except that of the names, ordered by descending number of documents.
+
+    Args:
+        client: Client of the index.
+        there: The mapping.
+        names: The index's names for the parts of a document.
+    """
+    fields = [
+        name
+        for name in _text_names(there.get("properties", {}))
+        if (name != names.name or name == names.content) and not source_trap(there, name)
+    ]
+    texts = []
+    for batch in batches(fields, _COUNTED_AT_ONCE):
+        counts = {str(at): {"filter": {"exists": {"field": name}}} for at, name in enumerate(batch)}
+        answer = client.search({"size": 0, "aggs": counts})["aggregations"]
+        texts += [TextField(name, int(answer[str(at)]["doc_count"])) for at, name in enumerate(batch)]
+    used = [field for field in texts if field.documents]
+    return sorted(used, key=lambda field: (-field.documents, field.name))
+
+
+def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:
+    for name, field in properties.items():
+        if fnmatchcase(f"{prefix}{name}", OWN):
+            continue
+        if field.get("type") in ("text", "match_only_text"):
+            yield f"{prefix}{name}"
+        yield from _text_names(field.get("properties", {}), f"{prefix}{name}.")
+
+
+def source_trap(there: Json, content: str) -> str:
+    """Return the reason why documents' sources contain no texts, according to the mapping; "" if they do."""
+    source = there.get("_source", {})
+    if source.get("enabled") is False:
+        return "its _source is disabled"
+    if any(fnmatchcase(content, pattern) for pattern in source.get("excludes", [])):
+        return f"its _source excludes {content!r}"
+    if source.get("includes") and not any(fnmatchcase(content, pattern) for pattern in source["includes"]):
+        return f"its _source does not include {content!r}"
+    return ""
 
 
 def _missing(client: IndexClient, there: Json, wanted: Json) -> Json:
@@ -84,7 +145,7 @@ def _add_fields(client: IndexClient, there: Json, missing: Json) -> None:
 
 def create(
     client: IndexClient,
-    names: SourceNames,
+    names: FieldNames,
     shards: int | None = None,
     replicas: int | None = None,
     *,
@@ -99,7 +160,7 @@ def create(
 
 
 @guard_response
-def require_fields(client: IndexClient, names: SourceNames, *, passages: bool = False) -> IndexFeatures:
+def require_fields(client: IndexClient, names: FieldNames, *, passages: bool = False) -> IndexFeatures:
     """Make sure that an index has whorl's fields, creating a missing index; return its optional features.
 
     Args:

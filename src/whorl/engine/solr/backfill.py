@@ -19,12 +19,13 @@ from typing import Any
 from whorl.arrays import batches
 from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
 from whorl.engine.lucene import passage_terms
+from whorl.engine.setup import FieldNames, init_command, listing
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import NEEDED, PASSAGES, SAMPLE, SCHEME, SIZE, stored_name
 from whorl.engine.solr.request import EVERYTHING, empty_sketches, exists, listed, lost_sketches, one_of, without_sketch
 from whorl.engine.solr.response import Json, SolrResponse, first_text, whole_text
-from whorl.engine.solr.schema import Collection, FieldNames, inspect, names_in_use
-from whorl.engine.solr.sketches import lacks_passages, listing, sketch_fields, stored_texts
+from whorl.engine.solr.schema import Collection, inspect, names_in_use
+from whorl.engine.solr.sketches import lacks_passages, sketch_fields, stored_texts
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme
@@ -73,8 +74,8 @@ def _require_text(client: SolrClient, collection: Collection, wanted: FieldNames
         return
     there = f"stored texts are in {listing(texts)}" if texts else "no field with a stored text is there"
     raise SchemaError(
-        f"{client.url} gives no texts back: {reason}, and {there}; where the texts are in another field, name it in "
-        "whorl.toml: [fields] content. Else index again (whorl index --all)"
+        f"{client.url} gives no texts back: {reason}, and {there}; where the texts are in another field, name it: "
+        f"{init_command(f'whorl solr init {client.url}', texts, wanted)}. Else index again (whorl index --all)"
     )
 
 
@@ -138,6 +139,7 @@ def _fill(client: SolrClient, collection: Collection, documents: list[SolrRespon
             removed.append(update(collection, document, dict.fromkeys([*NEEDED, *([PASSAGES] if passages else [])])))
     refused = [send_updates(client, updates, collection.names.key) for updates in (made, removed)]
     return BackfillReport(
+        example=str(made[0][collection.names.key]) if made else "",
         sent=len(made) - len(refused[0]),
         removed=len(removed) - len(refused[1]),
         kept=kept,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whorl.engine.findings import Finding, Severity, untried_version, whole_names, without_passages, worst_first
+from whorl.engine.setup import FieldNames, TextField, init_command, listing, text_elsewhere
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import NEEDED, stored_name
 from whorl.engine.solr.request import (
@@ -22,7 +23,6 @@ from whorl.engine.solr.request import (
 from whorl.engine.solr.response import Json, SolrResponse, guard_response, term_vectors, texts
 from whorl.engine.solr.schema import (
     Collection,
-    FieldNames,
     Schema,
     SolrVersion,
     TokenSource,
@@ -35,7 +35,7 @@ from whorl.engine.solr.schema import (
     read_version,
     truncate_filter,
 )
-from whorl.engine.solr.sketches import TextField, coverage, lacks_passages, listing, stored_texts
+from whorl.engine.solr.sketches import coverage, lacks_passages, stored_texts
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.sketch.sketch import SketchScheme
@@ -60,7 +60,7 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
         try:
             collection = inspect(client, wanted)
         except SchemaError as error:
-            findings.append(Finding.error("no-fingerprints", str(error), f"whorl solr init {client.url}"))
+            findings.append(Finding.error("no-fingerprints", str(error), _init(client, text_fields, wanted)))
         else:
             findings += [
                 *(_minhash(client, collection, wanted) if collection.has_minhash else _no_minhash(client, collection)),
@@ -97,17 +97,14 @@ def _texts(client: SolrClient, schema: Schema, wanted: FieldNames, text_fields: 
     field = schema.describe(name) or {}
     is_seen = field.get("indexed", True) or not schema.is_stored(name)
     if is_seen and all(each.name != name for each in text_fields) and client.count(EVERYTHING):
-        elsewhere = [each for each in text_fields if each.name != wanted.name]
+        remedy = ""
+        if text_elsewhere(text_fields, wanted):
+            remedy = _init(client, text_fields, wanted) + (" --repair" if schema.is_set_up(wanted) else "")
         yield Finding.warning(
             "no-text",
             f"no document has a stored text in {name!r}, where whorl looks for it: none can be given a sketch or be "
             "compared whole",
-            (
-                f'say content = "{elsewhere[0].name}", or whichever it is, under [fields] in whorl.toml; then '
-                f"whorl solr init {client.url} --repair"
-            )
-            if elsewhere
-            else "",
+            remedy,
         )
     if schema.is_multivalued(name):
         minhash = schema.fields.get(wanted.minhash)
@@ -124,6 +121,10 @@ def _texts(client: SolrClient, schema: Schema, wanted: FieldNames, text_fields: 
                 f"{name!r} can have several values: whorl reads them as one text with one fingerprint, while Solr "
                 "indexes the tokens of each, so a document is also found by what it shares in one of them",
             )
+
+
+def _init(client: SolrClient, text_fields: list[TextField], wanted: FieldNames) -> str:
+    return init_command(f"whorl solr init {client.url}", text_fields, wanted)
 
 
 def _no_minhash(client: SolrClient, collection: Collection) -> Iterator[Finding]:
@@ -322,7 +323,7 @@ def _content(client: SolrClient, collection: Collection, wanted: FieldNames) -> 
         yield Finding.warning(
             "other-copy-field",
             f"{name!r} is filled from {', '.join(map(repr, sources))}, not from {wanted.content!r}, where whorl writes",
-            f'say content = "{sources[0]}" under [fields] in whorl.toml',
+            f"whorl solr init {client.url} --content {sources[0]}",
         )
     if collection.content is None:
         yield Finding.note(

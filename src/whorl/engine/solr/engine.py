@@ -29,6 +29,7 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
+from whorl.engine.setup import FieldNames
 from whorl.engine.solr.client import BEGINNING, SolrClient
 from whorl.engine.solr.facets import facets_request, read_facets
 from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, stored_name
@@ -44,7 +45,7 @@ from whorl.engine.solr.request import (
     vector_parameters,
 )
 from whorl.engine.solr.response import Json, SolrResponse, first_text, term_vectors, whole_text
-from whorl.engine.solr.schema import Collection, FieldNames, TokenSource, inspect
+from whorl.engine.solr.schema import Collection, TokenSource, inspect
 from whorl.engine.solr.sketches import (
     Coverage,
     coverage,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from xml.sax.saxutils import escape
 
 from whorl.engine.lucene import PROBE
+from whorl.engine.setup import FieldNames
 from whorl.engine.solr.fields import NEEDED, NEEDED_OF_PASSAGES, PASSAGES, SPLIT_NAMES
 from whorl.engine.solr.request import SolrFields, listed
 from whorl.engine.solr.response import Json, SolrResponse, first_text, guard_response
@@ -44,25 +45,6 @@ class TokenSource(Enum):
     TERM_VECTORS = "term vectors"
     DOC_VALUES = "a token field with docValues"
     TEXT = "the stored text, fingerprinted here"
-
-
-@dataclass(frozen=True, slots=True)
-class FieldNames:
-    """The user's names for a collection's fields; fields that do not exist are not used.
-
-    Args:
-        minhash: The indexed tokens.
-        content: The text that the tokens are made from.
-        name: The documents' display name.
-        dbid: Alfresco's number of a node.
-        noderef: Alfresco's node reference.
-    """
-
-    minhash: str = "MINHASH"
-    content: str = "content"
-    name: str = "name"
-    dbid: str = "DBID"
-    noderef: str = "LID"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +84,10 @@ class Schema:
         """Check whether a field exists and returns its values."""
         found = self.describe(name) if name else None
         return found is not None and bool(found.get("stored", True))
+
+    def is_set_up(self, names: FieldNames) -> bool:
+        """Check whether the schema has the field of the texts and whorl's own fields."""
+        return names.content in self.fields and (names.minhash in self.fields or self.has_sketches)
 
     def is_multivalued(self, name: str) -> bool:
         """Check whether a document may have several values in a field."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TypeAlias
 from urllib.parse import quote
 
+from whorl.engine.setup import FieldNames, TextField, require_named_text
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import (
     DYNAMIC_FIELDS,
@@ -25,8 +26,8 @@ from whorl.engine.solr.fields import (
 )
 from whorl.engine.solr.request import EVERYTHING, exists
 from whorl.engine.solr.response import Json, guard_response
-from whorl.engine.solr.schema import FieldNames, Schema, read_schema, read_version
-from whorl.engine.solr.sketches import TextField, listing, stored_texts
+from whorl.engine.solr.schema import Schema, read_schema, read_version
+from whorl.engine.solr.sketches import stored_texts
 from whorl.errors import EngineResponseError, SchemaError
 
 _ICU = "icu"
@@ -60,13 +61,13 @@ def initialise(
             in a field that has not been named.
     """
     read_version(client).require()
-    named, wanted = wanted.content, replace(wanted, content=content or wanted.content)
+    wanted = replace(wanted, content=content or wanted.content)
     schema = read_schema(client)
     with guard_response(client.url):
         config = client.get("config").object("config")
         texts = stored_texts(client, schema, wanted) if client.count(EVERYTHING) else []
-        if content is None:
-            _require_named(client, schema, wanted, texts)
+        if content is None and not schema.is_set_up(wanted):
+            require_named_text(client.url, f"whorl solr init {client.url}", texts, wanted)
         definitions = [*_definitions(wanted, schema), *([PASSAGE_FIELD] if passages else [])]
         if without_minhash:
             definitions = [each for each in definitions if each["name"] != wanted.minhash]
@@ -88,34 +89,22 @@ def initialise(
         lines.append(f"{wanted.content!r} can have several values: they have one fingerprint, of all of them together")
     if not repair:
         lines += [f"not changed: {reason}; --repair changes it" for reason, _ in repairs]
-    if wanted.content != named:
-        lines.append(f'tell the other commands: content = "{wanted.content}" under [fields] in whorl.toml')
     if not steps:
         return [*lines, "nothing to add: all is there"]
     lines.append(f"{len(steps)} things {'would be ' if dry_run else ''}{'changed' if repair else 'added'}")
     return lines if dry_run else [*lines, *_next(client, wanted, texts, steps, is_repair=repair)]
 
 
-def _require_named(client: SolrClient, schema: Schema, wanted: FieldNames, texts: list[TextField]) -> None:
-    """Raise SchemaError if whorl would add an empty text field although documents have texts in another."""
-    is_set_up = wanted.content in schema.fields and (wanted.minhash in schema.fields or schema.has_sketches)
-    if not is_set_up and texts and all(each.name != wanted.content for each in texts):
-        raise SchemaError(
-            f"no document of {client.url} has a text in {wanted.content!r}; stored texts are in {listing(texts)}. Say "
-            f"which: whorl solr init {client.url} --content {texts[0].name}, or --content {wanted.content} to have a "
-            "field for texts that come later"
-        )
-
-
 def _next(
     client: SolrClient, wanted: FieldNames, texts: list[TextField], steps: list[_Step], *, is_repair: bool
 ) -> Iterator[str]:
-    """Yield the remaining steps for the user."""
-    yield "documents that are there already get a fingerprint when they are indexed again (whorl index --all)"
-    has_text = any(each.name == wanted.content for each in texts)
+    """Yield the next step for the user."""
+    has_text = any(field.name == wanted.content for field in texts)
     if has_text and (is_repair or any(body.get("name") in (*NEEDED, PASSAGES) for _, _, body in steps)):
         flag = " --repair" if is_repair else ""
-        yield f"or from their stored texts, with the sketch that searches go by: whorl solr backfill {client.url}{flag}"
+        yield f"next, for the documents that are there: whorl solr backfill {client.url}{flag}"
+    else:
+        yield "documents that are there already get a fingerprint when they are indexed again (whorl index --all)"
 
 
 def _definitions(wanted: FieldNames, schema: Schema) -> list[Json]:

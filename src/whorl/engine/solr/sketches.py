@@ -14,11 +14,12 @@ from typing import Any
 from whorl.arrays import batches
 from whorl.engine.lucene import holders_plan, look_up_holders, passage_hash_terms
 from whorl.engine.protocol import PassageHolders
+from whorl.engine.setup import FieldNames, TextField
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import PASSAGES, SAMPLE, SCHEME, SIZE, SKETCH, stored_name
 from whorl.engine.solr.request import EVERYTHING, exists, listed, without_sketch
 from whorl.engine.solr.response import Json, SolrResponse, first_text
-from whorl.engine.solr.schema import FieldNames, Schema, minhash_chain, names_in_use
+from whorl.engine.solr.schema import Schema, minhash_chain, names_in_use
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import decode_texts, encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_tokens
@@ -139,11 +140,11 @@ def document_counts(client: SolrClient, numbers: Sequence[int], scheme: PassageS
     counts: list[int] = []
     tokens = passage_hash_terms(tuple(numbers), scheme)
     for at in range(0, len(tokens), _COUNTED_AT_ONCE):
-        some = tokens[at : at + _COUNTED_AT_ONCE]
+        batch = tokens[at : at + _COUNTED_AT_ONCE]
         # Uncached, so that these queries do not displace entries of the filter cache that are used again.
         facet = {
             f"n{place}": {"type": "query", "q": f"{{!term f={PASSAGES} cache=false v={token}}}"}
-            for place, token in enumerate(some)
+            for place, token in enumerate(batch)
         }
         found = client.select({"query": EVERYTHING, "limit": 0, "facet": facet}).answer
         # An empty collection has no facets.
@@ -217,36 +218,25 @@ def _held_places(document: SolrResponse, numbers: int) -> list[int]:
 _AT_ONCE = 100
 
 
-@dataclass(frozen=True, slots=True)
-class TextField:
-    """A stored text field and the number of documents with a value in it."""
-
-    name: str
-    documents: int
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.documents:,} document{'' if self.documents == 1 else 's'})"
-
-
 def stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) -> list[TextField]:
     """Return the stored text fields in use except that of the names, ordered by descending number of documents.
 
     A field that is not indexed is left out: no query can count its documents.
     """
     names = sorted(name for name in {*schema.fields, *names_in_use(client)} if _is_text(name, schema))
-    found = []
+    texts = []
     for at in range(0, len(names), _AT_ONCE):
-        some = [name for name in names[at : at + _AT_ONCE] if name != wanted.name or name == wanted.content]
+        batch = [name for name in names[at : at + _AT_ONCE] if name != wanted.name or name == wanted.content]
         counts = {
             f"field{number}": {"type": "query", "q": exists(name)["lucene"]["query"]}
-            for number, name in enumerate(some)
+            for number, name in enumerate(batch)
         }
         answer = client.select({"query": EVERYTHING, "limit": 0, "facet": counts}).answer
         facets = answer.object("facets", is_optional=True)
-        for number, name in enumerate(some):
+        for number, name in enumerate(batch):
             if count := int(facets.object(f"field{number}", is_optional=True).get("count", 0)):
-                found.append(TextField(name, count))
-    return sorted(found, key=lambda each: (-each.documents, each.name))
+                texts.append(TextField(name, count))
+    return sorted(texts, key=lambda field: (-field.documents, field.name))
 
 
 def _is_text(name: str, schema: Schema) -> bool:
@@ -256,8 +246,3 @@ def _is_text(name: str, schema: Schema) -> bool:
     return (
         schema.is_stored(name) and bool(field.get("indexed", True)) and not minhash_chain(schema.types[field["type"]])
     )
-
-
-def listing(texts: list[TextField]) -> str:
-    """Return the first ten fields with their counts, as part of a sentence."""
-    return ", ".join(map(str, texts[:10])) + (f" and {len(texts) - 10} more" if len(texts) > 10 else "")

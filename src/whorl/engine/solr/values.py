@@ -12,10 +12,11 @@ from collections.abc import Collection as Sized
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from whorl.engine.setup import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import BESIDE
 from whorl.engine.solr.response import Json
-from whorl.engine.solr.schema import Collection, FieldNames, Schema, names_in_use
+from whorl.engine.solr.schema import Collection, Schema, names_in_use
 from whorl.errors import EngineResponseError
 from whorl.model import CLUSTER, IS_PRINCIPAL, PropertyValue
 from whorl.query.plan.fields import Fields, Places

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from whorl.errors import UnknownDocumentError, quoted
 from whorl.fingerprint.minhash.banding import band_rows, min_should_match, wrapped_bands
@@ -19,6 +19,7 @@ from whorl.query.plan.nodes import (
     ResolvedPlan,
     SharedBands,
     SharedTokens,
+    leaves,
     mapped,
 )
 
@@ -40,7 +41,26 @@ def bind(plan: ResolvedPlan, signatures: Mapping[str, Signature], texts: Collect
         return _bound(leaf, signatures, texts, warnings) if isinstance(leaf, FingerprintClause) else leaf
 
     root: BoundNode = mapped(plan, bound)
+    warnings += _inexact([leaf for leaf in leaves(plan) if isinstance(leaf, FingerprintClause)], signatures)
     return BoundPlan(root, tuple(dict.fromkeys(warnings)))
+
+
+def _inexact(clauses: Sequence[FingerprintClause], signatures: Mapping[str, Signature]) -> Iterator[str]:
+    """Yield one warning about the scores, and one about the bands, of all sources with inexact signatures."""
+    remedy = "name the field that stores the texts (content under [fields] in whorl.toml) to know"
+    inexact = [
+        clause
+        for clause in clauses
+        if (signature := signatures.get(clause.reference)) is not None and len(signature) and not signature.is_exact
+    ]
+    for has_bands, unknown in (
+        (False, "how often some tokens of {0} repeat: scores may be a few off"),
+        (True, "the order of some tokens of {0}: bands differ from Solr's own"),
+    ):
+        fitting = [clause for clause in inexact if (clause.probability is not None) is has_bands]
+        sources = dict.fromkeys(repr(clause.reference) for clause in fitting)
+        if sources:
+            yield f"the index does not tell {unknown.format(', '.join(sources))}; {remedy}"
 
 
 def _bound(
@@ -55,11 +75,6 @@ def _bound(
         )
         warnings.append(reason)
         return Nothing(reason)
-    if not signature.is_exact:
-        unknown = "how often some tokens of {0!r} repeat: scores may be a few off"
-        if clause.probability is not None:
-            unknown = "the order of some tokens of {0!r}: its bands differ from Solr's own"
-        warnings.append(f"the index does not tell {unknown.format(clause.reference)}")
     if clause.overlap is None:
         return SharedTokens(clause.reference, signature.integers, 1, clause.weight)
     if clause.probability is None:

@@ -1,0 +1,79 @@
+"""Names of a server's fields for the parts of a document, and the choice of the field with the texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from whorl.errors import SchemaError
+
+
+@dataclass(frozen=True, slots=True)
+class FieldNames:
+    """The user's names for the fields of a collection or index; fields that do not exist are not used.
+
+    Args:
+        minhash: The field with MinHash tokens; in an index, only one that the cluster itself fills.
+        content: The text that the tokens are made from; in an index, a dot leads into an object.
+        name: The documents' display name.
+        dbid: Alfresco's number of a node.
+        noderef: Alfresco's node reference.
+    """
+
+    minhash: str = "MINHASH"
+    content: str = "content"
+    name: str = "name"
+    dbid: str = "DBID"
+    noderef: str = "LID"
+
+
+@dataclass(frozen=True, slots=True)
+class TextField:
+    """A text field that gives its texts back, and the number of documents with a value in it."""
+
+    name: str
+    documents: int
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.documents:,} document{'' if self.documents == 1 else 's'})"
+
+
+def listing(texts: Sequence[TextField]) -> str:
+    """Return the first ten fields with their counts, as part of a sentence."""
+    return ", ".join(map(str, texts[:10])) + (f" and {len(texts) - 10} more" if len(texts) > 10 else "")
+
+
+def text_elsewhere(texts: Sequence[TextField], names: FieldNames) -> str | None:
+    """Return the field that most documents have a text in, if none has one in the configured field."""
+    if any(field.name == names.content for field in texts):
+        return None
+    return next((field.name for field in texts if field.name != names.name), None)
+
+
+def init_command(command: str, texts: Sequence[TextField], names: FieldNames) -> str:
+    """Return the command that prepares the documents, with the field of the texts if it has another name.
+
+    Args:
+        command: The command without options: `whorl solr init URL`.
+        texts: Fields with texts.
+        names: The configured names.
+    """
+    content = text_elsewhere(texts, names)
+    return command if content is None else f"{command} --content {content}"
+
+
+def require_named_text(url: str, command: str, texts: Sequence[TextField], names: FieldNames) -> None:
+    """Raise SchemaError if documents have texts, but none in the configured field.
+
+    Args:
+        url: Address of the documents, for the message.
+        command: The command without options: `whorl solr init URL`.
+        texts: Fields with texts.
+        names: The configured names.
+    """
+    if text_elsewhere(texts, names) is not None:
+        raise SchemaError(
+            f"no document of {url} has a text in {names.content!r}; stored texts are in {listing(texts)}. Say which: "
+            f"{init_command(command, texts, names)}, or --content {names.content} to have a field for texts that come "
+            "later"
+        )
