@@ -80,7 +80,7 @@ def test_an_index_of_others(other_url: str) -> None:
     assert found.pop("version") is Severity.NOTE
     assert found == {
         "missing-fields": Severity.ERROR, "kept-twice": Severity.NOTE, "durability": Severity.WARNING,
-        "result-window": Severity.WARNING,
+        "result-window": Severity.WARNING, "text-fields": Severity.NOTE,
     }  # fmt: skip
     list(initialise(client, FieldNames()))
     client.raw.index(index=client.index, id="b", body={"whorl_scheme": "minhash0 sketch0"}, params={"refresh": "true"})

@@ -90,7 +90,7 @@ def test_what_check_says(foreign: IndexClient, monkeypatch: pytest.MonkeyPatch) 
     assert "minhash1-icu74-w5-b512" in found["own-tokens"].message
     assert {code: each.level for code, each in found.items()} == {
         "own-tokens": Severity.OK, "other-words": Severity.WARNING, "match-any": Severity.WARNING,
-        "missing-fields": Severity.NOTE,
+        "missing-fields": Severity.NOTE, "text-fields": Severity.NOTE,
         "kept-twice": Severity.NOTE, "version": Severity.NOTE,
     }  # fmt: skip
     monkeypatch.setattr(min_hash, "PROBE", " ".join(WORDS[:40]))

@@ -76,7 +76,7 @@ def test_an_index_that_is_there(other_url: str) -> None:
         told = lines(client)
         assert told[0].startswith("add the fields name, properties, whorl_cluster, whorl_digest")
         assert OWN in told[1]
-        assert told[2] == f"documents that are there are found after: whorl opensearch backfill {other_url}"
+        assert told[2] == f"next, for the documents that are there: whorl opensearch backfill {other_url}"
         there = client.mapping() or {}
         assert {name: there["properties"][name] for name in properties} == properties
         assert lines(client)[0] == "nothing to add"

@@ -248,7 +248,7 @@ def test_a_run_with_the_wrong_field_is_repaired(make: Callable[..., SolrClient],
     assert run("solr", "backfill", client.url, "--repair").startswith("3 documents given a sketch.\n")
     assert similar(run, client, "a") == ["b"]
     assert not {"other-copy-field", "no-text", "empty-sketches"} & findings(run, client).keys()
-    assert run("solr", "init", client.url, "--repair").splitlines()[-1] == "nothing to add: all is there"
+    assert "nothing to add: all is there" in run("solr", "init", client.url, "--repair").splitlines()
 
 
 SEVERAL = '<field name="content" type="text_general"/><field name="name" type="text_general"/>'
