@@ -21,6 +21,7 @@ def test_solr_commands_name_what_does_not_answer(command: str) -> None:
     assert whorl("solr", command, "whorl").exit_code == 2
 
 
+@pytest.mark.usefixtures("folder")
 def test_solr_check_and_init(core: str) -> None:
     """
     whorl's own configset has no error, init has nothing to add, and JSON has the same findings as the lines.
