@@ -557,7 +557,7 @@ def name_file(path: str) -> None:
 def write_file(store: str, names: FieldNames, *, dry_run: bool = False) -> str:
     """Write a store and its field names to `whorl.toml` for later commands; return a line for the user, or "".
 
-    An existing file stays as it is. Credentials are never written, and a server that needs them is not named, because
+    An existing file is never changed. Credentials are never written, and a server that needs them is not named, because
     an unnamed file must not decide where credentials go (`_require_harmless`).
 
     Args:
