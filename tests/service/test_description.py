@@ -33,6 +33,7 @@ ROUTES = {
     ("delete", "/api/v1/duplicates/{job_id}"),
     ("post", "/api/v1/similar"),
     ("post", "/api/v1/sources"),
+    ("post", "/api/v1/verify"),
     ("post", "/api/v1/passages"),
     ("post", "/api/v1/snippets"),
     ("get", "/api/v1/store"),
