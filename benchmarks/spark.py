@@ -35,6 +35,7 @@ from pyspark.sql import DataFrame, SparkSession
 from duplicates_texts import short_texts
 from whorl.duplicates import ask_pairs
 from whorl.duplicates.options import Keep
+from whorl.duplicates.rounds import JoinOptions
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching, no_date
 from whorl.duplicates.spark.clusters import components
@@ -153,7 +154,7 @@ def search(spark: SparkSession, path: str, steps: Steps | None) -> None:
     documents = load_blocks(texts, documents_in, sketching, parts_of(texts))
     if steps:
         steps.end("sketches")
-    met = [each.pairs for each in find_candidates(documents, question)]
+    met = [each.pairs for each in find_candidates(documents, JoinOptions(question))]
     if steps:
         steps.end("candidates")
     pairs = documents.kept.materialise(verify_candidates(reduce(DataFrame.unionByName, met), documents, question))

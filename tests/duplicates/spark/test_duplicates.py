@@ -13,7 +13,7 @@ import pytest
 from tests.duplicates.spark.blocked import framed
 from tests.duplicates.spark.spark_runtime import QUIET
 from tests.families import family_documents
-from whorl.duplicates import ask_pairs, duplicates_among
+from whorl.duplicates import DuplicatesOptions, ask_pairs, duplicates_among
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Document
 from whorl.output.format import fraction
@@ -111,7 +111,7 @@ def test_a_crowd_makes_one_cluster_by_few_pairs(spark: SparkSession, known: int,
     reference documents without pairs among themselves, and another crowd has only reference documents; pages that share
     a part with them, but are not similar, stay out.
     """
-    from whorl.duplicates.spark.duplicates import SparkDuplicates
+    from whorl.duplicates.spark.duplicates import CandidateLimits, SparkDuplicates
 
     chance = random.Random(6)
     page, foreign = ([f"{letter}{at}" for at in range(100)] for letter in "pq")
@@ -123,11 +123,9 @@ def test_a_crowd_makes_one_cluster_by_few_pairs(spark: SparkSession, known: int,
     ]
     found = SparkDuplicates(
         framed(spark, made[known:] + others, 3),
-        ask_pairs("jaccard", 80, 95),
+        DuplicatesOptions(ask_pairs("jaccard", 80, 95), spanning_only=True),
         reference=framed(spark, reference, 2) if reference else None,
-        spanning_only=True,
-        most=50,
-        most_at_once=most_at_once,
+        limits=CandidateLimits(50, most_at_once),
     )
     pairs = found.pairs().collect()
     assert 89 <= len(pairs) < 90 * 20

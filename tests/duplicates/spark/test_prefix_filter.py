@@ -75,7 +75,7 @@ def test_candidates_are_those_of_one_process(
     told: Counter[frozenset[int]] = Counter()
     rows: set[tuple[int, int]] = set()
     kept = []
-    for met in candidates_by_parts(documents, asked, crowds=crowds, most=most, most_at_once=0):
+    for met in candidates_by_parts(documents, JoinOptions(asked, spanning_only=crowds, most=most), most_at_once=0):
         for row in met.pairs.collect():
             sides = (np.frombuffer(raw, np.int64).tolist() for raw in (row.travellers, row.homes))
             rows |= {(min(each), max(each)) for each in zip(*sides, strict=True)}
@@ -113,13 +113,13 @@ def test_one_worker_finds_the_rest(spark: SparkSession, spanning_only: bool) -> 
         for sketch in [sketch_of(np.array(list(each), np.uint64), SMALL)]
     }
     documents, asked = blocked(spark, made, SMALL, 3), ask_pairs("jaccard", 80, 90)
-    by_parts = [each.pairs for each in candidates_by_parts(documents, asked, most=15, most_at_once=0)]
+    by_parts = [each.pairs for each in candidates_by_parts(documents, JoinOptions(asked, most=15), most_at_once=0)]
     assert len(by_parts) > 1
     expected = {tuple(row) for each in by_parts for row in verify_candidates(each, documents, asked).collect()}
-    (only,) = candidates_by_parts(documents, asked, most=15)
-    assert only.rest is not None
+    (only,) = candidates_by_parts(documents, JoinOptions(asked, spanning_only=spanning_only, most=15))
+    assert only.remainder is not None
     first = {tuple(row) for row in verify_candidates(only.pairs, documents, asked).collect()}
-    rest = {tuple(row) for row in only.rest.pairs(SMALL, asked, spanning_only=spanning_only).collect()}
+    rest = {tuple(row) for row in only.remainder.pairs(SMALL).collect()}
     assert rest - first
     assert first | rest <= expected
     assert (first | rest < expected) == spanning_only

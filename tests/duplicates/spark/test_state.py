@@ -17,8 +17,7 @@ from tests.duplicates.spark.written import cluster_told, files_of, pair_told
 from tests.families import family_documents
 from whorl.cli.main import main
 from whorl.duplicates import ask_pairs
-from whorl.duplicates.options import Keep
-from whorl.duplicates.run import FILES_SCHEME
+from whorl.duplicates.options import DuplicatesOptions, Keep
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.scheme import Scheme
 from whorl.model import Document
@@ -141,7 +140,7 @@ def test_a_crowd_that_loses_what_linked_it_stays_one(spark: SparkSession, tmp_pa
     If only clusters are needed, few pairs of near-copies are stored, each with one of a few hubs. On the next day the
     hubs have other texts; the remaining pages still form one cluster.
     """
-    from whorl.duplicates.spark.duplicates import SparkDuplicates
+    from whorl.duplicates.spark.duplicates import CandidateLimits, SparkDuplicates
 
     page = [f"p{at}" for at in range(100)]
     pages = [Document(f"page/{at:03}", " ".join([*page, f"x{at}"])) for at in range(60)]
@@ -149,10 +148,9 @@ def test_a_crowd_that_loses_what_linked_it_stays_one(spark: SparkSession, tmp_pa
     def run(documents: list[Document]) -> tuple[Counter[str], set[frozenset[str]]]:
         found = SparkDuplicates(
             framed(spark, documents, 3),
-            ask_pairs("jaccard", 80, 95),
-            spanning_only=True,
+            DuplicatesOptions(ask_pairs("jaccard", 80, 95), spanning_only=True),
             state=str(tmp_path / "seen"),
-            most=50,
+            limits=CandidateLimits(50),
         )
         degrees = Counter(each for pair in found.pairs().collect() for each in (pair.a, pair.b))
         clusters = defaultdict(set)
@@ -175,15 +173,10 @@ def opened(
 ) -> SearchState:
     from whorl.duplicates.spark.state import SearchState
 
-    return SearchState(
-        spark,
-        str(folder),
-        ask_pairs("jaccard", 80, 95),
-        scheme=Scheme(shingle_size=shingle),
-        sketches=FILES_SCHEME,
-        keep=Keep.named(keep),
-        spanning_only=links,
+    options = DuplicatesOptions(
+        ask_pairs("jaccard", 80, 95), scheme=Scheme(shingle_size=shingle), keep=Keep.named(keep), spanning_only=links
     )
+    return SearchState(spark, str(folder), options)
 
 
 def some(spark: SparkSession, number: int) -> tuple[DataFrame, DataFrame]:

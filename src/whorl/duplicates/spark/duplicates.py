@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property, partial, reduce
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -10,8 +11,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from whorl.duplicates.clusters import labels_around_earlier, labels_around_kept
-from whorl.duplicates.options import Keep, PairOptions
-from whorl.duplicates.rounds import MOST_PAIRS
+from whorl.duplicates.options import DuplicatesOptions, PairOptions
+from whorl.duplicates.rounds import MOST_PAIRS, JoinOptions
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching, no_date
 from whorl.duplicates.spark.blocks import (
@@ -34,8 +35,6 @@ from whorl.duplicates.spark.state import SearchState, still_paired
 from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candidates
 from whorl.duplicates.verify import Pairs
 from whorl.errors import ParameterError
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme
 
 #: Number of pivots of a crowd, which are compared with all its documents; also the largest number of documents that may
 #: remain unconnected afterwards for all their pairs to be compared.
@@ -43,26 +42,33 @@ _PIVOTS = 16
 _PAIR_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 
 
+class CandidateLimits(NamedTuple):
+    """Limits of the search for candidates.
+
+    Attributes:
+        pairs_of_hash: Maximum number of pairs of one hash in a round, as `JoinOptions.most`.
+        hashes_of_worker: Maximum number of hashes of crowds and postponed documents that one worker takes over.
+    """
+
+    pairs_of_hash: int = MOST_PAIRS
+    hashes_of_worker: int = MOST_AT_ONCE
+
+
 class SparkDuplicates:
     """Near-duplicates in a data frame; candidates are found at once, clusters and pairs on demand.
 
     Args:
         documents: Rows as returned by `documents.read` or `documents.documents_of`.
+        options: Options of the search, as for one process; without a retention policy, the first document of each
+            cluster is its principal, and no clusters are built around it. Folder, dates, boilerplate and workers do not
+            apply.
         reference: Documents to compare these with, but not with each other; the same columns, with ids that differ from
             those of `documents`. Excludes a state.
-        pair_options: Metric, threshold and recall.
-        scheme: Tokens and shingles.
-        keep: Retention policy; its column is one of the documents' columns. None names the first document of each
-            cluster its principal, without building clusters around it.
-        spanning_only: Whether only clusters are needed, and they need not be complete: in a crowd of near-copies only
-            the pairs that connect it are searched for.
-        state: Folder of earlier runs: the documents are compared with theirs as well, and pairs and clusters cover all
-            of them. None for a single run.
+        state: Folder of earlier runs, on any file system that Spark reaches: the documents are compared with theirs as
+            well, and pairs and clusters cover all of them. None for a single run.
         new: Whether to return only pairs and clusters with a document that is new, or whose text is. Earlier
             documents then stay, as a reference does.
-        sketches: Sketch scheme.
-        most: Maximum number of pairs of one hash in a round, as in `whorl.duplicates.prefix_filter.find_candidates`.
-        most_at_once: Maximum number of hashes of crowds and postponed documents that one worker takes over.
+        limits: Limits of one hash, and of one worker.
 
     Raises:
         StoreError: The state folder holds something else, or cannot be used.
@@ -72,60 +78,43 @@ class SparkDuplicates:
     def __init__(
         self,
         documents: DataFrame,
-        pair_options: PairOptions,
+        options: PairOptions | DuplicatesOptions,
         *,
         reference: DataFrame | None = None,
-        scheme: Scheme = Scheme(),  # noqa: B008 - frozen
-        keep: Keep | None = None,
-        spanning_only: bool = False,
         state: str | None = None,
         new: bool = False,
-        sketches: SketchScheme = FILES_SCHEME,
-        most: int = MOST_PAIRS,
-        most_at_once: int = MOST_AT_ONCE,
+        limits: CandidateLimits = CandidateLimits(),  # noqa: B008 - frozen
     ) -> None:
         if reference is not None and state is not None:
             raise ParameterError("a reference keeps no state: put it into the state by a run of its own")
-        self._pair_options, self._keep, self._state = pair_options, keep or Keep("first"), None
-        self._is_kept = keep is not None
+        options = DuplicatesOptions.of(options)
+        self._pair_options, self._keep, self._state = options.pairs, options.policy, None
+        self._is_kept = options.keep is not None
         self._run, earlier, known = RunNumber(), None, None
         if state is not None:
-            self._state = SearchState(
-                documents.sparkSession,
-                state,
-                pair_options,
-                scheme=scheme,
-                sketches=sketches,
-                keep=self._keep,
-                spanning_only=spanning_only,
-            )
+            self._state = SearchState(documents.sparkSession, state, options)
             self._run, earlier, known = self._state.run, self._state.blocks, self._state.pairs
         self._only_new = new or reference is not None
         if reference is not None:
             reference = reference.withColumn(STAYS, f.lit(True))
             documents = documents.unionByName(reference, allowMissingColumns=True)
-        sketching = Sketching(scheme, sketches, no_date, None, self._keep, None)
+        sketching = Sketching(options.scheme, FILES_SCHEME, no_date, None, self._keep, None)
         read = [documents] if earlier is None else [documents, earlier]
         self._documents = load_blocks(documents, documents_in, sketching, parts_of(*read), self._run, earlier)
         self._found: list[DataFrame] = []
+        spanning_only = options.spanning_only
         if known is not None:
             self._documents, known = still_paired(self._documents, known, links=spanning_only)
             self._found.append(known)
-        for met_here in find_candidates(
-            self._documents,
-            pair_options,
-            decide=self._link if spanning_only else None,
-            crowds=spanning_only,
-            pivots=_PIVOTS if spanning_only else 0,
-            most=most,
-            most_at_once=most_at_once,
-        ):
-            self._verify(met_here.pairs)
-            if met_here.crowds is not None:
-                self._link(met_here.crowds, is_open=False)
-            if met_here.rest is not None:
-                rest = met_here.rest.pairs(self._documents.scheme, pair_options, spanning_only=spanning_only)
-                self._found.append(self.kept(rest))
+        join = JoinOptions(options.pairs, spanning_only=spanning_only, most=limits.pairs_of_hash)
+        decide = self._link if spanning_only else None
+        pivots = _PIVOTS if spanning_only else 0
+        for result in find_candidates(self._documents, join, decide, pivots, limits.hashes_of_worker):
+            self._verify(result.pairs)
+            if result.crowds is not None:
+                self._link(result.crowds, is_open=False)
+            if result.remainder is not None:
+                self._found.append(self.kept(result.remainder.pairs(self._documents.scheme)))
         #: Pairs, some of them more than once.
         self._links = reduce(DataFrame.unionByName, self._found)
 

@@ -115,11 +115,8 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         but = frozenset() if known is None else frozenset(known.inputFiles())
         found = SparkDuplicates(
             read(own, paths, operation.input, columns, but=but),
-            options.pairs,
+            options,
             reference=known,
-            scheme=options.scheme,
-            keep=keep,
-            spanning_only=options.spanning_only,
             state=operation.state,
             new=operation.new,
         )

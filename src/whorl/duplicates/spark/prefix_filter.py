@@ -18,8 +18,8 @@ next round or returned as a crowd.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -30,10 +30,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from whorl.arrays import run_starts, spread
-from whorl.duplicates.options import PairOptions
 from whorl.duplicates.pairs import find_pairs
 from whorl.duplicates.prefix_filter import oversized_groups
-from whorl.duplicates.rounds import MOST_PAIRS, JoinOptions, Round, rounds
+from whorl.duplicates.rounds import JoinOptions, Round, rounds
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.spark.blocks import (
     SKETCHES,
@@ -96,23 +95,15 @@ class LocalRemainder:
 
     Args:
         sketches: Rows of SKETCHES.
-        rounds_left: The remaining rounds; if none remain, the last one, which returns crowds.
-        most: Maximum number of pairs of one hash in a round.
+        options: Options of the join, with the remaining rounds; if none remain, the last one, which returns crowds.
     """
 
     sketches: DataFrame
-    rounds_left: Sequence[Round]
-    most: int
+    options: JoinOptions
 
-    def pairs(self, scheme: SketchScheme, pair_options: PairOptions, *, spanning_only: bool) -> DataFrame:
-        """Return the pairs, with the columns of `verify.verify_candidates`.
-
-        Args:
-            scheme: Sketch scheme.
-            pair_options: Metric, threshold and recall.
-            spanning_only: As in `whorl.duplicates.pairs.find_pairs`.
-        """
-        options = JoinOptions(pair_options, spanning_only=spanning_only, most=self.most, rounds=self.rounds_left)
+    def pairs(self, scheme: SketchScheme) -> DataFrame:
+        """Return the pairs, with the columns of `verify.verify_candidates`."""
+        options = self.options
 
         def pairs_of_blocks(batches: Batches) -> Batches:
             block = Block.of(batches, scheme)
@@ -133,37 +124,33 @@ class RoundResult:
             and of the documents that they are compared with.
         crowds: Columns crowd, key and is_new. Any two documents of a crowd are candidates if one of them is new. None
             if no crowd remains, or if one worker finds its pairs.
-        rest: Work left to one worker, which ends the distributed search; None if the search continues or is complete.
+        remainder: Work left to one worker, which ends the distributed search; None if the search continues or is
+            complete.
     """
 
     pairs: DataFrame
     crowds: DataFrame | None
-    rest: LocalRemainder | None = None
+    remainder: LocalRemainder | None = None
 
 
 def find_candidates(
     documents: LoadedDocuments,
-    pair_options: PairOptions,
-    *,
+    options: JoinOptions,
     decide: Decide | None = None,
-    crowds: bool = False,
     pivots: int = 0,
-    most: int = MOST_PAIRS,
     most_at_once: int = MOST_AT_ONCE,
 ) -> Iterator[RoundResult]:
     """Yield the pairs that may reach the threshold, round by round; a few pairs come more than once.
 
     Args:
         documents: The documents to compare.
-        pair_options: Metric, threshold and recall.
+        options: Options of the join; with `spanning_only`, crowds are returned as crowds instead of as pairs.
         decide: Called with the crowds of a round before further hashes of them are examined; None to examine all.
-        crowds: As in `whorl.duplicates.prefix_filter.find_candidates`.
         pivots: Number of new documents of each crowd that are paired with all of its other documents.
-        most: As in `whorl.duplicates.prefix_filter.find_candidates`.
         most_at_once: Maximum number of hashes of crowds and postponed documents that one worker takes over.
     """
     blocks, scheme, parts = documents.sketches, documents.scheme, documents.parts
-    rounds_left = rounds(pair_options, documents.largest or 1)
+    rounds_left = rounds(options.pairs, documents.largest or 1)
     for number, one in enumerate(rounds_left):
         looking = FrequencyCounter(scheme, parts, one, _smallest_sizes(blocks, scheme, one))
         counted = partition_by_part(map_batches(blocks, looking.counts, COUNTS), parts)
@@ -175,8 +162,8 @@ def find_candidates(
                 map_batches(rest, partial(frequencies_of, scheme=scheme), FREQUENCIES)
             )
         rarest_hashes = partition_by_part(cogroup_blocks(blocks, frequencies, looking.prefixes, RAREST, parts), parts)
-        line = _PairFinder(scheme, parts, one, number, gives_crowds=crowds, pivots=pivots, most=most)
-        found = documents.kept.materialise(map_batches(rarest_hashes, line.pair, _MET))
+        finder = _PairFinder(scheme, parts, one, number, options, pivots)
+        found = documents.kept.materialise(map_batches(rarest_hashes, finder.pair, _MET))
         kinds = {row["kind"] for row in found.select("kind").distinct().collect()}
         pairs = found.where(f.col("kind") == _PAIRS).select("part", "travellers", "homes")
         if not kinds - {_PAIRS}:
@@ -188,7 +175,8 @@ def find_candidates(
         in_bytes = blocks.agg(f.sum(f.length("hashes"))).collect()[0][0]
         if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
             # The local search recognises the same crowds again.
-            yield RoundResult(pairs, None, LocalRemainder(blocks, rounds_left[number + 1 :] or [one], most))
+            local = replace(options, rounds=rounds_left[number + 1 :] or [one])
+            yield RoundResult(pairs, None, LocalRemainder(blocks, local))
             return
         yield RoundResult(pairs, _told(found, _CROWD) if _CROWD in kinds else None)
         if _OPEN_CROWD not in kinds:
@@ -264,18 +252,16 @@ class _PairFinder:
         parts: Partitioning of the blocks.
         one: The current round.
         number: Number of this round.
-        gives_crowds: Whether crowds are returned as crowds instead of as pairs.
+        options: Options of the join, as in `find_candidates`.
         pivots: Number of new documents of each crowd that are paired with all others.
-        most: Maximum number of pairs of one hash.
     """
 
     scheme: SketchScheme
     parts: Partitioning
     one: Round
     number: int
-    gives_crowds: bool
+    options: JoinOptions
     pivots: int
-    most: int
 
     def pair(self, batches: Batches) -> Batches:
         """Yield candidate pairs and crowds as rows of _MET."""
@@ -301,12 +287,12 @@ class _PairFinder:
         low = np.searchsorted(places, (groups[asked] << np.int64(_SIZE_BITS)) + least)
         counts = np.maximum(0, before[asked] - low)
         is_left = counts > 0
-        for at in oversized_groups(groups[asked], counts, self.most):
+        for at in oversized_groups(groups[asked], counts, self.options.most):
             there = found[low[at].min() : (low[at] + counts[at]).max()]
             together = np.unique(np.concatenate([asked[at], there]))
             crowd, new = (np.unique(keys[some]) for some in (together, together[told[together] & IS_NEW > 0]))
             is_open = not self.one.is_last and bool((told[together] & HAS_MORE_HASHES).any())
-            if not (is_open or self.gives_crowds):
+            if not (is_open or self.options.spanning_only):
                 continue
             is_left[at] = False
             if not new.size:

@@ -23,13 +23,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from whorl.duplicates.options import DuplicatesOptions, Keep, PairOptions
-from whorl.duplicates.run import origin_of_files
+from whorl.duplicates.options import DuplicatesOptions
+from whorl.duplicates.run import FILES_SCHEME, origin_of_files
 from whorl.duplicates.spark.clusters import components
 from whorl.duplicates.spark.load import LoadedDocuments, RunNumber
 from whorl.errors import ParameterError, StoreError
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme
 
 _FORMAT = 1
 _DONE = re.compile(r"run-(\d+)\.json")
@@ -45,34 +43,20 @@ class SearchState:
     Args:
         session: Spark session.
         path: The folder; created if it does not exist.
-        pair_options: The current metric, threshold and recall.
-        scheme: Tokens and shingles.
-        sketches: Sketch scheme.
-        keep: Retention policy.
-        spanning_only: Whether the pairs only have to connect the clusters.
+        options: Options of the current search.
 
     Raises:
         StoreError: The folder holds something else, or cannot be used.
         ParameterError: The state was made with other parameters, so its sketches are not comparable.
     """
 
-    def __init__(
-        self,
-        session: SparkSession,
-        path: str,
-        pair_options: PairOptions,
-        *,
-        scheme: Scheme,
-        sketches: SketchScheme,
-        keep: Keep,
-        spanning_only: bool,
-    ) -> None:
+    def __init__(self, session: SparkSession, path: str, options: DuplicatesOptions) -> None:
         self._path, self._folder = path, _Folder(session, path)
         self._told: dict[str, Any] = {
             "format": _FORMAT,
-            "origin": origin_of_files(DuplicatesOptions(scheme=scheme, keep=keep)),
-            "sketches": sketches.name,
-            "question": f"{'links' if spanning_only else 'pairs'} of {pair_options}",
+            "origin": origin_of_files(DuplicatesOptions(scheme=options.scheme, keep=options.keep)),
+            "sketches": FILES_SCHEME.name,
+            "question": f"{'links' if options.spanning_only else 'pairs'} of {options.pairs}",
         }
         names = self._folder.names()
         last = max((int(found[1]) for found in map(_DONE.fullmatch, names) if found), default=0)
