@@ -208,41 +208,6 @@ def find(
 
 
 @kept
-def find_recent(query: Any, codes: Any, heads: Any, nexts: Any, lows: Any, numbers: Any, found: Any) -> Any:
-    """Find all codes near a query by following the chains of its buckets, in no order.
-
-    Args:
-        query: uint64 array of one code.
-        codes: uint64 array.
-        heads: int32 array of shape (tables, buckets); first code of each chain, or -1.
-        nexts: int32 array of shape (tables, codes); next code in the chain, or -1.
-        lows: int64 array; lowest bit of each table's bucket number.
-        numbers: int64 array: distance, highest bucket number.
-        found: Output; uint64 array of codes.
-
-    Returns:
-        Number of codes found, or -1 if `found` is too short.
-    """
-    total = 0
-    for table in range(lows.size):
-        place = heads[table, int64((query[0] >> uint64(lows[table])) & uint64(numbers[1]))]
-        while place >= 0:
-            code = get(codes, int64(place))
-            if _ones(code ^ query[0]) <= numbers[0]:
-                is_new = True
-                for earlier in range(total):
-                    if found[earlier] == code:
-                        is_new = False
-                if is_new:
-                    if total == found.size:
-                        return -1
-                    found[total] = code
-                    total += 1
-            place = nexts[table, place]
-    return total
-
-
-@kept
 def pairs(codes: Any, begin: int, numbers: Any, differing: Any, found: Any, told: Any) -> Any:
     """Find the pairs within runs of codes that agree on some bits.
 
@@ -385,8 +350,6 @@ def _call_all() -> None:
     bucket_ends(codes[:0], 0, 0, ends)
     lows, numbers = np.zeros(1, np.int64), np.zeros(4, np.int64)
     find(codes[:1], 0, codes, ends, lows, masks, lows, numbers, codes[:0], counts[:2])
-    places = np.full((1, 1), -1, np.int32)
-    find_recent(codes[:1], codes, places, places, lows, numbers, codes)
     pairs(codes, 0, np.zeros(3, np.uint64), masks, np.empty((1, 2), np.uint64), counts[:2])
     text = np.array([10], np.uint8)
     read_numbers(text, codes)

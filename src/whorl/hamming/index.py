@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whorl.errors import StoreError
-from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, loops, without
+from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, without
 from whorl.hamming.tables import Layout, Tables, sort_codes
 
 #: Single insertions before the tables are rebuilt: at least this number, or this fraction of all codes.
@@ -19,8 +19,6 @@ _FEWEST_RECENT, _RECENT_PART = 4096, 8
 _SMALL_PART = 32
 #: Maximum number of bits of bucket numbers of recent codes.
 _RECENT_WIDTH = 16
-#: Estimated seconds of a query of the recent codes without numba.
-_PLAIN_RECENT = 4e-6
 _NO_CODES, _NO_PLACES = np.empty(0, np.uint64), np.empty((0, 0), np.int32)
 
 
@@ -232,9 +230,6 @@ class _Recent:
         chains = [(heads.data, nexts.data) for heads, nexts in zip(self._heads, self._nexts, strict=True)]
         self._chains = [(int(low), *chain) for low, chain in zip(self._lows, chains[:-1], strict=True)]
         self._same_hash = chains[-1]
-        numbers = np.array([self._distance, self._last], np.int64)
-        self._query, self._found = np.zeros(1, np.uint64), np.zeros(64, np.uint64)
-        self._call = self._query, self._codes, self._heads[:-1], self._nexts[:-1], self._lows, numbers
 
     @property
     def codes(self) -> Codes:
@@ -282,15 +277,6 @@ class _Recent:
         """Return the codes near a query, in no order; requires at least one code."""
         if not self._chains:
             return list(self.codes[np.bitwise_count(self.codes ^ np.uint64(query)) <= self._distance].tolist())
-        compiled = loops(_PLAIN_RECENT)
-        if compiled is None:
-            return self._find_plainly(query)
-        self._query[0] = query
-        while (count := compiled.find_recent(*self._call, self._found)) < 0:
-            self._found = np.zeros(2 * self._found.size, np.uint64)
-        return self._found[:count].tolist() if count else []
-
-    def _find_plainly(self, query: int) -> list[int]:
         codes, distance, last = self._view, self._distance, self._last
         found: list[int] = []
         for low, heads, nexts in self._chains:

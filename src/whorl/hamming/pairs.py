@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations, groupby
+from itertools import combinations
 from math import comb
 
 import numpy as np
@@ -26,10 +26,8 @@ from whorl.hamming.codes import (
     Codes,
     CodesLike,
     Groups,
-    Permutation,
     as_codes,
     as_distance,
-    bits_of,
     blocks_of,
     in_ranges,
     loops,
@@ -160,14 +158,14 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iter
                 report_progress(_STEP, done, count)
         return
     masks = blocks_of(free, blocks)
-    scratch = np.empty(count if compiled else 0, np.uint64)
+    scratch = np.empty(count, np.uint64) if compiled else None
     choices = list(combinations(range(blocks), blocks - distance))
     total = count * len(choices)
     for before, chosen in zip(range(0, total, count), choices, strict=True):
         lead = sum(masks[block] for block in chosen)
         earlier = [masks[block] for block in range(chosen[-1]) if block not in chosen]
         must = np.concatenate((differing, np.array(earlier, np.uint64)))
-        _sort_by(codes[:count], lead, scratch)
+        order_by(codes[:count], lead, scratch)
         longest = costs.longest_run(bits - lead.bit_count(), distance)
         long: list[tuple[int, int]] = []
         for done, pairs in _pairs_in_runs(codes, lead, must, distance, longest, long):
@@ -177,27 +175,6 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iter
                 report_progress(_STEP, before + done, total)
         for start, end in long:
             yield from _pairs_of(codes[start : end + PADDING].copy(), must, distance, depth - 1)
-
-
-def _sort_by(codes: Codes, lead: int, scratch: Codes) -> None:
-    """Sort codes in place so that codes that agree on some bits are adjacent."""
-    if scratch.size:
-        for low, width in _stretches(lead):
-            order_by(codes, low, width, scratch)
-    else:
-        permutation = Permutation.leading(lead)
-        permuted = permutation.apply_all(codes)
-        permuted.sort()
-        codes[:] = permutation.undo_all(permuted)
-
-
-def _stretches(mask: int) -> list[tuple[int, int]]:
-    """Return the lowest bit and the length of each run of set bits."""
-    stretches = []
-    for _, stretch in groupby(enumerate(reversed(bits_of(mask))), key=lambda numbered: numbered[1] - numbered[0]):
-        bits = [bit for _, bit in stretch]
-        stretches.append((bits[0], len(bits)))
-    return stretches
 
 
 def _run_starts(codes: Codes, lead: int) -> NDArray[np.int64]:

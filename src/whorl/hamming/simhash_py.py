@@ -72,7 +72,7 @@ class Corpus:
         """The tables of simhash-py, in its order."""
         blocks = blocks_of(LARGEST, self._num_blocks)
         chosen = combinations(blocks, self._num_blocks - self.differing_bits)
-        return [Table(self._index, leading, [each for each in blocks if each not in leading]) for leading in chosen]
+        return [Table(self._index, leading, [block for block in blocks if block not in leading]) for leading in chosen]
 
     def insert(self, h: int) -> None:
         """Add a code; do nothing if it is present."""

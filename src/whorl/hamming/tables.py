@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, groupby
 from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whorl.arrays import ascending_distinct
-from whorl.hamming.codes import BITS, Codes, Groups, Permutation, in_ranges, loops
+from whorl.hamming.codes import BITS, Codes, Groups, Permutation, bits_of, in_ranges, loops
 
 #: Number of codes that the compiled loops may read past the end.
 PADDING = 8
@@ -103,17 +103,27 @@ def sort_codes(codes: Codes) -> Codes:
     return ascending_distinct(codes)
 
 
-def order_by(codes: Codes, low: int, width: int, scratch: Codes | None = None) -> None:
-    """Sort codes in place by a block of bits."""
+def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
+    """Sort codes in place so that codes that agree on the masked bits are adjacent; by the value of a block of bits."""
     compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
         scratch = np.empty_like(codes) if scratch is None else scratch
-        compiled.radix_sort(codes, scratch, low, width, np.empty(1 << 11, np.int64))
+        for low, width in _runs_of_bits(mask):
+            compiled.radix_sort(codes, scratch, low, width, np.empty(1 << 11, np.int64))
     else:
-        permutation = Permutation.leading(((1 << width) - 1) << low)
+        permutation = Permutation.leading(mask)
         permuted = permutation.apply_all(codes)
         permuted.sort()
         codes[:] = permutation.undo_all(permuted)
+
+
+def _runs_of_bits(mask: int) -> list[tuple[int, int]]:
+    """Return the lowest bit and the length of each run of set bits."""
+    runs = []
+    for _, run in groupby(enumerate(reversed(bits_of(mask))), key=lambda numbered: numbered[1] - numbered[0]):
+        bits = [bit for _, bit in run]
+        runs.append((bits[0], len(bits)))
+    return runs
 
 
 class Tables:
@@ -133,11 +143,11 @@ class Tables:
         self._ends = np.empty(tables * (buckets + 1), np.int32 if codes.size < 2**31 else np.int64)
         scratch = np.empty(codes.size if tables > 1 else 0, np.uint64)
         compiled = loops(tables * codes.size * _PLAIN_SORT * 1e-9)
-        for number, low in enumerate(layout.lows):
+        for number, (low, mask) in enumerate(zip(layout.lows, layout.masks, strict=True)):
             table = self._all[number * codes.size : (number + 1) * codes.size]
             table[:] = codes
             if number:  # sorted codes are already in the order of the highest block
-                order_by(table, low, layout.width, scratch)
+                order_by(table, mask, scratch)
             ends = self._ends[number * (buckets + 1) : (number + 1) * (buckets + 1)]
             if compiled:
                 compiled.bucket_ends(table, low, layout.width, ends)
