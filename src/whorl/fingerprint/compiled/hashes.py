@@ -287,15 +287,8 @@ def low_halves(
 ) -> None:
     """Write the low half of the hash of each shingle to the index of its first word, across the borders of texts.
 
-    Args:
-        words: As in `reduce`, like the next five.
-        starts: As in `reduce`.
-        counts: As in `reduce`.
-        size: As in `reduce`.
-        numbers: As in `reduce`.
-        masks: As in `reduce`.
-        out: Output; uint64 array with an element for each word up to the end of the last text.
-        scratch: Result of `make_scratch`.
+    The arguments are those of `reduce`; `out` is a uint64 array with an element for each word up to the end of the last
+    text.
     """
     _hash_in_order(words, starts, counts, size, numbers, masks, 1, out, scratch)
 
@@ -383,23 +376,11 @@ def distinct(
     sizes: Any,
     scratch: Any,
 ) -> Any:
-    """Write the distinct hashes of the shingles of texts, grouped by text and ascending.
+    """Write the distinct hashes of the shingles of texts, grouped by text and ascending, and return their number.
 
-    Args:
-        words: As in `reduce`, like the next five.
-        starts: As in `reduce`.
-        counts: As in `reduce`.
-        size: As in `reduce`.
-        numbers: As in `reduce`.
-        masks: As in `reduce`.
-        kept: uint64 array with an element per word; receives the high halves of the hashes.
-        aside: Scratch array; uint64, with an element for each word up to the end of the last text.
-        heads: Scratch array; int64, one element longer than `kept`.
-        sizes: int64 array of shape (texts,); receives the number of hashes of each text.
-        scratch: Result of `make_scratch`.
-
-    Returns:
-        Number of hashes in `kept`.
+    The arguments are those of `reduce`, and these: `kept`, a uint64 array with an element per word, receives the high
+    halves; `sizes`, an int64 array of shape (texts,), their number in each text. `aside` is scratch space like `out` of
+    `low_halves`; `heads` is int64, one element longer than `kept`.
     """
     # Shingles that cross the border of two texts are hashed as well, and skipped below.
     _hash_in_order(words, starts, counts, size, numbers, masks, 0, aside, scratch)
