@@ -18,7 +18,7 @@ from whorl.cli.main import main
 from whorl.duplicates.input import InputReader, pieces, pieces_of, without
 from whorl.duplicates.options import DuplicatesOptions, Granularity, Keep
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.rows.rows import Columns
+from whorl.ingest.rows.rows import RowColumns
 from whorl.model import Document
 
 
@@ -89,13 +89,13 @@ def test_a_column_that_decides_and_is_nowhere(tmp_path: Path) -> None:
     (tmp_path / "0.txt").write_text("text")
     path = written(tmp_path / "a.jsonl", {"body": "t", "id": 1, "quality": 1, "made": "2020"})
     reading = InputReader(
-        [str(tmp_path)], DuplicatesOptions(keep=Keep("largest", "made_up")), columns=Columns(text="body")
+        [str(tmp_path)], DuplicatesOptions(keep=Keep("largest", "made_up")), columns=RowColumns(text="body")
     )
     with pytest.raises(
         ParameterError, match=r"no document has a number .* \(--keep largest:COLUMN, of made, quality\)"
     ):
         list(reading.documents())
-    (document,) = InputReader([path], columns=Columns(text="body")).documents()
+    (document,) = InputReader([path], columns=RowColumns(text="body")).documents()
     with pytest.raises(ParameterError, match=r"no date of its own.*--keep newest:COLUMN"):
         InputReader([path], DuplicatesOptions(keep=Keep("newest"))).date(document)
     assert InputReader([path], DuplicatesOptions(state=tmp_path)).date(document) is None

@@ -23,7 +23,7 @@ from whorl import Document
 from whorl.cli.render.console import problem_lines
 from whorl.errors import ParameterError
 from whorl.ingest.files import Place, Problem, Problems, documents_in, files_under, places
-from whorl.ingest.rows.rows import Columns
+from whorl.ingest.rows.rows import RowColumns
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs what POSIX file systems have")
 
@@ -502,7 +502,7 @@ def test_a_file_elsewhere_that_is_gone(memory: fsspec.AbstractFileSystem) -> Non
     (place,), _ = found("memory://a.jsonl")
     memory.rm("/a.jsonl")
     problems: list[Problem] = []
-    assert list(documents_in(place.file, problems.append, Columns())) == []
+    assert list(documents_in(place.file, problems.append, RowColumns())) == []
     assert "a.jsonl" in problems[0].where
 
 

@@ -13,7 +13,7 @@ from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions, Keep, require_property
 from whorl.duplicates.output import require_columns, require_room, require_texts
 from whorl.errors import ParameterError
-from whorl.ingest.rows.rows import Columns
+from whorl.ingest.rows.rows import RowColumns
 from whorl.operations import DuplicatesOperation
 
 _FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
@@ -51,9 +51,9 @@ class DuplicatesCommand(DuplicatesOperation):
         return self.search.keep
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> RowColumns:
         """The columns of rows."""
-        return Columns(self.text_column or "text", self.id_column)
+        return RowColumns(self.text_column or "text", self.id_column)
 
     @property
     def shows_only_new(self) -> bool:

@@ -15,7 +15,7 @@ from whorl.cli.render.console import problem_lines, progress_bar, reported_progr
 from whorl.errors import DocumentError, WhorlError
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named
 from whorl.ingest.files import Problem, Problems, documents_in, places
-from whorl.ingest.rows.rows import Columns
+from whorl.ingest.rows.rows import RowColumns
 from whorl.model import Document, Indexed
 from whorl.operations import IndexOperation
 from whorl.output.format import counted, percent
@@ -45,7 +45,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
     replaced.
     """
     problems = Problems()
-    columns = Columns(options.text_column or "text", options.id_column)
+    columns = RowColumns(options.text_column or "text", options.id_column)
     tables_are_text = options.text_column is None
     with open_store(store, passages=options.passages, without_minhash=options.without_minhash) as opened:
         done = Indexed()

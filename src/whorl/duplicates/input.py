@@ -18,7 +18,7 @@ from whorl.duplicates.options import DuplicatesOptions, Granularity, seconds_of
 from whorl.duplicates.sketching import no_date
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.files import Place, Problem, Problems, StandardInput, documents_in, file_text, places, spans_in
-from whorl.ingest.rows.rows import Columns, File, Span
+from whorl.ingest.rows.rows import File, FileSpan, RowColumns
 from whorl.model import Document, documents_of
 
 #: Largest number of column names listed in an error message.
@@ -160,7 +160,7 @@ class InputReader:
         options: Options of the run. A folder in them stores the dates of files for later runs; the columns of dates, of
             the retention policy and of the parts become properties.
         reference: Files to compare them with, named as in `ingest.files.places`.
-        columns: Columns of ids and texts in rows.
+        columns: RowColumns of ids and texts in rows.
         is_rewritten: Whether the files are rewritten, so that ids must identify rows.
         follow_links: Whether to follow links that lead out of the named folders.
     """
@@ -171,7 +171,7 @@ class InputReader:
         options: DuplicatesOptions = DuplicatesOptions(),  # noqa: B008 - frozen
         *,
         reference: Sequence[str] = (),
-        columns: Columns = Columns(),  # noqa: B008 - frozen
+        columns: RowColumns = RowColumns(),  # noqa: B008 - frozen
         is_rewritten: bool = False,
         follow_links: bool = False,
     ) -> None:
@@ -204,7 +204,7 @@ class InputReader:
         """Return the documents to search."""
         return InputDocuments(self, self.places)
 
-    def part(self, place: Place, span: Span | None, *, is_reference: bool) -> InputPart:
+    def part(self, place: Place, span: FileSpan | None, *, is_reference: bool) -> InputPart:
         """Return the reader of a file, or of a byte range of it."""
         return InputPart(place.file, span, self.columns, self.options, is_reference)
 
@@ -367,7 +367,7 @@ class InputPart:
     Args:
         file: The file.
         span: The byte range; None for the whole file.
-        columns: Columns of ids and texts in rows.
+        columns: RowColumns of ids and texts in rows.
         options: Options of the run.
         is_reference: Whether ids of rows are prefixed with their file's name.
         at_byte: Called at intervals with the position in the file.
@@ -375,8 +375,8 @@ class InputPart:
     """
 
     file: File
-    span: Span | None
-    columns: Columns
+    span: FileSpan | None
+    columns: RowColumns
     options: DuplicatesOptions
     is_reference: bool
     at_byte: Callable[[int], None] = _ignore

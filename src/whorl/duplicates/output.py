@@ -25,7 +25,7 @@ from whorl.ingest.extraction.formats import decode
 from whorl.ingest.extraction.formats import format_of as format_of_file
 from whorl.ingest.files import Place, file_text, without_notes
 from whorl.ingest.rows.formats import format_of
-from whorl.ingest.rows.rows import Added, Format, Row, UnreadRowsError
+from whorl.ingest.rows.rows import Added, Row, RowFormat, UnreadRowsError
 
 #: Columns added to rows: the id of the kept document of the row's cluster (null outside clusters), whether the row is
 #: kept, and its Jaccard similarity to the kept document.
@@ -131,7 +131,7 @@ def require_texts(reading: InputReader) -> None:
             )
 
 
-def _format_of(place: Place, opened: IO[bytes], reading: InputReader) -> Format | None:
+def _format_of(place: Place, opened: IO[bytes], reading: InputReader) -> RowFormat | None:
     return format_of(opened, PurePath(place.file.name), reading.columns, file_text)
 
 

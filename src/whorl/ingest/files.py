@@ -25,7 +25,7 @@ from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.formats import decode, format_of
 from whorl.ingest.remote import PATTERN, RemoteFile, remote_files
 from whorl.ingest.rows.formats import format_of as format_of_rows
-from whorl.ingest.rows.rows import Columns, File, Row, Span, UnreadRowsError, portions
+from whorl.ingest.rows.rows import File, FileSpan, Row, RowColumns, UnreadRowsError, portions
 
 if TYPE_CHECKING:
     from whorl.ingest.extraction.reader import Reader
@@ -171,9 +171,9 @@ def without_notes(names: Set[str]) -> Set[str]:
 def documents_in(
     file: File,
     on_problem: Callable[[Problem], None],
-    columns: Columns = Columns(),  # noqa: B008 - frozen
+    columns: RowColumns = RowColumns(),  # noqa: B008 - frozen
     *,
-    span: Span | None = None,
+    span: FileSpan | None = None,
     tables_are_text: bool = True,
     known_as: str | None = None,
     at_byte: Callable[[int], None] = lambda position: None,
@@ -183,7 +183,7 @@ def documents_in(
     Args:
         file: The file.
         on_problem: Called with files and rows that are not valid documents.
-        columns: Columns of the rows.
+        columns: RowColumns of the rows.
         span: A part of the file, from `spans_in`; None for all.
         tables_are_text: Whether CSV, TSV and JSON arrays of other values than objects are one document each, as suits a
             search; a search for duplicates reads their rows.
@@ -213,12 +213,12 @@ def documents_in(
         on_problem(Problem(str(file), "reading it takes more memory than there is", None))
 
 
-def spans_in(file: File, columns: Columns) -> Iterator[Span | None]:
+def spans_in(file: File, columns: RowColumns) -> Iterator[FileSpan | None]:
     """Yield the parts of a file that several processes can read independently; a single None for an indivisible file.
 
     Args:
         file: The file.
-        columns: Columns of the rows.
+        columns: RowColumns of the rows.
     """
     try:
         with file.open("rb") as opened:
@@ -233,7 +233,7 @@ def spans_in(file: File, columns: Columns) -> Iterator[Span | None]:
 
 
 def _documents(
-    rows: Sequence[Row], columns: Columns, file: File, known_as: str, on_problem: Callable[[Problem], None]
+    rows: Sequence[Row], columns: RowColumns, file: File, known_as: str, on_problem: Callable[[Problem], None]
 ) -> Iterator[Document]:
     values = [row.values for row in rows if not isinstance(row.values, DocumentError)]
     is_whole = rows and len(values) == len(rows) == rows[-1].number - rows[0].number + 1

@@ -7,7 +7,7 @@ from pathlib import PurePath
 import pytest
 
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.formats import DOCX, HTML, MAIL, PDF, PPTX, XLSX, Format, decode, format_of
+from whorl.ingest.extraction.formats import DOCX, HTML, MAIL, PDF, PPTX, XLSX, FileFormat, decode, format_of
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
@@ -28,7 +28,7 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
         (b"", "a.docx", DOCX),
     ],
 )
-def test_bytes_count_before_names(raw: bytes, name: str, form: Format | None) -> None:
+def test_bytes_count_before_names(raw: bytes, name: str, form: FileFormat | None) -> None:
     """
     The content takes precedence over the name; a file with neither is plain text.
     """

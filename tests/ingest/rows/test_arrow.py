@@ -14,7 +14,7 @@ import pytest
 from whorl.errors import DocumentError
 from whorl.ingest.rows.arrow import Arrow, Parquet
 from whorl.ingest.rows.compression import unpacked
-from whorl.ingest.rows.rows import Columns, UnreadRowsError
+from whorl.ingest.rows.rows import RowColumns, UnreadRowsError
 
 SCHEMA = pa.schema(
     [
@@ -46,7 +46,7 @@ def test_types_stay(compression: str) -> None:
     source, out = io.BytesIO(), io.BytesIO()
     pq.write_table(TABLE, source, compression=compression, row_group_size=700)
     source.seek(0)
-    columns = Columns(further=frozenset())
+    columns = RowColumns(further=frozenset())
     Parquet().rewrite(source, out, columns, lambda rows: [{} if row.number % 2 else None for row in rows], {})
     written = pq.ParquetFile(io.BytesIO(out.getvalue()))
     assert written.schema_arrow.equals(pq.ParquetFile(source).schema_arrow, check_metadata=True)
@@ -66,7 +66,7 @@ def test_columns_are_added_behind() -> None:
         writer.write_table(TABLE)
     source.seek(0)
     Arrow(is_stream=True).rewrite(
-        source, out, Columns(), lambda rows: [{"lang": str(row.number)} for row in rows], {"lang": str}
+        source, out, RowColumns(), lambda rows: [{"lang": str(row.number)} for row in rows], {"lang": str}
     )
     table = pa.ipc.open_stream(io.BytesIO(out.getvalue())).read_all()
     assert (table.schema.names, table.schema.metadata) == (["text", "when", "tags", "lang"], None)
@@ -81,7 +81,7 @@ def test_a_value_that_is_no_text_costs_its_row() -> None:
     source = io.BytesIO()
     pq.write_table(pa.table({"text": broken}), source)
     source.seek(0)
-    rows = [row.values for row in Parquet().rows(source, Columns())]
+    rows = [row.values for row in Parquet().rows(source, RowColumns())]
     assert rows[0] == rows[2] == {"text": "fine"}
     assert isinstance(rows[1], DocumentError)
 
@@ -97,7 +97,7 @@ def test_a_file_that_is_broken_within() -> None:
     raw[at : at + 60] = b"\xff" * 60
     seen: list[int] = []
     with pytest.raises(UnreadRowsError, match="this Parquet cannot be read, or not completely"):
-        seen.extend(row.number for row in Parquet().rows(io.BytesIO(bytes(raw)), Columns(further=frozenset())))
+        seen.extend(row.number for row in Parquet().rows(io.BytesIO(bytes(raw)), RowColumns(further=frozenset())))
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_a_large_group_takes_little_memory() -> None:
     size = table.nbytes
     del table
     before, most = pa.total_allocated_bytes(), 0
-    for _ in Parquet().rows(source, Columns()):
+    for _ in Parquet().rows(source, RowColumns()):
         most = max(most, pa.total_allocated_bytes() - before)
     assert size > 50_000_000
     assert most < size / 4
@@ -128,7 +128,7 @@ def test_values_that_lie_outside_of_their_batch(is_stream: bool) -> None:
     with (pa.ipc.new_stream if is_stream else pa.ipc.new_file)(out, schema) as writer:
         writer.write_batch(pa.RecordBatch.from_arrays([pa.array(["a", "b"]), damaged], schema=schema))
     with pytest.raises(UnreadRowsError, match="this Arrow cannot be read"):
-        list(Arrow(is_stream=is_stream).rows(io.BytesIO(out.getvalue()), Columns()))
+        list(Arrow(is_stream=is_stream).rows(io.BytesIO(out.getvalue()), RowColumns()))
 
 
 def test_text_of_another_encoding_in_a_sound_file() -> None:
@@ -140,7 +140,7 @@ def test_text_of_another_encoding_in_a_sound_file() -> None:
     out, schema = io.BytesIO(), pa.schema([("text", pa.string())])
     with pa.ipc.new_stream(out, schema) as writer:
         writer.write_batch(pa.RecordBatch.from_arrays([texts], schema=schema))
-    rows = list(Arrow(is_stream=True).rows(io.BytesIO(out.getvalue()), Columns()))
+    rows = list(Arrow(is_stream=True).rows(io.BytesIO(out.getvalue()), RowColumns()))
     assert rows[0].values == {"text": "ok"}
     assert isinstance(rows[1].values, DocumentError)
 
@@ -165,4 +165,4 @@ def test_a_length_beyond_all_memory(compression: str | None, said: int, tmp_path
             opening as opened,
             pytest.raises(UnreadRowsError, match=r"this Arrow cannot be read.* more memory than a file may take"),
         ):
-            list(Arrow(is_stream=True).rows(opened, Columns()))
+            list(Arrow(is_stream=True).rows(opened, RowColumns()))

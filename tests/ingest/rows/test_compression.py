@@ -8,8 +8,8 @@ import pytest
 import zstandard
 
 from whorl.ingest.rows.compression import Packed, packing_of, unpacked
-from whorl.ingest.rows.rows import Columns, UnreadRowsError
-from whorl.ingest.rows.text import JsonLines
+from whorl.ingest.rows.rows import RowColumns, UnreadRowsError
+from whorl.ingest.rows.text import JsonLinesFormat
 
 TEXT = b"".join(b"%d\n" % (at * at) for at in range(100_000))
 
@@ -39,9 +39,9 @@ def test_what_is_packed_again_is_known_again(module: str) -> None:
     empty = __import__(module).compress(b'{"text": "a"}\n')
     out = io.BytesIO()
     assert packing_of(empty) == module
-    Packed(JsonLines(), module).rewrite(io.BytesIO(empty), out, Columns(), lambda rows: [{} for _ in rows], {})
+    Packed(JsonLinesFormat(), module).rewrite(io.BytesIO(empty), out, RowColumns(), lambda rows: [{} for _ in rows], {})
     assert packing_of(out.getvalue()) == module
-    rows = Packed(JsonLines(), module).rows(io.BytesIO(out.getvalue()), Columns())
+    rows = Packed(JsonLinesFormat(), module).rows(io.BytesIO(out.getvalue()), RowColumns())
     assert [row.values for row in rows] == [{"text": "a"}]
 
 
@@ -51,7 +51,7 @@ def test_what_comes_before_a_cut_is_read(module: str) -> None:
     About half of the lines are read from the first half of a file.
     """
     packed = __import__(module).compress(b"".join(b'{"text": "%d"}\n' % hash((at, at)) for at in range(30_000)))
-    rows = Packed(JsonLines(), module).rows(io.BytesIO(packed[: len(packed) // 2]), Columns())
+    rows = Packed(JsonLinesFormat(), module).rows(io.BytesIO(packed[: len(packed) // 2]), RowColumns())
     seen = 0
     with pytest.raises(UnreadRowsError):
         for seen, _ in enumerate(rows, start=1):  # noqa: B007 - the last one counts

@@ -16,7 +16,7 @@ from whorl.ingest import limits
 from whorl.ingest.extraction.reader import Limits
 from whorl.ingest.rows import confined
 from whorl.ingest.rows.confined import ConfinedFormat
-from whorl.ingest.rows.rows import Columns, UnreadRowsError
+from whorl.ingest.rows.rows import RowColumns, UnreadRowsError
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="sends signals")]
 
@@ -60,9 +60,9 @@ def test_a_worker_that_does_not_answer(number: signal.Signals, problem: str, mon
     """
     confined._end(confined._workers(os.getpid()), os.getpid())
     opened, name = io.BytesIO(archive(is_packed=False)), PurePath("a.warc")
-    form = ConfinedFormat(opened, name, Columns(), signalling(number, monkeypatch))
+    form = ConfinedFormat(opened, name, RowColumns(), signalling(number, monkeypatch))
     with pytest.raises(UnreadRowsError, match=problem):
-        list(form.rows(opened, Columns()))
+        list(form.rows(opened, RowColumns()))
     opened.seek(0)
-    rows = list(ConfinedFormat(opened, name, Columns(), lambda raw, name: "words").rows(opened, Columns()))
+    rows = list(ConfinedFormat(opened, name, RowColumns(), lambda raw, name: "words").rows(opened, RowColumns()))
     assert rows

@@ -21,7 +21,7 @@ from whorl import Document
 from whorl.errors import DocumentError
 from whorl.ingest.files import Problem, documents_in, file_text
 from whorl.ingest.rows.formats import detect, format_of
-from whorl.ingest.rows.rows import Columns, Format, Row, UnreadRowsError
+from whorl.ingest.rows.rows import Row, RowColumns, RowFormat, UnreadRowsError
 
 # Compressed and columnar files are read in another process.
 pytestmark = pytest.mark.process
@@ -102,20 +102,20 @@ def test_the_same_rows_in_every_format(tmp_path: Path, kind: str) -> None:
     """
     file = tmp_path / f"rows.{kind}"
     file.write_bytes(MADE[kind])
-    for columns in (Columns(further=frozenset()), Columns(further=frozenset({"year"}), id="id")):
+    for columns in (RowColumns(further=frozenset()), RowColumns(further=frozenset({"year"}), id="id")):
         problems: list[Problem] = []
         found = list(documents_in(file, problems.append, columns, tables_are_text=False))
         assert ([(each.id, each.text) for each in found], problems) == (TEXTS, [])
     assert str(found[0].properties["year"][0]) == "2020"  # type: ignore[index]
     places = [
         each.id
-        for each in documents_in(file, problems.append, Columns(id="", further=frozenset()), tables_are_text=False)
+        for each in documents_in(file, problems.append, RowColumns(id="", further=frozenset()), tables_are_text=False)
     ]
     first = 2 if "sv" in kind else 1
     assert places == [f"{file}:{first + at}" for at in range(3)]
     if not any(each in kind for each in ("sv", "json")):
         file.rename(tmp_path / "part-0")
-        assert len(list(documents_in(tmp_path / "part-0", problems.append, Columns(further=frozenset())))) == 3
+        assert len(list(documents_in(tmp_path / "part-0", problems.append, RowColumns(further=frozenset())))) == 3
 
 
 @pytest.mark.parametrize("kind", MADE)
@@ -125,7 +125,7 @@ def test_a_column_that_is_not_there(tmp_path: Path, kind: str) -> None:
     """
     file = tmp_path / f"rows.{kind}"
     file.write_bytes(MADE[kind])
-    for columns in (Columns(text="content"), Columns(id="url")):
+    for columns in (RowColumns(text="content"), RowColumns(id="url")):
         problems: list[Problem] = []
         assert list(documents_in(file, problems.append, columns, tables_are_text=False)) == []
         assert "'year'" in problems[0].reason
@@ -144,17 +144,17 @@ def test_rows_that_stay_in_every_format(kind: str, more: dict[str, Any]) -> None
         return [None if isinstance(row.values, DocumentError) or row.values["id"] == "b" else more for row in rows]
 
     opened, out = io.BytesIO(MADE[kind]), io.BytesIO()
-    form_in(opened, kind).rewrite(opened, out, Columns(further=frozenset()), decide, added)
+    form_in(opened, kind).rewrite(opened, out, RowColumns(further=frozenset()), decide, added)
     again = io.BytesIO(out.getvalue())
-    rows = [row.values for row in form_in(again, kind).rows(again, Columns())]
+    rows = [row.values for row in form_in(again, kind).rows(again, RowColumns())]
     wanted: list[dict[str, Any]] = [{**row, **more} for row in ROWS if row["id"] != "b"]
     if "sv" in kind:
         wanted = [{key: text(value) for key, value in row.items() if key != "meta"} for row in wanted]
     assert rows == wanted
 
 
-def form_in(opened: io.BytesIO, kind: str) -> Format:
-    form = format_of(opened, PurePath(f"rows.{kind}"), Columns(), file_text)
+def form_in(opened: io.BytesIO, kind: str) -> RowFormat:
+    form = format_of(opened, PurePath(f"rows.{kind}"), RowColumns(), file_text)
     assert form is not None
     return form
 
@@ -199,7 +199,7 @@ def test_libraries_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("whorl.ingest.rows.formats.find_spec", lambda name: None)
     for content in (MADE["parquet"], MADE["arrow"], b"WARC/1.0\r\n"):
         with pytest.raises(UnreadRowsError, match=r"pip install 'whorl\[data\]'"):
-            detect(io.BytesIO(content), PurePath("a"), Columns(), file_text)
+            detect(io.BytesIO(content), PurePath("a"), RowColumns(), file_text)
 
 
 def test_what_is_searched_as_a_text(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from whorl import Document
 from whorl.errors import DocumentError
-from whorl.ingest.rows.rows import Columns, UnreadRowsError, portions
+from whorl.ingest.rows.rows import RowColumns, UnreadRowsError, portions
 
 
 def test_what_comes_before_an_error_is_not_lost() -> None:
@@ -45,10 +45,10 @@ def test_a_row_becomes_a_document() -> None:
     Whole numbers become ids, bytes are decoded as UTF-8, dates are written in ISO 8601; all other columns are
     properties.
     """
-    made = Columns().document(ROW, "file", 1)
+    made = RowColumns().document(ROW, "file", 1)
     assert made == Document("7", "some text", "N", {"made": "2020-05-01", "quality": 0.5})
-    assert Columns(id="").document({**ROW, "id": None}, "file", 1).id == "file:1"
-    assert Columns().document({"text": "t", "id": None}, "file", 1) == Document("file:1", "t")
+    assert RowColumns(id="").document({**ROW, "id": None}, "file", 1).id == "file:1"
+    assert RowColumns().document({"text": "t", "id": None}, "file", 1) == Document("file:1", "t")
 
 
 def test_columns_that_do_not_matter_may_hold_anything() -> None:
@@ -56,18 +56,18 @@ def test_columns_that_do_not_matter_may_hold_anything() -> None:
     Only requested columns become properties; others may have any values.
     """
     row = {**ROW, "name": {"a": 1}, "meta": {"b": [{}]}, "": 3}
-    assert Columns(further=frozenset({"made"})).document(row, "x", 1) == Document(
+    assert RowColumns(further=frozenset({"made"})).document(row, "x", 1) == Document(
         "7", "some text", "", {"made": "2020-05-01"}
     )
     with pytest.raises(DocumentError):
-        Columns().document(row, "x", 1)
+        RowColumns().document(row, "x", 1)
 
 
 def test_columns_of_other_names() -> None:
     """
     Columns can have other names, and one column can be both the name and a property.
     """
-    columns = Columns(text="body", id="url", name="title", further=frozenset({"title"}))
+    columns = RowColumns(text="body", id="url", name="title", further=frozenset({"title"}))
     row = {"body": "b", "url": "u", "title": "t", "text": 1, "id": 2}
     assert columns.document(row, "", 1) == Document("u", "b", "t", {"title": "t"})
     assert columns.wanted(list(row)) == ["body", "url", "title"]
@@ -76,14 +76,14 @@ def test_columns_of_other_names() -> None:
 @pytest.mark.parametrize(
     ("columns", "row", "told"),
     [
-        (Columns(), {"id": 1, "body": "x"}, "no column 'text'.*--text-column.*'id', 'body'"),
-        (Columns(id="url"), {"id": 1, "text": "x"}, "no column 'url'.*--id-column"),
-        (Columns(), {"text": None}, "text must be text, got None"),
-        (Columns(), {"text": b"\xff"}, "no UTF-8"),
-        (Columns(), {"text": "x", "id": 1.5}, "id must be text, got 1.5"),
+        (RowColumns(), {"id": 1, "body": "x"}, "no column 'text'.*--text-column.*'id', 'body'"),
+        (RowColumns(id="url"), {"id": 1, "text": "x"}, "no column 'url'.*--id-column"),
+        (RowColumns(), {"text": None}, "text must be text, got None"),
+        (RowColumns(), {"text": b"\xff"}, "no UTF-8"),
+        (RowColumns(), {"text": "x", "id": 1.5}, "id must be text, got 1.5"),
     ],
 )
-def test_rows_that_are_no_documents(columns: Columns, row: dict[str, object], told: str) -> None:
+def test_rows_that_are_no_documents(columns: RowColumns, row: dict[str, object], told: str) -> None:
     """
     The error names the missing or invalid column and the remedy.
     """

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from whorl import Document
 from whorl.errors import DocumentError
-from whorl.ingest.rows.rows import Added, Columns, Decide, Row, UnreadRowsError
-from whorl.ingest.rows.text import JsonArray, JsonLines, Table, json_document
+from whorl.ingest.rows.rows import Added, Decide, Row, RowColumns, UnreadRowsError
+from whorl.ingest.rows.text import JsonArrayFormat, JsonLinesFormat, TableFormat, json_document
 
 
 def test_of_a_repeated_key_the_last_counts() -> None:
@@ -120,7 +120,7 @@ def test_a_line_without_end_is_one_problem(monkeypatch: pytest.MonkeyPatch) -> N
     assert "at most 40 bytes" in str(long.values)
     assert (after.number, after.values) == (2, {"text": "after"})
     with pytest.raises(UnreadRowsError, match="make JSON lines of it"):
-        list(JsonArray().rows(io.BytesIO(b"[" + b"1, " * 40 + b"1]"), Columns()))
+        list(JsonArrayFormat().rows(io.BytesIO(b"[" + b"1, " * 40 + b"1]"), RowColumns()))
 
 
 def test_lines_that_stay_are_what_they_were() -> None:
@@ -145,19 +145,23 @@ def test_an_array_stays_one() -> None:
     """
     out = io.BytesIO()
     array = io.BytesIO(b'[{"text": "a"}, 3, {"text": "b"}, {"text": "c"}]')
-    JsonArray().rewrite(
-        array, out, Columns(), lambda rows: [{"n": row.number} if row.number != 3 else None for row in rows], {"n": str}
+    JsonArrayFormat().rewrite(
+        array,
+        out,
+        RowColumns(),
+        lambda rows: [{"n": row.number} if row.number != 3 else None for row in rows],
+        {"n": str},
     )
     assert json.loads(out.getvalue()) == [{"text": "a", "n": 1}, {"text": "c", "n": 4}]
 
 
 def rows_of(lines: bytes) -> list[Row]:
-    return list(JsonLines().rows(io.BytesIO(lines), Columns()))
+    return list(JsonLinesFormat().rows(io.BytesIO(lines), RowColumns()))
 
 
 def rewritten(lines: bytes, decide: Decide, added: Added | None = None) -> bytes:
     out = io.BytesIO()
-    JsonLines().rewrite(io.BytesIO(lines), out, Columns(), decide, added or {})
+    JsonLinesFormat().rewrite(io.BytesIO(lines), out, RowColumns(), decide, added or {})
     return out.getvalue()
 
 
@@ -217,16 +221,16 @@ def test_stretches_have_the_rows_of_the_whole(lines: list[str], size: int) -> No
         opened = io.BytesIO(("\n".join(lines) + end).encode())
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("whorl.ingest.rows.text._SPAN", size)
-            spans = list(JsonLines().spans(opened))
-        parts = [each for span in spans for each in JsonLines().rows(opened, Columns(), span)]
+            spans = list(JsonLinesFormat().spans(opened))
+        parts = [each for span in spans for each in JsonLinesFormat().rows(opened, RowColumns(), span)]
         opened.seek(0)
-        assert list(map(str, parts)) == list(map(str, JsonLines().rows(opened, Columns())))
+        assert list(map(str, parts)) == list(map(str, JsonLinesFormat().rows(opened, RowColumns())))
 
 
 def read(content: bytes) -> list[tuple[int, object]]:
     return [
         (row.number, str(row.values) if isinstance(row.values, DocumentError) else row.values)
-        for row in Table().rows(io.BytesIO(content), Columns())
+        for row in TableFormat().rows(io.BytesIO(content), RowColumns())
     ]
 
 
@@ -281,5 +285,5 @@ def test_cells_are_read_as_written(rows: list[list[str]]) -> None:
     content = out.getvalue().encode()
     assert [values for _, values in read(content)] == [dict(zip(("id", "text"), row, strict=True)) for row in rows]
     again = io.BytesIO()
-    Table().rewrite(io.BytesIO(content), again, Columns(), lambda some: [{} for _ in some], {})
+    TableFormat().rewrite(io.BytesIO(content), again, RowColumns(), lambda some: [{} for _ in some], {})
     assert read(again.getvalue()) == read(content)

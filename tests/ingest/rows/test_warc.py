@@ -12,7 +12,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from whorl.errors import DocumentError
-from whorl.ingest.rows.rows import Columns, Row, UnreadRowsError
+from whorl.ingest.rows.rows import Row, RowColumns, UnreadRowsError
 from whorl.ingest.rows.warc import Warc
 
 
@@ -52,7 +52,7 @@ def text_of(raw: bytes, file: PurePath) -> str:
 
 
 def read(content: bytes, *, is_packed: bool) -> list[Row]:
-    return list(Warc(text_of, is_packed=is_packed).rows(io.BytesIO(content), Columns()))
+    return list(Warc(text_of, is_packed=is_packed).rows(io.BytesIO(content), RowColumns()))
 
 
 @pytest.mark.parametrize("is_packed", [False, True])
@@ -84,7 +84,7 @@ def test_records_that_stay_are_what_they_were(is_packed: bool) -> None:
     def decide(rows: Sequence[Row]) -> list[dict[str, object] | None]:
         return [None if row.number == 3 else {} for row in rows]
 
-    Warc(text_of, is_packed=is_packed).rewrite(io.BytesIO(content), out, Columns(), decide, {})
+    Warc(text_of, is_packed=is_packed).rewrite(io.BytesIO(content), out, RowColumns(), decide, {})
     written = out.getvalue()
     if is_packed:
         # Each record is a gzip member of its own, as readers expect that seek to a record's offset.
@@ -94,7 +94,7 @@ def test_records_that_stay_are_what_they_were(is_packed: bool) -> None:
         written = gzip.decompress(written)
     assert written == b"".join(RECORDS[:2] + RECORDS[3:])
     with pytest.raises(DocumentError, match="no columns"):
-        Warc(text_of, is_packed=False).rewrite(io.BytesIO(content), out, Columns(), decide, {"cluster": str})
+        Warc(text_of, is_packed=False).rewrite(io.BytesIO(content), out, RowColumns(), decide, {"cluster": str})
 
 
 def test_what_cannot_be_read() -> None:
@@ -105,7 +105,7 @@ def test_what_cannot_be_read() -> None:
     def refuse(raw: bytes, file: PurePath) -> str:
         raise DocumentError("no text")
 
-    rows = list(Warc(refuse, is_packed=False).rows(io.BytesIO(archive(is_packed=False)), Columns()))
+    rows = list(Warc(refuse, is_packed=False).rows(io.BytesIO(archive(is_packed=False)), RowColumns()))
     assert [str(row.values) for row in rows] == ["no text"] * 3
     with pytest.raises(UnreadRowsError, match="this web archive"):
         read(RECORDS[0] + b"garbage\r\n" * 9, is_packed=False)

@@ -10,7 +10,7 @@ import pytest
 from tests.ingest.rows.test_formats import MADE
 from whorl.ingest.files import file_text
 from whorl.ingest.rows.confined import ConfinedFormat
-from whorl.ingest.rows.rows import Columns
+from whorl.ingest.rows.rows import RowColumns
 
 pytestmark = pytest.mark.process
 
@@ -20,7 +20,7 @@ def test_files_on_disk_and_in_memory(kind: str, tmp_path: Path) -> None:
     """
     Rows of both are equal, and a file rewritten with all its rows has them again.
     """
-    file, columns = tmp_path / f"a.{kind}", Columns()
+    file, columns = tmp_path / f"a.{kind}", RowColumns()
     file.write_bytes(MADE[kind])
     with file.open("rb") as opened:
         on_disk = list(ConfinedFormat(opened, file, columns, file_text).rows(opened, columns))

@@ -43,7 +43,7 @@ class LoopTables(NamedTuple):
         characters: uint8 array of shape (0x110000,): flags.
         scripts: uint8 array of shape (0x110000,).
         unit_scripts: uint8 array of shape (65536,): the same, 255 for each surrogate.
-        joins: int64 array, ascending: `code point << 8 | script`, as in Tables.
+        joins: int64 array, ascending: `code point << 8 | script`, as in WordBreakTables.
         following: uint16 array: the next state, by state and category.
         states: uint8 array: flags of each state.
         begins: int64 array of shape (2,): start states of the machines.

@@ -15,11 +15,11 @@ from functools import cache
 from itertools import takewhile
 from typing import Protocol
 
-from whorl.fingerprint.words.wordbreak import TABLES, Tables
+from whorl.fingerprint.words.wordbreak import TABLES, WordBreakTables
 
-#: Engine numbers of ``Tables.engine``.
+#: Engine numbers of ``WordBreakTables.engine``.
 THAI, LAO, KHMER, BURMESE, CJK, HANGUL = range(1, 7)
-#: Bits of ``Tables.role``.
+#: Bits of ``WordBreakTables.role``.
 BEGINS_WORD, ENDS_WORD, MARK, SUFFIX = 1, 2, 4, 8
 
 #: ICU4J CjkBreakEngine: the longest word looked up, the cost of a character without a word, and the cost of a run of
@@ -35,7 +35,7 @@ POSSIBLE_WORDS = 20
 PAIYANNOI, MAIYAMOK = "\u0e2f", "\u0e46"
 
 
-class Engine(Protocol):
+class BreakEngine(Protocol):
     """Word finder for spans of characters that all belong to the engine."""
 
     def breaks(self, span: str) -> list[int]:
@@ -45,7 +45,7 @@ class Engine(Protocol):
 class Dictionaries:
     """Dictionary engines of one profile, each created on first use."""
 
-    def __init__(self, tables: Tables, compose: Callable[[str], str]) -> None:
+    def __init__(self, tables: WordBreakTables, compose: Callable[[str], str]) -> None:
         self.tables, self.compose = tables, compose
         self.engine = cache(self._make_engine)
         self._number = tables.engine.tobytes()
@@ -80,7 +80,7 @@ class Dictionaries:
             start = end
         return breaks
 
-    def _make_engine(self, number: int) -> Engine:
+    def _make_engine(self, number: int) -> BreakEngine:
         if number == HANGUL:
             return _Undivided()
         name = {THAI: "thaidict", LAO: "laodict", KHMER: "khmerdict", BURMESE: "burmesedict", CJK: "cjdict"}[number]
@@ -101,7 +101,7 @@ class _Undivided:
 class LeastCost:
     """Chinese and Japanese: ICU4J's CjkBreakEngine."""
 
-    def __init__(self, trie: Trie, tables: Tables, compose: Callable[[str], str]) -> None:
+    def __init__(self, trie: Trie, tables: WordBreakTables, compose: Callable[[str], str]) -> None:
         self.trie, self.tables, self.compose = trie, tables, compose
 
     def breaks(self, span: str) -> list[int]:
@@ -171,7 +171,7 @@ class LeastCost:
 class LookAhead:
     """Thai, Lao, Khmer and Burmese: ICU4J's ThaiBreakEngine, LaoBreakEngine, KhmerBreakEngine, BurmeseBreakEngine."""
 
-    def __init__(self, trie: Trie, tables: Tables, *, shortest: int) -> None:
+    def __init__(self, trie: Trie, tables: WordBreakTables, *, shortest: int) -> None:
         self.trie, self.shortest = trie, shortest
         self._role = tables.role.tobytes()
 

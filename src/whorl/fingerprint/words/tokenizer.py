@@ -39,7 +39,7 @@ from whorl.fingerprint.words.wordbreak import (
     JAPANESE,
     LONGEST_KEPT,
     StateMachine,
-    Tables,
+    WordBreakTables,
     character_class,
     tables,
 )
@@ -209,7 +209,7 @@ class _Placed:
 class Segmenter:
     """Lucene's CompositeBreakIterator and ICUNormalizer2Filter for one profile."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: WordBreakTables) -> None:
         self.tables = tables
         self._fold = _Fold(tables)
         self._dictionaries = Dictionaries(tables, self._fold.compose)
@@ -244,7 +244,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
     A chunk is the text between separators, so its words depend on no other text, and most chunks occur repeatedly.
     """
 
-    def __init__(self, tables: Tables, machine: StateMachine, dictionaries: Dictionaries, fold: _Fold) -> None:
+    def __init__(self, tables: WordBreakTables, machine: StateMachine, dictionaries: Dictionaries, fold: _Fold) -> None:
         super().__init__()
         self.machine, self.dictionaries, self.fold = machine, dictionaries, fold
         self.places = _Places(self)
@@ -326,7 +326,7 @@ def is_emoji(segment: str, kind: int) -> bool:
 class _Fold:
     """ICU4J's Normalizer2 nfkc_cf, composed: compatibility forms, case folding, ignorable characters out, NFC."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: WordBreakTables) -> None:
         self.tables = tables
 
     def __call__(self, word: str) -> str:

@@ -129,7 +129,7 @@ class StateMachine:
         return np.isin(first_plane, list(separators)), np.isin(first_plane, joiners)
 
 
-class Tables:
+class WordBreakTables:
     """Character data of one Lucene release.
 
     Attributes:
@@ -202,9 +202,9 @@ class Tables:
 
 
 @cache
-def tables(profile: str) -> Tables:
+def tables(profile: str) -> WordBreakTables:
     """Return the tables of a profile, loaded once."""
-    return Tables(profile)
+    return WordBreakTables(profile)
 
 
 def spread(starts: NDArray[np.int32], values: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -2,5 +2,5 @@
 
 Other packages use `reader`: it sends a file's bytes to `worker`, a process with limits, and returns the text or the
 reason for its absence. A hostile file can neither hang nor crash the calling process. `formats` detects a file's
-format; `pdf`, `office`, `mail` and `html` run only in the worker.
+format; `texts` reads it, in the worker only.
 """

@@ -12,7 +12,7 @@ from whorl.errors import DocumentError
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class FileFormat:
     """A format that needs text extraction.
 
     Args:
@@ -33,12 +33,12 @@ class Format:
         return not self.library or importlib.util.find_spec(self.library) is not None
 
 
-PDF = Format("PDF", frozenset({".pdf"}), "pypdfium2")
-DOCX = Format("DOCX", frozenset({".docx", ".docm", ".dotx", ".dotm"}), "docx", "word/document.xml")
-PPTX = Format("PPTX", frozenset({".pptx", ".pptm"}), "pptx", "ppt/presentation.xml")
-XLSX = Format("XLSX", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"}), "openpyxl", "xl/workbook.xml")
-HTML = Format("HTML", frozenset({".html", ".htm", ".xhtml"}))
-MAIL = Format("e-mail", frozenset({".eml"}))
+PDF = FileFormat("PDF", frozenset({".pdf"}), "pypdfium2")
+DOCX = FileFormat("DOCX", frozenset({".docx", ".docm", ".dotx", ".dotm"}), "docx", "word/document.xml")
+PPTX = FileFormat("PPTX", frozenset({".pptx", ".pptm"}), "pptx", "ppt/presentation.xml")
+XLSX = FileFormat("XLSX", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"}), "openpyxl", "xl/workbook.xml")
+HTML = FileFormat("HTML", frozenset({".html", ".htm", ".xhtml"}))
+MAIL = FileFormat("e-mail", frozenset({".eml"}))
 #: All formats; the worker gets their names.
 FORMATS = (PDF, DOCX, PPTX, XLSX, HTML, MAIL)
 
@@ -48,7 +48,7 @@ _ZIP = b"PK\x03\x04"
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
-def format_of(raw: bytes, file: PurePath) -> Format | None:
+def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
     """Return the format of a file; None for plain text.
 
     Args:
@@ -72,7 +72,7 @@ def format_of(raw: bytes, file: PurePath) -> Format | None:
     return by_name
 
 
-def _older(file: PurePath, by_name: Format | None) -> str:
+def _older(file: PurePath, by_name: FileFormat | None) -> str:
     if by_name is not None and by_name.member:
         return f"this {by_name.name} is encrypted with a password, or in the format of Office before 2007"
     if file.suffix.lower() == ".msg":

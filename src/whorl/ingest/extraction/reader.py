@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from whorl.context import cancellation, require_time, seconds_left
 from whorl.errors import DocumentError, StoppedError
-from whorl.ingest.extraction.formats import Format
+from whorl.ingest.extraction.formats import FileFormat
 
 #: A file that takes longer is slow: it may continue if another slot is free for other files, or no file waits.
 SLOW_SECONDS = 5.0
@@ -67,12 +67,12 @@ class Reader:
         self._queue = _Queue(max(workers - 1, 1))
         self.close = weakref.finalize(self, _end, self._idle)
 
-    def text(self, raw: bytes, form: Format) -> str:
+    def text(self, raw: bytes, form: FileFormat) -> str:
         """Return the text of a file.
 
         Args:
             raw: Content of the file.
-            form: Format of the file.
+            form: FileFormat of the file.
 
         Raises:
             DocumentError: The file has no readable text; the message gives the reason. A BusyError means that the
@@ -108,7 +108,7 @@ class Reader:
                 "(setting max_file_bytes)"
             )
 
-    def _text(self, raw: bytes, form: Format) -> str:
+    def _text(self, raw: bytes, form: FileFormat) -> str:
         answer = None
         with contextlib.suppress(IndexError):
             answer = self._ask(self._idle.pop(), raw, form)
@@ -119,7 +119,7 @@ class Reader:
             raise DocumentError(answer.problem)
         return answer.text
 
-    def _ask(self, worker: _Worker, raw: bytes, form: Format) -> _Answer:
+    def _ask(self, worker: _Worker, raw: bytes, form: FileFormat) -> _Extraction:
         seconds, setting, left = self.limits.seconds, "file_timeout", seconds_left()
         if left is not None and left < seconds:
             seconds, setting = max(left, 0.0), "request_timeout"
@@ -212,7 +212,7 @@ class _Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _Extraction:
     text: str
     problem: str = ""
     is_worker_spent: bool = False
@@ -235,7 +235,7 @@ class _Worker:
             start_new_session=True,
         )
 
-    def ask(self, raw: bytes, form: Format, clock: _Clock) -> _Answer:
+    def ask(self, raw: bytes, form: FileFormat, clock: _Clock) -> _Extraction:
         """Return the worker's response for a file.
 
         Raises:
@@ -248,9 +248,9 @@ class _Worker:
         except (OSError, ValueError, LookupError, TypeError):
             if clock.ended is not None:
                 raise clock.ended from None
-            return _Answer("", self._death(), is_worker_spent=True)
+            return _Extraction("", self._death(), is_worker_spent=True)
 
-    def _exchange(self, raw: bytes, form: Format) -> _Answer:
+    def _exchange(self, raw: bytes, form: FileFormat) -> _Extraction:
         """Send a file and return the response.
 
         OSError means that the process has ended, other errors mean an invalid response.
@@ -268,7 +268,7 @@ class _Worker:
         encoded = answers.read(size)
         if len(encoded) < size:
             raise ValueError
-        return _Answer(encoded.decode("utf-8"), problem, is_out_of_memory)
+        return _Extraction(encoded.decode("utf-8"), problem, is_out_of_memory)
 
     def _death(self) -> str:
         self._process.kill()

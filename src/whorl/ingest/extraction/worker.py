@@ -16,8 +16,7 @@ import time
 from typing import BinaryIO
 
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.formats import DOCX, HTML, MAIL, PDF, PPTX, XLSX
-from whorl.ingest.extraction.text_buffer import TextBuffer
+from whorl.ingest.extraction.texts import TextBuffer, append_text
 
 try:
     import resource
@@ -50,7 +49,7 @@ def _read(raw: bytes, name: str, memory_bytes: int, characters: int) -> tuple[st
     """Return the text or an error message, and whether the memory limit was exceeded."""
     text = TextBuffer(characters)
     try:
-        _append(raw, name, memory_bytes, text)
+        append_text(raw, name, memory_bytes, text)
         return str(text), "", False
     except DocumentError as error:
         return "", str(error), False
@@ -64,27 +63,6 @@ def _read(raw: bytes, name: str, memory_bytes: int, characters: int) -> tuple[st
     except Exception as error:
         first_line = str(error).partition("\n")[0]
         return "", f"this {name} is damaged, or it is none: {first_line or type(error).__name__:.200}", False
-
-
-def _append(raw: bytes, name: str, memory_bytes: int, text: TextBuffer) -> None:
-    # Imported here, so that reading one format does not load the libraries of the others.
-    if name == PDF.name:
-        from whorl.ingest.extraction import pdf
-
-        pdf.read(raw, text)
-    elif name in (DOCX.name, PPTX.name, XLSX.name):
-        from whorl.ingest.extraction import office
-
-        office.read(raw, name, memory_bytes, text)
-    elif name == MAIL.name:
-        from whorl.ingest.extraction import mail
-
-        mail.read(raw, text)
-    elif name == HTML.name:
-        from whorl.ingest.extraction.formats import decode
-        from whorl.ingest.extraction.html import html_text
-
-        text.add(html_text(decode(raw)))
 
 
 def _answer(answers: BinaryIO, text: str, problem: str, is_out_of_memory: bool) -> None:

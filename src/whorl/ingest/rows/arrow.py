@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from whorl.errors import DocumentError
 from whorl.ingest.rows.compression import Expansion
-from whorl.ingest.rows.rows import AT_ONCE, GROUP_BYTES, Added, Columns, Decide, Row, Span, UnreadRowsError
+from whorl.ingest.rows.rows import AT_ONCE, GROUP_BYTES, Added, Decide, FileSpan, Row, RowColumns, UnreadRowsError
 
 _TYPES = {str: pa.string(), bool: pa.bool_(), float: pa.float64()}
 #: Approximate size of a Parquet row group in bytes.
@@ -38,11 +38,11 @@ class _Columnar:
     takes_columns = True
     name: str
 
-    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
+    def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         for group in self.groups(opened, columns, span):
             yield from rows_of(group)
 
-    def groups(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Group]:
+    def groups(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Group]:
         """Yield the rows in groups, small enough to become objects at once.
 
         Raises:
@@ -63,7 +63,7 @@ class _Columnar:
                     expansion.add(_ROW_BYTES * len(rows) + sum(row.weight for row in rows))
                 before += batch.num_rows
 
-    def _batches(self, opened: IO[bytes], columns: Columns, span: Span | None) -> Iterator[pa.RecordBatch]:
+    def _batches(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None) -> Iterator[pa.RecordBatch]:
         raise NotImplementedError
 
 
@@ -72,21 +72,21 @@ class Parquet(_Columnar):
 
     name = "Parquet"
 
-    def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
+    def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
         with _failures("Parquet"):
             metadata, before = self._open(opened).metadata, 0
             for group in range(metadata.num_row_groups):
-                yield Span(group, group + 1, before)
+                yield FileSpan(group, group + 1, before)
                 before += metadata.row_group(group).num_rows
 
-    def _batches(self, opened: IO[bytes], columns: Columns, span: Span | None) -> Iterator[pa.RecordBatch]:
+    def _batches(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None) -> Iterator[pa.RecordBatch]:
         file = self._open(opened)
         wanted = columns.wanted(file.schema_arrow.names)
         groups = None if span is None else range(span.begin, span.end)
         # Threads would cost twice the processor time, for batches as small as these.
         return file.iter_batches(AT_ONCE, row_groups=groups, columns=wanted, use_threads=False)  # type: ignore[no-any-return]
 
-    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
+    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         with _failures("Parquet"):
             file = self._open(opened)
             metadata = file.metadata
@@ -121,15 +121,15 @@ class Arrow(_Columnar):
     def __init__(self, *, is_stream: bool) -> None:
         self._is_stream = is_stream
 
-    def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
+    def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
         yield None
 
-    def _batches(self, opened: IO[bytes], columns: Columns, span: Span | None) -> Iterator[pa.RecordBatch]:
+    def _batches(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None) -> Iterator[pa.RecordBatch]:
         schema, batches = self._open(opened)
         wanted = columns.wanted(schema.names)
         return (batch.select(wanted) for batch in batches)
 
-    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
+    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         with _failures("Arrow"):
             schema, batches = self._open(opened)
             schema = _with(schema, added, columns)
@@ -237,7 +237,7 @@ def _value(scalar: pa.Scalar) -> object:
 
 
 def _kept(
-    batches: Iterator[pa.RecordBatch], columns: Columns, decide: Decide, added: Added, schema: pa.Schema
+    batches: Iterator[pa.RecordBatch], columns: RowColumns, decide: Decide, added: Added, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Yield the kept rows of batches, with the columns of the schema."""
     before = 0
@@ -255,13 +255,15 @@ def _kept(
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _changed(kept: pa.RecordBatch, field: pa.Field, more: Sequence[Mapping[str, object]], columns: Columns) -> pa.Array:
+def _changed(
+    kept: pa.RecordBatch, field: pa.Field, more: Sequence[Mapping[str, object]], columns: RowColumns
+) -> pa.Array:
     """Return the values of an added column; rows without a new text keep theirs."""
     before = kept.column(field.name).to_pylist() if field.name == columns.text else repeat(None)
     return pa.array([each.get(field.name, own) for each, own in zip(more, before, strict=False)], field.type)
 
 
-def _with(schema: pa.Schema, added: Added, columns: Columns) -> pa.Schema:
+def _with(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Schema:
     """Return a schema with added columns and, if there are some, without metadata; a text column keeps its position."""
     further = {name: kind for name, kind in added.items() if name != columns.text}
     if not further:

@@ -15,7 +15,7 @@ from typing import IO, Any
 import zstandard
 
 from whorl.ingest.limits import file_limits
-from whorl.ingest.rows.rows import Added, Columns, Decide, Format, Row, Span, UnreadRowsError
+from whorl.ingest.rows.rows import Added, Decide, FileSpan, Row, RowColumns, RowFormat, UnreadRowsError
 
 #: First bytes of compressed files, and the module that reads them.
 _MARKS = {rb"\x1f\x8b\x08": "gzip", rb"BZh[1-9]1AY&": "bz2", rb"\xfd7zXZ\0": "lzma", rb"\x28\xb5\x2f\xfd": "zstandard"}
@@ -154,18 +154,18 @@ class Packed:
         module: Module that unpacks it.
     """
 
-    def __init__(self, inner: Format, module: str) -> None:
+    def __init__(self, inner: RowFormat, module: str) -> None:
         self._inner, self._module = inner, module
         self.takes_columns = inner.takes_columns
 
-    def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
+    def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
         yield None
 
-    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
+    def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         with unpacked(opened, self._module) as stream:
             yield from self._inner.rows(stream, columns)
 
-    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
+    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         if self._module == "zstandard":
             packed = zstandard.ZstdCompressor().stream_writer(out, closefd=False)
         else:

@@ -21,13 +21,13 @@ from whorl.context import require_time, seconds_left
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.reader import Limits
 from whorl.ingest.limits import file_limits
-from whorl.ingest.rows.rows import Added, Columns, Decide, Extract, Row, Span, UnreadRowsError
+from whorl.ingest.rows.rows import Added, Decide, Extract, FileSpan, Row, RowColumns, UnreadRowsError
 
 #: Polling interval, in seconds, for the end of the request.
 _LOOK_SECONDS = 0.2
 
 
-class Request(NamedTuple):
+class ReadRequest(NamedTuple):
     """A call of a method of a `Format` in the worker process.
 
     Attributes:
@@ -35,7 +35,7 @@ class Request(NamedTuple):
         arguments: Arguments of the method, without files and functions.
         file: Name of the file.
         path: Path that opens the file; "" if the worker has to ask for its content.
-        columns: Columns of its rows.
+        columns: RowColumns of its rows.
         limits: Limits for reading it.
     """
 
@@ -43,7 +43,7 @@ class Request(NamedTuple):
     arguments: tuple[Any, ...]
     file: PurePath
     path: str
-    columns: Columns
+    columns: RowColumns
     limits: Limits
 
 
@@ -53,21 +53,21 @@ class ConfinedFormat:
     Args:
         opened: The file.
         file: Name of the file.
-        columns: Columns of its rows.
+        columns: RowColumns of its rows.
         extract: Extracts the text of pages.
 
     Raises:
         UnreadRowsError: The format is not supported, or the file cannot be read.
     """
 
-    def __init__(self, opened: IO[bytes], file: PurePath, columns: Columns, extract: Extract) -> None:
+    def __init__(self, opened: IO[bytes], file: PurePath, columns: RowColumns, extract: Extract) -> None:
         self._file, self._columns, self._extract = file, columns, extract
         (self.takes_columns,) = self._results(opened, "detect")
 
-    def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
+    def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
         yield from self._results(opened, "spans")
 
-    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
+    def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         for kind, rows in self._results(opened, "rows", columns, span):
             if kind == "columns":
                 from whorl.ingest.rows.arrow import rows_of
@@ -76,7 +76,7 @@ class ConfinedFormat:
             else:
                 yield from map(Row._make, rows)
 
-    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
+    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         functions: dict[str, Callable[..., Any]] = {
             "write": out.write,
             "decide": lambda rows: decide(list(map(Row._make, rows))),
@@ -97,7 +97,7 @@ class ConfinedFormat:
         limits = file_limits()
         worker, is_idle = _idle_worker(), False
         try:
-            worker.send(Request(method, arguments, self._file, _path(opened), self._columns, limits))
+            worker.send(ReadRequest(method, arguments, self._file, _path(opened), self._columns, limits))
             while not is_idle:
                 kind, value = worker.receive(limits)
                 if kind == "call":

@@ -16,8 +16,8 @@ from whorl.errors import DocumentError
 from whorl.ingest.limits import bounded_memory
 from whorl.ingest.rows.compression import Packed, packing_of, unpacked
 from whorl.ingest.rows.confined import ConfinedFormat
-from whorl.ingest.rows.rows import Columns, Extract, File, Format, UnreadRowsError
-from whorl.ingest.rows.text import JsonArray, JsonLines, Table, is_row
+from whorl.ingest.rows.rows import Extract, File, RowColumns, RowFormat, UnreadRowsError
+from whorl.ingest.rows.text import JsonArrayFormat, JsonLinesFormat, TableFormat, is_row
 
 _JSON_LINES = frozenset({".jsonl", ".ndjson"})
 _TABLES = frozenset({".csv", ".tsv", ".tab"})
@@ -38,14 +38,14 @@ _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*\{")
 
 
 def format_of(
-    opened: IO[bytes], file: PurePath, columns: Columns, extract: Extract, *, as_text: bool = False
-) -> Format | None:
+    opened: IO[bytes], file: PurePath, columns: RowColumns, extract: Extract, *, as_text: bool = False
+) -> RowFormat | None:
     """Return the format of a file with many rows; None for a file that is a single document.
 
     Args:
         opened: The file; its position is at the beginning before and after the call.
         file: Name of the file.
-        columns: Columns of its rows.
+        columns: RowColumns of its rows.
         extract: Extracts the text of pages.
         as_text: Whether tables, and arrays of other values than objects, are single documents.
 
@@ -61,8 +61,8 @@ def format_of(
 
 
 def detect(
-    opened: IO[bytes], file: PurePath, columns: Columns, extract: Extract, *, as_text: bool = False
-) -> Format | None:
+    opened: IO[bytes], file: PurePath, columns: RowColumns, extract: Extract, *, as_text: bool = False
+) -> RowFormat | None:
     """Return the format of a file, to be read in this process; see `format_of`."""
     try:
         opened.seek(0)
@@ -75,7 +75,7 @@ def detect(
         opened.seek(0)
 
 
-def column_names(file: File, columns: Columns, extract: Extract) -> list[str]:
+def column_names(file: File, columns: RowColumns, extract: Extract) -> list[str]:
     """Return the column names of the first readable row; empty for a file without rows.
 
     Raises:
@@ -88,7 +88,7 @@ def column_names(file: File, columns: Columns, extract: Extract) -> list[str]:
         return next((list(row.values) for row in rows if not isinstance(row.values, DocumentError)), [])
 
 
-def _in_packed(opened: IO[bytes], file: PurePath, module: str, columns: Columns, extract: Extract) -> Format:
+def _in_packed(opened: IO[bytes], file: PurePath, module: str, columns: RowColumns, extract: Extract) -> RowFormat:
     """Return the format inside a compressed file, from its name and its first bytes."""
     with unpacked(opened, module) as stream, bounded_memory():
         # Read no further, because the file may be truncated soon after.
@@ -109,8 +109,8 @@ def _in_packed(opened: IO[bytes], file: PurePath, module: str, columns: Columns,
 
 
 def _plain(
-    opened: IO[bytes], head: bytes, file: PurePath, columns: Columns, extract: Extract, *, as_text: bool
-) -> Format | None:
+    opened: IO[bytes], head: bytes, file: PurePath, columns: RowColumns, extract: Extract, *, as_text: bool
+) -> RowFormat | None:
     """Return the format of an uncompressed file."""
     suffix = file.suffix.lower()
     for mark, name in _NOT_READ:
@@ -124,12 +124,12 @@ def _plain(
     if head.startswith(_WARC):
         return _warc(extract, is_packed=False)
     if suffix in _JSON_LINES or (head.removeprefix(_MARK).startswith(b"{") and is_row(_first_line(opened), columns)):
-        return JsonLines()
+        return JsonLinesFormat()
     if suffix in _TABLES and not as_text:
-        return Table()
+        return TableFormat()
     start = head.removeprefix(_MARK).split()
     if suffix == ".json" and start and start[0].startswith(b"[") and (_ARRAY.match(head) or not as_text):
-        return JsonArray()
+        return JsonArrayFormat()
     return None
 
 
@@ -139,7 +139,7 @@ def _first_line(opened: IO[bytes]) -> bytes:
     return line
 
 
-def _warc(extract: Extract, *, is_packed: bool) -> Format:
+def _warc(extract: Extract, *, is_packed: bool) -> RowFormat:
     _require("warcio", "WARC")
     from whorl.ingest.rows.warc import Warc
 

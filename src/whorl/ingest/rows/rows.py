@@ -59,7 +59,7 @@ class Row(NamedTuple):
         return f"{self.kind} {self.number}"
 
 
-class Span(NamedTuple):
+class FileSpan(NamedTuple):
     """A part of a file that can be read independently.
 
     Attributes:
@@ -104,7 +104,7 @@ def portions(rows: Iterable[T], weight: Callable[[T], int], most: int = AT_ONCE)
     yield group
 
 
-class Format(Protocol):
+class RowFormat(Protocol):
     """A format of files with many rows.
 
     Attributes:
@@ -113,23 +113,23 @@ class Format(Protocol):
 
     takes_columns: bool
 
-    def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
+    def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
         """Yield the parts of a file that several processes can read; a single None for an indivisible file."""
 
-    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
+    def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         """Yield the rows of a file, or of a part of it, with the requested columns.
 
         Raises:
             UnreadRowsError: The file cannot be read to its end, or lacks a column.
         """
 
-    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
+    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         """Write the kept rows, in the same format and with all their columns.
 
         Args:
             opened: The file to read.
             out: The file to write.
-            columns: Columns that `decide` needs.
+            columns: RowColumns that `decide` needs.
             decide: Chooses the rows to keep.
             added: The columns that `decide` adds; they replace columns of the same names, and a text column keeps its
                 position.
@@ -151,7 +151,7 @@ class UnreadRowsError(DocumentError):
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class RowColumns:
     """Names of columns, or of JSON keys.
 
     Args:

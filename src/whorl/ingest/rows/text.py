@@ -15,7 +15,17 @@ import orjson
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.formats import announced
 from whorl.ingest.limits import file_limits
-from whorl.ingest.rows.rows import CELL_BYTES, MOST_BYTES, Added, Columns, Decide, Row, Span, UnreadRowsError, portions
+from whorl.ingest.rows.rows import (
+    CELL_BYTES,
+    MOST_BYTES,
+    Added,
+    Decide,
+    FileSpan,
+    Row,
+    RowColumns,
+    UnreadRowsError,
+    portions,
+)
 
 if TYPE_CHECKING:
     from whorl.model import Document
@@ -34,12 +44,12 @@ _MOST_BLANK = 1_000_000
 _MODEST, _BYTES_A_CHARACTER, _BYTES_A_VALUE = 1 << 20, 8, 80
 
 
-class JsonLines:
+class JsonLinesFormat:
     """One object per line, in UTF-8."""
 
     takes_columns = True
 
-    def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
+    def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
         begin = before = 0
         if announced(opened.read(_MARK)) not in (None, "utf-8-sig"):
             yield None
@@ -49,14 +59,14 @@ class JsonLines:
             end, lines = begin + len(block), block.count(b"\n")
             while not block.endswith(b"\n") and (block := opened.readline(MOST_BYTES)):
                 end, lines = end + len(block), lines + block.count(b"\n")
-            yield Span(begin, end, before)
+            yield FileSpan(begin, end, before)
             begin, before = end, before + lines
 
-    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
+    def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         for number, line in _lines(opened, span):
             yield _row(number, line)
 
-    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
+    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         for some in portions(_lines(opened), _weight):
             rows = [_row(*each) for each in some]
             for row, (_, line), more in zip(rows, some, decide(rows), strict=True):
@@ -67,19 +77,19 @@ class JsonLines:
                 out.write(kept + b"\n")
 
 
-class JsonArray:
+class JsonArrayFormat:
     """An array of objects, read as a whole."""
 
     takes_columns = True
 
-    def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
+    def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
         yield None
 
-    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
+    def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         for number, value in enumerate(_array(opened), start=1):
             yield _value_row(number, value)
 
-    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
+    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         rows = [_value_row(number, value) for number, value in enumerate(_array(opened), start=1)]
         kept = [
             {**row.values, **more}
@@ -100,10 +110,10 @@ def json_document(line: bytes) -> Document:
         raise DocumentError('a line is an object with at least "id" and "text"')
     if told["id"] is None:
         raise DocumentError("id must be text, got None")
-    return Columns(id="id").document(told, "", 0)
+    return RowColumns(id="id").document(told, "", 0)
 
 
-def is_row(line: bytes, columns: Columns) -> bool:
+def is_row(line: bytes, columns: RowColumns) -> bool:
     """Check whether a line is a JSON object with a text."""
     try:
         columns.require(_object(_json(line)))
@@ -128,7 +138,7 @@ def _array(opened: IO[bytes]) -> list[object]:
     return told
 
 
-def _lines(opened: IO[bytes], span: Span | None = None) -> Iterator[tuple[int, bytes | DocumentError]]:
+def _lines(opened: IO[bytes], span: FileSpan | None = None) -> Iterator[tuple[int, bytes | DocumentError]]:
     """Yield the non-empty lines with their numbers; a line over the length limit gives an error in its place."""
     number, left = (span.before, span.end - span.begin) if span else (0, sys.maxsize)
     blank = 0
@@ -250,21 +260,21 @@ _SEPARATORS = ",\t;|"
 _HEADING, _MARK = 1_000_000, 4
 
 
-class Table:
+class TableFormat:
     """Values separated by commas, tabs, semicolons or bars, with the usual quoting."""
 
     takes_columns = True
 
-    def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
+    def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
         yield None
 
-    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
+    def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         with _cells(opened) as cells:
             columns.wanted(cells.names)
             for row, _ in cells:
                 yield row
 
-    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
+    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         with _cells(opened) as cells:
             text = io.TextIOWrapper(out, cells.encoding, newline="")
             # The writer quotes cells only for line ends in its own line terminator, so this has both characters.

@@ -17,7 +17,17 @@ from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersPars
 from whorl.addresses import public_address
 from whorl.errors import DocumentError
 from whorl.ingest.rows.compression import Expansion
-from whorl.ingest.rows.rows import MOST_BYTES, Added, Columns, Decide, Extract, Row, Span, UnreadRowsError, portions
+from whorl.ingest.rows.rows import (
+    MOST_BYTES,
+    Added,
+    Decide,
+    Extract,
+    FileSpan,
+    Row,
+    RowColumns,
+    UnreadRowsError,
+    portions,
+)
 
 #: Number of records decided about at a time: a page is larger than a row.
 _AT_ONCE = 16
@@ -46,15 +56,15 @@ class Warc:
     def __init__(self, extract: Extract, *, is_packed: bool) -> None:
         self._extract, self._is_packed = extract, is_packed
 
-    def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
+    def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
         yield None
 
-    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
+    def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         for number, record, raw in self._records(opened):
             if (row := self._row(number, record, raw)) is not None:
                 yield row
 
-    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
+    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         if added:
             raise DocumentError("a web archive has no columns that could be added")
         for some in portions(self._records(opened), lambda each: len(each[2]), _AT_ONCE):

@@ -1,7 +1,7 @@
 """Worker process that reads rows: `python -m whorl.ingest.rows.worker DESCRIPTOR`.
 
-It takes a `Request` at a time from the connection and sends messages: rows, calls of functions of its parent, and the
-end or an error. It ends with its parent.
+It takes a `ReadRequest` at a time from the connection and sends messages: rows, calls of functions of its parent, and
+the end or an error. It ends with its parent.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import IO, Any
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.worker import end_with_parent, limit_processor_time
 from whorl.ingest.limits import bounded_memory, use_file_limits
-from whorl.ingest.rows.confined import Request
+from whorl.ingest.rows.confined import ReadRequest
 from whorl.ingest.rows.formats import detect
-from whorl.ingest.rows.rows import Format, Row, UnreadRowsError, portions
+from whorl.ingest.rows.rows import Row, RowFormat, UnreadRowsError, portions
 
 try:
     import resource
@@ -120,7 +120,7 @@ class _Output(io.RawIOBase):
         return len(part)
 
 
-def _answer(request: Request, parent: _Parent) -> None:
+def _answer(request: ReadRequest, parent: _Parent) -> None:
     use_file_limits(request.limits)
     seconds = request.limits.seconds
     limit_processor_time(seconds)
@@ -152,7 +152,7 @@ def _opened(path: str, parent: _Parent) -> Iterator[IO[bytes]]:
         yield opened
 
 
-def _results(form: Format, request: Request, opened: IO[bytes], parent: _Parent) -> Iterator[object]:
+def _results(form: RowFormat, request: ReadRequest, opened: IO[bytes], parent: _Parent) -> Iterator[object]:
     if request.method == "detect":
         yield form.takes_columns
     elif request.method == "spans":

@@ -1,0 +1,308 @@
+"""Text of PDF, Office files, e-mail and HTML; only the worker calls it.
+
+Libraries are imported where they are used, so that reading one format does not load those of the others.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+import zipfile
+from contextlib import closing
+from itertools import chain
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from whorl.errors import DocumentError
+from whorl.ingest.extraction.formats import DOCX, HTML, MAIL, PDF, PPTX, XLSX, decode
+
+if TYPE_CHECKING:
+    from email.message import MIMEPart
+
+
+class TextBuffer:
+    """Collects the text of a document during extraction.
+
+    Args:
+        most: Maximum number of characters.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._length = most, 0
+        self._pieces: list[str] = []
+
+    def add(self, piece: str) -> None:
+        """Append a piece.
+
+        Raises:
+            DocumentError: The text exceeds the maximum length.
+        """
+        self._length += len(piece)
+        if self._length > self._most:
+            raise DocumentError(f"its text is longer than {self._most:,} characters (setting max_file_text)")
+        self._pieces.append(piece)
+
+    def __str__(self) -> str:
+        return "".join(self._pieces)
+
+
+def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
+    """Append the text of a file of any format.
+
+    Args:
+        raw: The file.
+        form: Name of its format.
+        most_unpacked: As in `read_office`.
+        text: The text to append to.
+    """
+    if form == PDF.name:
+        read_pdf(raw, text)
+    elif form in (DOCX.name, PPTX.name, XLSX.name):
+        read_office(raw, form, most_unpacked, text)
+    elif form == MAIL.name:
+        read_mail(raw, text)
+    elif form == HTML.name:
+        text.add(html_text(decode(raw)))
+
+
+#: Elements that begin and end a line.
+_BLOCKS = frozenset({
+    "address", "article", "aside", "blockquote", "body", "br", "caption", "dd", "div", "dl", "dt", "fieldset",
+    "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main",
+    "nav", "ol", "option", "p", "pre", "section", "select", "table", "td", "textarea", "tfoot", "th", "thead",
+    "title", "tr", "ul"
+})  # fmt: skip
+_HIDDEN_TAGS = frozenset({"script", "style", "template", "noscript"})
+
+
+def html_text(markup: str) -> str:
+    """Return the visible text of a page, without tags, scripts and styles; block elements are on lines of their own.
+
+    Raises:
+        DocumentError: The parser fails.
+    """
+    # Imported here: it takes a tenth of a second, and only HTML needs it.
+    from bs4 import BeautifulSoup, Tag
+    from bs4.element import CData, NavigableString
+    from bs4.exceptions import ParserRejectedMarkup
+
+    try:
+        with warnings.catch_warnings():
+            # BeautifulSoup warns about pages that look like XML or are as short as an address.
+            warnings.simplefilter("ignore", UserWarning)
+            soup = BeautifulSoup(markup, "html.parser")
+    except (ParserRejectedMarkup, ValueError) as error:
+        # A character reference of thousands of digits raises ValueError.
+        raise DocumentError(f"this HTML cannot be read: {str(error).partition(chr(10))[0]}") from error
+    # Adjacent strings may be parts of one word (un<b>believ</b>able), but blocks separate words.
+    pieces: list[str] = []
+    around: list[Tag] = []
+    unseen = 0
+    for node in chain(soup.descendants, [soup]):
+        # A node whose parent is not the innermost open element follows the end of that element.
+        while around and node.parent is not around[-1]:
+            ended = around.pop()
+            unseen -= ended.name in _HIDDEN_TAGS
+            if ended.name in _BLOCKS and not unseen:
+                pieces.append("\n")
+        if isinstance(node, Tag):
+            around.append(node)
+            unseen += node.name in _HIDDEN_TAGS
+            if node.name in _BLOCKS and not unseen:
+                pieces.append("\n")
+        # Comments and declarations are subclasses of NavigableString.
+        elif type(node) in (NavigableString, CData) and not unseen:
+            pieces.append(str(node))
+    return "".join(pieces)
+
+
+#: Usual headers; any sent or drafted message has at least one of these.
+_HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Version", "Content-Type")
+
+
+def read_mail(raw: bytes, text: TextBuffer) -> None:
+    """Append the subject and the plain text of a message, or the text of its HTML if it has no plain text.
+
+    Raises:
+        DocumentError: The file is not an e-mail, or the encoding of its text cannot be detected.
+    """
+    from email import message_from_bytes
+    from email.policy import default
+
+    message = message_from_bytes(raw, policy=default)
+    if not any(name in message for name in _HEADERS):
+        raise DocumentError("this is no e-mail: it does not begin with the headers of one")
+    if subject := message.get("Subject"):
+        text.add(f"{subject}\n\n")
+    body = message.get_body(preferencelist=("plain", "html"))
+    if body is not None:
+        content = _content(body)
+        text.add(html_text(content) if body.get_content_subtype() == "html" else content)
+
+
+def _content(part: MIMEPart) -> str:
+    payload = part.get_payload(decode=True)
+    assert isinstance(payload, bytes)  # a body has no parts
+    try:
+        return payload.decode(part.get_content_charset("ascii")).replace("\r\n", "\n")
+    except (LookupError, UnicodeDecodeError):
+        # The charset named in the message is unknown or wrong.
+        return decode(payload).replace("\r\n", "\n")
+
+
+#: PDFium's marker for a hyphen that splits a word at the end of a line; removing it restores the word.
+_PARTED = re.compile("[\ufffe\x02](?:\r?\n)?")
+
+
+def read_pdf(raw: bytes, text: TextBuffer) -> None:
+    """Append the text of all pages, in drawing order.
+
+    Raises:
+        DocumentError: The file cannot be opened, a page cannot be read, or it has no text.
+    """
+    import pypdfium2
+    from pypdfium2 import raw as pdfium
+
+    try:
+        document = pypdfium2.PdfDocument(raw)
+    except pypdfium2.PdfiumError as error:
+        reasons = {
+            pdfium.FPDF_ERR_PASSWORD: "this PDF is encrypted, and opens with a password only",
+            pdfium.FPDF_ERR_SECURITY: "this PDF is encrypted in a way that is not known",
+            pdfium.FPDF_ERR_FORMAT: "this PDF is damaged, or it is none",
+        }
+        raise DocumentError(reasons.get(error.err_code, f"this PDF cannot be read: {error}")) from None
+    has_words = False
+    with closing(document):
+        for number in range(len(document)):
+            try:
+                with closing(document[number]) as page, closing(page.get_textpage()) as drawn:
+                    content = _PARTED.sub("", drawn.get_text_range()).replace("\r\n", "\n")
+            except pypdfium2.PdfiumError:
+                raise DocumentError(f"page {number + 1:,} of this PDF is damaged") from None
+            has_words = has_words or bool(content.strip())
+            text.add(f"{content}\n")
+    if not has_words:
+        raise DocumentError("there is no text in this PDF; perhaps it was scanned, and text in pictures is not read")
+
+
+#: Formats of embedded files, by suffix.
+_FORMATS = {"docx": DOCX.name, "pptx": PPTX.name, "xlsx": XLSX.name}
+#: Elements with invisible text: deleted or moved text, and fallbacks for drawings.
+_HIDDEN_ELEMENTS = frozenset({"del", "moveFrom", "Fallback"})
+#: Text for the end of an element, such as a line feed after a paragraph.
+_ENDS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "noBreakHyphen": "-"}
+#: Parts of a document besides its main text, in reading order; identified by the ends of their relationship types.
+_BESIDE = ("/header", "/footer", "/footnotes", "/endnotes")
+_ATTACHED = "/package"
+#: Maximum depth of embedded files; deeper ones are skipped.
+_DEEPEST = 3
+
+
+def read_office(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
+    """Append the text of a DOCX, PPTX or XLSX.
+
+    Args:
+        raw: The file.
+        form: Name of the format.
+        most_unpacked: Maximum size of the unpacked archive in bytes, including embedded files.
+        text: The text to append to.
+
+    Raises:
+        DocumentError: The file is not an archive, or unpacks to too much.
+        MemoryError: The memory limit was exceeded.
+    """
+    from lxml.etree import ErrorTypes, XMLSyntaxError
+
+    try:
+        _read_archive(raw, form, most_unpacked, text, 1)
+    except XMLSyntaxError as error:
+        if error.code == ErrorTypes.ERR_NO_MEMORY:
+            raise MemoryError from error
+        raise
+
+
+def _read_archive(raw: bytes, form: str, most_unpacked: int, text: TextBuffer, depth: int) -> None:
+    size = _unpacked(raw, most_unpacked)
+    match form:
+        case DOCX.name:
+            left = most_unpacked - size
+            for attached in _docx(io.BytesIO(raw), text):
+                inner = _FORMATS.get(attached.partname.ext.lower())
+                if inner is not None and depth < _DEEPEST:
+                    _read_archive(attached.blob, inner, left, text, depth + 1)
+        case PPTX.name:
+            _pptx(io.BytesIO(raw), text)
+        case _:
+            _xlsx(io.BytesIO(raw), text)
+
+
+def _unpacked(raw: bytes, most: int) -> int:
+    """Return the unpacked size declared by an archive, at most `most`; Python never unpacks more than declared."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            size = sum(each.file_size for each in archive.infolist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        raise DocumentError("this file is damaged: it is no whole archive") from None
+    if size > most:
+        raise DocumentError(
+            f"unpacked it would have {size:,} bytes, and the process that reads it may have {most:,} bytes of memory "
+            "(setting file_memory_bytes)"
+        )
+    return size
+
+
+def _docx(file: BinaryIO, text: TextBuffer) -> list[Any]:
+    """Append paragraphs and tables in order, then headers, footers and notes; return the embedded files."""
+    # docx.Document omits tracked insertions, content controls, text boxes and notes.
+    from docx.opc.package import OpcPackage
+    from docx.opc.part import XmlPart
+    from docx.oxml.parser import parse_xml
+
+    main = OpcPackage.open(file).main_document_part
+    related = [each for each in main.rels.values() if not each.is_external]
+    beside = [each.target_part for kind in _BESIDE for each in related if each.reltype.endswith(kind)]
+    for part in dict.fromkeys((main, *beside)):
+        _walk(part.element if isinstance(part, XmlPart) else parse_xml(part.blob), text)
+    return [each.target_part for each in related if each.reltype.endswith(_ATTACHED)]
+
+
+def _pptx(file: BinaryIO, text: TextBuffer) -> None:
+    """Append the text of the slides in order, each with its notes."""
+    from pptx import Presentation
+
+    for slide in Presentation(file).slides:
+        _walk(slide.element, text)
+        if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None:
+            text.add(f"{frame.text}\n")
+
+
+def _xlsx(file: BinaryIO, text: TextBuffer) -> None:
+    """Append the sheets, one line per row with tabs between cells; formulas by their saved values."""
+    from openpyxl import load_workbook
+
+    for sheet in load_workbook(file, read_only=True, data_only=True, keep_links=False).worksheets:
+        text.add(f"{sheet.title}\n")
+        # A sheet's declared dimensions may falsely claim 17 thousand million cells.
+        sheet.reset_dimensions()
+        for row in sheet.iter_rows(values_only=True):
+            if cells := [str(value) for value in row if value is not None]:
+                text.add("\t".join(cells) + "\n")
+
+
+def _walk(root: Any, text: TextBuffer) -> None:
+    """Append the visible text of a WordprocessingML or DrawingML tree; both use the same element names for text."""
+    from lxml.etree import iterwalk
+
+    walker = iterwalk(root, events=("start", "end"))
+    for event, element in walker:
+        if not isinstance(element.tag, str):
+            continue
+        name = element.tag.rpartition("}")[2]
+        if event == "start":
+            if name in _HIDDEN_ELEMENTS:
+                walker.skip_subtree()
+            elif name == "t" and element.text:
+                text.add(element.text)
+        elif end := _ENDS.get(name):
+            text.add(end)

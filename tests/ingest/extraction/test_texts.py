@@ -1,0 +1,190 @@
+"""Text of HTML, e-mail, PDF and Office files as a reader sees it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from functools import partial
+from types import FrameType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.made_files import mail, pdf, sheet, with_addition, with_member, word
+from whorl.errors import DocumentError
+from whorl.ingest.extraction.formats import DOCX, XLSX, FileFormat
+from whorl.ingest.extraction.texts import TextBuffer, html_text, read_mail, read_office, read_pdf
+
+
+@given(st.lists(st.text(max_size=5), max_size=8), st.integers(0, 30))
+def test_a_text_is_its_pieces_or_too_long(pieces: list[str], most: int) -> None:
+    """
+    Pieces are joined up to the maximum length; beyond it the error names the setting.
+    """
+    text = TextBuffer(most)
+
+    def add_all() -> None:
+        for piece in pieces:
+            text.add(piece)
+
+    if sum(map(len, pieces)) > most:
+        with pytest.raises(DocumentError, match=f"longer than {most} characters .setting max_file_text."):
+            add_all()
+    else:
+        add_all()
+        assert str(text) == "".join(pieces)
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "http://example.org/a.html",
+        "a.html",
+        '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml">a.html</html>',
+        "<![if foo a.html",
+        "<!DOCTYPE [<!a.html",
+        "<div>" * 20_000 + "a.html",
+        "&#99999999999; a.html &#xD800;",
+    ],
+    ids=["address", "name", "xhtml", "marked-section", "doctype", "deep", "no-character"],
+)
+def test_odd_html_is_read_without_a_warning(markup: str) -> None:
+    """
+    Odd pages that the parser would warn about, or that browsers would refuse, are read without a warning.
+    """
+    assert "a.html" in html_text(markup)
+
+
+@pytest.mark.slow
+def test_the_work_of_html_grows_with_its_length() -> None:
+    """
+    Four times the elements, nested or in a row, take at most five times the calls, so the time is linear.
+    """
+    for piece in ("<div>", "<p>a", "<script></script>", "<template><b>"):
+        assert calls(partial(html_text, piece * 2_000)) < 5 * calls(partial(html_text, piece * 500))
+
+
+def calls(work: Callable[[], object]) -> int:
+    """Return the number of function calls, including those of functions in C."""
+    count = 0
+
+    def counted(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(counted)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (mail("Grüße", "plain", "<p>page</p>"), "Grüße plain"),
+        (mail("S", html="<p>page<script>unseen</script></p>"), "S page"),
+        (mail("S", "plain", attached=pdf("attached")), "S plain"),
+        (b"From: a@example.org\r\nContent-Type: text/plain; charset=unknown-8bit\r\n\r\nGr\xc3\xbc\xc3\x9fe", "Grüße"),
+        (b"Subject: only this\n\n", "only this"),
+    ],
+    ids=["plain", "html", "attachment", "charset", "no-body"],
+)
+def test_mail(raw: bytes, expected: str) -> None:
+    """
+    The text is the subject and the plain part, or else the HTML part, in any charset, without attachments.
+    """
+    text = TextBuffer(1000)
+    read_mail(raw, text)
+    assert str(text).split() == expected.split()
+
+
+def test_a_word_parted_at_the_end_of_a_line_is_one() -> None:
+    """
+    A word hyphenated at the end of a line is joined; a hyphen within a line stays.
+    """
+    text = TextBuffer(1000)
+    read_pdf(pdf("a well-known documen-\ntation of it"), text)
+    assert str(text).split() == ["a", "well-known", "documentation", "of", "it"]
+
+
+def words(form: FileFormat, raw: bytes) -> list[str]:
+    text = TextBuffer(1_000_000)
+    read_office(raw, form.name, 50_000_000, text)
+    return str(text).split()
+
+
+def test_changes_that_were_tracked() -> None:
+    """
+    Tracked insertions count, deleted and moved text does not; a tab and a line break separate words.
+    """
+    body = (
+        b"<w:p><w:r><w:t>kept</w:t><w:tab/></w:r><w:ins><w:r><w:t>inserted</w:t><w:br/></w:r></w:ins>"
+        b"<w:del><w:r><w:delText>deleted</w:delText></w:r></w:del>"
+        b"<w:moveFrom><w:r><w:t>moved</w:t></w:r></w:moveFrom><w:r><w:t>non</w:t><w:noBreakHyphen/><w:t>stop</w:t></w:r></w:p>"
+    )
+    made = with_member(
+        word("before", "after"), "word/document.xml", lambda old: old.replace(b"<w:tbl>", body + b"<w:tbl>")
+    )
+    assert words(DOCX, made) == ["before", "kept", "inserted", "non-stop", "after"]
+
+
+def test_boxes_controls_and_notes() -> None:
+    """
+    Text boxes count once, at their anchor, although Word writes them twice; form controls count; footnotes precede
+    endnotes.
+    """
+    body = (
+        b"<w:sdt><w:sdtContent><w:p><w:r><w:t>control</w:t></w:r></w:p></w:sdtContent></w:sdt>"
+        b'<w:p><w:r><mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
+        b"<mc:Choice><w:p><w:r><w:t>box</w:t></w:r></w:p></mc:Choice>"
+        b"<mc:Fallback><w:p><w:r><w:t>box</w:t></w:r></w:p></mc:Fallback></mc:AlternateContent></w:r></w:p>"
+    )
+    made = with_member(
+        word("before", "after"), "word/document.xml", lambda old: old.replace(b"<w:tbl>", body + b"<w:tbl>")
+    )
+    for kind in ("endnotes", "footnotes", "footer", "header"):
+        note = f'<w:{kind} xmlns:w="urn:w"><w:p><w:t>{kind}</w:t></w:p></w:{kind}>'
+        made = with_part(made, kind, f"{kind}.xml", note.encode())
+    told = ["before", "control", "box", "after", "header", "footer", "footnotes", "endnotes"]
+    assert words(DOCX, made) == told
+
+
+def with_part(raw: bytes, kind: str, name: str, content: bytes) -> bytes:
+    """Return a DOCX with an additional part and a relation to it."""
+    relation = (
+        f'<Relationship Id="{kind}{len(content)}" Target="{name}" '
+        f'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}"/></Relationships>'
+    ).encode()
+    made = with_member(raw, "word/_rels/document.xml.rels", lambda old: old.replace(b"</Relationships>", relation))
+    return with_addition(made, f"word/{name}", content)
+
+
+def test_files_within() -> None:
+    """
+    Embedded files follow the text, in the order of their relations, recursively and up to a limit.
+    """
+    types = b'<Default Extension="docx" ContentType="application/x"/>'
+    made = word("innermost", "")
+    for name in ("third", "second", "first"):
+        outer = with_member(
+            word(name, ""), "[Content_Types].xml", lambda old: old.replace(b"</Types>", types + b"</Types>")
+        )
+        made = with_part(outer, "package", "embeddings/inner.docx", made)
+    assert words(DOCX, made) == ["first", "second", "third"]
+    with pytest.raises(DocumentError, match="unpacked"):
+        read_office(made, DOCX.name, len(made) + 1000, TextBuffer(1_000_000))
+
+
+def test_cells() -> None:
+    """
+    Numbers and dates have their written form; empty cells, and a wrong size of the sheet, cost no time.
+    """
+    made = sheet(["a", None, 1, 2.5], [], [True])
+    made = with_member(
+        made, "xl/worksheets/sheet1.xml", lambda old: re.sub(rb'ref="[^"]*"', b'ref="A1:XFD1048576"', old)
+    )
+    assert words(XLSX, made) == ["Sheet", "a", "1", "2.5", "True"]
