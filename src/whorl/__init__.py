@@ -30,6 +30,8 @@ Sketch          a sample of a document's shingles for calibrated search, under a
 
 Duplicates:
 
+deduplicate     near-duplicates among texts in memory, as a Deduplication: mask, clusters, pairs and a
+                DeduplicationSummary
 duplicates_in, duplicates_among   the duplicates in a store, or among documents without a store, as Duplicates
 ask_pairs       PairOptions; ask_common, BoilerplateOptions; DuplicatesOptions, these and all others, with the
                 Granularity of the comparison
@@ -64,6 +66,9 @@ if TYPE_CHECKING:
     from whorl.duplicates.boilerplate import BoilerplateOptions as BoilerplateOptions
     from whorl.duplicates.boilerplate import ask_common as ask_common
     from whorl.duplicates.clusters import Own as Own
+    from whorl.duplicates.deduplicate import Deduplication as Deduplication
+    from whorl.duplicates.deduplicate import DeduplicationSummary as DeduplicationSummary
+    from whorl.duplicates.deduplicate import deduplicate as deduplicate
     from whorl.duplicates.options import DuplicatesOptions as DuplicatesOptions
     from whorl.duplicates.options import Granularity as Granularity
     from whorl.duplicates.options import Keep as Keep

@@ -44,7 +44,7 @@ _TWO_LETTERS = re.compile(r"\w\w")
 def pieces(text: str, level: Granularity) -> list[tuple[int, int, int]]:
     r"""Return the start and end of each piece of a text, and the end of the separator after it.
 
-    >>> pieces("one\n\ntwo\nthree\n", Level.PARAGRAPH)
+    >>> pieces("one\n\ntwo\nthree\n", Granularity.PARAGRAPH)
     [(0, 3, 5), (5, 15, 15)]
     """
     if level not in _BETWEEN:
@@ -160,7 +160,7 @@ class InputReader:
         options: Options of the run. A folder in them stores the dates of files for later runs; the columns of dates, of
             the retention policy and of the parts become properties.
         reference: Files to compare them with, named as in `ingest.files.places`.
-        columns: RowColumns of ids and texts in rows.
+        columns: Columns of ids and texts in rows.
         is_rewritten: Whether the files are rewritten, so that ids must identify rows.
         follow_links: Whether to follow links that lead out of the named folders.
     """
@@ -367,7 +367,7 @@ class InputPart:
     Args:
         file: The file.
         span: The byte range; None for the whole file.
-        columns: RowColumns of ids and texts in rows.
+        columns: Columns of ids and texts in rows.
         options: Options of the run.
         is_reference: Whether ids of rows are prefixed with their file's name.
         at_byte: Called at intervals with the position in the file.

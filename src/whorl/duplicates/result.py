@@ -186,6 +186,10 @@ class Duplicates:
         self._copied, begins = np.unique(firsts[self._copies], return_index=True)
         self._begins = np.append(begins, self._copies.size)
 
+    def arrays(self) -> tuple[Pairs, Numbers, Numbers]:
+        """Return the pairs of different documents, and the first equal one and the shingles of each document."""
+        return self._pairs, self._firsts, np.array(self._archived.sketches.sizes)
+
     def count_pairs(self) -> int:
         """Return the number of pairs, including pairs of equal documents."""
         sizes = np.bincount(self._firsts, minlength=self.documents)

@@ -183,7 +183,7 @@ def documents_in(
     Args:
         file: The file.
         on_problem: Called with files and rows that are not valid documents.
-        columns: RowColumns of the rows.
+        columns: Columns of the rows.
         span: A part of the file, from `spans_in`; None for all.
         tables_are_text: Whether CSV, TSV and JSON arrays of other values than objects are one document each, as suits a
             search; a search for duplicates reads their rows.
@@ -218,7 +218,7 @@ def spans_in(file: File, columns: RowColumns) -> Iterator[FileSpan | None]:
 
     Args:
         file: The file.
-        columns: RowColumns of the rows.
+        columns: Columns of the rows.
     """
     try:
         with file.open("rb") as opened:

@@ -35,7 +35,7 @@ class ReadRequest(NamedTuple):
         arguments: Arguments of the method, without files and functions.
         file: Name of the file.
         path: Path that opens the file; "" if the worker has to ask for its content.
-        columns: RowColumns of its rows.
+        columns: Columns of its rows.
         limits: Limits for reading it.
     """
 
@@ -53,7 +53,7 @@ class ConfinedFormat:
     Args:
         opened: The file.
         file: Name of the file.
-        columns: RowColumns of its rows.
+        columns: Columns of its rows.
         extract: Extracts the text of pages.
 
     Raises:

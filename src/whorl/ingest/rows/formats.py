@@ -45,7 +45,7 @@ def format_of(
     Args:
         opened: The file; its position is at the beginning before and after the call.
         file: Name of the file.
-        columns: RowColumns of its rows.
+        columns: Columns of its rows.
         extract: Extracts the text of pages.
         as_text: Whether tables, and arrays of other values than objects, are single documents.
 

@@ -159,8 +159,12 @@ def _lines(opened: IO[bytes], span: FileSpan | None = None) -> Iterator[tuple[in
             yield number, line
         else:
             blank += len(line)
-            if blank > _MOST_BLANK:
-                raise UnreadRowsError(f"there are more than {_MOST_BLANK:,} bytes of blank lines between two lines")
+            _require_few_blanks(blank)
+
+
+def _require_few_blanks(size: int) -> None:
+    if size > _MOST_BLANK:
+        raise UnreadRowsError(f"there are more than {_MOST_BLANK:,} bytes of blank lines between two lines")
 
 
 def _weight(line: tuple[int, bytes | DocumentError]) -> int:
@@ -363,6 +367,7 @@ class _Cells:
             raise UnreadRowsError(f"the first line, which names the columns, cannot be read: {error}") from None
 
     def __iter__(self) -> Iterator[tuple[Row, list[str]]]:
+        blank = 0
         while True:
             number = self._rows.line_num + 1
             self._lines.begin_row()
@@ -380,7 +385,10 @@ class _Cells:
             if cells is None:
                 return
             if not cells:
+                blank += self._lines.read
+                _require_few_blanks(blank)
                 continue
+            blank = 0
             problem = self._problem(cells)
             if problem:
                 yield Row(number, "line", DocumentError(problem)), []

@@ -1,0 +1,254 @@
+"""Deduplication of texts in memory: lists, pandas and polars frames, Arrow tables, Hugging Face datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.duplicates.clusters import groups_by_label, labels_around_kept
+from whorl.duplicates.options import DEFAULT_RECALL, DEFAULT_THRESHOLD, DuplicatesOptions, Keep, PairOptions, ask_pairs
+from whorl.duplicates.run import duplicates_among
+from whorl.duplicates.sketches import Numbers
+from whorl.duplicates.verify import Pairs
+from whorl.duplicates.worker_pool import worthwhile_workers
+from whorl.errors import ParameterError
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import well_formed
+from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, require_threshold
+from whorl.model import Document
+
+#: Methods that convert a column to a list: pyarrow, pandas and polars.
+_TO_LIST = ("to_pylist", "to_list")
+#: Largest number of column names listed in an error message.
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class DeduplicationSummary:
+    """Numbers of texts before and after deduplication.
+
+    Args:
+        texts: Number of texts.
+        too_short: Texts of fewer words than a shingle, which are not compared and stay.
+        clusters: Number of clusters.
+        removed: Texts that repeat a text that stays.
+        text_bytes: Size of all texts in UTF-8.
+        removed_bytes: Size of the removed texts in UTF-8.
+    """
+
+    texts: int
+    too_short: int
+    clusters: int
+    removed: int
+    text_bytes: int
+    removed_bytes: int
+
+    @property
+    def removed_share(self) -> float:
+        """Share of the texts that repeat others; fraction in [0, 1)."""
+        return self.removed / max(self.texts, 1)
+
+    def __str__(self) -> str:
+        clusters = f"{self.clusters:,} cluster{'' if self.clusters == 1 else 's'}"
+        left = (self.text_bytes - self.removed_bytes) / 1e6
+        return (
+            f"{self.texts:,} texts; {self.removed:,} of them ({self.removed_share:.1%}) repeat others, in {clusters}; "
+            f"{left:,.1f} of {self.text_bytes / 1e6:,.1f} MB are left"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Deduplication:
+    """Near-duplicates among texts, which are identified by their row numbers, from 0 on.
+
+    Args:
+        options: Metric, threshold and recall.
+        found: Pairs of different texts that reach the threshold.
+        firsts: For each text, the first equal one; int64 array of shape (texts,).
+        order: All texts, those to keep first; int64 array of shape (texts,).
+        sizes: Distinct shingles of each text; int64 array of shape (texts,).
+        lengths: Bytes of each text in UTF-8; int64 array of shape (texts,).
+    """
+
+    options: PairOptions
+    found: Pairs
+    firsts: Numbers
+    order: Numbers
+    sizes: Numbers
+    lengths: Numbers
+
+    @cached_property
+    def labels(self) -> Numbers:
+        """For each text, the text to keep in its place: its own row number if it stays; int64 array."""
+        _, at = np.unique(self.firsts[self.order], return_index=True)
+        preferred = self.order[np.sort(at)]
+        # The best of several equal texts counts for all of them.
+        best = np.empty(self.sizes.size, np.int64)
+        best[self.firsts[preferred]] = preferred
+        firsts = self.firsts[preferred]
+        labels = labels_around_kept(self.sizes.size, self.found, firsts, np.zeros(self.sizes.size, np.bool_))
+        labels = best[labels[self.firsts]]
+        # Texts that are too short are all equal to the search, but were not compared.
+        return np.where(self.sizes == 0, np.arange(self.sizes.size), labels)
+
+    @cached_property
+    def keep(self) -> npt.NDArray[np.bool_]:
+        """Mask of the texts that stay: no two of them are near-duplicates, and each other text repeats one of them."""
+        return np.asarray(self.labels == np.arange(self.labels.size))
+
+    @property
+    def clusters(self) -> list[list[int]]:
+        """Rows of each cluster, the largest cluster first; the first row is the one that stays."""
+        return [sorted(group.tolist(), key=lambda row: not self.keep[row]) for group in groups_by_label(self.labels)]
+
+    def pairs(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all pairs as columns: the rows a < b, and the shares jaccard, a_in_b and b_in_a as fractions.
+
+        pandas, polars and pyarrow make a table of them. Equal texts are pairs, too: many copies of a text make many
+        pairs.
+        """
+        order = np.argsort(self.firsts, kind="stable")
+        counts = np.bincount(self.firsts, minlength=self.sizes.size)
+        begins = np.cumsum(counts) - counts
+        # A text with copies is paired with itself, which gives the pairs among the copies.
+        copied = np.flatnonzero((counts > 1) & (self.sizes > 0))
+        one, other = np.concatenate([self.found.a, copied]), np.concatenate([self.found.b, copied])
+        shared = np.concatenate([self.found.shared, self.sizes[copied]])
+        totals = counts[one] * counts[other]
+        pair = np.repeat(np.arange(one.size), totals)
+        number = np.arange(pair.size) - (np.cumsum(totals) - totals)[pair]
+        rows_a = order[begins[one[pair]] + number // counts[other[pair]]]
+        rows_b = order[begins[other[pair]] + number % counts[other[pair]]]
+        is_once = (one[pair] != other[pair]) | (rows_a < rows_b)
+        rows_a, rows_b, common = rows_a[is_once], rows_b[is_once], shared[pair][is_once]
+        rows_a, rows_b = np.minimum(rows_a, rows_b), np.maximum(rows_a, rows_b)
+        sizes_a, sizes_b = self.sizes[rows_a], self.sizes[rows_b]
+        jaccard = common / (sizes_a + sizes_b - common)
+        by_similarity = np.lexsort((rows_b, rows_a, -jaccard))
+        columns = {"a": rows_a, "b": rows_b, "jaccard": jaccard, "a_in_b": common / sizes_a, "b_in_a": common / sizes_b}
+        return {name: column[by_similarity] for name, column in columns.items()}
+
+    @cached_property
+    def summary(self) -> DeduplicationSummary:
+        """Numbers of texts before and after."""
+        gone = ~self.keep
+        return DeduplicationSummary(
+            texts=self.sizes.size,
+            too_short=int(np.count_nonzero(self.sizes == 0)),
+            clusters=np.unique(self.labels[gone]).size,
+            removed=int(np.count_nonzero(gone)),
+            text_bytes=int(self.lengths.sum()),
+            removed_bytes=int(self.lengths[gone].sum()),
+        )
+
+    def at(self, threshold: Percent) -> Deduplication:
+        """Return the result for a higher threshold, from the pairs that were found.
+
+        Args:
+            threshold: Percentage; a number up to 1 is a fraction.
+
+        Raises:
+            ParameterError: The threshold is below that of the run, which has not found the pairs in between.
+        """
+        wanted = fraction_of("threshold", threshold)
+        require_threshold(wanted)
+        if wanted < self.options.threshold:
+            raise ParameterError(
+                f"pairs were searched for from {float(self.options.threshold):.6g} on, so that those from "
+                f"{float(wanted):.6g} on are not known; deduplicate the texts again with threshold={threshold}"
+            )
+        options = replace(self.options, threshold=wanted)
+        # Shares of texts of a million words are estimates; those that may reach the threshold count.
+        is_pair = self.found.high >= options.least_overlap(self.found.sizes_a, self.found.sizes_b)
+        return Deduplication(options, self.found.only(is_pair), self.firsts, self.order, self.sizes, self.lengths)
+
+
+def deduplicate(
+    texts: Any,
+    *,
+    text_column: str = "text",
+    threshold: Percent = float(DEFAULT_THRESHOLD),
+    metric: Metric | str = Metric.JACCARD,
+    recall: Percent = float(DEFAULT_RECALL),
+    keep: Keep | str = "first",
+    shingle: int = 5,
+) -> Deduplication:
+    """Find near-duplicates among texts in memory.
+
+    Args:
+        texts: An iterable of texts, a column of pandas, polars or pyarrow, or a table with such a column: a frame of
+            pandas or polars, an Arrow table, a Hugging Face dataset. A missing text is an empty one.
+        text_column: Column of the texts in a table.
+        threshold: Share from which two texts are near-duplicates, in percent; a number up to 1 is a fraction.
+        metric: "jaccard", shared shingles as a share of those in either text, or "containment", of the smaller one's.
+        recall: How many of 100 pairs just at the threshold to find, at least; read like the threshold.
+        keep: Text to keep of several: "first", "longest", or by another column of the table "newest:COLUMN",
+            "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN"; ties go to the first.
+        shingle: Words per shingle; shorter texts are not compared, and stay.
+
+    Raises:
+        ParameterError: An option is invalid, a column is missing, or a value is no text.
+
+    >>> found = deduplicate(["one two three four five six", "a b c d e", "One two three four five six!"])
+    >>> found.keep.tolist(), found.clusters
+    ([True, True, False], [[0, 2]])
+    """
+    policy = keep if isinstance(keep, Keep) else Keep.named(keep)
+    pair_options = ask_pairs(metric, threshold, recall)
+    values = _column(texts, text_column)
+    if policy.is_by_value and not policy.column:
+        raise ParameterError(f"keep {policy} needs a column: keep={f'{policy}:COLUMN'!r}")
+    ranks = _column(texts, policy.column) if policy.column else None
+    read = [_text(row, value) for row, value in enumerate(values)]
+    lengths = np.fromiter((len(text.encode()) for text in read), np.int64, len(read))
+    options = DuplicatesOptions(
+        pair_options, scheme=Scheme(shingle_size=shingle), workers=worthwhile_workers(int(lengths.sum()))
+    )
+    with duplicates_among(_documents(read), options) as duplicates:
+        found, firsts, sizes = duplicates.arrays()
+    losses = np.zeros(len(read)) if policy.by == "first" else -sizes.astype(np.float64)
+    if ranks is not None:
+        losses = np.array([_loss(policy.worth(value)) for value in ranks], np.float64)
+    return Deduplication(pair_options, found, firsts, np.argsort(losses, kind="stable"), sizes, lengths)
+
+
+def _loss(worth: float | None) -> float:
+    return np.inf if worth is None else -worth
+
+
+def _column(data: Any, name: str) -> list[Any]:
+    """Return the values of a column of a table, or of the texts themselves if they are no table."""
+    if isinstance(data, str | bytes | Mapping):
+        raise ParameterError(f"texts is one {type(data).__name__}, not several texts; give a list of them")
+    # Arrow tables and Hugging Face's have column_names; pandas and polars have columns.
+    names = getattr(data, "column_names", None)
+    if names is None:
+        names = getattr(data, "columns", None)
+    if names is not None:
+        known = list(names)
+        if name not in known:
+            listed = ", ".join(map(repr, known[:_SHOWN])) or "none"
+            raise ParameterError(f"there is no column {name!r}; name one of {listed}")
+        data = data[name]
+    for method in _TO_LIST:
+        if hasattr(data, method):
+            return list(getattr(data, method)())
+    return list(data)
+
+
+def _text(row: int, value: object) -> str:
+    if isinstance(value, str):
+        return value if value.isascii() else well_formed(value)
+    # pandas has NaN and NA for missing texts; both differ from themselves or from everything.
+    if value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value):
+        return ""
+    raise ParameterError(f"row {row:,} has no text, but {value!r:.80}; name another column (text_column)")
+
+
+def _documents(texts: Iterable[str]) -> Iterator[Document]:
+    return (Document(str(row), text) for row, text in enumerate(texts))

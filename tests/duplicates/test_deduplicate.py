@@ -1,0 +1,175 @@
+"""Deduplication of texts in memory, against a comparison of all pairs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import whorl
+from tests.families import family_documents, true_pairs
+from whorl.duplicates.deduplicate import Deduplication, deduplicate
+from whorl.errors import ParameterError
+
+DOCUMENTS = family_documents(25, seed=3, longest=300)
+#: Copies in other places, texts too short to compare, and missing ones.
+TEXTS: list[str | None] = [
+    *(document.text for document in DOCUMENTS),
+    *("too short", None, "", "too short"),
+    *(document.text for document in DOCUMENTS[10:20]),
+]
+
+
+def true_rows(percent: int, metric: str = "jaccard") -> dict[frozenset[int], float]:
+    """Return the rows of all pairs with their shares, found by comparing everything."""
+    documents = [whorl.Document(str(row), text or "") for row, text in enumerate(TEXTS)]
+    return {frozenset(map(int, pair)): float(share) for pair, share in true_pairs(documents, metric, percent).items()}
+
+
+def rows_of(found: Deduplication) -> set[frozenset[int]]:
+    pairs = found.pairs()
+    return {frozenset(pair) for pair in zip(pairs["a"].tolist(), pairs["b"].tolist(), strict=True)}
+
+
+@pytest.mark.parametrize(("metric", "percent"), [("jaccard", 50), ("jaccard", 80), ("containment", 90)])
+def test_pairs_and_mask_are_those_of_a_comparison_of_all(metric: str, percent: int) -> None:
+    """
+    All pairs are found with their similarity; no two texts that stay are a pair; each other one is a pair with the text
+    that stays for it, which comes first in its cluster.
+    """
+    found = deduplicate(TEXTS, threshold=percent, metric=metric, recall=100)
+    expected = true_rows(percent, metric)
+    assert rows_of(found) == set(expected)
+    assert len(expected) > 30
+    kept = np.flatnonzero(found.keep).tolist()
+    assert not any(frozenset((a, b)) in expected for a in kept for b in kept if a < b)
+    for cluster in found.clusters:
+        assert found.keep[cluster[0]]
+        assert all(frozenset((cluster[0], row)) in expected for row in cluster[1:])
+    assert sorted([*kept, *(row for cluster in found.clusters for row in cluster[1:])]) == list(range(len(TEXTS)))
+    assert found.labels.tolist() == [
+        next((cluster[0] for cluster in found.clusters if row in cluster), row) for row in range(len(TEXTS))
+    ]
+    if metric == "jaccard":
+        pairs = found.pairs()
+        for a, b, share in zip(pairs["a"].tolist(), pairs["b"].tolist(), pairs["jaccard"].tolist(), strict=True):
+            assert share == pytest.approx(expected[frozenset((a, b))])
+
+
+def test_a_higher_threshold_equals_a_new_run() -> None:
+    """
+    The pairs found at 50 % give the result of a run at each higher threshold; a lower one is refused.
+    """
+    found = deduplicate(TEXTS, threshold=50, recall=100)
+    for percent in (50, 70, 90, 100):
+        again = deduplicate(TEXTS, threshold=percent, recall=100)
+        assert rows_of(found.at(percent)) == rows_of(again) == set(true_rows(percent))
+        assert found.at(percent).clusters == again.clusters
+        assert found.at(percent).summary == again.summary
+    with pytest.raises(ParameterError, match=r"searched for from 0\.5 on.*threshold=0\.49"):
+        found.at(0.49)
+    with pytest.raises(ParameterError, match=r"searched for from 0\.7 on"):
+        found.at(70).at(60)
+
+
+def test_the_summary_counts_texts_and_bytes() -> None:
+    """
+    Numbers are those of the mask; bytes are those of UTF-8.
+    """
+    texts = ["één twee drie vier vijf zes"] * 3 + ["one two three four five six", "short"]
+    summary = deduplicate(texts).summary
+    assert (summary.texts, summary.clusters, summary.removed, summary.too_short) == (5, 1, 2, 1)
+    sizes = [len(text.encode()) for text in texts]
+    assert (summary.text_bytes, summary.removed_bytes) == (sum(sizes), 2 * sizes[0])
+    assert str(summary) == "5 texts; 2 of them (40.0%) repeat others, in 1 cluster; 0.0 of 0.0 MB are left"
+    assert deduplicate([]).summary.removed_share == 0
+    assert deduplicate([]).clusters == []
+
+
+def pandas_frame(texts: list[str | None]) -> Any:
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame({"body": texts}, index=range(100, 100 + len(texts)))
+
+
+def arrow_table(texts: list[str | None]) -> Any:
+    return pytest.importorskip("pyarrow").table({"body": texts})
+
+
+def polars_frame(texts: list[str | None]) -> Any:
+    return pytest.importorskip("polars").DataFrame({"body": texts})
+
+
+def hugging_face_dataset(texts: list[str | None]) -> Any:
+    return pytest.importorskip("datasets").Dataset.from_dict({"body": texts})
+
+
+TABLES = [pandas_frame, arrow_table, polars_frame, hugging_face_dataset]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_tables_and_their_columns(table: Callable[[list[str | None]], Any]) -> None:
+    """
+    A table gives the same result as a list, and so does its column; a missing column is named with those there are.
+    """
+    expected = deduplicate(TEXTS).clusters
+    made = table(TEXTS)
+    assert deduplicate(made, text_column="body").clusters == expected
+    assert deduplicate(made["body"]).clusters == expected
+    with pytest.raises(ParameterError, match=re.escape("there is no column 'text'; name one of 'body'")):
+        deduplicate(made)
+
+
+def test_masks_select_rows() -> None:
+    """
+    The mask selects rows of pandas and Arrow.
+    """
+    pyarrow = pytest.importorskip("pyarrow")
+    found = deduplicate(TEXTS)
+    frame, table = pandas_frame(TEXTS), arrow_table(TEXTS)
+    expected = [text for text, keep in zip(TEXTS, found.keep.tolist(), strict=True) if keep]
+    assert frame[found.keep]["body"].tolist() == expected
+    assert table.filter(pyarrow.array(found.keep))["body"].to_pylist() == expected
+
+
+def test_the_text_to_keep() -> None:
+    """
+    The longest text stays, or the one with the best value in a column; a text without a value comes last.
+    """
+    pandas = pytest.importorskip("pandas")
+    words = "one two three four five six seven eight nine ten"
+    texts = [words, f"{words} eleven", words, f"{words} twelve"]
+    frame = pandas.DataFrame(
+        {
+            "text": texts,
+            "day": ["2024-01-01", "2023-01-01", None, "2025-01-01"],
+            "score": [1.0, 3.0, None, 2.0],
+        }
+    )
+    kept = {
+        keep: deduplicate(frame, threshold=70, keep=keep).clusters[0][0]
+        for keep in ("first", "longest", "newest:day", "oldest:day", "largest:score", "smallest:score")
+    }
+    assert kept == {
+        "first": 0, "longest": 1, "newest:day": 3, "oldest:day": 1, "largest:score": 1, "smallest:score": 0
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("texts", "options", "words"),
+    [
+        ("one text", {}, "texts is one str, not several texts"),
+        (["a", 3], {}, "row 1 has no text, but 3"),
+        (["a"], {"threshold": 0}, "threshold"),
+        (["a"], {"keep": "newest"}, "keep newest needs a column: keep='newest:COLUMN'"),
+        (["a"], {"keep": "best"}, "keep must be one of"),
+    ],
+)
+def test_mistakes_are_named(texts: Any, options: dict[str, Any], words: str) -> None:
+    """
+    Errors name the value and say what would work.
+    """
+    with pytest.raises(ParameterError, match=re.escape(words)):
+        deduplicate(texts, **options)
