@@ -15,10 +15,11 @@ from typing import Any
 
 def whorl(memory: int, *arguments: str, folder: Path, **extra: Any) -> subprocess.CompletedProcess[str]:
     """Run the command in a process whose address space is limited to `memory` bytes."""
+    root = Path(__file__).parents[1]
     return subprocess.run(
         [sys.executable, "-m", __name__, str(memory), *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), **extra.pop("env", {})},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "src")]), **extra.pop("env", {})},
         capture_output=True,
         text=True,
         check=False,

@@ -438,6 +438,14 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
     output: Annotated[
         str | None, Option("Where to write; - is standard output.", "FILE", short="-o", absent=_RESULT_FILES)
     ] = None
+    show_all: Annotated[
+        bool,
+        Option(
+            "Print all clusters with all members, instead of the twenty largest.",
+            names={"cli": "all"},
+            absent=_only("cli", because="returns all of them"),
+        ),
+    ] = False
     state: Annotated[
         str | None,
         Option(

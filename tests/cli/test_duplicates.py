@@ -54,6 +54,36 @@ def test_pairs_in_every_format(lines: Path) -> None:
     assert table[1].split()[:3] == ["100.0%", "100.0%", "100.0%"]
 
 
+def test_a_table_shows_twenty_clusters_and_sums_up(tmp_path: Path) -> None:
+    """
+    The table has the twenty largest clusters with the beginning of a text, all with --all and in other formats; the
+    last lines count documents, clusters, and what would go if one of each stayed.
+    """
+    texts = [f"cluster number {at} begins " + " ".join(f"w{at}x{word}" for word in range(30)) for at in range(25)]
+    rows = [{"id": f"{at}/{copy}", "text": text} for at, text in enumerate(texts) for copy in range(4)]
+    rows += [{"id": f"alone/{at}", "text": " ".join(f"a{at}x{word}" for word in range(30))} for at in range(100)]
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = run(tmp_path / "all.jsonl")
+    assert done.stdout.count("cluster ") == 40
+    assert 'cluster 1: 4 documents  "cluster number 0 begins w0x0 w0x1' in done.stdout
+    size = (tmp_path / "all.jsonl").stat().st_size / 1e3
+    counts, redundancy, shown = done.stderr.splitlines()
+    assert counts == "25 clusters with 100 documents, of 200 documents in all"
+    # Each text of a cluster has 30 shingles of 5 words, each of the others 26.
+    share = 75 * 30 / (100 * 30 + 100 * 26)
+    assert redundancy == (
+        f"keeping one of each removes 75 documents (37.5%) with {int(1000 * share) / 10}% of the text, "
+        f"about {share * size:,.1f} of {size:,.1f} kB"
+    )
+    assert shown.startswith("the 20 largest are shown; --all shows all")
+    whole = run(tmp_path / "all.jsonl", "--all")
+    assert whole.stdout.count("\n  100.0%") == 100
+    assert "shown" not in whole.stderr
+    assert len(run(tmp_path / "all.jsonl", "--format", "json").stdout.splitlines()) == 25
+    run(tmp_path / "all.jsonl", "--output", tmp_path / "table.txt")
+    assert (tmp_path / "table.txt").read_text() == whole.stdout
+
+
 def test_a_file_is_no_duplicate_of_itself(tmp_path: Path) -> None:
     """
     Paths and links to the same file are one document, so that its only copy is never listed; a hard link counts as a

@@ -84,7 +84,7 @@ def test_the_summary_counts_texts_and_bytes() -> None:
     assert (summary.texts, summary.clusters, summary.removed, summary.too_short) == (5, 1, 2, 1)
     sizes = [len(text.encode()) for text in texts]
     assert (summary.text_bytes, summary.removed_bytes) == (sum(sizes), 2 * sizes[0])
-    assert str(summary) == "5 texts; 2 of them (40.0%) repeat others, in 1 cluster; 0.0 of 0.0 MB are left"
+    assert str(summary) == "5 texts; 2 of them (40.0%) repeat others, in 1 cluster; 0.1 of 0.1 kB are left"
     assert deduplicate([]).summary.removed_share == 0
     assert deduplicate([]).clusters == []
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -19,6 +20,7 @@ from whorl.duplicates.result import Cluster, Member, Pair, Version
 from whorl.duplicates.run import duplicates_among
 from whorl.model import Document
 from whorl.output.duplicates import (
+    ClusterPreview,
     DescribedCluster,
     MatchedPair,
     left_out,
@@ -138,6 +140,33 @@ def test_clusters_in_every_format() -> None:
         "  100.0%  a,\"b\"\ufffd\ufffd[31m  x\ufffdy",
         "  ~50.0%  a,\"b\"\ufffd\ufffd[31m  x\ufffdy",
     ]  # fmt: skip
+
+
+def test_a_preview_has_the_largest_clusters() -> None:
+    """
+    A preview shows some clusters, some members of each, and the beginning of a text; all clusters are counted.
+    """
+    members = [Pair.of_counts(ONE, Member(f"m{at}", "", 30), 30, 30, 30) for at in range(4)]
+    clusters = [Cluster((Pair.of_counts(ONE, ONE, 30, 30, 30), *members)), Cluster((ALIKE,)), Cluster((ALIKE,))]
+    asked: list[str] = []
+
+    def texts(ids: Sequence[str]) -> dict[str, str]:
+        asked.extend(ids)
+        return {"one": " a  text\nof\x1b words " + "x" * 200}
+
+    out = io.StringIO()
+    assert write_clusters(iter(clusters), "table", out, preview=ClusterPreview(texts, clusters=2, members=2)) == (3, 7)
+    assert asked == ["one", "one"]
+    snippet = f'"a text of\ufffd words {"x" * 53}…"'
+    assert out.getvalue().splitlines() == [
+        f"cluster 1: 5 documents  {snippet}",
+        "  100.0%  one  First",
+        "  100.0%  m0",
+        "          … and 3 more",
+        "",
+        f"cluster 2: 1 document  {snippet}",
+        "   42.8%  two",
+    ]
 
 
 def test_versions_in_every_format() -> None:

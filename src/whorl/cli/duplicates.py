@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -91,7 +92,7 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
                 # Write files before printing: the reader of standard output may be gone.
                 lines = _write_beside(found, command, reading)
                 try:
-                    lines.insert(0, _write(found, command))
+                    lines[:0] = _write(found, command, reading)
                 finally:
                     print_lines([*lines, *_notes(command, found, reading.problems)])
         except (WhorlError, KeyboardInterrupt) as error:
@@ -160,15 +161,17 @@ def _found_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
             yield found
 
 
-def _write(found: Duplicates, command: DuplicatesCommand) -> str:
-    """Write the pairs or clusters, and return their number in words."""
-    from whorl.cli.render.duplicates import write_clusters_to, write_lines_to, write_pairs_to
+def _write(found: Duplicates, command: DuplicatesCommand, reading: InputReader) -> list[str]:
+    """Write the pairs or clusters, and return the lines that sum them up."""
+    from whorl.cli.render.duplicates import clusters_line, write_clusters_to, write_lines_to, write_pairs_to
     from whorl.duplicates.result import with_words
+    from whorl.output.duplicates import ClusterPreview, redundancy_line
     from whorl.output.format import counted
 
     keep, versions, new = command.keep_policy, command.versions, command.shows_only_new
     with_rest = found.rest is not None
     is_plain = not command.clusters or (keep is None and not versions)
+    lines = []
     if command.form == "json" and is_plain and found.is_counted:
         is_complete = command.is_complete
         told = write_lines_to(command.file, found, clusters=command.clusters, complete=is_complete, new=new)
@@ -176,18 +179,31 @@ def _write(found: Duplicates, command: DuplicatesCommand) -> str:
         sought = found.clusters(complete=command.is_complete, new=new, keep=keep, versions=versions)
         if versions:
             sought = (with_words(cluster, found.read_texts, found.scheme) for cluster in sought)
-        told = write_clusters_to(
+        preview = ClusterPreview(partial(_texts, found, reading)) if command.is_preview else None
+        written = write_clusters_to(
             command.file,
             sought,
             command.form,
-            found.kind,
             marks_principal=keep is not None,
             versions=versions,
             with_rest=with_rest,
+            preview=preview,
         )
+        told = clusters_line(written, found.kind)
+        if preview is not None and written[0] > preview.clusters:
+            lines.append(f"the {preview.clusters} largest are shown; --all shows all, --output FILE.jsonl writes them")
     else:
         told = write_pairs_to(command.file, found.pairs(new=new), command.form, with_rest=with_rest)
-    return f"{told}, of {counted(found.documents, found.kind)} in all"
+    if command.clusters and not new and found.count_pairs():
+        lines.insert(0, redundancy_line(found, reading.share[1], complete=command.is_complete, keep=keep))
+    return [f"{told}, of {counted(found.documents, found.kind)} in all", *lines]
+
+
+def _texts(found: Duplicates, reading: InputReader, ids: Sequence[str]) -> Mapping[str, str]:
+    """Return the texts of documents for snippets: those of a store or of whole files, or of rows of small files."""
+    texts = found.read_texts(ids)
+    missing = [document_id for document_id in ids if document_id not in texts]
+    return {**texts, **reading.row_texts(missing)} if missing else texts
 
 
 def _write_ids(found: Duplicates, store: str | None, keep: Keep | None) -> str:
@@ -218,11 +234,18 @@ def _notes(command: DuplicatesCommand, found: Duplicates, problems: Problems) ->
 def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     """Find the repeated passages in files, write the requested output, and return the number of documents."""
     from whorl.cli.render.console import problem_lines, reading_bar
-    from whorl.cli.render.duplicates import print_lines, rewrite, write_clusters_to, write_list, write_pairs_to
+    from whorl.cli.render.duplicates import (
+        clusters_line,
+        print_lines,
+        rewrite,
+        write_clusters_to,
+        write_list,
+        write_pairs_to,
+    )
     from whorl.duplicates import Keep, passages_among
     from whorl.duplicates.passages import WORDS
     from whorl.duplicates.worker_pool import worthwhile_workers
-    from whorl.output.duplicates import not_compared_line
+    from whorl.output.duplicates import ClusterPreview, not_compared_line
     from whorl.output.format import counted
 
     words = command.words or WORDS
@@ -251,7 +274,13 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
         try:
             if command.clusters:
                 marks = command.filtered is not None
-                told = write_clusters_to(command.file, found.clusters(), command.form, "passage", marks_principal=marks)
+                preview = ClusterPreview(lambda ids: {}) if command.is_preview else None
+                written = write_clusters_to(
+                    command.file, found.clusters(), command.form, marks_principal=marks, preview=preview
+                )
+                told = clusters_line(written, "passage")
+                if preview is not None and written[0] > preview.clusters:
+                    lines.insert(0, f"the {preview.clusters} largest are shown; --all shows all")
             else:
                 told = write_pairs_to(command.file, found.pairs(), command.form)
             lines.insert(0, f"{told}, of {counted(found.documents, 'document')} in all")

@@ -77,6 +77,11 @@ class DuplicatesCommand(DuplicatesOperation):
         return self.format or by_name
 
     @property
+    def is_preview(self) -> bool:
+        """Whether a table shows the largest clusters only."""
+        return self.form == "table" and self.file is None and not self.show_all
+
+    @property
     def folders(self) -> Mapping[Path, bool]:
         """The folders for rewritten files, each with whether to add columns to the rows."""
         named = {self.filtered: False, self.annotated: True}

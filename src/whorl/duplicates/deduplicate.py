@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from whorl.duplicates.clusters import groups_by_label, labels_around_kept
 from whorl.duplicates.options import DEFAULT_RECALL, DEFAULT_THRESHOLD, DuplicatesOptions, Keep, PairOptions, ask_pairs
+from whorl.duplicates.result import arrays_of
 from whorl.duplicates.run import duplicates_among
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.verify import Pairs
@@ -55,14 +56,14 @@ class DeduplicationSummary:
 
     def __str__(self) -> str:
         clusters = f"{self.clusters:,} cluster{'' if self.clusters == 1 else 's'}"
-        left = (self.text_bytes - self.removed_bytes) / 1e6
+        unit, name = (1e6, "MB") if self.text_bytes >= 1e6 else (1e3, "kB")
+        left = (self.text_bytes - self.removed_bytes) / unit
         return (
             f"{self.texts:,} texts; {self.removed:,} of them ({self.removed_share:.1%}) repeat others, in {clusters}; "
-            f"{left:,.1f} of {self.text_bytes / 1e6:,.1f} MB are left"
+            f"{left:,.1f} of {self.text_bytes / unit:,.1f} {name} are left"
         )
 
 
-@dataclass(frozen=True, eq=False)
 class Deduplication:
     """Near-duplicates among texts, which are identified by their row numbers, from 0 on.
 
@@ -75,26 +76,23 @@ class Deduplication:
         lengths: Bytes of each text in UTF-8; int64 array of shape (texts,).
     """
 
-    options: PairOptions
-    found: Pairs
-    firsts: Numbers
-    order: Numbers
-    sizes: Numbers
-    lengths: Numbers
+    def __init__(
+        self, options: PairOptions, found: Pairs, firsts: Numbers, order: Numbers, sizes: Numbers, lengths: Numbers
+    ) -> None:
+        self.options, self._found, self._firsts = options, found, firsts
+        self._order, self._sizes, self._lengths = order, sizes, lengths
 
     @cached_property
     def labels(self) -> Numbers:
         """For each text, the text to keep in its place: its own row number if it stays; int64 array."""
-        _, at = np.unique(self.firsts[self.order], return_index=True)
-        preferred = self.order[np.sort(at)]
+        _, at = np.unique(self._firsts[self._order], return_index=True)
+        preferred = self._order[np.sort(at)]
         # The best of several equal texts counts for all of them.
-        best = np.empty(self.sizes.size, np.int64)
-        best[self.firsts[preferred]] = preferred
-        firsts = self.firsts[preferred]
-        labels = labels_around_kept(self.sizes.size, self.found, firsts, np.zeros(self.sizes.size, np.bool_))
-        labels = best[labels[self.firsts]]
-        # Texts that are too short are all equal to the search, but were not compared.
-        return np.where(self.sizes == 0, np.arange(self.sizes.size), labels)
+        best = np.empty(self._sizes.size, np.int64)
+        best[self._firsts[preferred]] = preferred
+        firsts = self._firsts[preferred]
+        labels = labels_around_kept(self._sizes.size, self._found, firsts, np.zeros(self._sizes.size, np.bool_))
+        return best[labels[self._firsts]]
 
     @cached_property
     def keep(self) -> npt.NDArray[np.bool_]:
@@ -103,7 +101,7 @@ class Deduplication:
 
     @property
     def clusters(self) -> list[list[int]]:
-        """Rows of each cluster, the largest cluster first; the first row is the one that stays."""
+        """Rows of each cluster, beginning with the row to keep; the largest cluster comes first."""
         return [sorted(group.tolist(), key=lambda row: not self.keep[row]) for group in groups_by_label(self.labels)]
 
     def pairs(self) -> dict[str, npt.NDArray[Any]]:
@@ -112,13 +110,13 @@ class Deduplication:
         pandas, polars and pyarrow make a table of them. Equal texts are pairs, too: many copies of a text make many
         pairs.
         """
-        order = np.argsort(self.firsts, kind="stable")
-        counts = np.bincount(self.firsts, minlength=self.sizes.size)
+        order = np.argsort(self._firsts, kind="stable")
+        counts = np.bincount(self._firsts, minlength=self._sizes.size)
         begins = np.cumsum(counts) - counts
         # A text with copies is paired with itself, which gives the pairs among the copies.
-        copied = np.flatnonzero((counts > 1) & (self.sizes > 0))
-        one, other = np.concatenate([self.found.a, copied]), np.concatenate([self.found.b, copied])
-        shared = np.concatenate([self.found.shared, self.sizes[copied]])
+        copied = np.flatnonzero(counts > 1)
+        one, other = np.concatenate([self._found.a, copied]), np.concatenate([self._found.b, copied])
+        shared = np.concatenate([self._found.shared, self._sizes[copied]])
         totals = counts[one] * counts[other]
         pair = np.repeat(np.arange(one.size), totals)
         number = np.arange(pair.size) - (np.cumsum(totals) - totals)[pair]
@@ -127,7 +125,7 @@ class Deduplication:
         is_once = (one[pair] != other[pair]) | (rows_a < rows_b)
         rows_a, rows_b, common = rows_a[is_once], rows_b[is_once], shared[pair][is_once]
         rows_a, rows_b = np.minimum(rows_a, rows_b), np.maximum(rows_a, rows_b)
-        sizes_a, sizes_b = self.sizes[rows_a], self.sizes[rows_b]
+        sizes_a, sizes_b = self._sizes[rows_a], self._sizes[rows_b]
         jaccard = common / (sizes_a + sizes_b - common)
         by_similarity = np.lexsort((rows_b, rows_a, -jaccard))
         columns = {"a": rows_a, "b": rows_b, "jaccard": jaccard, "a_in_b": common / sizes_a, "b_in_a": common / sizes_b}
@@ -138,12 +136,12 @@ class Deduplication:
         """Numbers of texts before and after."""
         gone = ~self.keep
         return DeduplicationSummary(
-            texts=self.sizes.size,
-            too_short=int(np.count_nonzero(self.sizes == 0)),
+            texts=self._sizes.size,
+            too_short=int(np.count_nonzero(self._sizes == 0)),
             clusters=np.unique(self.labels[gone]).size,
             removed=int(np.count_nonzero(gone)),
-            text_bytes=int(self.lengths.sum()),
-            removed_bytes=int(self.lengths[gone].sum()),
+            text_bytes=int(self._lengths.sum()),
+            removed_bytes=int(self._lengths[gone].sum()),
         )
 
     def at(self, threshold: Percent) -> Deduplication:
@@ -163,9 +161,9 @@ class Deduplication:
                 f"{float(wanted):.6g} on are not known; deduplicate the texts again with threshold={threshold}"
             )
         options = replace(self.options, threshold=wanted)
-        # Shares of texts of a million words are estimates; those that may reach the threshold count.
-        is_pair = self.found.high >= options.least_overlap(self.found.sizes_a, self.found.sizes_b)
-        return Deduplication(options, self.found.only(is_pair), self.firsts, self.order, self.sizes, self.lengths)
+        # Texts of a million words have estimated shares; a pair counts if it may reach the threshold.
+        is_pair = self._found.high >= options.least_overlap(self._found.sizes_a, self._found.sizes_b)
+        return Deduplication(options, self._found.only(is_pair), self._firsts, self._order, self._sizes, self._lengths)
 
 
 def deduplicate(
@@ -210,7 +208,7 @@ def deduplicate(
         pair_options, scheme=Scheme(shingle_size=shingle), workers=worthwhile_workers(int(lengths.sum()))
     )
     with duplicates_among(_documents(read), options) as duplicates:
-        found, firsts, sizes = duplicates.arrays()
+        found, firsts, sizes = arrays_of(duplicates)
     losses = np.zeros(len(read)) if policy.by == "first" else -sizes.astype(np.float64)
     if ranks is not None:
         losses = np.array([_loss(policy.worth(value)) for value in ranks], np.float64)

@@ -23,6 +23,8 @@ from whorl.model import Document, documents_of
 
 #: Largest number of column names listed in an error message.
 _SHOWN = 20
+#: Size of all files up to which their rows are read again for a few texts.
+_SMALL_BYTES = 200_000_000
 
 
 def _ignore(position: int) -> None:
@@ -266,6 +268,21 @@ class InputReader:
                 read = documents_in(place.file, lambda problem: None, self.columns)
                 found |= {document.id: document.text for document in read if document.id == each}
         return found
+
+    def row_texts(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the texts of rows, or of pieces of documents, read again from small files."""
+        if self._bytes > _SMALL_BYTES:
+            return {}
+        wanted, texts = set(ids), dict[str, str]()
+        for files, is_reference in ((self._reference, True), (self.places, False)):
+            for place in files:
+                for document in self.part(place, None, is_reference=is_reference):
+                    if document.id in wanted:
+                        texts[document.id] = document.text
+                        wanted.discard(document.id)
+                    if not wanted:
+                        return texts
+        return texts
 
     @cached_property
     def _files(self) -> dict[str, Place]:

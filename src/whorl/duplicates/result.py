@@ -169,6 +169,8 @@ class Duplicates:
         rest: Residual | None = None,
     ) -> None:
         self._properties = properties
+        #: Options and clusters of the last call of `_groups`.
+        self._grouped: tuple[tuple[bool, bool, Keep | None], tuple[Numbers, list[Numbers]]] | None = None
         self._store, self._archived, self._pairs, self._firsts = store, stored, pairs, firsts
         self._is_new, self.scheme, self.rest = stored.is_new, scheme, rest
         #: Documents of the store left out for lack of a sketch, or of a text where texts are compared.
@@ -185,10 +187,6 @@ class Duplicates:
         self._copies = inside[np.argsort(firsts[inside], kind="stable")]
         self._copied, begins = np.unique(firsts[self._copies], return_index=True)
         self._begins = np.append(begins, self._copies.size)
-
-    def arrays(self) -> tuple[Pairs, Numbers, Numbers]:
-        """Return the pairs of different documents, and the first equal one and the shingles of each document."""
-        return self._pairs, self._firsts, np.array(self._archived.sketches.sizes)
 
     def count_pairs(self) -> int:
         """Return the number of pairs, including pairs of equal documents."""
@@ -358,8 +356,29 @@ class Duplicates:
             told = measure_pairs(self._archived.sketches, firsts, places)
             yield ClusterColumns(counts, self._in_columns(firsts, places, told.shared))
 
+    def redundancy(self, *, complete: bool = False, keep: Keep | None = None) -> tuple[int, float]:
+        """Return the number of documents that would go if one of each cluster stayed, and their share of all shingles.
+
+        Args:
+            complete: As in `clusters`.
+            keep: As in `clusters`.
+        """
+        labels, groups = self._groups(complete=complete, new=False, keep=keep)
+        members = np.concatenate([np.empty(0, np.int64), *groups])
+        sizes = self._archived.sketches.sizes
+        # Labels are the first members, or those to keep.
+        removed = members[labels[members] != members]
+        return removed.size, float(sizes[removed].sum() / max(1, sizes.sum()))
+
     def _groups(self, *, complete: bool, new: bool, keep: Keep | None = None) -> tuple[Numbers, list[Numbers]]:
         """Return the cluster label of each document, and the indices of the members of each reported cluster."""
+        options = complete, new, keep
+        # Several outputs need the same clusters.
+        if self._grouped is None or self._grouped[0] != options:
+            self._grouped = options, self._group(complete=complete, new=new, keep=keep)
+        return self._grouped[1]
+
+    def _group(self, *, complete: bool, new: bool, keep: Keep | None) -> tuple[Numbers, list[Numbers]]:
         if complete and keep is not None:
             labels = self._labels_around_kept(keep, new=new)
         else:
@@ -444,6 +463,11 @@ class Duplicates:
             stays = new and not bool(self._is_new[place])
             members[place] = Member(document_id, name, int(sizes[place]), worth, date, stays)
         return members
+
+
+def arrays_of(found: Duplicates) -> tuple[Pairs, Numbers, Numbers]:
+    """Return the pairs of different documents, and the first equal one and the shingles of each document."""
+    return found._pairs, found._firsts, np.array(found._archived.sketches.sizes)
 
 
 def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import IO, Any, ClassVar
 
 import numpy as np
@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from whorl.duplicates.boilerplate import Residual
 from whorl.duplicates.clusters import Own
+from whorl.duplicates.options import Keep
 from whorl.duplicates.output import Marked
-from whorl.duplicates.result import Cluster, ClusterColumns, Duplicates, Member, Pair, PairColumns, Version
+from whorl.duplicates.result import Cluster, ClusterColumns, Duplicates, Member, Pair, PairColumns, ReadTexts, Version
 from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.output.format import cell, counted, fraction, percent, printable, titled, without_controls
 from whorl.output.values import values
@@ -37,6 +38,8 @@ _REST_COLUMNS = tuple(f"{name}_without_common" for name in Shares.NAMES)
 _PASSAGES, _CHARACTERS = 10, 300
 #: Maximum number of a version's passages in a table, and of characters of each.
 _SHOWN, _WIDTH = 3, 100
+#: Maximum number of characters of a cluster's snippet.
+_SNIPPET = 70
 _VERSION_COLUMNS = ("version", "date", "adds", "loses", "adds_words", "loses_words")
 
 
@@ -236,6 +239,21 @@ def write_pairs(pairs: Iterable[Pair], form: str, out: IO[str], *, with_rest: bo
     return count
 
 
+@dataclass(frozen=True, slots=True)
+class ClusterPreview:
+    """The beginning of a table of clusters, with a snippet of each cluster.
+
+    Args:
+        texts: Reads the texts of the documents that represent the clusters.
+        clusters: Maximum number of clusters.
+        members: Maximum number of members of a cluster.
+    """
+
+    texts: ReadTexts
+    clusters: int = 20
+    members: int = 10
+
+
 def write_clusters(
     clusters: Iterable[Cluster],
     form: str,
@@ -244,6 +262,7 @@ def write_clusters(
     marks_principal: bool = False,
     versions: bool = False,
     with_rest: bool = False,
+    preview: ClusterPreview | None = None,
 ) -> tuple[int, int]:
     """Write clusters, and return the numbers of clusters and of documents in them.
 
@@ -254,8 +273,14 @@ def write_clusters(
         marks_principal: Whether a table marks the document to keep; the other formats always do.
         versions: Whether clusters have versions; documents are then in the order of their versions.
         with_rest: As in `write_pairs`.
+        preview: Limits of a table; None to write all clusters completely.
     """
     count = documents = 0
+    texts: Mapping[str, str] = {}
+    if preview is not None:
+        remaining = iter(clusters)
+        first = list(islice(remaining, preview.clusters))
+        texts, clusters = preview.texts([cluster.principal.id for cluster in first]), chain(first, remaining)
     width = 16 if with_rest else 8
     rows = csv.writer(out, lineterminator="\n")
     if form == "csv":
@@ -267,16 +292,44 @@ def write_clusters(
             out.write(_line(values(DescribedCluster(cluster))))
         elif form == "csv":
             rows.writerows(map(_csv, _cluster_rows(cluster)))
-        else:
-            out.write(f"{chr(10) if count > 1 else ''}cluster {count:,}: {counted(size, 'document')}\n")
+        elif preview is None or count <= preview.clusters:
+            heading = f"cluster {count:,}: {counted(size, 'document')}{_snippet(texts.get(cluster.principal.id, ''))}"
+            out.write(f"{chr(10) if count > 1 else ''}{heading}\n")
             if versions:
                 out.writelines(_version_lines(cluster))
                 continue
-            for match in cluster.matches:
+            shown = size if preview is None else preview.members
+            for match in cluster.matches[:shown]:
                 member = match.b
                 kept = "  (kept)" if marks_principal and member == cluster.principal else ""
                 out.write(f"{_percent(match, 'jaccard'):>{width}}  {titled(member.id, member.name)}{kept}\n")
+            if size > shown:
+                out.write(f"{'':>{width}}  … and {size - shown:,} more\n")
     return count, documents
+
+
+def _snippet(text: str) -> str:
+    """Return the beginning of a text, in quotes, for the heading of its cluster; empty for an unknown text."""
+    words = printable(" ".join(text[: 10 * _SNIPPET].split()))
+    if not words:
+        return ""
+    return f'  "{words}"' if len(words) <= _SNIPPET else f'  "{words[:_SNIPPET].rstrip()}…"'
+
+
+def redundancy_line(found: Duplicates, size: int, *, complete: bool, keep: Keep | None = None) -> str:
+    """Return a line with the number of documents that would go if one of each cluster stayed.
+
+    Args:
+        found: The result.
+        size: Bytes of the files; 0 if unknown.
+        complete: As in `Duplicates.clusters`.
+        keep: As in `Duplicates.clusters`.
+    """
+    removed, text_share = found.redundancy(complete=complete, keep=keep)
+    line = f"keeping one of each removes {counted(removed, found.kind)} ({percent(removed / max(found.documents, 1))})"
+    line += f" with {percent(text_share)} of the text"
+    unit, name = (1e6, "MB") if size >= 1e6 else (1e3, "kB")
+    return line + (f", about {text_share * size / unit:,.1f} of {size / unit:,.1f} {name}" if size else "")
 
 
 def write_pairs_parquet(pairs: Iterable[Pair], out: IO[bytes], *, with_rest: bool = False) -> int:

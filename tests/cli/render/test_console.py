@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.table import Table
 
-from whorl.cli.render.console import console, explanation, page_table, problem_lines, progress_bar, share_bar
+from whorl.cli.render.console import (
+    console,
+    explanation,
+    page_table,
+    problem_lines,
+    progress_bar,
+    reading_bar,
+    share_bar,
+)
 from whorl.ingest.files import Problem
 from whorl.model import Hit, Page
 
@@ -155,6 +163,22 @@ def test_progress_is_shown_on_standard_error(
     assert "3/7 files" in terminal.getvalue()
     assert terminal.getvalue().endswith("\x1b[2K")
     assert capsys.readouterr().out == "a result\n"
+
+
+def test_a_step_without_a_total_does_not_show_that_of_the_step_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    After 21 of 21 MB, 1,562 compared pairs have no total.
+    """
+    terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with reading_bar(lambda: (21_000_000, 21_000_000)) as show:
+        show("reading", 900, None)
+        monkeypatch.setattr("whorl.cli.render.console._SHOWN_EVERY", 0)
+        show("comparing", 1562, None)
+    assert "21/21" in terminal.getvalue()
+    assert "1562/21" not in terminal.getvalue()
+    assert "1562/?" in terminal.getvalue()
 
 
 def test_no_progress_where_nobody_looks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

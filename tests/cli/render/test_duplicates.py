@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from whorl.cli.render.duplicates import is_too_much_lost, write_clusters_to, write_list, write_pairs_to
+from whorl.cli.render.duplicates import (
+    clusters_line,
+    is_too_much_lost,
+    write_clusters_to,
+    write_list,
+    write_pairs_to,
+)
 from whorl.duplicates import Keep
 from whorl.duplicates.result import Cluster, Member, Pair
 from whorl.ingest.files import Problem, Problems
@@ -20,7 +26,8 @@ def test_how_many_were_written(tmp_path: Path) -> None:
     The number of written items is printed in words, whatever the format.
     """
     for form in ("json", "csv", "table", "parquet"):
-        assert write_clusters_to(tmp_path / "c", [CLUSTER], form, "line") == "1 cluster with 3 lines"
+        written = write_clusters_to(tmp_path / "c", [CLUSTER], form)
+        assert clusters_line(written, "line") == "1 cluster with 3 lines"
         assert write_pairs_to(tmp_path / "p", CLUSTER.matches[1:], form) == "2 pairs"
         assert (tmp_path / "c").stat().st_size
         assert (tmp_path / "p").stat().st_size

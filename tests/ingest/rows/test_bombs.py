@@ -132,6 +132,7 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: repeated(b"text" + b"," * 400_000 + b"\n", b"," * 400_000 + b"\n"),
         "200 times its size",
     ),
+    "empty-rows.jsonl.gz": (lambda: repeated(b"", b"{}\n", size=15_000_000), "200 times its size"),
     "blank.csv": (lambda: b"id,text\n" + b"\n" * 2_000_000, "of blank lines between two lines"),
     "blank.jsonl.gz": (lambda: repeated(b"", b"\n"), "of blank lines between two lines"),
     "blank.jsonl.zst": (lambda: zstandard.compress(bytes(1) + b"\n" * MANY), "of blank lines between two lines"),

@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whorl.context import reporting
 from whorl.output.format import percent, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import Progress, TaskID
     from rich.table import Table
     from rich.text import Text
 
@@ -134,6 +134,12 @@ def _is_watched() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
+def _update(bar: Progress, task: TaskID, step: str, done: int, total: int | None, **fields: Any) -> None:
+    """Show a step; without a total, the bar has none, while rich would keep that of the step before."""
+    bar.update(task, description=step, completed=done, total=total, **fields)
+    bar.tasks[bar.task_ids.index(task)].total = total
+
+
 @contextmanager
 def reported_progress(of: str = "") -> Iterator[None]:
     """Show the progress that the code inside reports, as a bar on a terminal.
@@ -145,7 +151,7 @@ def reported_progress(of: str = "") -> Iterator[None]:
         task = bar.add_task("reading", total=None)
 
         def show(step: str, done: int, total: int | None) -> None:
-            bar.update(task, description=step, completed=done, total=total)
+            _update(bar, task, step, done, total)
 
         with reporting(show):
             yield
@@ -173,9 +179,9 @@ def reading_bar(share: Callable[[], tuple[int, int]]) -> Iterator[Reporter]:
             shown = time.monotonic()
             read, size = (part // _MEGABYTE for part in share())
             if step == "reading" and size:
-                bar.update(task, description=f"reading {done:,} documents", completed=read, total=size, unit="MB")
+                _update(bar, task, f"reading {done:,} documents", read, size, unit="MB")
             elif step:
-                bar.update(task, description=step, completed=done, total=total, unit=_COUNTED.get(step, ""))
+                _update(bar, task, step, done, total, unit=_COUNTED.get(step, ""))
             else:
                 bar.stop()
             bar.refresh()

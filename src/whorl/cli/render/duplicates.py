@@ -14,6 +14,7 @@ from whorl.duplicates.output import decide_retention, write_filtered
 from whorl.duplicates.result import Cluster, Duplicates, Pair
 from whorl.ingest.files import Problems
 from whorl.output.duplicates import (
+    ClusterPreview,
     write_cluster_lines,
     write_clusters,
     write_clusters_parquet,
@@ -31,30 +32,28 @@ def write_clusters_to(
     output: Path | None,
     clusters: Iterable[Cluster],
     form: str,
-    kind: str,
     *,
     marks_principal: bool = False,
     versions: bool = False,
     with_rest: bool = False,
-) -> str:
-    """Write clusters, and return their number in words.
+    preview: ClusterPreview | None = None,
+) -> tuple[int, int]:
+    """Write clusters, and return the numbers of clusters and of documents in them.
 
     Args:
         output: The file; None for standard output.
         clusters: Clusters, as for `wire.duplicates.write_clusters`.
         form: json, csv, parquet or table.
-        kind: Name of the members' kind.
         marks_principal: As for `write_clusters`.
         versions: As for `write_clusters`.
         with_rest: As for `write_clusters`.
+        preview: As for `write_clusters`.
     """
     more = {"versions": versions, "with_rest": with_rest}
     with written_file(output, is_binary=form == "parquet") as out:
         if form == "parquet":
-            written = write_clusters_parquet(clusters, out, **more)
-        else:
-            written = write_clusters(clusters, form, out, marks_principal=marks_principal, **more)
-    return f"{counted(written[0], 'cluster')} with {counted(written[1], kind)}"
+            return write_clusters_parquet(clusters, out, **more)
+        return write_clusters(clusters, form, out, marks_principal=marks_principal, preview=preview, **more)
 
 
 def write_pairs_to(output: Path | None, pairs: Iterable[Pair], form: str, *, with_rest: bool = False) -> str:
@@ -81,7 +80,12 @@ def write_lines_to(output: Path | None, found: Duplicates, *, clusters: bool, co
         if not clusters:
             return counted(write_pair_lines(found.pairs_in_columns(new=new), out), "pair")
         written = write_cluster_lines(found.clusters_in_columns(complete=complete, new=new), out)
-    return f"{counted(written[0], 'cluster')} with {counted(written[1], found.kind)}"
+    return clusters_line(written, found.kind)
+
+
+def clusters_line(written: tuple[int, int], kind: str) -> str:
+    """Return the numbers of clusters and of their members in words."""
+    return f"{counted(written[0], 'cluster')} with {counted(written[1], kind)}"
 
 
 def write_list(clusters: Iterable[Cluster], keep: Keep, delete_list: Path) -> list[str]:

@@ -24,6 +24,8 @@ _BUFFER = 1 << 18
 _PACKED_AT_ONCE = 1 << 12
 #: Unpacked size, and factor of expansion, above which limits apply; even uniform text reaches a factor of 100 only.
 _HARMLESS, _MOST_TIMES = 1 << 24, 200
+#: Bytes counted for a row in addition to its characters: a search for duplicates keeps some numbers of each row.
+_ROW_BYTES = 64
 
 
 def packing_of(head: bytes) -> str:
@@ -42,19 +44,21 @@ class Expansion:
     """
 
     def __init__(self, packed_size: Callable[[], int]) -> None:
-        self._packed_size, self.size, self._begun = packed_size, 0, time.thread_time()
+        self._packed_size, self.size, self._rows, self._begun = packed_size, 0, 0, time.thread_time()
 
-    def add(self, size: int) -> None:
-        """Count unpacked bytes.
+    def add(self, size: int, rows: int = 0) -> None:
+        """Count unpacked bytes and the rows in them.
 
         Raises:
             UnreadRowsError: The file expands too much.
         """
         self.size += size
-        if self.size <= _HARMLESS or self.size <= _MOST_TIMES * self._packed_size():
+        self._rows += rows
+        counted = self.size + _ROW_BYTES * self._rows
+        if counted <= _HARMLESS or counted <= _MOST_TIMES * self._packed_size():
             return
         limits = file_limits()
-        if self.size > limits.memory_bytes:
+        if counted > limits.memory_bytes:
             raise UnreadRowsError(
                 f"it unpacks to more than {_MOST_TIMES} times its size and more than {limits.memory_bytes:,} bytes "
                 "(setting file_memory_bytes)"
@@ -67,14 +71,19 @@ class Expansion:
 
 
 @contextmanager
-def unpacked(opened: IO[bytes], module: str) -> Iterator[IO[bytes]]:
+def unpacked(opened: IO[bytes], module: str, expansion: Expansion | None = None) -> Iterator[IO[bytes]]:
     """Open the content of a compressed file, from its beginning.
+
+    Args:
+        opened: The file.
+        module: Module that unpacks it.
+        expansion: Limit on its expansion; None for a new one.
 
     Raises:
         UnreadRowsError: The file cannot be unpacked to its end, or expands too much.
     """
     opened.seek(0)
-    expansion = Expansion(opened.tell)
+    expansion = expansion or Expansion(opened.tell)
     try:
         packed = import_module(module)
         stream = _Zstandard(opened, expansion) if module == "zstandard" else _Stepwise(packed.open(opened), expansion)
@@ -162,8 +171,11 @@ class Packed:
         yield None
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
-        with unpacked(opened, self._module) as stream:
-            yield from self._inner.rows(stream, columns)
+        expansion = Expansion(opened.tell)
+        with unpacked(opened, self._module, expansion) as stream:
+            for row in self._inner.rows(stream, columns):
+                yield row
+                expansion.add(0, rows=1)
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         if self._module == "zstandard":

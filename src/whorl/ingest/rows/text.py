@@ -236,9 +236,10 @@ def _json_as_python_has_it(line: bytes) -> object:
         raise DocumentError(f"this is not JSON: {error.msg}, at character {error.colno}") from None
     except RecursionError:
         raise DocumentError("this is nested too deep to be read") from None
-    except ValueError as error:
-        # Invalid UTF-8, or a number of thousands of digits.
+    except UnicodeDecodeError as error:
         raise DocumentError(str(error)) from None
+    except ValueError:
+        raise DocumentError(f"a whole number has more than {sys.get_int_max_str_digits():,} digits") from None
 
 
 def _object(value: object) -> dict[str, object]:
