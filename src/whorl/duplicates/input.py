@@ -23,7 +23,7 @@ from whorl.model import Document, documents_of
 
 #: Largest number of column names listed in an error message.
 _SHOWN = 20
-#: Size of all files up to which their rows are read again for a few texts.
+#: Total size of files whose rows may be read again for snippets.
 _SMALL_BYTES = 200_000_000
 
 

@@ -189,7 +189,7 @@ class _FilterRound:
                 yield _candidate_pairs(members, index_keys, low[portion], counts[portion], larger[portion], member_bits)
 
     def _has_more_hashes(self, members: LevelMembers, which: Numbers) -> bool:
-        """Return whether the sketches hold further hashes of these members."""
+        """Test whether the sketches hold further hashes of these members."""
         lengths = PrefixLengths(*(column[which] for column in members.lengths))
         return bool(self._round.has_more_hashes(self._sketches, members.places[which], lengths).any())
 

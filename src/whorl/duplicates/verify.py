@@ -69,7 +69,7 @@ def overlaps(sketches: Sketches, a: Numbers, b: Numbers, workers: int = 1) -> Pa
 
 
 def is_fast(amount: int) -> bool:
-    """Return whether the compiled loops are available and pay off for this number of pairs or hashes."""
+    """Test whether the compiled loops are available and pay off for this number of pairs or hashes."""
     return kernel.is_available() and (amount >= LARGE or kernel.is_loaded())
 
 

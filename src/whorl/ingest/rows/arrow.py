@@ -23,7 +23,7 @@ _ROW_GROUP_BYTES = 64_000_000
 _BUFFER = 1 << 20
 #: Bytes counted for a row in addition to its characters: runs, nulls and dictionaries store rows in no space.
 _ROW_BYTES = 256
-#: Number of rows up to which a file may have more rows than bytes.
+#: Maximum number of rows of a file with more rows than bytes.
 _MOST_SMALL_ROWS = 10_000_000
 
 
