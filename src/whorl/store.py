@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
-from whorl.engine.lag import lag_warnings
-from whorl.engine.protocol import Engine
+from whorl.engine.protocol import Engine, lag_warnings
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError
 from whorl.fingerprint.compare import Comparison, words_of
 from whorl.fingerprint.minhash.signature import Signature

@@ -1,4 +1,4 @@
-"""Statistics against Python's own library, and references."""
+"""Statistics against Python's own library, references, and the message about an index that lags."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.engine.protocol import Statistics, reference_meanings
+from whorl.engine.protocol import Statistics, lag_message, reference_meanings
 
 NUMBERS = st.lists(st.integers(-1000, 1000).map(float), max_size=8)
 
@@ -59,3 +59,12 @@ def test_reference_meanings(reference, expected):
     Digits are a DBID first, a UUID a node reference first; everything else is an id.
     """
     assert reference_meanings(reference) == tuple(expected)
+
+
+def test_the_message_about_a_lag_has_its_number() -> None:
+    """
+    One document and several, with a remedy.
+    """
+    assert lag_message(1).startswith("1 stored or deleted document is missing from the index, which")
+    assert lag_message(1536).startswith("1,536 stored or deleted documents are missing from the index, which")
+    assert "free some room on the disk" in lag_message(2)

@@ -11,8 +11,7 @@ import click
 
 from whorl.cli.inputs import opened_store
 from whorl.cli.options import STORE, operation_options
-from whorl.engine.lag import lag_message
-from whorl.engine.protocol import Engine
+from whorl.engine.protocol import Engine, lag_message
 from whorl.errors import StoreError, without_login
 from whorl.operations import DeleteOperation, Paging
 from whorl.output.format import as_json as as_json_text

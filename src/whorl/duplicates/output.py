@@ -18,8 +18,7 @@ from whorl.context import report_progress, require_time
 from whorl.duplicates.input import InputReader, by_document, without, without_ranges
 from whorl.duplicates.options import Granularity
 from whorl.duplicates.result import Cluster
-from whorl.engine.lag import require_current_index
-from whorl.engine.protocol import ClusterLabel, Engine
+from whorl.engine.protocol import ClusterLabel, Engine, require_current_index
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.formats import decode
 from whorl.ingest.extraction.formats import format_of as format_of_file

@@ -17,8 +17,7 @@ from typing import TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from whorl.engine.lag import require_current_index
-from whorl.engine.protocol import Engine
+from whorl.engine.protocol import Engine, require_current_index
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare import CommonWords, Comparison, ShingleIndex, TextWords, compare_words, words_of
 from whorl.fingerprint.scheme import Scheme

@@ -10,9 +10,17 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from whorl.engine.lag import lag_warnings
 from whorl.engine.lucene import encode_sortable
-from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
+from whorl.engine.protocol import (
+    Facet,
+    FacetResult,
+    MatchCount,
+    Statistics,
+    StatisticsFacet,
+    ValueCount,
+    ValueFacet,
+    lag_warnings,
+)
 from whorl.errors import ParameterError, UnknownFieldError
 from whorl.query import ast
 from whorl.query.plan.nodes import Bool, Exists, Kind, MatchAll, Value

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import ClassVar
 
 from whorl.context import report_progress
-from whorl.engine.lag import require_current_index
+from whorl.engine.protocol import require_current_index
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.fingerprint.statistics.metric import Metric, Percent
 from whorl.model import Document

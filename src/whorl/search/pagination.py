@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whorl.context import require_time
-from whorl.engine.lag import require_current_index
-from whorl.engine.protocol import Engine
+from whorl.engine.protocol import Engine, require_current_index
 from whorl.errors import ParameterError
 from whorl.model import Hit
 from whorl.query import ast

@@ -13,8 +13,7 @@ from typing import TypeAlias
 
 from whorl.arrays import batches
 from whorl.context import require_time, trace
-from whorl.engine.lag import lag_warnings
-from whorl.engine.protocol import Engine, Facet, FacetResult
+from whorl.engine.protocol import Engine, Facet, FacetResult, lag_warnings
 from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError
 from whorl.fingerprint.minhash.signature import shared_tokens
 from whorl.fingerprint.statistics.metric import Metric, metric_named

@@ -11,7 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from typing_extensions import TypedDict
 
 from whorl.context import deadline, trace
-from whorl.engine.lag import lag_message
+from whorl.engine.protocol import lag_message
 from whorl.errors import WhorlError
 from whorl.service.errors import status_of
 from whorl.service.logs import LOGGER
