@@ -32,7 +32,7 @@ _REQUEST: dict[str, Any] = {
     "facetQueries": [{"query": "name:lease", "label": "leases"}],
     "facetFields": {"facets": [{"field": "year"}]},
 }
-#: Requests before the one that is counted, which fill caches.
+#: Earlier requests, which fill caches.
 _WARM_UPS = 3
 
 
