@@ -333,7 +333,7 @@ def test_errors_stay_short(store: Store) -> None:
         ("similar", {"id": MINUTES, long: 1}, "similar has no argument"),
         ("search", {"query": f"{long[:60_000]}:word"}, "no field"),
         ("search", {"query": f"created:[{long[:60_000]} TO NOW]"}, ""),
-        ("similar", {"id": MINUTES, "metric": long}, "metric: Input should be 'jaccard'"),
+        ("similar", {"id": MINUTES, "metric": long}, "metric: Input should be 'containment'"),
         ("store_document", {"id": "a", "text": "b", "properties": {long: {}}}, "Input should be a valid string"),
         ("store_document", {"id": "a", "text": "b", "properties": {f"\n{long}": 1}}, "control characters"),
         (long, {}, "Unknown tool"),

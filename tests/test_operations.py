@@ -302,7 +302,6 @@ def test_defaults_of_the_page() -> None:
     inputs = dict(re.findall(r'<input id="([\w-]+)" type="(?:range|number)"[^>]* value="(\d+)"', html))
     declared = {
         "sources-words": SourcesOperation.min_words,
-        "threshold": SimilarOperation.threshold,
         "recall": SimilarOperation.recall,
         "cluster-threshold": DuplicatesOperation.threshold,
         "cluster-recall": DuplicatesOperation.recall,
@@ -315,5 +314,7 @@ def test_defaults_of_the_page() -> None:
         DuplicatesOperation.threshold,
         DuplicatesOperation.recall,
     )
+    document = (page / "document.js").read_text(encoding="utf-8")
+    assert f"const LEAST = {SimilarOperation.threshold}," in document
     sources = (page / "sources.js").read_text(encoding="utf-8")
     assert f"LEAST_WORDS = {SourcesOperation.min_words};" in sources

@@ -26,7 +26,7 @@ _Operation = TypeVar("_Operation")
 FrontEnd: TypeAlias = Literal["cli", "http", "mcp", "python"]
 FRONT_ENDS: tuple[FrontEnd, ...] = get_args(FrontEnd)
 #: Metrics of a search for a single source.
-SimilarMetric: TypeAlias = Literal["jaccard", "a_in_b", "b_in_a", "similarity", "contains", "within"]
+SimilarMetric: TypeAlias = Literal["containment", "jaccard", "a_in_b", "b_in_a", "similarity", "contains", "within"]
 #: Metrics of a search for all pairs.
 PairMetric: TypeAlias = Literal["jaccard", "containment", "similarity"]
 #: Meanings of FINGERPRINT in a query, and ways to read one.
@@ -184,15 +184,16 @@ class SimilarOperation(Paging, IgnorableBoilerplate):
     metric: Annotated[
         SimilarMetric,
         Option(
-            "What the threshold is a share of: both texts together (jaccard or similarity), the source (a_in_b or "
-            "contains), or the document found (b_in_a or within)."
+            "What the threshold is a share of: the source or the document found, whichever share is larger "
+            "(containment), both texts together (jaccard or similarity), the source (a_in_b or contains), or the "
+            "document found (b_in_a or within)."
         ),
-    ] = "jaccard"
+    ] = "containment"
     threshold: Annotated[
         Percent,
         *_PERCENT,
         Option("The smallest share of a hit, in percent; up to 1 as a fraction.", "PERCENT"),
-    ] = 20
+    ] = 10
     recall: Annotated[
         Percent,
         *_PERCENT,
@@ -232,7 +233,7 @@ class ExplainOperation(Paging, IgnorableBoilerplate):
     ] = "stock"
     metric: Annotated[
         SimilarMetric, Option("What the overlap of a calibrated FINGERPRINT is a share of, as for 'whorl similar'.")
-    ] = "jaccard"
+    ] = SimilarOperation.metric
     afts: Annotated[
         Reading,
         Option(
@@ -676,9 +677,9 @@ class IndexOperation(Columns):
         SimilarMetric,
         Option(
             "What this share is of: both texts (jaccard), the new one (a_in_b or contains), the other (b_in_a or "
-            "within).",
+            "within), or the larger of these two (containment).",
             cli_help="What --warn is a share of: both texts (jaccard), the new one (a_in_b or contains), the other "
-            "(b_in_a or within).",
+            "(b_in_a or within), or the larger of these two (containment).",
             absent={"mcp": "nothing is compared", "python": "RepeatSearch is a class of its own"},
         ),
     ] = "jaccard"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
 from collections.abc import Collection
 from pathlib import Path
 
@@ -77,7 +78,7 @@ def test_json_has_shares_with_intervals(folder: Path) -> None:
     """
     JSON has shares as fractions, each within its interval.
     """
-    told = json.loads(similar(folder, "whole", "--threshold", "50", "--json").stdout)
+    told = json.loads(similar(folder, "whole", "--metric", "jaccard", "--threshold", "50", "--json").stdout)
     assert (told["metric"], told["threshold"], told["recall"], told["promised"]) == ("jaccard", 0.5, 0.95, True)
     assert told["total"] == len(told["hits"]) > 2
     for hit in told["hits"]:
@@ -150,8 +151,8 @@ def test_the_terminal_says_what_was_promised(folder: Path) -> None:
     """
     The terminal shows a table, the total and the promised recall; --explain shows the plan first.
     """
-    shown = similar(folder, "whole", "--threshold", "80", "--explain").stdout
-    assert "find documents that share at least 80 % of what both have together" in shown
+    shown = similar(folder, "whole", "--metric", "jaccard", "--threshold", "80", "--explain").stdout
+    assert "find documents with at least 80 % of both together in both (jaccard)" in shown
     assert "every 250" in shown
     assert "at least 95 of 100 documents just at the threshold are found" in shown
 
@@ -215,10 +216,12 @@ def test_what_calibrated_fingerprints_find_is_told(folder: Path, command: tuple[
     Each FINGERPRINT is listed with its threshold and promised recall, even if two have the same source.
     """
     query = "FINGERPRINT:whole_50 OR FINGERPRINT:whole_80_90"
-    result = CliRunner().invoke(main, [*command, "--store", str(folder), "--plan", "calibrated", query])
+    result = CliRunner().invoke(
+        main, [*command, "--store", str(folder), "--plan", "calibrated", "--metric", "jaccard", query]
+    )
     assert result.exit_code == 0, result.output
     for share, recall in ((50, 95), (80, 90)):
-        assert f"find documents that share at least {share} % of what both have together" in result.stdout
+        assert f"find documents with at least {share} % of both together in both (jaccard)" in result.stdout
         assert f"at least {recall} of 100 documents just at the threshold are found" in result.stdout
     assert result.stdout.count("FINGERPRINT of 'whole':\n") == 2
 
@@ -233,7 +236,7 @@ def test_common_text_counts_for_nothing(folder: Path, tmp_path: Path) -> None:
     assert hits(similar(folder, "whole", "--threshold", "10", "--json", "--boilerplate", str(form))) != []
     ignored = similar(folder, "whole", "--threshold", "10", "--boilerplate", str(form), "--ignore-common")
     assert ignored.exit_code == 0
-    assert "0 documents; all of the source is common, so nothing is left to look for" in ignored.stdout
+    assert "; all of the source is common, so nothing is left to look for" in ignored.stdout
     usual = similar(folder, "whole", "--ignore-common")
     assert (usual.exit_code, "keeps none of all its documents" in usual.stderr) == (2, True)
 
@@ -248,3 +251,51 @@ def test_a_threshold_of_exactly_one_says_how_it_was_read(folder: Path, arguments
     assert note in similar(folder, "whole", "--threshold", value, *arguments).stderr.splitlines()
     for clear in ("100", "0.99", "2"):
         assert "means 100" not in similar(folder, "whole", "--threshold", clear, *arguments).stderr
+
+
+def test_the_default_is_either_share(folder: Path) -> None:
+    """
+    Without options, the hits are the documents with at least 10 % of the source, and those of which it has 10 %.
+    """
+    for source in ("passage", "every 15"):
+        either = {*hits(similar(folder, source, "--metric", "a_in_b", "--threshold", "10", "--json"))}
+        either |= {*hits(similar(folder, source, "--metric", "b_in_a", "--threshold", "10", "--json"))}
+        assert {*hits(similar(folder, source, "--json"))} == either
+        assert "(containment)" in similar(folder, source).stdout.splitlines()[-1]
+
+
+def test_the_nearest_miss_can_be_shown(folder: Path) -> None:
+    """
+    Without a hit, the last line has the best document below the threshold, and a command that finds it.
+    """
+    missed = similar(folder, "passage", "--threshold=90", "--metric", "jaccard")
+    assert missed.stdout.startswith("0 documents with at least 90 % of both together in both (jaccard);")
+    nearest, _, command = missed.stdout.splitlines()[-1].partition("; to see it: ")
+    assert nearest.startswith("nearest: whole  the whole with ~7.")
+    words = shlex.split(command)
+    assert words == ["whorl", "similar", "--store", str(folder), "passage", "--metric", "jaccard", "--threshold", "7"]
+    assert "whole" in hits(CliRunner().invoke(main, [*words[1:], "--json"]))
+    alone = similar(folder, "--text", "nothing that any of these has said in any line")
+    assert "nearest" not in alone.stdout
+
+
+def test_a_folder_instead_of_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The documents are the files in the folder, by their paths; the source may be one of these; no store is left behind.
+    """
+    monkeypatch.chdir(tmp_path)
+    Path("texts").mkdir()
+    for name in ("whole", "every 15", "other 1"):
+        Path("texts", name).write_text(TEXTS[name], encoding="utf-8")
+    Path("passage.txt").write_text(TEXTS["passage"], encoding="utf-8")
+    by_file = CliRunner().invoke(main, ["similar", "passage.txt", "--in", "texts", "--json"])
+    assert (set(hits(by_file)), by_file.stderr) == ({"texts/whole", "texts/every 15"}, "")
+    assert hits(CliRunner().invoke(main, ["similar", "texts/whole", "--in", "texts", "--json"])) == ["texts/every 15"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["passage.txt", "texts"]
+    for words, told in (
+        (["--in", "texts", "--store", "s"], "exclude each other"),
+        (["--in", "nosuch"], "no text could be read in nosuch"),
+    ):
+        refused = CliRunner().invoke(main, ["similar", "passage.txt", *words])
+        assert refused.exit_code == 2
+        assert told in refused.stderr

@@ -143,3 +143,14 @@ def test_what_is_common(folder: Path) -> None:
     whorl("index", "--store", "store", "--passages", "notes")
     told = json.loads(whorl(*asked, "--ignore-common", "--json").stdout)
     assert (told["common"]["above"], told["certain_words"]) == (10, 20)
+
+
+def test_from_a_text_and_a_folder_to_the_report(folder: Path) -> None:
+    """
+    One command without a store finds the sources in a folder and writes the report.
+    """
+    (folder / "new.txt").write_text(f"{FIRST} and more", encoding="utf-8")
+    done = whorl("sources", "new.txt", "--in", "notes", "--html", "report.html")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "stand in 1 source" in done.stdout
+    assert "notes/a.txt" in (folder / "report.html").read_text(encoding="utf-8")

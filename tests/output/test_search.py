@@ -87,7 +87,7 @@ def test_a_plan_by_hand() -> None:
     """
     plan = make_plan(source_of(10), SimilarCriteria(Metric.A_IN_B, HALF, HALF), largest_size=128)
     assert list(plan_lines(plan)) == [
-        "find documents that contain at least 50 % of the source",
+        "find documents with at least 50 % of the source in the document (a_in_b)",
         "the source has 10 distinct shingles",
         "documents of 5 to 128 shingles: at least 5 of 10 tokens",
         "  finds 100.0 of 100 at the threshold; passes none of 100 that are 10 points below, none that are 20",
@@ -102,9 +102,10 @@ def test_a_plan_by_hand() -> None:
 @pytest.mark.parametrize(
     ("metric", "words"),
     [
-        (Metric.JACCARD, "share at least 12.5 % of what both have together (Jaccard)"),
-        (Metric.A_IN_B, "contain at least 12.5 % of the source"),
-        (Metric.B_IN_A, "lie in the source with at least 12.5 % of theirs"),
+        (Metric.JACCARD, "with at least 12.5 % of both together in both (jaccard)"),
+        (Metric.A_IN_B, "with at least 12.5 % of the source in the document (a_in_b)"),
+        (Metric.B_IN_A, "with at least 12.5 % of the document in the source (b_in_a)"),
+        (Metric.CONTAINMENT, "with at least 12.5 % of the source in the document, or the reverse (containment)"),
     ],
 )
 def test_what_is_looked_for(metric: Metric, words: str) -> None:
@@ -113,7 +114,7 @@ def test_what_is_looked_for(metric: Metric, words: str) -> None:
     """
     plan = make_plan(source_of(1), SimilarCriteria(metric, Fraction(1, 8), HALF))
     lines = list(plan_lines(plan))
-    assert lines[:2] == [f"find documents that {words}", "the source has 1 distinct shingle"]
+    assert lines[:2] == [f"find documents {words}", "the source has 1 distinct shingle"]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +159,7 @@ def test_plans_without_sketches() -> None:
     """
     plan = make_minhash_plan(at(0.0, 0.0, 0.0, 0.0), Metric.A_IN_B, HALF, HALF, source_size=4, largest_size=100)
     assert list(plan_lines(plan)) == [
-        "find documents that contain at least 50 % of the source",
+        "find documents with at least 50 % of the source in the document (a_in_b)",
         "the source has 4 distinct shingles",
         "at least 2 of 4 MinHash tokens (the documents have no sketches)",
         "then all tokens of each candidate are compared, and those below the threshold are dropped",

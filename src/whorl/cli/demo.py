@@ -1,13 +1,14 @@
-"""Command `whorl demo`: indexes real text found on this machine and runs three queries.
+"""Command `whorl demo`: indexes real text found on this machine, and asks where a text comes from and what is alike.
 
 It uses texts present on any machine with Python: licences, readmes and metadata of the installed distributions,
 docstrings of the standard library's modules, and on Debian the common licences and copyright files. Many of them are
-copies and versions of each other, which the queries find.
+copies and versions of each other, which the demo finds.
 """
 
 from __future__ import annotations
 
 import ast
+import shlex
 import shutil
 import sysconfig
 from collections.abc import Iterator
@@ -16,15 +17,23 @@ from pathlib import Path
 
 import click
 import platformdirs
+from rich.console import Console
 
+from whorl.cli.render.comparison import shortened
 from whorl.cli.render.console import console, page_table
+from whorl.cli.render.similar import similar_table
+from whorl.cli.render.sources import sources_table, totals_line
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.formats import decode
 from whorl.model import Document
-from whorl.output.format import counted
+from whorl.output.format import counted, printable
+from whorl.output.search import condition
 from whorl.store import Store, open_store
 
 _LICENCE_WORDS = ("license", "licence", "copying", "notice", "readme", "metadata", "authors")
+#: Words of each document in the letter, and the beginning and end of the letter.
+_WORDS_QUOTED = 60
+_LETTER = "Dear colleague, this is what I found in our files:", "Please tell me whether we may use it. Kind regards"
 #: Maximum number of texts of one kind; more would make the demo slower, not better.
 _MOST_OF_A_KIND = 600
 
@@ -34,7 +43,7 @@ _MOST_OF_A_KIND = 600
     "--store", "folder", type=click.Path(path_type=Path, file_okay=False), help="Folder to keep the demo's store in."
 )
 def demo(folder: Path | None) -> None:
-    """Index real text found on this machine and ask three FINGERPRINT queries about it."""
+    """Index real text found on this machine, and show the sources of a letter and documents that are alike."""
     out = console()
     where = folder or platformdirs.user_cache_path("whorl") / "demo"
     if folder is None:
@@ -46,18 +55,63 @@ def demo(folder: Path | None) -> None:
         if not store.count():
             raise DocumentError("found no text on this machine to ask about; index your own with: whorl index PATH…")
         out.print(f"{done.stored:,} documents stored, {done.unchanged:,} were there already.\n", markup=False)
-        for title, query in questions(store):
-            page = store.search(query, rows=6, with_shared=True)
-            out.print(f"{title}\n  whorl search --store {where} '{query}'", markup=False, soft_wrap=True)
-            out.print(page_table(page))
-            out.print(f"{counted(page.total, 'document')}\n", markup=False)
-    out.print("Next, with your own documents:", markup=False)
+        first, second = chosen_documents(store)
+        _show_sources(out, store, where, [first, second])
+        _show_similar(out, store, where, first)
+        _show_fingerprint(out, store, where, second)
+    out.print("Next, the same in a browser, and with your own documents:", markup=False)
     for command in (
+        "pip install 'whorl[serve]'",
+        f"{_command('serve', where)}    # then open http://127.0.0.1:8000",
         "whorl index ~/Documents",
-        "whorl search 'FINGERPRINT:\"ID OF A DOCUMENT\"_50'",
-        f"whorl search --store {where} --explain '{query}'",
     ):
         out.print(f"  {command}", markup=False, soft_wrap=True)
+
+
+def _command(name: str, store: Path, *words: str) -> str:
+    return shlex.join(["whorl", name, "--store", str(store), *words])
+
+
+def _show_sources(out: Console, store: Store, where: Path, ids: list[str]) -> None:
+    """Show the sources of a letter put together from two documents, with the passages."""
+    letter = where.with_name(f"{where.name}-letter.txt")
+    quoted = [" ".join(text.split()[:_WORDS_QUOTED]) for text in store.texts(ids).values()]
+    letter.write_text("\n\n".join([_LETTER[0], *quoted, _LETTER[1]]) + "\n", encoding="utf-8")
+    out.print(
+        f"Where does {letter} come from?\n  {_command('sources', where, str(letter))}", markup=False, soft_wrap=True
+    )
+    text = letter.read_text(encoding="utf-8")
+    attribution = store.sources(source=text)
+    out.print(totals_line(attribution), markup=False, soft_wrap=True)
+    out.print(sources_table(attribution, attribution.sources[:5]))
+    for source in attribution.sources[:2]:
+        passage = source.passages[0]
+        out.print(f"  {counted(passage.words, 'word')} of {printable(source.id)}:", markup=False, soft_wrap=True)
+        out.print(f"    {shortened(text, *passage.a)}", markup=False)
+    out.print()
+
+
+def _show_similar(out: Console, store: Store, where: Path, document_id: str) -> None:
+    page = store.similar(document_id, rows=6)
+    out.print(
+        f"Which documents share text with {document_id}?\n  {_command('similar', where, document_id)}",
+        markup=False,
+        soft_wrap=True,
+    )
+    out.print(similar_table(page))
+    out.print(f"{counted(page.total, 'document')} {condition(page.plan)}\n", markup=False, soft_wrap=True)
+
+
+def _show_fingerprint(out: Console, store: Store, where: Path, document_id: str) -> None:
+    query = question(document_id)
+    page = store.search(query, rows=6, with_shared=True)
+    out.print(
+        f"Which share anything with {document_id}, but are not of the same kind?\n  {_command('search', where, query)}",
+        markup=False,
+        soft_wrap=True,
+    )
+    out.print(page_table(page))
+    out.print(f"{counted(page.total, 'document')}\n", markup=False)
 
 
 def found_texts() -> Iterator[Document]:
@@ -69,28 +123,19 @@ def found_texts() -> Iterator[Document]:
     yield from _files("copyright", copyrights)
 
 
-def questions(store: Store) -> list[tuple[str, str]]:
-    """Choose three queries about the documents with the most near-duplicates of their kind."""
+def chosen_documents(store: Store) -> tuple[str, str]:
+    """Return the ids of the document with the most near-duplicates, and of the next one of another kind, if any."""
     by_relatives = sorted(
         ((store.search(f"FINGERPRINT:{_quoted(each)}_30", rows=0).total, each) for each in _candidates(store)),
         key=lambda counted: (-counted[0], counted[1]),
     )
     first = by_relatives[0][1]
-    second = next((each for _, each in by_relatives[1:] if each.split("/")[0] != first.split("/")[0]), first)
-    return [
-        (
-            f"Which documents share at least 70 % of the tokens of {first}?",
-            f"FINGERPRINT:{_quoted(first)}_70",
-        ),
-        (
-            f"Which would be found with 90 % probability at an overlap of 50 % with {second}?",
-            f"FINGERPRINT:{_quoted(second)}_50_90",
-        ),
-        (
-            f"Which share anything with {second}, but are not of the same kind?",
-            f"FINGERPRINT:{_quoted(second)} AND NOT kind:{second.split('/')[0]}",
-        ),
-    ]
+    return first, next((each for _, each in by_relatives[1:] if each.split("/")[0] != first.split("/")[0]), first)
+
+
+def question(document_id: str) -> str:
+    """Return the query for documents of other kinds that share anything with a document."""
+    return f"FINGERPRINT:{_quoted(document_id)} AND NOT kind:{document_id.split('/')[0]}"
 
 
 def _candidates(store: Store) -> list[str]:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import click
 
-from whorl.cli.inputs import file_text
+from whorl.cli.inputs import file_documents, file_text
 from whorl.cli.options import STORE, operation_options, store_place
 from whorl.cli.render.console import problem_lines, progress_bar, reported_progress
 from whorl.errors import DocumentError, WhorlError
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named
-from whorl.ingest.files import Problem, Problems, documents_in, places
+from whorl.ingest.files import Problem, Problems, places
 from whorl.ingest.rows.rows import RowColumns
 from whorl.model import Document, Indexed
 from whorl.operations import IndexOperation
@@ -22,7 +22,6 @@ from whorl.output.format import counted, percent
 from whorl.output.search import repeats_lines
 from whorl.search.novelty import RepeatSearch
 from whorl.search.similar.options import METRICS
-from whorl.search.similar.references import file_id
 from whorl.store import open_store
 
 
@@ -68,23 +67,11 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
             problems.append(Problem(document.id, str(error)))
 
         files = [place.file for place in places(paths, problems.append, follow_links=options.follow_links)]
-        local = [str(file) for file in files if isinstance(file, Path)]
         opened.read_files(Path.cwd(), file_text)
-        base = opened.references.base_for(local[0]) if local else None
         try:
             with progress_bar("files") as bar:
                 read = bar.track(files, total=len(files), description="indexing")
-                documents = (
-                    document
-                    for file in read
-                    for document in documents_in(
-                        file,
-                        problems.append,
-                        columns,
-                        tables_are_text=tables_are_text,
-                        known_as=file_id(str(file), base) if isinstance(file, Path) else None,
-                    )
-                )
+                documents = file_documents(opened, read, problems.append, columns, tables_are_text=tables_are_text)
                 opened.index(
                     documents,
                     batch=options.batch,

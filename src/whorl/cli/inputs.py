@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 
-from whorl.errors import UnknownDocumentError
+from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.output.format import printable
-from whorl.search.similar.references import Referent
+from whorl.search.similar.references import Referent, file_id
 from whorl.store import Store, open_store
 
+if TYPE_CHECKING:
+    from whorl.ingest.files import Problem
+    from whorl.ingest.rows.rows import Columns, File
+    from whorl.model import Document
+
+#: Files and folders to search instead of a store.
+IN = click.option(
+    "--in",
+    "folders",
+    metavar="FOLDER",
+    multiple=True,
+    help="Search the files in this folder instead of a store; can be given several times.",
+)
 #: The word for standard input.
 STANDARD_INPUT = "-"
 
@@ -23,6 +38,72 @@ def opened_store(name: str | None) -> Store:
     store = open_store(name, create=False)
     store.read_files(Path.cwd(), file_text)
     return store
+
+
+@contextmanager
+def opened_for(name: str | None, folders: Sequence[str]) -> Iterator[Store]:
+    """Open an existing store, or a temporary one with the documents of files and folders.
+
+    Args:
+        name: The store's name; None for the configured one.
+        folders: Files and folders for a temporary store; empty to open the named one.
+
+    Raises:
+        ParameterError: Both are given, or the folders have no text.
+    """
+    if not folders:
+        with opened_store(name) as store:
+            yield store
+        return
+    if name is not None:
+        raise ParameterError("--in and --store exclude each other: --in reads files, and keeps no store")
+    from whorl.cli.render.console import problem_lines, progress_bar
+    from whorl.ingest.files import Problem, Problems, places
+
+    with TemporaryDirectory(prefix="whorl-") as made, open_store(Path(made) / "store", passages=True) as store:
+        problems = Problems()
+        store.engine.file_base(Path.cwd())
+        store.read_files(Path.cwd(), file_text)
+        files = [place.file for place in places(folders, problems.append)]
+        with progress_bar("files") as bar:
+            read = bar.track(files, total=len(files), description="reading")
+            store.index(
+                file_documents(store, read, problems.append),
+                on_refused=lambda document, error: problems.append(Problem(document.id, str(error))),
+            )
+        for line in problem_lines(problems, "could not be read"):
+            click.echo(line, err=True)
+        if not store.engine.count():
+            raise ParameterError(f"no text could be read in {', '.join(folders)}; name other files or folders")
+        yield store
+
+
+def file_documents(
+    store: Store,
+    files: Iterable[File],
+    on_problem: Callable[[Problem], None],
+    columns: Columns | None = None,
+    *,
+    tables_are_text: bool = True,
+) -> Iterator[Document]:
+    """Yield the documents in files; their ids are paths from the store's base.
+
+    Args:
+        store: The store, opened by `opened_store`, or with `Store.read_files`.
+        files: The files.
+        on_problem: Called with files and rows that are not valid documents.
+        columns: Columns of rows; None for the default ones.
+        tables_are_text: Whether CSV and TSV are one document each.
+    """
+    from whorl.ingest.files import documents_in
+    from whorl.ingest.rows.rows import Columns
+
+    for file in files:
+        base = store.references.base_for(str(file)) if isinstance(file, Path) else None
+        known_as = file_id(str(file), base) if isinstance(file, Path) else None
+        yield from documents_in(
+            file, on_problem, columns or Columns(), tables_are_text=tables_are_text, known_as=known_as
+        )
 
 
 def is_file(name: str) -> bool:
@@ -42,12 +123,13 @@ def file_text(path: str) -> str | None:
     return source_text(path) if path != STANDARD_INPUT and is_file(path) else None
 
 
-def referent(store: Store, name: str) -> Referent:
+def referent(store: Store, name: str, *, is_file_expected: bool = False) -> Referent:
     """Return the document or text of a name on the command line, and print the note on it.
 
     Args:
         store: The store, opened by `opened_store`.
         name: A reference to a document, a file, or `-` for standard input.
+        is_file_expected: Whether a file that is not in the store needs no note.
 
     Raises:
         UnknownDocumentError: It is neither a document nor a file.
@@ -59,7 +141,8 @@ def referent(store: Store, name: str) -> Referent:
         meant = store.references.of_text(source_text(name), "standard input")
     else:
         meant = store.references.referent(name)
-    print_notes([meant.note])
+    if meant.text is None or not is_file_expected:
+        print_notes([meant.note])
     return meant
 
 

@@ -20,7 +20,7 @@ from whorl.errors import ParameterError, QueryError, WhorlError
 _COMMANDS: Mapping[str, str] = {
     "compare": "Count exactly what two texts share, and show the passages.",
     "delete": "Delete documents from a store, by their ids, paths or names, or by a query.",
-    "demo": "Index real text found on this machine and ask three FINGERPRINT queries about it.",
+    "demo": "Index real text found on this machine, and show the sources of a letter and documents that are alike.",
     "duplicates": "Find all near-duplicates in a store, or among the documents in PATHs, without a store.",
     "explain": "Print what a query would do, in words and numbers, and the exact request, without searching.",
     "fingerprint": "Print the fingerprint of FILE, or of standard input (-): the 512 tokens that Solr makes of the "
@@ -89,16 +89,19 @@ class _Group(click.Group):
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         # Covers --help, which is written here.
-        with _told():
-            return super().make_context(*args, **extra)
+        with _printed_errors():
+            words = [*args[1]]
+            context = super().make_context(*args, **extra)
+            context.meta["whorl.words"] = words
+            return context
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _told():
+        with _printed_errors():
             return super().invoke(ctx)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _printed_errors() -> Iterator[None]:
     """Print errors raised inside the block, and exit."""
     try:
         yield

@@ -19,6 +19,8 @@ from whorl.operations import Boilerplate, OptionField, changed_options, options_
 
 _Boilerplate = TypeVar("_Boilerplate", bound=Boilerplate)
 
+#: Key of the words of the command line in click's context.
+WORDS = "whorl.words"
 STORE = click.option(
     "--store",
     metavar="STORE",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import shlex
+from dataclasses import replace
 from decimal import Decimal
 
 import click
 
-from whorl.cli.inputs import opened_store, print_notes, referent
-from whorl.cli.options import EXPLAIN, STORE, operation_options, require_default, with_boilerplate_texts
+from whorl.cli.inputs import IN, opened_for, print_notes, referent
+from whorl.cli.options import EXPLAIN, STORE, WORDS, operation_options, require_default, with_boilerplate_texts
 from whorl.cli.render.console import console, explanation
 from whorl.cli.render.similar import similar_table
 from whorl.cli.search import show_page
@@ -16,14 +19,19 @@ from whorl.fingerprint.statistics.metric import Metric, notes_on
 from whorl.ingest.files import source_text
 from whorl.operations import SearchOperation, SimilarOperation
 from whorl.output.format import as_json as json_text
-from whorl.output.format import counted, printable
-from whorl.output.search import plan_lines, promise
+from whorl.output.format import counted, percent, printable, titled
+from whorl.output.search import condition, plan_lines, promise
 from whorl.output.values import values
 from whorl.query.ast import Fingerprint
 from whorl.query.literals import EXACT, write_fingerprint
 from whorl.search.similar.options import ask
+from whorl.search.similar.results import SimilarHit
 from whorl.search.similar.sources import SOURCE
+from whorl.store import Store
 
+#: Threshold of the search for the nearest miss: a tenth of a percent, as a fraction.
+_LOWEST = "0.001"
+_ONE_PERCENT = 0.01
 #: Options without a meaning for `--plan stock`.
 _CALIBRATED = ("metric", "exact", "common_above", "boilerplate", "ignore_common")
 
@@ -31,6 +39,7 @@ _CALIBRATED = ("metric", "exact", "common_above", "boilerplate", "ignore_common"
 @click.command()
 @click.argument("document", required=False, metavar="SOURCE")
 @STORE
+@IN
 @click.option("--text", metavar="TEXT", help="The source itself; - reads it from standard input.")
 @click.option("--file", metavar="FILE", help="A file that is the source, whatever the store has at its path.")
 @operation_options(SimilarOperation)
@@ -39,6 +48,7 @@ _CALIBRATED = ("metric", "exact", "common_above", "boilerplate", "ignore_common"
 def similar(
     document: str | None,
     store: str | None,
+    folders: tuple[str, ...],
     text: str | None,
     file: str | None,
     options: SimilarOperation,
@@ -48,7 +58,7 @@ def similar(
     """Find the documents that share content with a document, or with a text that is not in the store.
 
     SOURCE is a document of the store, by its id, path or name, or else a file. A text that is in the store is not among
-    its own hits.
+    its own hits. With --in FOLDER, the documents are files, and no store is needed.
 
     Every hit is verified and shown with three percentages: the shared shingles as a share of those in either text
     (jaccard), in the source (A in B), and in the hit (B in A). Estimates come with their 95 % intervals. With
@@ -64,9 +74,9 @@ def similar(
     options = with_boilerplate_texts(options, [read, document])
     if document is None:
         text = source_text(read) if read is not None else text
-    with opened_store(store) as opened:
+    with opened_for(store, folders) as opened:
         if document is not None:
-            meant = referent(opened, document)
+            meant = referent(opened, document, is_file_expected=bool(folders))
         else:
             meant = opened.references.of_text(text or "", "the text" if file is None else file)
             print_notes([meant.note])
@@ -83,6 +93,7 @@ def similar(
         if explained:
             click.echo(explanation(plan_lines(prepared.plan), prepared.request()), err=as_json)
         page = prepared.search(start=options.start, rows=options.rows, exact=options.exact)
+        miss = None if page.total or as_json else _nearest(opened, name, source, options)
     if as_json:
         click.echo(json_text(values(page)))
         return
@@ -92,7 +103,31 @@ def similar(
         console().print(similar_table(page))
     about = "" if page.is_total_exact else "about "
     shown = "" if len(page.found) == page.total else f", {counted(len(page.found), 'hit')} shown"
-    click.echo(f"{about}{counted(page.total, 'document')}{shown}; {promise(page.plan)}")
+    click.echo(f"{about}{counted(page.total, 'document')} {condition(page.plan)}{shown}; {promise(page.plan)}")
+    if miss is not None:
+        share = miss.estimate.shares.by(page.plan.metric)
+        threshold = f"{max(1, math.floor(100 * share))}" if share >= _ONE_PERCENT else f"{share:.1g}"
+        again = shlex.join([*_command(), "--threshold", threshold])
+        share_shown = percent(share, is_exact=miss.estimate.is_exact)
+        click.echo(f"nearest: {titled(miss.hit.id, miss.hit.name)} with {share_shown}; to see it: {again}")
+
+
+def _nearest(store: Store, name: str, source: str | None, options: SimilarOperation) -> SimilarHit | None:
+    """Return the best hit at any threshold; None if nothing in common is found."""
+    lowest = replace(options, threshold=_LOWEST, start=0, rows=1)
+    return next(iter(store.similar(name, lowest, source=source).found), None)
+
+
+def _command() -> list[str]:
+    """Return the words of this command without its threshold."""
+    words = iter(click.get_current_context().find_root().meta.get(WORDS, ()))
+    kept = []
+    for word in words:
+        if word == "--threshold":
+            next(words, None)
+        elif not word.startswith("--threshold="):
+            kept.append(word)
+    return ["whorl", *kept]
 
 
 def _stock_query(reference: str, options: SimilarOperation) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from whorl.cli.inputs import opened_store, print_notes, referent
+from whorl.cli.inputs import IN, opened_for, print_notes, referent
 from whorl.cli.options import STORE, operation_options, require_writable, with_boilerplate_texts, written_file
 from whorl.cli.render.console import console, reported_progress
 from whorl.cli.render.sources import closing_line, sources_table, totals_line
@@ -23,6 +23,7 @@ from whorl.search.similar.sources import SOURCE
 @click.command()
 @click.argument("named", metavar="TEXT")
 @STORE
+@IN
 @operation_options(SourcesOperation)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: all sources, with their passages in both texts.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, one source per line.")
@@ -32,6 +33,7 @@ from whorl.search.similar.sources import SOURCE
 def sources(
     named: str,
     store: str | None,
+    folders: tuple[str, ...],
     options: SourcesOperation,
     as_json: bool,
     as_csv: bool,
@@ -40,7 +42,8 @@ def sources(
     """Find the documents that a text comes from: a small set that covers as much of it as possible.
 
     TEXT is a document of the store, by its id, path or name, a file that is not in the store, or - for standard input.
-    A text that is in the store is not one of its own sources.
+    A text that is in the store is not one of its own sources. With --in FOLDER, the sources are files, and no store is
+    needed.
 
     \b
     covers   words of the text in passages shared with the source
@@ -58,8 +61,8 @@ def sources(
     if report_file is not None:
         require_writable(report_file, [named, *options.boilerplate])
     options = with_boilerplate_texts(options, [named])
-    with opened_store(store) as opened:
-        meant = referent(opened, named)
+    with opened_for(store, folders) as opened:
+        meant = referent(opened, named, is_file_expected=bool(folders))
         if meant.id is not None and meant.note is None:
             print_notes([f"{named} is in the store, and so none of its own sources"])
         with reported_progress():

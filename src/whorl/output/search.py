@@ -12,14 +12,20 @@ from whorl.output.format import counted, percent, printable, titled
 from whorl.search.novelty import Repeats
 from whorl.search.prepared import Explanation
 from whorl.search.similar.minhash_plan import MinHashPlan
-from whorl.search.similar.plan import Branch, RestPlan, SketchPlan, final_false_positives, reach
+from whorl.search.similar.plan import FINDS_WITHIN, Branch, RestPlan, SketchPlan, final_false_positives, reach
 from whorl.search.similar.results import Measured, SimilarPlan
 
 _WANTED = {
-    Metric.JACCARD: "share at least {0} of what both have together (Jaccard)",
-    Metric.A_IN_B: "contain at least {0} of the source",
-    Metric.B_IN_A: "lie in the source with at least {0} of theirs",
+    Metric.CONTAINMENT: "with at least {0} of the source in the document, or the reverse (containment)",
+    Metric.JACCARD: "with at least {0} of both together in both (jaccard)",
+    Metric.A_IN_B: "with at least {0} of the source in the document (a_in_b)",
+    Metric.B_IN_A: "with at least {0} of the document in the source (b_in_a)",
 }
+
+
+def condition(plan: SimilarPlan) -> str:
+    """Return the condition of a hit in words: the threshold, and the metric that it applies to."""
+    return _WANTED[plan.metric].format(f"{float(100 * plan.threshold):g} %")
 
 
 def _few(number: float) -> str:
@@ -44,7 +50,7 @@ def promise(plan: SimilarPlan) -> str:
 def _promise_of_rest(plan: RestPlan) -> str:
     if plan.source_size and not plan.left:
         return "all of the source is common, so nothing is left to look for"
-    if plan.metric is not Metric.B_IN_A or not plan.candidates.promised:
+    if plan.metric not in FINDS_WITHIN or not plan.candidates.promised:
         return promise(plan.candidates)
     wanted = f"at least {float(100 * plan.recall):g} of 100 documents"
     return (
@@ -78,7 +84,7 @@ def _reach(plan: SketchPlan, branch: Branch) -> str:
 
 def plan_lines(plan: SimilarPlan) -> Iterator[str]:
     """Yield the plan in words and numbers."""
-    yield f"find documents that {_WANTED[plan.metric].format(f'{float(100 * plan.threshold):g} %')}"
+    yield f"find documents {condition(plan)}"
     yield f"the source has {counted(plan.source_size, 'distinct shingle')}"
     if isinstance(plan, RestPlan):
         yield f"of which {plan.left:,} are not common; those alone count"

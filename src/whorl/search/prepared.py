@@ -46,7 +46,7 @@ from whorl.query.plan.nodes import (
 from whorl.query.plan.resolve import resolve
 from whorl.search.boilerplate import CommonOptions, Commons
 from whorl.search.collapse import collapsed_page
-from whorl.search.similar.options import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, SimilarCriteria
+from whorl.search.similar.options import DEFAULT_METRIC, DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, SimilarCriteria
 from whorl.search.similar.references import References
 from whorl.search.similar.results import Measured, Similar, SimilarPlan, Verified, measure
 from whorl.search.similar.search import (
@@ -410,7 +410,7 @@ class PreparedQuery:
         """Return the search of a calibrated FINGERPRINT, or the reason why it finds nothing."""
         overlap, probability = clause.overlap or DEFAULT_THRESHOLD, clause.probability or DEFAULT_RECALL
         # These are fractions already; a percentage up to 1 would be read as a fraction.
-        criteria = SimilarCriteria(metric_named(self._metric or Metric.JACCARD, METRICS), overlap, probability)
+        criteria = SimilarCriteria(metric_named(self._metric or DEFAULT_METRIC, METRICS), overlap, probability)
         key = (clause.reference, criteria)
         if key not in self._searches:
             try:

@@ -21,8 +21,8 @@ def test_a_store_without_sketches(store: Store, monkeypatch: pytest.MonkeyPatch)
     Without sketches, `similar` and a calibrated FINGERPRINT search by tokens, with the same warning.
     """
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
-    alone = store.similar("whole", threshold=20, rows=100)
-    page = store.search("FINGERPRINT:whole_20", plan="calibrated", rows=100)
+    alone = store.similar("whole", metric="jaccard", threshold=20, rows=100)
+    page = store.search("FINGERPRINT:whole_20", plan="calibrated", metric="jaccard", rows=100)
     assert {hit.id for hit in page.hits} == {found.hit.id for found in alone.found} | {"whole"}
     assert len(alone.found) == 30
     assert alone.warnings[0] == page.warnings[0]

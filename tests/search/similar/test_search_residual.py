@@ -129,7 +129,7 @@ def test_what_is_told(store: Store) -> None:
     """
     The page reports the size of the uncommon part of the source, the plan and the promise.
     """
-    page = store.similar("02-0", threshold=50, common_above=LINE, ignore_common=True)
+    page = store.similar("02-0", metric="jaccard", threshold=50, common_above=LINE, ignore_common=True)
     assert isinstance(page.plan, RestPlan)
     assert (page.plan.source_size, page.plan.promised) == (496, True)
     assert 192 <= page.plan.left <= 220

@@ -60,7 +60,13 @@ def test_short_texts_are_found_exactly(engine: EmbeddedEngine, metric: Metric, p
         )
         expected = {}
         for other, theirs in SHINGLES.items():
-            whole = {Metric.JACCARD: own | theirs, Metric.A_IN_B: own, Metric.B_IN_A: theirs}[metric]
+            smaller = min(own, theirs, key=len)
+            whole = {
+                Metric.CONTAINMENT: smaller,
+                Metric.JACCARD: own | theirs,
+                Metric.A_IN_B: own,
+                Metric.B_IN_A: theirs,
+            }[metric]
             if other != name and theirs and 100 * len(own & theirs) >= percent * len(whole):
                 expected[other] = pytest.approx(100 * len(own & theirs) / len(whole), abs=1e-4)
         assert {each.hit.id: each.hit.score for each in found.hits} == expected
@@ -85,7 +91,7 @@ def test_what_the_engine_is_asked(engine: EmbeddedEngine, metric: Metric) -> Non
     for each in branches:
         assert len(set(each.numbers)) == len(each.numbers) <= len(SHINGLES[name])
         assert 1 <= each.min_should_match <= len(each.numbers)
-    assert (branches[-1].largest_size is None) == (metric is Metric.A_IN_B)
+    assert (branches[-1].largest_size is None) == (metric in (Metric.A_IN_B, Metric.CONTAINMENT))
 
 
 def test_a_text_without_shingles_asks_nothing(engine: EmbeddedEngine) -> None:

@@ -59,13 +59,13 @@ def test_settling_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch
     Hits that their sketches leave undecided are read, the smallest first, up to the limit; no hit is lost because of
     the limit, and read ones have exact numbers.
     """
-    settled = store.similar("whole", threshold=92, rows=100)
+    settled = store.similar("whole", metric="jaccard", threshold=92, rows=100)
     read = [each for each in engine.asked if each.startswith("text of copy")]
     assert len(read) > 1
     assert {each.hit.id for each in settled.found if each.estimate.is_exact} <= {each[8:] for each in read}
     engine.asked.clear()
     monkeypatch.setattr(verify, "MOST_VERIFIED_EXACTLY", 1)
-    bounded = store.similar("whole", threshold=92, rows=100)
+    bounded = store.similar("whole", metric="jaccard", threshold=92, rows=100)
     assert sum(each.startswith("text of copy") for each in engine.asked) == 1
     assert {each.hit.id for each in bounded.found} >= {each.hit.id for each in settled.found}
 
@@ -84,11 +84,11 @@ def test_the_text_of_the_source_comes_with_others(
         return texts(ids)
 
     monkeypatch.setattr(engine, "texts", noted)
-    store.similar("whole", threshold=92, rows=100)
+    store.similar("whole", metric="jaccard", threshold=92, rows=100)
     assert len(requests) == 1
     assert requests[0][0] == "whole"
     settled = requests.pop()[1:]
-    store.similar(source=TEXTS["whole"], threshold=92, rows=100)
+    store.similar(source=TEXTS["whole"], metric="jaccard", threshold=92, rows=100)
     # Here the document itself is an exact hit.
     assert requests == [settled]
 
@@ -99,7 +99,7 @@ def test_exact_values_are_counted(store: Store) -> None:
     With `exact` every share is counted from the shingles, without an interval, and hits below the threshold are
     dropped.
     """
-    page = store.similar("whole", threshold=60, exact=True, rows=100)
+    page = store.similar("whole", metric="jaccard", threshold=60, exact=True, rows=100)
     expected = {name: jaccard("whole", name) for name in TEXTS if name != "whole"}
     assert {found.hit.id for found in page.found} == {name for name, value in expected.items() if value >= 0.6}
     for found in page.found:

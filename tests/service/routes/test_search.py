@@ -98,7 +98,7 @@ def test_explain_with_a_text(service: TestClient) -> None:
     told = asked(service, "explain", **body)
     assert [each["source"] for each in told["fingerprints"]] == ["source"]
     assert told["fingerprints"][0]["plan"][:2] == [
-        "find documents that contain at least 20 % of the source",
+        "find documents with at least 20 % of the source in the document (a_in_b)",
         "the source has 79 distinct shingles",
     ]
     assert any("'rent'" in line for line in told["plan"])

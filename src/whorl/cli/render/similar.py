@@ -9,8 +9,10 @@ from whorl.cli.render.console import share_bar
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.output.format import percent, percent_interval, printable
-from whorl.search.similar.options import METRICS
 from whorl.search.similar.results import Similar
+
+#: Shares of a hit, one in each column.
+_COLUMNS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
 
 
 def similar_table(page: Similar) -> Table:
@@ -27,10 +29,12 @@ def similar_table(page: Similar) -> Table:
     for found in page.found:
         estimate = found.estimate
         bar = share_bar(found.hit.score / 100)
-        shares = [_percentage(estimate, each) for each in METRICS]
+        shares = [_percentage(estimate, metric) for metric in _COLUMNS]
         if found.rest is not None:
             rest = found.rest.shares
-            shares = [whole.append(f" ({percent(rest.by(each))})") for whole, each in zip(shares, METRICS, strict=True)]
+            shares = [
+                whole.append(f" ({percent(rest.by(each))})") for whole, each in zip(shares, _COLUMNS, strict=True)
+            ]
         size = Text(f"{estimate.hit_size:,}")
         table.add_row(Text(printable(found.hit.id)), Text(printable(found.hit.name)), bar, *shares, size)
     return table

@@ -196,6 +196,11 @@ def estimate_buckets(overlaps: StockOverlaps, confidence: float = CONFIDENCE) ->
 
 def _law(overlaps: StockOverlaps, metric: Metric) -> tuple[Counts, Counts]:
     """Return the population and the sample size of the law that samples the metric."""
+    if metric is Metric.CONTAINMENT:
+        # The law of the smaller text has the larger share.
+        is_hit = overlaps.sizes < overlaps.source_size
+        of_hit, of_source = (_law(overlaps, each) for each in (Metric.B_IN_A, Metric.A_IN_B))
+        return np.where(is_hit, of_hit[0], of_source[0]), np.where(is_hit, of_hit[1], of_source[1])
     sizes, drawn = {
         Metric.JACCARD: (overlaps.union_sizes, overlaps.union_counts),
         Metric.A_IN_B: (np.full_like(overlaps.sizes, overlaps.source_size), overlaps.source_counts),

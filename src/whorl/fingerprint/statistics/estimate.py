@@ -271,5 +271,5 @@ def law(
         source_counts: Hashes of the source at the common level.
         counts: Hashes of the hits at the common level.
     """
-    is_of_hit = (sizes < source_size) & (metric is Metric.B_IN_A)
+    is_of_hit = (sizes < source_size) & (metric in (Metric.B_IN_A, Metric.CONTAINMENT))
     return np.where(is_of_hit, sizes, source_size), np.where(is_of_hit, counts, source_counts)

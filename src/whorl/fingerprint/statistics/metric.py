@@ -7,8 +7,8 @@ A is the source or the first text, B the hit or the second. With a shingles in A
     b_in_a        I / b             how much of B is in A
     containment   I / min(a, b)     the larger of the two above: how much of the smaller one is in the other
 
-Searches for one source use the first three; searches for all pairs, which have no direction, use the first and the
-last. Computations that decide about hits use fractions, never floats.
+Searches for one source use all four; searches for all pairs, which have no direction, use the first and the last.
+Computations that decide about hits use fractions, never floats.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def make_minhash_plan(
         threshold: Fraction in (0, 1].
         recall: Wanted probability that a document just at the threshold is found, a fraction in (0, 1].
         source_size: Distinct shingles of the source, if known.
-        budget: Tokens to look up, at least 1; Metric.B_IN_A looks up all.
+        budget: Tokens to look up, at least 1; metrics that find documents within the source look up all.
         largest_size: Distinct shingles of the largest document to find. Without it Metric.A_IN_B requires a single
             shared token, which finds the largest documents.
 
@@ -107,7 +107,7 @@ def make_minhash_plan(
     if largest_size is not None:
         largest = max(smallest, min(largest, largest_size))
     order = filled[np.argsort(source.places[filled], kind="stable")]
-    asked = order if metric is Metric.B_IN_A else order[:budget]
+    asked = order if metric in (Metric.B_IN_A, Metric.CONTAINMENT) else order[:budget]
     # Include the source's own size: users ask about it first.
     middle = min(max(size, smallest), largest)
     grid = np.unique(

@@ -10,7 +10,8 @@ from whorl.operations import SimilarOperation
 from whorl.search.boilerplate import CommonOptions
 
 #: Metrics of a search for a single source.
-METRICS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
+METRICS = (Metric.CONTAINMENT, Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
+DEFAULT_METRIC = metric_named(SimilarOperation.metric, METRICS)
 DEFAULT_THRESHOLD = fraction_of("threshold", SimilarOperation.threshold)
 DEFAULT_RECALL = fraction_of("recall", SimilarOperation.recall)
 
@@ -29,7 +30,7 @@ class SimilarCriteria:
         ParameterError: The metric is none of METRICS.
     """
 
-    metric: Metric = Metric.JACCARD
+    metric: Metric = DEFAULT_METRIC
     threshold: Fraction = DEFAULT_THRESHOLD
     recall: Fraction = DEFAULT_RECALL
     notes: tuple[str, ...] = field(default=(), compare=False)

@@ -35,6 +35,7 @@ candidates are the documents with enough of R, whatever their size:
     jaccard   I / (a + b - I) >= t, which implies I / a >= t, since b >= I
     b_in_a    I / b >= t, which implies nothing about I / a: a document with little text beyond common text may be
               contained in the source completely. Candidates must have `RestPlan.least` shingles of R.
+    containment  I / a >= t or I / b >= t: candidates of either
 
 Its look-ups and its second phase are those above, for R instead of the source and for documents that contain a part of
 it, with the same recall; the texts of their results are read and counted exactly. Two texts together mark more words as
@@ -45,7 +46,7 @@ except for a few shingles that extend beyond a passage, so a document at the thr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, chain
@@ -75,6 +76,8 @@ from whorl.search.similar.options import SimilarCriteria
 
 #: Tokens of a branch that is followed by a second phase.
 BUDGET_OF_TWO_PHASES = 64
+#: Metrics that find small documents within the source.
+FINDS_WITHIN = (Metric.B_IN_A, Metric.CONTAINMENT)
 #: Share of the allowed misses that the first phase may use.
 _FIRST_PART = Fraction(1, 5)
 #: Largest multiple of the budget that is looked up to keep the promised recall.
@@ -220,7 +223,7 @@ def make_plan(
         criteria: Options of the search.
         budget: Tokens to look up in a branch, at least 1; 64 suit two phases, 128 to 256 a single one. Up to four times
             as many are looked up if the promised recall requires them (a threshold of 5 % with recall 99 %), and all
-            tokens with Metric.B_IN_A, since finding small documents within a large one takes no fewer.
+            tokens to find small documents within the source, which takes no fewer.
         phases: 2 if the sketches of candidates are fetched and verified, 1 if the look-ups decide alone.
         asks: 2 if the index may be queried with this plan and then with another one, made with the same number.
         costs: Costs that determine the number of tokens; without them it is the number with the fewest unwanted
@@ -267,6 +270,14 @@ class _SizeRange(NamedTuple):
 
 def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator[_SizeRange]:
     """Yield the size ranges of possible hits, split where the look-up level changes the available tokens."""
+    if plan.metric is Metric.CONTAINMENT:
+        # A smaller document counts by its own share, a larger one by the source's.
+        below = plan.source_size - 1 if largest_size is None else min(plan.source_size - 1, largest_size)
+        yield from _groups(replace(plan, metric=Metric.B_IN_A), budget, below)
+        for group in _groups(replace(plan, metric=Metric.A_IN_B), budget, largest_size):
+            if group.largest is None or group.largest >= plan.source_size:
+                yield group._replace(smallest=max(group.smallest, plan.source_size))
+        return
     source, scheme = plan.source, plan.source.scheme
     smallest, largest = sizes_for(plan.metric, plan.threshold, plan.source_size)
     if largest_size is not None:
@@ -340,7 +351,10 @@ def _options(plan: SketchPlan, group: _SizeRange, costs: Costs | None) -> range:
     """Return the numbers of tokens to choose from for a group."""
     most = group.token_count
     # With all shingles looked up the test is exact, so fewer tokens can only save costs.
-    if not most or (most == plan.source_size and costs is None) or plan.metric is Metric.B_IN_A:
+    is_within = plan.metric is Metric.B_IN_A or (
+        plan.metric is Metric.CONTAINMENT and group.smallest < plan.source_size
+    )
+    if not most or (most == plan.source_size and costs is None) or is_within:
         return range(most, most + 1)
     # The smallest documents share the fewest shingles; keep enough tokens to promise their recall.
     to_promise = draws_to_meet(plan.source_size, plan.overlap_at(group.smallest), plan.first_recall, most)
@@ -430,7 +444,7 @@ class RestPlan:
     @property
     def promised(self) -> bool:
         """Whether documents at the threshold are found with the wanted recall, however large and however common."""
-        return self.candidates.promised and (self.metric is not Metric.B_IN_A or self.least <= 1)
+        return self.candidates.promised and (self.metric not in FINDS_WITHIN or self.least <= 1)
 
 
 def part_of_source(metric: Metric, threshold: Fraction, left: int) -> Fraction:
@@ -441,9 +455,10 @@ def part_of_source(metric: Metric, threshold: Fraction, left: int) -> Fraction:
         threshold: Threshold of the search, a fraction in (0, 1].
         left: Distinct shingles of the source that are not common.
     """
-    if metric is not Metric.B_IN_A or not left:
+    if metric not in FINDS_WITHIN or not left:
         return threshold
-    return Fraction(max(1, min(_LEAST_WITHIN, -(-left // _PART_WITHIN))), left)
+    part = Fraction(max(1, min(_LEAST_WITHIN, -(-left // _PART_WITHIN))), left)
+    return part if metric is Metric.B_IN_A else min(part, threshold)
 
 
 _POINTS_BELOW = (Fraction(10, 100), Fraction(20, 100))

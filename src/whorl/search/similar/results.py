@@ -62,7 +62,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """All hits of a search, best first, ties by id.
+    """All hits of a search, as `best_first` orders them.
 
     Args:
         hits: The hits.
@@ -91,7 +91,7 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """One page of a calibrated search: best hits by the metric first, ties by id.
+    """One page of a calibrated search: best hits by the metric first, of equal ones the most similar as a whole.
 
     Args:
         total: Number of all hits.
@@ -128,8 +128,11 @@ def scored(hit: Hit, estimate: Estimate, metric: Metric) -> SimilarHit:
 
 
 def best_first(hits: Iterable[SimilarHit]) -> list[SimilarHit]:
-    """Return hits by descending percentage, ties by id."""
-    return sorted(hits, key=lambda found: (-found.hit.score, found.hit.id))
+    """Return hits by descending percentage; of equal ones, those that are mostly the source come first, then ids.
+
+    A document that is the source's text and little else thus comes before one that merely contains it.
+    """
+    return sorted(hits, key=lambda found: (-found.hit.score, -found.estimate.shares.jaccard, found.hit.id))
 
 
 def exact_estimate(source_size: int, hit_size: int, shared: int) -> Estimate:

@@ -49,7 +49,15 @@ from whorl.query.plan.nodes import (
 from whorl.search.boilerplate import Commons
 from whorl.search.similar.minhash_plan import MinHashPlan, make_minhash_plan
 from whorl.search.similar.options import SimilarCriteria
-from whorl.search.similar.plan import BUDGET_OF_TWO_PHASES, Branch, RestPlan, SketchPlan, make_plan, part_of_source
+from whorl.search.similar.plan import (
+    BUDGET_OF_TWO_PHASES,
+    FINDS_WITHIN,
+    Branch,
+    RestPlan,
+    SketchPlan,
+    make_plan,
+    part_of_source,
+)
 from whorl.search.similar.results import Batch, Similar, SimilarHit, Verified, best_first, exact_estimate, scored
 from whorl.search.similar.sources import Source, Sources, text_of
 from whorl.search.similar.verify import TextVerifier, comparisons
@@ -60,6 +68,8 @@ MOST_VERIFIED = 10_000
 AT_ONCE = 2_000
 #: Largest number of candidates for which a second query with more tokens does not pay off.
 FEW = 100
+#: Metrics by which a hit may be any times as large as the source.
+_ANY_LARGER = (Metric.A_IN_B, Metric.CONTAINMENT)
 #: Further pages of hits have the plan of the first page, so plans are cached.
 _plan = lru_cache(64)(make_plan)
 
@@ -86,7 +96,7 @@ class SketchSearch:
         self._budget = budget
         self.engine, self.source, self.criteria, self._sketch = engine, source, criteria, sketch
         # Documents that contain the source may have any size; limit the promise to the largest size in the index.
-        self._largest = engine.largest_size() if criteria.metric is Metric.A_IN_B else None
+        self._largest = engine.largest_size() if criteria.metric in _ANY_LARGER else None
         self._costs = engine.costs
         self.plan: SketchPlan = self._planned(self._costs)
         self._verifier = TextVerifier(engine, source, criteria)
@@ -119,7 +129,7 @@ class SketchSearch:
             self._look_up(
                 branch,
                 # Larger documents may have been added since the plan was made.
-                branch.largest_size if branch.largest_size != largest or plan.metric is not Metric.A_IN_B else None,
+                branch.largest_size if branch.largest_size != largest or plan.metric not in _ANY_LARGER else None,
             )
             for branch in plan.branches
             if branch.min_should_match
@@ -292,7 +302,7 @@ class RestSearch:
             source,
             sketch_of_distinct(left, scheme),
             SimilarCriteria(Metric.A_IN_B, part, criteria.recall),
-            budget=_BUDGET_WITHIN if criteria.metric is Metric.B_IN_A else BUDGET_OF_TWO_PHASES,
+            budget=_BUDGET_WITHIN if criteria.metric in FINDS_WITHIN else BUDGET_OF_TWO_PHASES,
         )
         self.warnings: tuple[str, ...] = self._by_sketch.warnings
         if self._size and not left.size:
