@@ -1,4 +1,4 @@
-"""Command `whorl demo`: indexes real text found on this machine, and asks where a text comes from and what is alike.
+"""Command `whorl demo`: indexes real text found on this machine, finds the sources of a letter and similar documents.
 
 It uses texts present on any machine with Python: licences, readmes and metadata of the installed distributions,
 docstrings of the standard library's modules, and on Debian the common licences and copyright files. Many of them are
@@ -43,7 +43,7 @@ _MOST_OF_A_KIND = 600
     "--store", "folder", type=click.Path(path_type=Path, file_okay=False), help="Folder to keep the demo's store in."
 )
 def demo(folder: Path | None) -> None:
-    """Index real text found on this machine, and show the sources of a letter and documents that are alike."""
+    """Index real text found on this machine, and show the sources of a letter and similar documents."""
     out = console()
     where = folder or platformdirs.user_cache_path("whorl") / "demo"
     if folder is None:

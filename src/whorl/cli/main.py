@@ -20,7 +20,7 @@ from whorl.errors import ParameterError, QueryError, WhorlError
 _COMMANDS: Mapping[str, str] = {
     "compare": "Count exactly what two texts share, and show the passages.",
     "delete": "Delete documents from a store, by their ids, paths or names, or by a query.",
-    "demo": "Index real text found on this machine, and show the sources of a letter and documents that are alike.",
+    "demo": "Index real text found on this machine, and show the sources of a letter and similar documents.",
     "duplicates": "Find all near-duplicates in a store, or among the documents in PATHs, without a store.",
     "explain": "Print what a query would do, in words and numbers, and the exact request, without searching.",
     "fingerprint": "Print the fingerprint of FILE, or of standard input (-): the 512 tokens that Solr makes of the "

@@ -12,7 +12,15 @@ from whorl.output.format import counted, percent, printable, titled
 from whorl.search.novelty import Repeats
 from whorl.search.prepared import Explanation
 from whorl.search.similar.minhash_plan import MinHashPlan
-from whorl.search.similar.plan import FINDS_WITHIN, Branch, RestPlan, SketchPlan, final_false_positives, reach
+from whorl.search.similar.plan import (
+    FINDS_WITHIN,
+    Branch,
+    RestPlan,
+    SketchPlan,
+    final_false_positives,
+    promised_size,
+    reach,
+)
 from whorl.search.similar.results import Measured, SimilarPlan
 
 _WANTED = {
@@ -43,6 +51,12 @@ def promise(plan: SimilarPlan) -> str:
     wanted = f"{float(100 * plan.recall):g} of 100"
     if plan.promised:
         return f"at least {wanted} documents just at the threshold are found, more of those above it"
+    size = promised_size(plan) if plan.metric in FINDS_WITHIN else None
+    if size is not None:
+        return (
+            f"at least {wanted} documents just at the threshold are found if they have {size:,} shingles or more, of "
+            "smaller ones those with more in common"
+        )
     weak = [branch for branch in plan.branches if not branch.promised]
     return f"best effort: {wanted} is not promised for {_sizes(weak[0])}: {_reach(plan, weak[0])}"
 

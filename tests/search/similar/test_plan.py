@@ -33,6 +33,7 @@ from whorl.search.similar.plan import (
     final_false_positives,
     make_plan,
     part_of_source,
+    promised_size,
     reach,
 )
 
@@ -187,6 +188,24 @@ def test_branches_are_in_order(size: int, metric: Metric, threshold: Fraction, r
         is_within = metric is Metric.CONTAINMENT and branch.smallest_size < size
         if metric is not Metric.B_IN_A and not is_within:
             assert len(branch.tokens) <= 4 * 64
+
+
+@pytest.mark.parametrize("metric", [Metric.B_IN_A, Metric.CONTAINMENT])
+@pytest.mark.parametrize("size", [100, 5_036, 60_000])
+@pytest.mark.parametrize("percent", [2, 10, 50])
+def test_the_size_from_which_a_plan_is_promised(metric: Metric, size: int, percent: int) -> None:
+    """
+    The size is the one that a search through the sizes of each branch finds, from the largest branch down.
+    """
+    plan = make_plan(source_of(size), SimilarCriteria(metric, Fraction(percent, 100)), largest_size=size)
+    expected = None
+    for branch in reversed(plan.branches):
+        from_size = promised_from(plan, branch)
+        if from_size is not None:
+            expected = from_size
+        if from_size != branch.smallest_size:
+            break
+    assert promised_size(plan) == expected
 
 
 def test_a_promise_may_take_more_than_the_budget() -> None:

@@ -45,6 +45,7 @@ except for a few shingles that extend beyond a passage, so a document at the thr
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -475,6 +476,23 @@ def reach(plan: SketchPlan, branch: Branch) -> float | None:
     enough = int(least_good_for(plan.source_size, len(branch.tokens), 1, plan.first_recall))
     is_possible = enough <= min(plan.source_size, branch.smallest_size)
     return Shares.of_counts(enough, plan.source_size, branch.smallest_size).by(plan.metric) if is_possible else None
+
+
+def promised_size(plan: SketchPlan) -> int | None:
+    """Return the smallest size at which documents at the threshold are promised; None if the largest are not.
+
+    A share of a small document is few shingles, and a search may look up none of these.
+    """
+    size = None
+    for branch in reversed(plan.branches):
+        if branch.promised:
+            size = branch.smallest_size
+            continue
+        enough = int(least_good_for(plan.source_size, len(branch.tokens), 1, plan.first_recall))
+        sizes = range(branch.smallest_size, (branch.largest_size or branch.smallest_size) + 1)
+        at = bisect_left(sizes, enough, key=plan.overlap_at)
+        return sizes[at] if at < len(sizes) else size
+    return size
 
 
 def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:

@@ -128,9 +128,9 @@ def scored(hit: Hit, estimate: Estimate, metric: Metric) -> SimilarHit:
 
 
 def best_first(hits: Iterable[SimilarHit]) -> list[SimilarHit]:
-    """Return hits by descending percentage; of equal ones, those that are mostly the source come first, then ids.
+    """Return hits by descending percentage, then by descending Jaccard, ties by id.
 
-    A document that is the source's text and little else thus comes before one that merely contains it.
+    A document with the source's text and little else comes before a document that merely contains it.
     """
     return sorted(hits, key=lambda found: (-found.hit.score, -found.estimate.shares.jaccard, found.hit.id))
 

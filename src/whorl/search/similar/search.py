@@ -68,7 +68,7 @@ MOST_VERIFIED = 10_000
 AT_ONCE = 2_000
 #: Largest number of candidates for which a second query with more tokens does not pay off.
 FEW = 100
-#: Metrics by which a hit may be any times as large as the source.
+#: Metrics without an upper limit for the size of a hit.
 _ANY_LARGER = (Metric.A_IN_B, Metric.CONTAINMENT)
 #: Further pages of hits have the plan of the first page, so plans are cached.
 _plan = lru_cache(64)(make_plan)
