@@ -255,7 +255,7 @@ def test_a_threshold_of_exactly_one_says_how_it_was_read(folder: Path, arguments
 
 def test_the_default_is_either_share(folder: Path) -> None:
     """
-    Without options, the hits are the documents with at least 10 % of the source, and those of which it has 10 %.
+    Without options, the hits are the union of both directions of containment at 10 %.
     """
     for source in ("passage", "every 15"):
         either = {*hits(similar(folder, source, "--metric", "a_in_b", "--threshold", "10", "--json"))}
@@ -281,7 +281,7 @@ def test_the_nearest_miss_can_be_shown(folder: Path) -> None:
 
 def test_a_folder_instead_of_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The documents are the files in the folder, by their paths; the source may be one of these; no store is left behind.
+    The documents are the files in the folder, by their paths, and a file in it may be the source; no store remains.
     """
     monkeypatch.chdir(tmp_path)
     Path("texts").mkdir()

@@ -18,7 +18,7 @@ from whorl.store import Store, open_store
 
 if TYPE_CHECKING:
     from whorl.ingest.files import Problem
-    from whorl.ingest.rows.rows import Columns, File
+    from whorl.ingest.rows.rows import File, RowColumns
     from whorl.model import Document
 
 #: Files and folders to search instead of a store.
@@ -82,7 +82,7 @@ def file_documents(
     store: Store,
     files: Iterable[File],
     on_problem: Callable[[Problem], None],
-    columns: Columns | None = None,
+    columns: RowColumns | None = None,
     *,
     tables_are_text: bool = True,
 ) -> Iterator[Document]:
@@ -92,17 +92,17 @@ def file_documents(
         store: The store, opened by `opened_store`, or with `Store.read_files`.
         files: The files.
         on_problem: Called with files and rows that are not valid documents.
-        columns: Columns of rows; None for the default ones.
+        columns: RowColumns of rows; None for the default ones.
         tables_are_text: Whether CSV and TSV are one document each.
     """
     from whorl.ingest.files import documents_in
-    from whorl.ingest.rows.rows import Columns
+    from whorl.ingest.rows.rows import RowColumns
 
     for file in files:
         base = store.references.base_for(str(file)) if isinstance(file, Path) else None
         known_as = file_id(str(file), base) if isinstance(file, Path) else None
         yield from documents_in(
-            file, on_problem, columns or Columns(), tables_are_text=tables_are_text, known_as=known_as
+            file, on_problem, columns or RowColumns(), tables_are_text=tables_are_text, known_as=known_as
         )
 
 

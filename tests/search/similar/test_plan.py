@@ -195,7 +195,7 @@ def test_branches_are_in_order(size: int, metric: Metric, threshold: Fraction, r
 @pytest.mark.parametrize("percent", [2, 10, 50])
 def test_the_size_from_which_a_plan_is_promised(metric: Metric, size: int, percent: int) -> None:
     """
-    The size is the one that a search through the sizes of each branch finds, from the largest branch down.
+    The size equals that of a search through the sizes of each branch, from the largest branch down.
     """
     plan = make_plan(source_of(size), SimilarCriteria(metric, Fraction(percent, 100)), largest_size=size)
     expected = None
