@@ -33,8 +33,12 @@ settings.register_profile("whorl", deadline=None, suppress_health_check=[HealthC
 settings.register_profile("quick", settings.get_profile("whorl"), max_examples=15)
 settings.load_profile("whorl")
 
-# Solr runs for a few minutes only: full JIT compilation would take twice as long as the work itself.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# Servers and Spark run for a few minutes only: full JIT compilation would take twice as long as the work itself, and
+# verifying the bytecode takes a fifth of a start.
+os.environ.setdefault(
+    "JDK_JAVA_OPTIONS",
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
+)
 
 # Without a background compiler, a test of the compiled loops waits for the compilation.
 kernel._start_compiler = lambda: None

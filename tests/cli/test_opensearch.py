@@ -74,12 +74,18 @@ def test_up_names_the_versions(folder: Path) -> None:
     ],
 )  # fmt: skip
 def test_up_starts_the_version_that_is_named(
-    folder: Path, opensearch_jars: Callable[[Server], Path], options: list[str], server: Server
+    opensearch_jars: Callable[[Server], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    server: Server,
 ) -> None:
     """
     The chosen version starts as far as the JVM, which refuses the heap size.
     """
+    # Without the fixture `folder`, whose empty cache would download the jars once more.
     opensearch_jars(server)
+    monkeypatch.chdir(tmp_path)
     result = whorl("opensearch", "up", *options, "--heap", "much", "--dir", "home", "--port", str(free_port(0)))
     assert result.exit_code == 1
     assert result.stdout == f"Starting {server.name} {server.version} in home …\n"

@@ -23,7 +23,7 @@ both_routes = settings(suppress_health_check=[HealthCheck.function_scoped_fixtur
 @pytest.mark.parametrize(
     "distance", [pytest.param(each, marks=[pytest.mark.slow] if each % 9 else []) for each in range(65)]
 )
-@pytest.mark.parametrize("kind", [neighbourhood(300), skewed(300)], ids=["neighbourhood", "skewed"])
+@pytest.mark.parametrize("kind", [neighbourhood(150), skewed(150)], ids=["neighbourhood", "skewed"])
 def test_every_distance(route: str, distance: int, kind: list[int]) -> None:  # noqa: F811
     """
     At each distance, single and bulk queries and pairs find the same as a comparison of all codes.

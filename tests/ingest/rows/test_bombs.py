@@ -75,13 +75,14 @@ def stream(column: pa.Array) -> bytes:
 
 
 def run_of(rows: int) -> bytes:
-    """Return an Arrow stream of 500 bytes whose only text fills many rows."""
-    return stream(pa.RunEndEncodedArray.from_arrays(pa.array([rows], pa.int32()), pa.array(["a b c d e f"])))
+    """Return an Arrow stream of 10 KB whose only text, of few words, fills many rows."""
+    text = "a b c d e " + "f" * 10_000
+    return stream(pa.RunEndEncodedArray.from_arrays(pa.array([rows], pa.int32()), pa.array([text])))
 
 
 def repeated_texts() -> bytes:
     """Return an Arrow stream of 500 KB with 100,000 rows of the same text of 100 KB."""
-    return stream(pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), pa.array(["words " * 17_000])))
+    return stream(pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), pa.array(["words " + "x" * 100_000])))
 
 
 def nulls_parquet() -> bytes:
@@ -117,13 +118,13 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "runs.arrow": (lambda: run_of(2_000_000_000), "it has 2,000,000,000 rows in"),
     "runs.arrow.gz": (lambda: gzip.compress(run_of(2_000_000_000)), "it has 2,000,000,000 rows in"),
-    "fewer-runs.arrow": (lambda: run_of(9_000_000), "200 times its size"),
-    "fewer-runs.arrow.zst": (lambda: zstandard.compress(run_of(9_000_000)), "200 times its size"),
+    "fewer-runs.arrow": (lambda: run_of(25_000), "200 times its size"),
+    "fewer-runs.arrow.zst": (lambda: zstandard.compress(run_of(25_000)), "200 times its size"),
     "nulls.arrow": (lambda: stream(pa.nulls(2_000_000_000)), "it has 2,000,000,000 rows in"),
     "nulls.parquet": (nulls_parquet, "it has 20,000,000 rows in"),
     "repeated-text.arrow": (repeated_texts, "200 times its size"),
     "quoted.csv.gz": (
-        lambda: repeated(b"id,text\n", b'1,"words\n",\n"a\n",'),
+        lambda: repeated(b"id,text\n", b'1,"words\n' + b"x" * 500 + b'",\n"a\n",'),
         "200 times its size",
     ),
     "cells.csv": (lambda: b"id,text\n1" + b"," * 50_000_000, "more than 10,000,000 characters"),
