@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations
 
 from whorl.model import Document
@@ -66,9 +67,12 @@ def version_documents(families: int = 40, seed: int = 1) -> list[Document]:
     return made
 
 
-def true_pairs(documents: list[Document], metric: str, percent: int) -> dict[frozenset[str], Fraction]:
-    """Return the ids of all pairs at or above a threshold, with their similarity."""
-    sets = {document.id: shingles(document.text) for document in documents}
+@lru_cache(maxsize=4)
+def _shared(
+    texts: tuple[tuple[str, str], ...],
+) -> tuple[dict[str, frozenset[tuple[str, ...]]], Counter[tuple[str, str]]]:
+    """Return the shingles of each text and the number of shingles that each pair of texts shares."""
+    sets = {name: shingles(text) for name, text in texts}
     holders: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
     for name, own in sets.items():
         for shingle in own:
@@ -77,6 +81,12 @@ def true_pairs(documents: list[Document], metric: str, percent: int) -> dict[fro
     for there in holders.values():
         if len(there) > 1:
             shared.update(combinations(there, 2))
+    return sets, shared
+
+
+def true_pairs(documents: list[Document], metric: str, percent: int) -> dict[frozenset[str], Fraction]:
+    """Return the ids of all pairs at or above a threshold, with their similarity."""
+    sets, shared = _shared(tuple((document.id, document.text) for document in documents))
     found = {}
     for (a, b), common in shared.items():
         whole = len(sets[a] | sets[b]) if metric == "jaccard" else min(len(sets[a]), len(sets[b]))

@@ -25,11 +25,16 @@ pytestmark = needs_numba
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_character(profile: str) -> None:
     """
-    Each character of the first two planes gives the same words between letters, after a space and alone.
+    Each character of the first two planes gives the same words between letters, after a space and alone. Their hashes
+    do not depend on the profile.
     """
     for first in range(0, 0x20000, 0x400):
         characters = [chr(code) for code in range(first, first + 0x400)]
-        assert_same(" ".join(f"a{character}b {character} {character}c" for character in characters), Scheme(profile))
+        text = " ".join(f"a{character}b {character} {character}c" for character in characters)
+        if profile == PROFILES[-1]:
+            assert_same(text, Scheme(profile))
+        else:
+            assert words_of(made(Scheme(profile)), text) == tokens(text, profile)
 
 
 @pytest.mark.slow

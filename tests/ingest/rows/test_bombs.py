@@ -82,7 +82,9 @@ def run_of(rows: int) -> bytes:
 
 def repeated_texts() -> bytes:
     """Return an Arrow stream of 500 KB with 100,000 rows of the same text of 100 KB."""
-    return stream(pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), pa.array(["words " + "x" * 100_000])))
+    return stream(
+        pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), pa.array(["words " + "x" * 100_000]))
+    )
 
 
 def nulls_parquet() -> bytes:

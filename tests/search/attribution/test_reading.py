@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from fractions import Fraction
 from pathlib import Path
 
@@ -72,7 +73,10 @@ def test_no_origin_is_missed(tmp_path: Path, seed: int) -> None:
     """
     chance = random.Random(seed)
     texts = [copy for _ in range(2) for copy in family(chance, 250)] + [words(chance, 300) for _ in range(100)]
-    of_each = [runs(each) for each in texts]
+    holders_of: defaultdict[tuple[str, ...], set[int]] = defaultdict(set)
+    for number, own_words in enumerate(texts):
+        for run in runs(own_words):
+            holders_of[run].add(number)
     with Store(EmbeddedEngine(tmp_path / "store", passages=PassageScheme())) as store:
         store.index(Document(f"{number:03}", " ".join(each)) for number, each in enumerate(texts))
         for _ in range(25):
@@ -93,8 +97,7 @@ def test_no_origin_is_missed(tmp_path: Path, seed: int) -> None:
                 for passage in source.passages:
                     covered |= (spans[:, 0] >= passage.a[0]) & (spans[:, 1] <= passage.a[1])
             assert np.count_nonzero(covered) == found.covered_words
-            own = [tuple(text[at : at + RUN]) for at in range(len(text) - RUN + 1)]
-            having = [{number for number, some in enumerate(of_each) if run in some} for run in own]
+            having = [holders_of.get(tuple(text[at : at + RUN]), set()) for at in range(len(text) - RUN + 1)]
             for at, holders in enumerate(having):
                 assert not holders or covered[at : at + RUN].all()
             ids = {source.id for source in found.sources}
