@@ -128,13 +128,13 @@ class _Server(MCPServer[Any]):
 def _mistakes(error: ValidationError) -> str:
     """Describe the mistakes in the arguments of a call, each with the name of its argument."""
     mistakes = error.errors(include_url=False, include_input=False)
-    told = [
+    shown = [
         f"{'.'.join(f'{part!s:.{_NAME_CHARACTERS}}' for part in mistake['loc'])}: {mistake['msg']:.{_ERROR_CHARACTERS}}"
         for mistake in mistakes[:_MOST_MISTAKES]
     ]
     if len(mistakes) > _MOST_MISTAKES:
-        told.append(f"and {len(mistakes) - _MOST_MISTAKES:,} more")
-    return "; ".join(told)
+        shown.append(f"and {len(mistakes) - _MOST_MISTAKES:,} more")
+    return "; ".join(shown)
 
 
 def _require_known(tool: str, arguments: Mapping[str, Any], known: Mapping[str, Any]) -> None:

@@ -152,7 +152,7 @@ def documents_of(
 
 
 def _well_formed(texts: Sequence[Any]) -> Sequence[Any]:
-    return texts if all(map(str.isascii, texts)) else [each if each.isascii() else well_formed(each) for each in texts]
+    return texts if all(map(str.isascii, texts)) else [text if text.isascii() else well_formed(text) for text in texts]
 
 
 def _values(name: str, value: object, document_id: str) -> tuple[PropertyValue, ...]:
@@ -162,7 +162,7 @@ def _values(name: str, value: object, document_id: str) -> tuple[PropertyValue, 
         raise DocumentError(
             f"a property's name holds no control characters, got {name!r:.80} (document {document_id!r})"
         )
-    values = tuple(each for each in value if each is not None) if isinstance(value, list | tuple) else (value,)
+    values = tuple(item for item in value if item is not None) if isinstance(value, list | tuple) else (value,)
     for single in values:
         if not isinstance(single, str | int | float) or (isinstance(single, float) and not math.isfinite(single)):
             raise DocumentError(

@@ -147,14 +147,14 @@ class DocumentPassages:
         return len(self.comparison.passages)
 
 
-def warnings(found: Comparison) -> list[str]:
+def warnings(comparison: Comparison) -> list[str]:
     """Return warnings about a comparison."""
-    size = found.scheme.shingle_size
+    size = comparison.scheme.shingle_size
     return [
-        f"{side} has {counted(each.words, 'word')}, fewer than the {size} of a shingle: there is nothing to count, and "
+        f"{side} has {counted(text.words, 'word')}, fewer than the {size} of a shingle: there is nothing to count, and "
         "every share is 0"
-        for side, each in (("A", found.a), ("B", found.b))
-        if not each.shingles
+        for side, text in (("A", comparison.a), ("B", comparison.b))
+        if not text.shingles
     ]
 
 
@@ -187,24 +187,24 @@ def compare_texts(
 
 
 def comparison_values(
-    a: Read, b: Read, found: Comparison, *, texts: Literal["none", "passages", "whole"] = "passages"
+    a: Read, b: Read, comparison: Comparison, *, texts: Literal["none", "passages", "whole"] = "passages"
 ) -> dict[str, Any]:
     """Return a comparison as JSON values: both sides, counts, shares, warnings, and passages with their positions.
 
     Args:
         a: The first text.
         b: The second text.
-        found: Their comparison.
+        comparison: Their comparison.
         texts: Texts to include with the positions: none, those of the passages on both sides, or the whole of A and B.
     """
     whole_a, whole_b = (a.text, b.text) if texts == "whole" else (None, None)
     compared = ComparedTexts(
-        Side(a, found.a, whole_a),
-        Side(b, found.b, whole_b),
-        found,
-        None if found.rest is None else RestOfBoth(found.rest),
-        warnings(found),
-        lined_passages(Lines(a.text), Lines(b.text), found.passages, with_text=texts == "passages"),
+        Side(a, comparison.a, whole_a),
+        Side(b, comparison.b, whole_b),
+        comparison,
+        None if comparison.rest is None else RestOfBoth(comparison.rest),
+        warnings(comparison),
+        lined_passages(Lines(a.text), Lines(b.text), comparison.passages, with_text=texts == "passages"),
     )
     return values(compared)
 
@@ -217,11 +217,11 @@ def lined_passages(a: Lines, b: Lines, passages: Iterable[Passage], *, with_text
     )
 
 
-def document_passages(document_id: str, text: str, found: Comparison) -> DocumentPassages:
+def document_passages(document_id: str, text: str, comparison: Comparison) -> DocumentPassages:
     """Return the comparison of a text with a document, with the beginning of the longest passage only."""
-    longest = found.passages[0] if found.passages else None
+    longest = comparison.passages[0] if comparison.passages else None
     beginning = None if longest is None else LongestPassage(longest.words, _beginning(text, longest.a))
-    return DocumentPassages(document_id, found, beginning)
+    return DocumentPassages(document_id, comparison, beginning)
 
 
 def _beginning(text: str, place: tuple[int, int]) -> str:

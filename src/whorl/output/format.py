@@ -34,8 +34,8 @@ def percent(share: float, *, is_exact: bool = True) -> str:
     ('11.7%', '99.9%', '<0.1%')
     """
     tenths = math.floor(share * 1000 + _SLACK)
-    told = "<0.1%" if share and not tenths else f"{tenths // 10}.{tenths % 10}%"
-    return told if is_exact else f"~{told}"
+    shown = "<0.1%" if share and not tenths else f"{tenths // 10}.{tenths % 10}%"
+    return shown if is_exact else f"~{shown}"
 
 
 def percent_interval(low: float, high: float) -> str:

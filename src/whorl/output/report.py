@@ -27,41 +27,42 @@ _COLOURS = 8
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-def report(read: Read, found: Attribution) -> str:
+def report(read: Read, attribution: Attribution) -> str:
     """Return the report.
 
     Args:
         read: The text.
-        found: Its sources.
+        attribution: Its sources.
     """
     called = read.name or "a text"
-    warnings = "".join(f"<li>{html_text(each)}</li>" for each in notes(found))
-    also = ", ".join(html_name(name or document_id) for document_id, name in found.also)
+    warnings = "".join(f"<li>{html_text(note)}</li>" for note in notes(attribution))
+    also = ", ".join(html_name(name or document_id) for document_id, name in attribution.also)
     return report_page(
         "Sources of",
         called,
         [
-            f'<p class="total"><strong>{percent(found.coverage)}</strong> of the '
-            f"{counted(found.counted_words, 'word')} stand in {counted(len(found.sources), 'source')}. The longest "
-            f"passage has {counted(found.longest_passage, 'word')}.</p>",
-            *([f"<p>{common_line(found.common, found.words)}</p>"] if found.common else []),
-            *([f"<p>{excluded_line(found)}</p>"] if found.excluded_words else []),
+            f'<p class="total"><strong>{percent(attribution.coverage)}</strong> of the '
+            f"{counted(attribution.counted_words, 'word')} stand in {counted(len(attribution.sources), 'source')}. The "
+            f"longest passage has {counted(attribution.longest_passage, 'word')}.</p>",
+            *([f"<p>{common_line(attribution.common, attribution.words)}</p>"] if attribution.common else []),
+            *([f"<p>{excluded_line(attribution)}</p>"] if attribution.excluded_words else []),
             f"<ul>{warnings}</ul>" if warnings else "",
             "</header>",
             "<main>",
-            *_legend(found),
+            *_legend(attribution),
             f"<p>Also with passages, but none that the sources lack: {also}.</p>" if also else "",
             '<section aria-labelledby="text"><h2 id="text">The text</h2>',
-            f'<div class="text" dir="auto">{"".join(_marked(found))}</div></section>',
+            f'<div class="text" dir="auto">{"".join(_marked(attribution))}</div></section>',
             "</main>",
             '<aside aria-label="The passage in its source">',
-            *_passages(read, found),
+            *_passages(read, attribution),
             '<p class="hint">Choose a coloured passage of the text: what its source has is shown here.</p>'
-            if found.sources
+            if attribution.sources
             else "",
             "</aside>",
-            f"<footer><p>{counted(found.read, 'document')} read; {html_text(recall_line(found))}. Shares are counted "
-            f"on whole texts; passages of fewer than {counted(found.min_words, 'word')} are not counted. Made by "
+            f"<footer><p>{counted(attribution.read, 'document')} read; {html_text(recall_line(attribution))}. "
+            "Shares are counted on whole texts; passages of fewer than "
+            f"{counted(attribution.min_words, 'word')} are not counted. Made by "
             "whorl.</p></footer>",
         ],
     )
@@ -93,9 +94,9 @@ def report_page(heading: str, called: str, parts: Iterable[str]) -> str:
     )
 
 
-def _legend(found: Attribution) -> Iterator[str]:
+def _legend(attribution: Attribution) -> Iterator[str]:
     """Yield a table of the sources."""
-    if not found.sources:
+    if not attribution.sources:
         return
     titles = (
         ("covers", "Words of the text that stand in passages of the source"),
@@ -106,11 +107,11 @@ def _legend(found: Attribution) -> Iterator[str]:
     )
     yield '<table><caption class="unseen">The sources, and what each has of the text</caption><thead><tr>'
     yield '<th scope="col">source</th>'
-    yield from (f'<th scope="col"><abbr title="{told}">{title}</abbr></th>' for title, told in titles)
+    yield from (f'<th scope="col"><abbr title="{meaning}">{title}</abbr></th>' for title, meaning in titles)
     yield "</tr></thead><tbody>"
-    for number, source in enumerate(found.sources, start=1):
-        shares = [each / found.counted_words for each in (source.words, source.new_words, source.only_words)]
-        cells = "".join(f"<td>{percent(each)}</td>" for each in (*shares, source.shares.a_in_b, source.shares.b_in_a))
+    for number, source in enumerate(attribution.sources, start=1):
+        shares = [words / attribution.counted_words for words in (source.words, source.new_words, source.only_words)]
+        cells = "".join(f"<td>{percent(share)}</td>" for share in (*shares, source.shares.a_in_b, source.shares.b_in_a))
         name = f"<b>{number}</b> {html_name(source.name or source.id)}"
         own_id = f" <small>{html_name(source.id)}</small>" if source.name and source.name != source.id else ""
         yield (
@@ -119,10 +120,10 @@ def _legend(found: Attribution) -> Iterator[str]:
     yield "</tbody></table>"
 
 
-def _marked(found: Attribution) -> Iterator[str]:
+def _marked(attribution: Attribution) -> Iterator[str]:
     """Yield the text, with passages as links to their counterparts."""
-    content, seen = found.content, set[tuple[int, int]]()
-    for start, end, place in _painted(found):
+    content, seen = attribution.content, set[tuple[int, int]]()
+    for start, end, place in _painted(attribution):
         part = html_text(content[start:end])
         if place is None:
             yield part
@@ -137,17 +138,17 @@ def _marked(found: Attribution) -> Iterator[str]:
             yield f'<a class="{_colour(number)}"{own_id} href="#p{name}">{part}<sup>{number}</sup></a>'
 
 
-def _painted(found: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
+def _painted(attribution: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
     """Yield the ranges of the text in order, each with the numbers of the source and the passage shown for it.
 
     If passages overlap, the first source and its longest passage count.
     """
     places = [
         (number, at, passage.a)
-        for number, source in enumerate(found.sources, start=1)
+        for number, source in enumerate(attribution.sources, start=1)
         for at, passage in enumerate(source.passages, start=1)
     ]
-    edges = np.unique([0, len(found.content), *(edge for *_, place in places for edge in place)])
+    edges = np.unique([0, len(attribution.content), *(edge for *_, place in places for edge in place)])
     owners = np.full(len(edges) - 1, -1)
     for at, (*_, (start, end)) in enumerate(places):
         first, last = np.searchsorted(edges, (start, end))
@@ -161,11 +162,11 @@ def _painted(found: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | N
         yield int(edges[first]), int(edges[last]), None if owner < 0 else places[owner][:2]
 
 
-def _passages(read: Read, found: Attribution) -> Iterator[str]:
+def _passages(read: Read, attribution: Attribution) -> Iterator[str]:
     """Yield the passages of each source, with the text's version next to the source's version."""
     lines = Lines(read.text)
-    painted = {place for *_, place in _painted(found)}
-    for number, source in enumerate(found.sources, start=1):
+    painted = {place for *_, place in _painted(attribution)}
+    for number, source in enumerate(attribution.sources, start=1):
         own, name = Lines(source.content), html_name(source.name or source.id)
         for at, passage in enumerate(source.passages[:MOST_SHOWN], start=1):
             yield f'<article id="p{number}-{at}" aria-labelledby="h{number}-{at}">'

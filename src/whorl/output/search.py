@@ -209,6 +209,6 @@ def measured_page(query: str, page: Page, sources: tuple[str, ...], measured: Ma
 def repeats_lines(repeats: Repeats, metric: Metric) -> Iterator[str]:
     """Yield a line for each document that a new one repeats, with its share by a metric; `~` marks an estimate."""
     yield f"{printable(repeats.id)} repeats"
-    for each in repeats.found:
-        share = percent(each.estimate.shares.by(metric), is_exact=each.estimate.is_exact)
-        yield f"{share:>10}  {titled(each.hit.id, each.hit.name)}"
+    for match in repeats.found:
+        share = percent(match.estimate.shares.by(metric), is_exact=match.estimate.is_exact)
+        yield f"{share:>10}  {titled(match.hit.id, match.hit.name)}"

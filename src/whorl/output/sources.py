@@ -88,27 +88,27 @@ class AttributedText:
 
 
 def sources_values(
-    read: Read, found: Attribution, *, texts: Literal["none", "passages"] = "passages"
+    read: Read, attribution: Attribution, *, texts: Literal["none", "passages"] = "passages"
 ) -> dict[str, Any]:
     """Return the sources of a text as JSON values: totals, and each source with its shares and passages.
 
     Args:
         read: The text, which is A in shares and passages; a source is B.
-        found: Its sources.
+        attribution: Its sources.
         texts: Whether to include the texts of passages, not only their positions.
     """
-    lines, with_text, common = Lines(read.text), texts == "passages", found.common
+    lines, with_text, common = Lines(read.text), texts == "passages", attribution.common
     sources = (
         (source, lined_passages(lines, Lines(source.content), source.passages, with_text=with_text))
-        for source in found.sources
+        for source in attribution.sources
     )
     attributed = AttributedText(
-        SearchedText(read.name, read.kind, found.words),
-        found,
-        None if common is None else CommonPart(common, found.words - common.words),
-        notes(found),
-        tuple(LinedSource(source, found.counted_words, passages) for source, passages in sources),
-        tuple(NamedDocument(*pair) for pair in found.also),
+        SearchedText(read.name, read.kind, attribution.words),
+        attribution,
+        None if common is None else CommonPart(common, attribution.words - common.words),
+        notes(attribution),
+        tuple(LinedSource(source, attribution.counted_words, passages) for source, passages in sources),
+        tuple(NamedDocument(*pair) for pair in attribution.also),
     )
     return values(attributed)
 
@@ -125,40 +125,40 @@ def common_line(common: Common, words: int) -> str:
     return f"{line}; of the {others:,} others {common.covered_words:,}{share} stand in sources."
 
 
-def excluded_line(found: Attribution) -> str:
+def excluded_line(attribution: Attribution) -> str:
     """Return a line with the number of words excluded from the search for sources."""
-    of_all = f"{found.excluded_words:,} of {counted(found.words, 'word')}"
+    of_all = f"{attribution.excluded_words:,} of {counted(attribution.words, 'word')}"
     return f"{of_all} stand in quotations or references and are left out."
 
 
-def write_sources(found: Attribution, out: IO[str]) -> None:
+def write_sources(attribution: Attribution, out: IO[str]) -> None:
     """Write the sources as CSV, one row each."""
     rows = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     rows.writeheader()
-    for source in found.sources:
-        row = values(LinedSource(source, found.counted_words, ())) | {"passages": len(source.passages)}
+    for source in attribution.sources:
+        row = values(LinedSource(source, attribution.counted_words, ())) | {"passages": len(source.passages)}
         rows.writerow({name: cell(row[name]) for name in COLUMNS})
 
 
-def notes(found: Attribution) -> list[str]:
+def notes(attribution: Attribution) -> list[str]:
     """Return notes about the sources for the user."""
-    lines = list(found.warnings)
-    if found.without_text:
-        lines.append(f"not compared, for want of a stored text: {counted(found.without_text, 'candidate')}")
-    if found.unread:
+    lines = list(attribution.warnings)
+    if attribution.without_text:
+        lines.append(f"not compared, for want of a stored text: {counted(attribution.without_text, 'candidate')}")
+    if attribution.unread:
         lines.append(
-            f"not read: {found.unread:,} of {counted(found.candidates, 'candidate')}, those that promised the least; "
-            "there may be more sources among them"
+            f"not read: {attribution.unread:,} of {counted(attribution.candidates, 'candidate')}, those that promised "
+            "the least; there may be more sources among them"
         )
     return lines
 
 
-def recall_line(found: Attribution) -> str:
+def recall_line(attribution: Attribution) -> str:
     """Return a line with the recall for documents with a passage of the text."""
-    promise = found.promise
+    promise = attribution.promise
     if promise.certain_words is not None:
         line = f"every document with a passage of {counted(promise.certain_words, 'word')} is found"
-        gaps = [f"{found.unread:,} not read"] if found.unread else []
+        gaps = [f"{attribution.unread:,} not read"] if attribution.unread else []
         if promise.crowded:
             gaps.append(f"those of {counted(promise.crowded, 'place')} of the text that stand in too many documents")
         return line + (f", but for {' and '.join(gaps)}" if gaps else "")

@@ -76,9 +76,9 @@ def json_fields(cls: Any) -> tuple[JsonField, ...]:
     """
     declared: dict[str, JsonField] = {}
     for entry in _entries(cls):
-        for each in _parsed(cls, entry):
-            declared.pop(each.name, None)
-            declared[each.name] = each
+        for json_field in _parsed(cls, entry):
+            declared.pop(json_field.name, None)
+            declared[json_field.name] = json_field
     return tuple(declared.values())
 
 
@@ -96,7 +96,7 @@ def without_none(annotation: Any) -> tuple[Any, bool]:
 
 def _entries(cls: type[Any]) -> tuple[str, ...]:
     listed: tuple[str, ...] | None = getattr(cls, "JSON_FIELDS", None) or getattr(cls, "_fields", None)
-    return tuple(each.name for each in fields(cls)) if listed is None else listed
+    return tuple(declared.name for declared in fields(cls)) if listed is None else listed
 
 
 def _parsed(cls: type[Any], entry: str) -> Iterator[JsonField]:
@@ -140,18 +140,18 @@ def _attribute(cls: type[Any], name: str) -> Any:
 def _writer(cls: Any) -> Callable[[Any], dict[str, Any]]:
     """Return the function that converts instances of a class, compiled as `dataclasses` compiles constructors."""
     lines, names = ["def write(result):", " answer = {}"], dict[str, Any]()
-    for number, each in enumerate(json_fields(cls)):
-        condition, value = _expression(cls, each.condition), _expression(cls, each.path)
+    for number, json_field in enumerate(json_fields(cls)):
+        condition, value = _expression(cls, json_field.condition), _expression(cls, json_field.path)
         line = " "
-        if each.condition:
+        if json_field.condition:
             line = f" if (there := {condition}) is not None and there is not False: "
-            value = "there" if each.condition == each.path else value
-        if convert := _converter(each.annotation):
+            value = "there" if json_field.condition == json_field.path else value
+        if convert := _converter(json_field.annotation):
             names[f"to_json{number}"] = convert
             to_json = f"to_json{number}({value})"
-            may_be_none = without_none(each.annotation)[1]
+            may_be_none = without_none(json_field.annotation)[1]
             value = f"None if (value := {value}) is None else to_json{number}(value)" if may_be_none else to_json
-        lines.append(f"{line}answer[{each.name!r}] = {value}")
+        lines.append(f"{line}answer[{json_field.name!r}] = {value}")
     exec("\n".join([*lines, " return answer"]), names)
     write: Callable[[Any], dict[str, Any]] = names["write"]
     return write
@@ -185,7 +185,7 @@ def _converter(annotation: Any) -> _Convert | None:
         item = _converter(args[0])
         if item is None:
             return list
-        return lambda items: [item(each) for each in (timely(items) if len(items) > _MANY else items)]
+        return lambda items: [item(element) for element in (timely(items) if len(items) > _MANY else items)]
     if is_result(annotation):
         to_json: _Convert = _writer(annotation)
         return to_json

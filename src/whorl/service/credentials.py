@@ -150,7 +150,7 @@ class Access:
 
 def _is_one_of(given: bytes, known: list[bytes]) -> bool:
     # Compare with all of them, so that the time taken reveals nothing.
-    return sum(hmac.compare_digest(given, each) for each in known) > 0
+    return sum(hmac.compare_digest(given, key) for key in known) > 0
 
 
 def ticket_in(authorization: str, query: str) -> str | None:

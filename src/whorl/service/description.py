@@ -52,20 +52,20 @@ def describe(app: FastAPI, credentials: Credentials) -> _Json:
         app: The application.
         credentials: The credentials that the service requires.
     """
-    told = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-    for path, methods in told["paths"].items():
+    description = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+    for path, methods in description["paths"].items():
         for method, about in methods.items():
             _describe_failures(path, about)
             if not credentials.is_open and is_of_the_store(path) and (method, path) != ("post", TICKETS):
                 about["security"] = [{name: []} for name in _SECURITY]
-    components = told.setdefault("components", {})
+    components = description.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     schemas |= _failures()
     if not credentials.is_open:
         components["securitySchemes"] = _SECURITY
-    return told
+    return description
 
 
 def _failures() -> _Json:

@@ -57,7 +57,7 @@ def _members(record: logging.LogRecord) -> dict[str, Any]:
 def described(error: BaseException) -> dict[str, Any]:
     """Return an error's class and stack, innermost call last, without the message, which may quote a document."""
     frames = traceback.extract_tb(error.__traceback__)
-    return {"error": type(error).__name__, "at": [f"{each.filename}:{each.lineno} {each.name}" for each in frames]}
+    return {"error": type(error).__name__, "at": [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]}
 
 
 def configuration(*, is_terminal: bool = False) -> dict[str, Any]:

@@ -87,11 +87,11 @@ class Report:
     repeats: list[LineRepeats] | None = None
     warnings: tuple[str, ...] | None = None
 
-    def repeat(self, line: int, found: Repeats) -> None:
+    def repeat(self, line: int, repeats: Repeats) -> None:
         """Add a document that repeats others."""
         self.repeating += 1
         if self.repeats is not None and len(self.repeats) < MOST_TOLD:
-            self.repeats.append(LineRepeats(line, found))
+            self.repeats.append(LineRepeats(line, repeats))
 
     def refuse(self, line: int, reason: str) -> None:
         """Add a line without a valid document."""
@@ -214,10 +214,10 @@ class Uploads:
     def _check_part(self, part: Iterable[Line], report: Report, repeats: RepeatSearch) -> None:
         for number, document in self._documents(part, report):
             require_time()
-            found = repeats.of_new(document)
+            repeated = repeats.of_new(document)
             report.checked += 1
-            if found is not None:
-                report.repeat(number, found)
+            if repeated is not None:
+                report.repeat(number, repeated)
 
     def _store_part(self, part: Iterable[Line], report: Report, repeats: RepeatSearch | None) -> None:
         numbers: dict[str, int] = {}
@@ -245,8 +245,8 @@ class Uploads:
         with undisturbed():
             self._store.index(documents(), progress=note, on_refused=refused, on_stored=keep if repeats else None)
         if repeats is not None:
-            for found in repeats.of_stored(stored):
-                report.repeat(numbers[found.id], found)
+            for repeated in repeats.of_stored(stored):
+                report.repeat(numbers[repeated.id], repeated)
             report.checked += len(stored)
 
 

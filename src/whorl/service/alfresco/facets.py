@@ -52,26 +52,26 @@ class Step:
     high: Bound | None
 
 
-def steps(asked: FacetRange) -> list[Step]:
+def steps(facet: FacetRange) -> list[Step]:
     """Return the steps of a range, in order, followed by the parts before, after and between.
 
     Source: Solr's FacetRangeProcessor, for the bounds that a step includes and for a last step that may pass the end.
 
     Args:
-        asked: Numbers, or dates with a gap of date math such as +1YEAR.
+        facet: Numbers, or dates with a gap of date math such as +1YEAR.
 
     Raises:
         ParameterError: Start, end or gap cannot be read, the range is empty, or it has more than MOST_STEPS steps.
     """
-    ends = list(_ends(asked))
-    include = {"lower", "upper", "edge", "outer"} if "all" in asked.include else set(asked.include)
+    ends = list(_ends(facet))
+    include = {"lower", "upper", "edge", "outer"} if "all" in facet.include else set(facet.include)
     lower, upper, edge = "lower" in include, "upper" in include, "edge" in include
     last = len(ends) - 2
     made = [
         _step(Bound(low, lower or (edge and at == 0)), Bound(high, upper or (edge and at == last)))
         for at, (low, high) in enumerate(pairwise(ends))
     ]
-    other = {"before", "after", "between"} if "all" in asked.other else set(asked.other)
+    other = {"before", "after", "between"} if "all" in facet.other else set(facet.other)
     if "none" in other:
         other = set()
     outer = "outer" in include
@@ -89,50 +89,50 @@ def _step(low: Bound, high: Bound) -> Step:
     return Step(f"{opened}{low.text} - {high.text}{closed}", low, high)
 
 
-def _ends(asked: FacetRange) -> Iterator[str]:
-    told = f"the range of {asked.field!r:.60}"
-    following = _numbers(asked) if _NUMBER.fullmatch(asked.gap) else _dates(asked)
+def _ends(facet: FacetRange) -> Iterator[str]:
+    place = f"the range of {facet.field!r:.60}"
+    following = _numbers(facet) if _NUMBER.fullmatch(facet.gap) else _dates(facet)
     count = 0
     for end in following:
         if count > MOST_STEPS:
-            raise ParameterError(f"{told} has more than {MOST_STEPS:,} steps; ask for a larger gap")
+            raise ParameterError(f"{place} has more than {MOST_STEPS:,} steps; ask for a larger gap")
         count += 1
         yield end
     if count < 2:
-        raise ParameterError(f"{told} is empty: its end, {asked.end!r:.40}, is not after {asked.start!r:.40}")
+        raise ParameterError(f"{place} is empty: its end, {facet.end!r:.40}, is not after {facet.start!r:.40}")
 
 
-def _numbers(asked: FacetRange) -> Iterator[str]:
-    wrong = next((each for each in (asked.start, asked.end) if not _NUMBER.fullmatch(each)), None)
+def _numbers(facet: FacetRange) -> Iterator[str]:
+    wrong = next((each for each in (facet.start, facet.end) if not _NUMBER.fullmatch(each)), None)
     if wrong is not None:
         raise ParameterError(
-            f"the range of {asked.field!r:.60} has the gap {asked.gap}, and {wrong!r:.40} is no number"
+            f"the range of {facet.field!r:.60} has the gap {facet.gap}, and {wrong!r:.40} is no number"
         )
-    at, end, gap = Decimal(asked.start), Decimal(asked.end), Decimal(asked.gap)
+    at, end, gap = Decimal(facet.start), Decimal(facet.end), Decimal(facet.gap)
     if gap <= 0:
-        raise ParameterError(f"the gap of a range is above 0, got {asked.gap}")
+        raise ParameterError(f"the gap of a range is above 0, got {facet.gap}")
     yield f"{at:f}"
     while at < end:
-        at = min(at + gap, end) if asked.hardend else at + gap
+        at = min(at + gap, end) if facet.hardend else at + gap
         yield f"{at:f}"
 
 
-def _dates(asked: FacetRange) -> Iterator[str]:
+def _dates(facet: FacetRange) -> Iterator[str]:
     now = datetime.now(UTC)
-    gap = asked.gap if asked.gap[:1] in "+-/" else f"+{asked.gap}"
+    gap = facet.gap if facet.gap[:1] in "+-/" else f"+{facet.gap}"
     try:
-        at, end = read_date(asked.start, now).first, read_date(asked.end, now).first
+        at, end = read_date(facet.start, now).first, read_date(facet.end, now).first
         yield written(at)
         while at < end:
             following = read_date(written(at) + gap, now).first
             if following <= at:
                 raise ParameterError(
-                    f"the gap of a range of dates leads forward, as +1YEAR does, got {asked.gap!r:.40}"
+                    f"the gap of a range of dates leads forward, as +1YEAR does, got {facet.gap!r:.40}"
                 )
-            at = min(following, end) if asked.hardend else following
+            at = min(following, end) if facet.hardend else following
             yield written(at)
     except DateError as error:
-        raise ParameterError(f"the range of {asked.field!r:.60} cannot be read: {error}") from error
+        raise ParameterError(f"the range of {facet.field!r:.60} cannot be read: {error}") from error
 
 
 #: A question to the store, and the tags of the filters to ignore when counting.
@@ -142,71 +142,71 @@ _Json: TypeAlias = dict[str, Any]
 _OPEN = ("*", "MIN", "MAX")
 
 
-def facets_of(prepared: PreparedQuery, asked: SearchRequest) -> tuple[_Json, tuple[str, ...]]:
+def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tuple[str, ...]]:
     """Return the facets as parts of the response's context, and warnings for the user.
 
     Raises:
         ParameterError: A field or a range cannot be counted; the message names it.
     """
-    request = _Request(asked)
-    questions = [*request.questions()]
+    requested = _RequestedFacets(body)
+    questions = [*requested.questions()]
     by_filters: dict[frozenset[int], list[int]] = {}
     for at, (_, tags) in enumerate(questions):
-        without = (number for number, each in enumerate(asked.filter_queries) if not {*tags}.isdisjoint(each.tags))
+        without = (number for number, each in enumerate(body.filter_queries) if not {*tags}.isdisjoint(each.tags))
         by_filters.setdefault(frozenset(without), []).append(at)
     answers, warnings = dict[int, Answer](), list[str]()
     for filters, places in by_filters.items():
         counted, more = faceted(prepared, [questions[at][0] for at in places], filters)
         answers |= zip(places, counted, strict=True)
         warnings += more
-    return request.context(answers[at] for at in range(len(questions))), tuple(dict.fromkeys(warnings))
+    return requested.context(answers[at] for at in range(len(questions))), tuple(dict.fromkeys(warnings))
 
 
-class _Request:
+class _RequestedFacets:
     """The facets of a request; `questions` and the answers to `context` have the same order."""
 
-    def __init__(self, asked: SearchRequest) -> None:
-        self._asked = asked
-        self._fields = {each.name: each for each in asked.facet_fields.facets}
-        self._stats = {each.name: each for each in asked.stats}
-        inner = {pivot.keys[-1] for pivot in asked.pivots}
+    def __init__(self, body: SearchRequest) -> None:
+        self._body = body
+        self._fields = {each.name: each for each in body.facet_fields.facets}
+        self._stats = {each.name: each for each in body.stats}
+        inner = {pivot.keys[-1] for pivot in body.pivots}
         #: Statistics over all hits, not nested in a pivot.
-        self._outer_stats = [each for each in asked.stats if each.name not in inner]
-        self._intervals = [(each, each.sets or asked.facet_intervals.sets) for each in asked.facet_intervals.intervals]
-        self._ranges = [(each, steps(each)) for each in asked.ranges]
+        self._outer_stats = [each for each in body.stats if each.name not in inner]
+        self._intervals = [(each, each.sets or body.facet_intervals.sets) for each in body.facet_intervals.intervals]
+        self._ranges = [(each, steps(each)) for each in body.ranges]
 
     def questions(self) -> Iterator[_Asked]:
         """Yield one question per facet, interval and step."""
-        for query in self._asked.facet_queries:
+        for query in self._body.facet_queries:
             yield FilterCount(query.query), ()
-        for field in self._asked.facet_fields.facets:
+        for field in self._body.facet_fields.facets:
             yield _field_values(field), field.exclude_filters
         for interval, sets in self._intervals:
-            for each in sets:
-                yield FilterCount(_interval_query(interval, each)), ()
-        for asked, parts in self._ranges:
+            for interval_set in sets:
+                yield FilterCount(_interval_query(interval, interval_set)), ()
+        for facet, parts in self._ranges:
             for part in parts:
-                yield FilterCount(range_query(asked.field, part.low, part.high)), asked.exclude_filters
-        for pivot in self._asked.pivots:
+                yield FilterCount(range_query(facet.field, part.low, part.high)), facet.exclude_filters
+        for pivot in self._body.pivots:
             yield self._pivot_question(pivot.keys), self._fields[pivot.key].exclude_filters
         for stats in self._outer_stats:
             yield FieldNumbers(stats.field), stats.exclude_filters
 
     def context(self, answers: Iterable[Answer]) -> _Json:
         """Return the parts of the context; `answers` are in the order of `questions`."""
-        told = iter(answers)
+        remaining = iter(answers)
         context: _Json = {}
         facets = list[_Json]()
-        is_generic = self._asked.facet_format == "V2"
-        counts = [_next(told, int) for _ in self._asked.facet_queries]
-        if is_generic or any(each.group is not None for each in self._asked.facet_queries):
+        is_generic = self._body.facet_format == "V2"
+        counts = [_next(remaining, int) for _ in self._body.facet_queries]
+        if is_generic or any(each.group is not None for each in self._body.facet_queries):
             facets += self._groups(counts)
         elif counts:
             context["facetQueries"] = [
                 {"label": facet.name, "filterQuery": facet.query, "count": count}
-                for facet, count in zip(self._asked.facet_queries, counts, strict=True)
+                for facet, count in zip(self._body.facet_queries, counts, strict=True)
             ]
-        fields = [(each, _next(told, tuple)) for each in self._asked.facet_fields.facets]
+        fields = [(each, _next(remaining, tuple)) for each in self._body.facet_fields.facets]
         if is_generic:
             facets += [_facet("field", each.name, map(_generic, buckets)) for each, buckets in fields]
         elif fields:
@@ -214,37 +214,37 @@ class _Request:
                 {"label": each.name, "buckets": [_plain(bucket) for bucket in buckets]} for each, buckets in fields
             ]
         facets += [
-            _facet("interval", interval.label or interval.field, [_in_set(interval, each, told) for each in sets])
+            _facet("interval", interval.label or interval.field, [_in_set(interval, each, remaining) for each in sets])
             for interval, sets in self._intervals
         ]
         facets += [
-            _facet("range", asked.label or asked.field, [_in_step(asked, part, told) for part in parts])
-            for asked, parts in self._ranges
+            _facet("range", facet.label or facet.field, [_in_step(facet, part, remaining) for part in parts])
+            for facet, parts in self._ranges
         ]
-        facets += [self._pivot(pivot.keys, _next(told, tuple)) for pivot in self._asked.pivots]
+        facets += [self._pivot(pivot.keys, _next(remaining, tuple)) for pivot in self._body.pivots]
         facets += [
-            _facet("stats", each.name, [{"metrics": _statistics(each, _next(told, FieldStatistics))}])
+            _facet("stats", each.name, [{"metrics": _statistics(each, _next(remaining, FieldStatistics))}])
             for each in self._outer_stats
         ]
         return {**context, **({"facets": facets} if facets else {})}
 
     def _groups(self, counts: Sequence[int]) -> Iterator[_Json]:
         groups: dict[str | None, list[_Json]] = {}
-        for facet, count in zip(self._asked.facet_queries, counts, strict=True):
+        for facet, count in zip(self._body.facet_queries, counts, strict=True):
             groups.setdefault(facet.group, []).append(_bucket(facet.name, facet.query, count))
         return (_facet("query", group, buckets) for group, buckets in groups.items())
 
     def _pivot_question(self, keys: Sequence[str]) -> FieldValueCounts:
-        first, *rest = keys
+        first, *inner = keys
         within: tuple[FacetRequest, ...] = ()
-        if rest:
-            is_field = rest[0] in self._fields
-            within = (self._pivot_question(rest) if is_field else FieldNumbers(self._stats[rest[0]].field),)
+        if inner:
+            is_field = inner[0] in self._fields
+            within = (self._pivot_question(inner) if is_field else FieldNumbers(self._stats[inner[0]].field),)
         return _field_values(self._fields[first], within)
 
     def _pivot(self, keys: Sequence[str], buckets: Sequence[Bucket]) -> _Json:
-        first, *rest = keys
-        return _facet("pivot", first, [self._pivot_bucket(rest, each) for each in buckets])
+        first, *inner = keys
+        return _facet("pivot", first, [self._pivot_bucket(inner, bucket) for bucket in buckets])
 
     def _pivot_bucket(self, keys: Sequence[str], bucket: Bucket) -> _Json:
         made = _generic(bucket)
@@ -269,32 +269,35 @@ def _field_values(facet: FacetField, within: tuple[FacetRequest, ...] = ()) -> F
     )
 
 
-def _interval_query(interval: Interval, asked: IntervalSet) -> str:
+def _interval_query(interval: Interval, interval_set: IntervalSet) -> str:
     low, high = (
         None if text in _OPEN else Bound(text, is_in)
-        for text, is_in in ((asked.start, asked.start_inclusive), (asked.end, asked.end_inclusive))
+        for text, is_in in (
+            (interval_set.start, interval_set.start_inclusive),
+            (interval_set.end, interval_set.end_inclusive),
+        )
     )
     return range_query(interval.field, low, high)
 
 
-def _in_set(interval: Interval, asked: IntervalSet, told: Iterator[Answer]) -> _Json:
+def _in_set(interval: Interval, interval_set: IntervalSet, answers: Iterator[Answer]) -> _Json:
     about = {
-        "start": asked.start,
-        "end": asked.end,
-        "startInclusive": asked.start_inclusive,
-        "endInclusive": asked.end_inclusive,
+        "start": interval_set.start,
+        "end": interval_set.end,
+        "startInclusive": interval_set.start_inclusive,
+        "endInclusive": interval_set.end_inclusive,
     }
-    query = _interval_query(interval, asked)
-    return {**_bucket(asked.label or query, query, _next(told, int)), "bucketInfo": about}
+    query = _interval_query(interval, interval_set)
+    return {**_bucket(interval_set.label or query, query, _next(answers, int)), "bucketInfo": about}
 
 
-def _in_step(asked: FacetRange, part: Step, told: Iterator[Answer]) -> _Json:
+def _in_step(facet: FacetRange, part: Step, answers: Iterator[Answer]) -> _Json:
     about: _Json = {}
     for name, end in (("start", part.low), ("end", part.high)):
         if end is not None:
             about |= {name: end.text, f"{name}Inclusive": end.is_inclusive}
-    query = range_query(asked.field, part.low, part.high)
-    return {**_bucket(part.label, query, _next(told, int)), "bucketInfo": about}
+    query = range_query(facet.field, part.low, part.high)
+    return {**_bucket(part.label, query, _next(answers, int)), "bucketInfo": about}
 
 
 def _facet(kind: str, label: str | None, buckets: Iterable[_Json]) -> _Json:
@@ -313,21 +316,21 @@ def _generic(bucket: Bucket) -> _Json:
 
 def _bucket(label: str | None, query: str, count: int) -> _Json:
     """Return one bucket with its query and count; a bucket of documents without a value has no label."""
-    told = {} if label is None else {"label": label}
-    return {**told, "filterQuery": query, "metrics": [_metric("count", str(count))]}
+    labelled = {} if label is None else {"label": label}
+    return {**labelled, "filterQuery": query, "metrics": [_metric("count", str(count))]}
 
 
-def _statistics(asked: Stats, told: FieldStatistics) -> list[_Json]:
-    numbers = told.numbers
+def _statistics(stats: Stats, answer: FieldStatistics) -> list[_Json]:
+    numbers = answer.numbers
     parts = (
-        (asked.min, "min", numbers.smallest if numbers.count else None),
-        (asked.max, "max", numbers.largest if numbers.count else None),
-        (asked.sum, "sum", numbers.total),
-        (asked.count_values, "countValues", numbers.count),
-        (asked.missing, "missing", told.missing),
-        (asked.mean, "mean", numbers.mean if numbers.count else None),
-        (asked.stddev, "stddev", numbers.deviation),
-        (asked.sum_of_squares, "sumOfSquares", numbers.squares),
+        (stats.min, "min", numbers.smallest if numbers.count else None),
+        (stats.max, "max", numbers.largest if numbers.count else None),
+        (stats.sum, "sum", numbers.total),
+        (stats.count_values, "countValues", numbers.count),
+        (stats.missing, "missing", answer.missing),
+        (stats.mean, "mean", numbers.mean if numbers.count else None),
+        (stats.stddev, "stddev", numbers.deviation),
+        (stats.sum_of_squares, "sumOfSquares", numbers.squares),
     )
     return [_metric(name, value) for is_wanted, name, value in parts if is_wanted and value is not None]
 
@@ -336,6 +339,6 @@ def _metric(name: str, value: object) -> _Json:
     return {"type": name, "value": {name: value}}
 
 
-def _next(told: Iterator[Answer], kind: type[_Told]) -> _Told:
+def _next(answers: Iterator[Answer], kind: type[_Told]) -> _Told:
     """Return the next answer, which has the type that its question asks for."""
-    return cast(_Told, next(told))
+    return cast(_Told, next(answers))

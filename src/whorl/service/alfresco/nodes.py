@@ -73,10 +73,10 @@ def entry(
         search["fingerprint"] = _fingerprint(*source)
     if highlight:
         search["highlight"] = [{"field": name, "snippets": list(snippets)} for name, snippets in highlight]
-    told = {**node.basics(hit), "search": search}
-    asked = {name: value for name, value in node.extras().items() if name in {*include, *fields}}
-    wanted = {*fields, *include} if fields else told.keys()
-    return {name: value for name, value in {**told, **asked}.items() if name in wanted or name in asked}
+    keys = {**node.basics(hit), "search": search}
+    optional = {name: value for name, value in node.extras().items() if name in {*include, *fields}}
+    wanted = {*fields, *include} if fields else keys.keys()
+    return {name: value for name, value in {**keys, **optional}.items() if name in wanted or name in optional}
 
 
 def node_entry(stored: Stored, names: Mapping[str, str], include: Collection[str]) -> dict[str, Any]:
@@ -98,15 +98,15 @@ class _Node:
 
     def __init__(self, stored: Stored, names: Mapping[str, str]) -> None:
         there = {name: values for name, values in stored.properties.items() if values}
-        found = {role: _found(spellings, there, names) for role, spellings in _OWN.items()}
+        own_names = {role: _found(spellings, there, names) for role, spellings in _OWN.items()}
         for role in ("created", "modified"):
-            if found[role] and _moment(str(there[found[role]][0])) is None:
-                found[role] = ""
-        if not (found["mime type"] and found["size"] and _SIZE.fullmatch(str(there[found["size"]][0]))):
+            if own_names[role] and _moment(str(there[own_names[role]][0])) is None:
+                own_names[role] = ""
+        if not (own_names["mime type"] and own_names["size"] and _SIZE.fullmatch(str(there[own_names["size"]][0]))):
             # `content` needs MIME type and size; if one is missing, the other is an ordinary property.
-            found |= dict.fromkeys(("mime type", "size", "encoding"), "")
-        self._own = {role: there[name] for role, name in found.items() if name}
-        self._left = {name: values for name, values in there.items() if name not in found.values()}
+            own_names |= dict.fromkeys(("mime type", "size", "encoding"), "")
+        self._own = {role: there[name] for role, name in own_names.items() if name}
+        self._left = {name: values for name, values in there.items() if name not in own_names.values()}
 
     def _text(self, role: str, default: str = "") -> str:
         return str(self._own[role][0]) if role in self._own else default
@@ -118,7 +118,7 @@ class _Node:
         node_type = _prefixed(self._text("type", NODE_TYPE))
         created = _moment(self._text("created")) or NEVER
         creator = self._text("creator", NOBODY)
-        told: dict[str, Any] = {
+        keys: dict[str, Any] = {
             "id": noderef.removeprefix(_NODES) if noderef.startswith(_NODES) else hit.id,
             "name": hit.name or self._text("name", hit.id),
             "nodeType": node_type,
@@ -131,13 +131,13 @@ class _Node:
             "location": "nodes",
         }
         if parent := self._text("parent"):
-            told["parentId"] = parent.removeprefix(_NODES)
+            keys["parentId"] = parent.removeprefix(_NODES)
         if mime_type := self._text("mime type"):
             size = int(self._text("size"))
-            told["content"] = {"mimeType": mime_type, "mimeTypeName": mime_type, "sizeInBytes": size}
+            keys["content"] = {"mimeType": mime_type, "mimeTypeName": mime_type, "sizeInBytes": size}
             if encoding := self._text("encoding"):
-                told["content"]["encoding"] = encoding
-        return told
+                keys["content"]["encoding"] = encoding
+        return keys
 
     def extras(self) -> dict[str, Any]:
         """Return the optional keys."""
@@ -147,7 +147,7 @@ class _Node:
             "allowableOperations": [],
             "isLocked": False,
             "isLink": False,
-            "aspectNames": [_prefixed(str(each)) for each in self._own.get("aspects", ())],
+            "aspectNames": [_prefixed(str(aspect)) for aspect in self._own.get("aspects", ())],
             "path": {"name": path, "isComplete": bool(path), "elements": []},
             "properties": {
                 name: values[0] if len(values) == 1 else list(values) for name, values in sorted(self._left.items())
@@ -156,13 +156,13 @@ class _Node:
 
 
 def _fingerprint(reference: str, measured: Measured) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    overlap: dict[str, Any] = {
         "source": reference,
         "sharedTokens": measured.shared_tokens,
         "tokens": measured.source_tokens,
     }
     estimated = {} if measured.estimate is None else values(measured.estimate)
-    return told | {name: estimated[name] for name in _ESTIMATED if name in estimated}
+    return overlap | {name: estimated[name] for name in _ESTIMATED if name in estimated}
 
 
 def _found(spellings: tuple[str, ...], there: Collection[str], names: Mapping[str, str]) -> str:

@@ -38,23 +38,25 @@ class AlfrescoModel(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_nulls(cls, told: Any) -> Any:
-        return {name: value for name, value in told.items() if value is not None} if isinstance(told, dict) else told
+    def _without_nulls(cls, values: Any) -> Any:
+        return (
+            {name: value for name, value in values.items() if value is not None} if isinstance(values, dict) else values
+        )
 
     @field_validator("*", mode="before")
     @classmethod
-    def _is_flag_or_number(cls, told: Any, info: ValidationInfo) -> Any:
+    def _is_flag_or_number(cls, value: Any, info: ValidationInfo) -> Any:
         # Numbers may be text, as in Alfresco, but 0 is not false, and false is not 0.
         annotation = cls.model_fields[str(info.field_name)].annotation
-        if _holds(annotation, bool) and isinstance(told, int | float) and not isinstance(told, bool):
+        if _holds(annotation, bool) and isinstance(value, int | float) and not isinstance(value, bool):
             raise ValueError("this is true or false, not a number")
-        if _holds(annotation, int, float) and isinstance(told, bool):
+        if _holds(annotation, int, float) and isinstance(value, bool):
             raise ValueError("this is a number, not true or false")
-        return told
+        return value
 
 
 def _holds(annotation: Any, *types: type) -> bool:
-    return annotation in types or any(_holds(each, *types) for each in get_args(annotation))
+    return annotation in types or any(_holds(part, *types) for part in get_args(annotation))
 
 
 def _complete(schema: dict[str, Any], cls: type[AlfrescoModel]) -> None:
@@ -72,26 +74,26 @@ def _may_be_null(part: dict[str, Any]) -> bool:
     return {"type": "null"} in part.get("anyOf", ())
 
 
-def listed(told: Any) -> Any:
+def listed(value: Any) -> Any:
     """Wrap a single value in a list."""
-    return [told] if isinstance(told, dict | str) else told
+    return [value] if isinstance(value, dict | str) else value
 
 
-def folded(told: Any) -> Any:
+def folded(value: Any) -> Any:
     """Convert the name of an option to upper case."""
-    return told.upper() if isinstance(told, str) else told
+    return value.upper() if isinstance(value, str) else value
 
 
-def _unasked(told: Any) -> Any:
-    if told in ([], {}, {"facets": []}):
+def _unasked(value: Any) -> Any:
+    if value in ([], {}, {"facets": []}):
         return None
     raise ValueError("whorl does not do this; leave it out")
 
 
-def _not(told: bool) -> bool:
-    if told:
+def _not(value: bool) -> bool:
+    if value:
         raise ValueError("whorl does not do this; leave it out")
-    return told
+    return value
 
 
 #: An option of Alfresco's that whorl does not support; an empty value is accepted.
@@ -111,8 +113,8 @@ def _some(limit: int) -> int:
     return limit
 
 
-def _spelled(told: Any) -> Any:
-    return str(told) if isinstance(told, int | float) and not isinstance(told, bool) else told
+def _spelled(value: Any) -> Any:
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 def _plain(query: str) -> str:
@@ -197,7 +199,7 @@ class FacetIntervals(AlfrescoModel):
 
     @model_validator(mode="after")
     def _has_sets(self) -> Self:
-        bare = next((each.field for each in self.intervals if not (each.sets or self.sets)), None)
+        bare = next((interval.field for interval in self.intervals if not (interval.sets or self.sets)), None)
         if bare is not None:
             raise ValueError(f"the interval of {bare!r:.60} has no sets")
         return self
@@ -252,7 +254,7 @@ class Pivot(AlfrescoModel):
     @property
     def keys(self) -> list[str]:
         """Own key, followed by those of the nested pivots."""
-        return [self.key, *(key for each in self.pivots for key in each.keys)]
+        return [self.key, *(key for pivot in self.pivots for key in pivot.keys)]
 
 
 #: Maximum number of filters in one request.
@@ -500,12 +502,14 @@ class SearchRequest(AlfrescoModel):
         )
 
 
-def markings(asked: Highlight) -> dict[str, Marking]:
+def markings(highlight: Highlight) -> dict[str, Marking]:
     """Return each field's highlighting options; the default fields are cm:name and cm:content."""
 
     def marking(field: HighlightField) -> Marking:
         own = {name: getattr(field, name) for name in HighlightField.model_fields}
-        said = {name: getattr(asked, name) if own.get(name) is None else own[name] for name in Highlight.model_fields}
+        said = {
+            name: getattr(highlight, name) if own.get(name) is None else own[name] for name in Highlight.model_fields
+        }
         return Marking(
             said["prefix"],
             said["postfix"],
@@ -516,5 +520,5 @@ def markings(asked: Highlight) -> dict[str, Marking]:
             said["use_phrase_highlighter"],
         )
 
-    fields = asked.fields or [HighlightField(field=name) for name in ("cm:name", "cm:content")]
+    fields = highlight.fields or [HighlightField(field=name) for name in ("cm:name", "cm:content")]
     return {each.field: marking(each) for each in fields}

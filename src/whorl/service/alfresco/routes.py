@@ -45,9 +45,9 @@ NodePart: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-def _split(told: Any) -> Any:
+def _split(names: Any) -> Any:
     """Split comma-separated values, given in one parameter or in several."""
-    return [name for each in told for name in str(each).split(",") if name] if isinstance(told, list) else told
+    return [name for each in names for name in str(each).split(",") if name] if isinstance(names, list) else names
 
 
 class NodeQuery(BaseModel):
@@ -71,20 +71,20 @@ def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIR
     router = APIRouter(tags=["Alfresco"], default_response_class=Json)
 
     @router.post(SEARCH, summary="Search", response_description="A page of hits")
-    def search(asked: SearchRequest, request: Request) -> Json:
+    def search(body: SearchRequest, request: Request) -> Json:
         """Search as Alfresco's Search API does; a FINGERPRINT adds `search.fingerprint` to each entry."""
         unknown = sorted(set(request.query_params) - {_TICKET_PARAMETER})
         if unknown:
             raise ParameterError(f"the address has parameters {unknown!r:.100}; all of a search stands in its body")
-        return Json({"list": _found(store, asked)})
+        return Json({"list": _found(store, body)})
 
     @router.post(TICKETS, status_code=201, summary="Log in")
-    def log_in(asked: LogIn) -> Json:
+    def log_in(body: LogIn) -> Json:
         """Return a new ticket."""
-        ticket = access.log_in(asked.userId, asked.password)
+        ticket = access.log_in(body.userId, body.password)
         if ticket is None:
             raise HTTPException(403, "login failed")
-        return Json({"entry": {"id": ticket, "userId": asked.userId}}, 201)
+        return Json({"entry": {"id": ticket, "userId": body.userId}}, 201)
 
     @router.get(_ME, summary="Validate the ticket")
     def validate(request: Request) -> Json:
@@ -126,14 +126,14 @@ def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIR
         return {"entry": {"repository": repository}}
 
     @router.get(f"{NODES}/{{node_id}}", summary="One node")
-    def node(node_id: Annotated[str, Path(examples=["lease"])], asked: Annotated[NodeQuery, Query()]) -> dict[str, Any]:
+    def node(node_id: Annotated[str, Path(examples=["lease"])], query: Annotated[NodeQuery, Query()]) -> dict[str, Any]:
         """A document as a node, by the id that a hit has, or any other that names it."""
         document_id = store.engine.resolve([node_id]).get(node_id, node_id)
         stored = store.documents([document_id]).get(document_id)
         if stored is None:
             raise UnknownDocumentError(node_id)
-        entry = node_entry(stored, store.names, asked.include)
-        return {"entry": {name: entry[name] for name in entry if not asked.fields or name in asked.fields}}
+        entry = node_entry(stored, store.names, query.include)
+        return {"entry": {name: entry[name] for name in entry if not query.fields or name in query.fields}}
 
     return router
 
@@ -145,17 +145,17 @@ def _ticket(request: Request) -> str:
     return ticket
 
 
-def _found(store: Store, asked: SearchRequest) -> dict[str, Any]:
-    paging, filters = asked.paging, [each.alternatives for each in asked.filter_queries]
-    prepared = store.prepare(asked.query.query, defaults=asked.query_defaults, filter=filters)
-    page = prepared.search(start=paging.skip_count, rows=paging.max_items, sort=[key.order for key in asked.sort])
-    context, warnings = facets_of(prepared, asked)
-    if asked.spellcheck is not None:
-        meant = corrected(store.engine, asked.spellcheck.query or asked.query.user_query or "")
+def _found(store: Store, body: SearchRequest) -> dict[str, Any]:
+    paging, filters = body.paging, [filter_query.alternatives for filter_query in body.filter_queries]
+    prepared = store.prepare(body.query.query, defaults=body.query_defaults, filter=filters)
+    page = prepared.search(start=paging.skip_count, rows=paging.max_items, sort=[key.order for key in body.sort])
+    context, warnings = facets_of(prepared, body)
+    if body.spellcheck is not None:
+        meant = corrected(store.engine, body.spellcheck.query or body.query.user_query or "")
         if meant is not None:
             context["spellCheck"] = {"type": "didYouMean", "suggestions": [meant]}
-    entries, further = _entries(store, prepared, asked, page)
-    told = tuple(dict.fromkeys((*page.warnings, *warnings, *further)))
+    entries, further = _entries(store, prepared, body, page)
+    all_warnings = tuple(dict.fromkeys((*page.warnings, *warnings, *further)))
     until = paging.skip_count + len(page.hits)
     return {
         "pagination": {
@@ -165,13 +165,13 @@ def _found(store: Store, asked: SearchRequest) -> dict[str, Any]:
             "skipCount": paging.skip_count,
             "maxItems": paging.max_items,
         },
-        "context": _context(asked, context, told),
+        "context": _context(body, context, all_warnings),
         "entries": entries,
     }
 
 
 def _entries(
-    store: Store, prepared: PreparedQuery, asked: SearchRequest, page: Page
+    store: Store, prepared: PreparedQuery, body: SearchRequest, page: Page
 ) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """Return the entries of a page, and warnings for the user."""
     ids = [hit.id for hit in page.hits]
@@ -179,8 +179,8 @@ def _entries(
     # With several sources, `measured` is empty, because the shares would have no single source.
     measured = prepared.measured(ids)
     marked = Highlights({}, ())
-    if asked.highlight is not None:
-        marked = highlights(store.engine, prepared, documents, markings(asked.highlight), store.names)
+    if body.highlight is not None:
+        marked = highlights(store.engine, prepared, documents, markings(body.highlight), store.names)
     entries = [
         {
             "entry": entry(
@@ -188,8 +188,8 @@ def _entries(
                 # The document may have been deleted since the search.
                 documents.get(hit.id) or Stored(hit.id, hit.name, {}),
                 names=store.names,
-                include=asked.include,
-                fields=asked.fields,
+                include=body.include,
+                fields=body.fields,
                 source=(prepared.references[0], measured[hit.id]) if hit.id in measured else None,
                 highlight=marked.by_id.get(hit.id, ()),
             )
@@ -199,11 +199,11 @@ def _entries(
     return entries, marked.warnings
 
 
-def _context(asked: SearchRequest, counted: dict[str, Any], warnings: tuple[str, ...]) -> dict[str, Any]:
+def _context(body: SearchRequest, counted: dict[str, Any], warnings: tuple[str, ...]) -> dict[str, Any]:
     """Return the response's context; `warnings` is whorl's own key, present only if there is a warning."""
     context: dict[str, Any] = {}
-    if asked.include_request:
-        context["request"] = asked.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)
+    if body.include_request:
+        context["request"] = body.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)
     context |= counted
     if warnings:
         context["warnings"] = list(warnings)

@@ -299,10 +299,10 @@ def _find(store: Store, options: DuplicatesOperation, search: DuplicatesOptions)
         )
 
 
-def _file(found: Found, form: str) -> Response:
+def _file(result: Found, form: str) -> Response:
     out = io.StringIO()
-    has_rest = DuplicatesOptions.of(found.options).common is not None
-    write_clusters(found.clusters, form, out, versions=found.options.versions, with_rest=has_rest)
+    has_rest = DuplicatesOptions.of(result.options).common is not None
+    write_clusters(result.clusters, form, out, versions=result.options.versions, with_rest=has_rest)
     media_type = "text/csv; charset=utf-8" if form == "csv" else "application/x-ndjson"
     named = f'attachment; filename="duplicates.{"csv" if form == "csv" else "jsonl"}"'
     # Neither texts nor names in a store contain lone surrogates, so encoding cannot fail.

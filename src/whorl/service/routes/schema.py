@@ -77,8 +77,8 @@ def _types(annotation: Any) -> Iterator[Any]:
     if get_origin(annotation) is Literal:
         yield str
     elif parts := get_args(annotation):
-        for each in parts:
-            yield from _types(each)
+        for part in parts:
+            yield from _types(part)
     else:
         yield annotation
 
