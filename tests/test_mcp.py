@@ -54,6 +54,23 @@ def asked(server: Any, tool: str, **arguments: Any) -> dict[str, Any]:
     return answer
 
 
+def test_references(store: Store) -> None:
+    """
+    Tools take a document by its id, by its id as a path, or by its name; a text of the store is not its own source.
+    """
+    server = server_of(store)
+    store.index([Document("x1", "seven silver spoons shine softly since sunday", "Spoons")])
+    assert asked(server, "document", id="Spoons")["id"] == asked(server, "document", id="./x1")["id"] == "x1"
+    by_id = asked(server, "similar", id=LEASE, threshold=20)
+    assert asked(server, "similar", id=f"./{LEASE}", threshold=20)["hits"] == by_id["hits"] != []
+    text = Path(LEASE).read_text("utf-8")
+    by_text = asked(server, "similar", text=text, threshold=20)
+    assert (by_text["hits"], by_text["warnings"]) == (by_id["hits"], [f"the text is in the store as {LEASE!r}"])
+    sources = asked(server, "sources", text=text)
+    assert LEASE not in [source["id"] for source in sources["sources"]]
+    assert asked(server, "compare", a_id="Spoons", b_id="x1")["jaccard"] == 1
+
+
 def test_similar_documents(store: Store) -> None:
     """
     `similar` takes a document or a text, and returns the shares of verified hits.

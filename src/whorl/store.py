@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
 from whorl.engine.protocol import Engine, lag_warnings
-from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError
+from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError, UnknownDocumentError
 from whorl.fingerprint.compare import Comparison, words_of
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.statistics.metric import metric_named
@@ -410,6 +410,18 @@ class Store:
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the stored fields of documents except their texts, by id; unknown ids are left out."""
         return self.engine.documents(ids)
+
+    def document(self, reference: str) -> Stored:
+        """Return the stored fields of a document except its text.
+
+        Raises:
+            UnknownDocumentError: The store has no such document.
+        """
+        document_id = self.references.keys([reference]).get(reference, reference)
+        stored = self.engine.documents([document_id]).get(document_id)
+        if stored is None:
+            raise UnknownDocumentError(reference)
+        return stored
 
     def count(self, query: str | None = None) -> int:
         """Return the number of documents in the store, or of the documents that a query matches.

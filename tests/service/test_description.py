@@ -35,6 +35,7 @@ ROUTES = {
     ("post", "/api/v1/sources"),
     ("post", "/api/v1/verify"),
     ("post", "/api/v1/passages"),
+    ("post", "/api/v1/verify"),
     ("post", "/api/v1/snippets"),
     ("get", "/api/v1/store"),
     ("post", "/api/v1/delete"),

@@ -163,17 +163,17 @@ def read_texts(store: Store, *sides: tuple[str | None, str | None]) -> list[Read
 
     Args:
         store: The store with the documents.
-        sides: For each text the id of its document, or None and the text itself.
+        sides: For each text a reference to its document, or None and the text itself.
     """
-    ids = [document_id for document_id, _ in sides if document_id is not None]
-    texts, stored = store.texts(ids), store.documents(ids)
+    references = [reference for reference, _ in sides if reference is not None]
+    texts, ids = store.texts(references), store.references.ids(references)
+    stored = store.documents({*ids.values()})
 
-    def read(document_id: str | None, text: str | None) -> Read:
-        if document_id is None:
+    def read(reference: str | None, text: str | None) -> Read:
+        if reference is None:
             return Read.of(None, text or "")
-        # A document named by a DBID or a node reference is not in `stored` under that name.
-        name = stored[document_id].name if document_id in stored else ""
-        return Read.of(document_id, texts[document_id], name)
+        document_id = ids[reference]
+        return Read.of(document_id, texts[reference], stored[document_id].name if document_id in stored else "")
 
     return [read(*side) for side in sides]
 

@@ -21,8 +21,8 @@ def test_similar(client: TestClient) -> None:
     # Both have 17 shingles and share 13.
     assert (told["hits"][0]["jaccard"], told["hits"][0]["exact"]) == (pytest.approx(13 / 17, abs=1e-6), True)
     assert client.post("/api/v1/similar", json={**asked, "threshold": 0.4, "recall": 0.95}).json() == told
-    by_text = client.post("/api/v1/similar", json={"text": FIRST, "metric": "contains", "threshold": 100}).json()
-    assert [hit["id"] for hit in by_text["hits"]] == ["a"]
+    part = {"text": FIRST.partition(" and")[0], "metric": "contains", "threshold": 100}
+    assert [hit["id"] for hit in client.post("/api/v1/similar", json=part).json()["hits"]] == ["a", "b"]
     as_one = client.post("/api/v1/similar", json={**asked, "threshold": 1}).json()
     assert as_one["warnings"] == ["threshold 1 means 100 %, since a number up to 1 is a fraction; write 0.01 for 1 %"]
     for wrong in (
@@ -68,7 +68,7 @@ def test_sources(client: TestClient) -> None:
     # The source covers all but the last two words.
     source = told["sources"][0]
     assert (source["words"], source["passages"][0]["a"]["text"]) == (17, FIRST[:77])
-    by_text = client.post("/api/v1/sources", json={"text": FIRST, "texts": "none"}).json()
+    by_text = client.post("/api/v1/sources", json={"text": f"{FIRST} And so on.", "texts": "none"}).json()
     assert [each["id"] for each in by_text["sources"]] == ["a"]
     assert [each["id"] for each in by_text["also"]] == ["b"]
     assert "text" not in by_text["sources"][0]["passages"][0]["a"]
@@ -243,3 +243,26 @@ def test_what_cannot_be_asked(embedded_service: TestClient) -> None:
         answer = embedded_service.post("/api/v1/passages", json=wrong)
         assert answer.status_code == status, wrong
         assert answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(("path", "found"), [("similar", "hits"), ("sources", "sources")])
+def test_a_text_of_the_store_is_not_its_own_source(client: TestClient, path: str, found: str) -> None:
+    """
+    A text that a document has, apart from white space, finds other documents only, and a warning names its document.
+    """
+    answer = client.post(f"/api/v1/{path}", json={"text": f" {FIRST}\n"}).json()
+    assert [each["id"] for each in answer[found]] == ["b"]
+    assert answer["warnings"] == ["the text is in the store as 'a'"]
+
+
+def test_references(client: TestClient) -> None:
+    """
+    A document is named by its id, its id as a path, or its name, if no other has it.
+    """
+    by_id = client.post("/api/v1/similar", json={"id": "a", "threshold": 40}).json()
+    for reference in ("A", "./a"):
+        assert client.post("/api/v1/similar", json={"id": reference, "threshold": 40}).json() == by_id
+        assert client.get(f"/api/v1/documents/{reference.replace('./', '%2E/')}").json()["id"] == "a"
+        compared = client.post("/api/v1/compare", json={"a": {"id": reference}, "b": {"id": "b"}}).json()
+        assert (compared["a"]["name"], compared["shared_shingles"]) == ("A", 13)
+    assert client.post("/api/v1/similar", json={"id": "none"}).status_code == 404

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
 
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError, QueryError, SchemaError, UnknownDocumentError, quoted
@@ -21,6 +22,7 @@ from whorl.model import Hit
 from whorl.query.literals import quote
 from whorl.query.plan.nodes import BoundPlan
 
+Result = TypeVar("Result")
 #: Documents of one name that a message lists.
 _NAMES_SHOWN = 5
 
@@ -40,6 +42,11 @@ class Referent:
     id: str | None = None
     text: str | None = None
     note: str | None = None
+
+    def noted(self, result: Result) -> Result:
+        """Return a result with the note among its warnings."""
+        with_warnings: Any = result
+        return result if self.note is None else replace(with_warnings, warnings=(self.note, *with_warnings.warnings))
 
 
 def no_file(path: str) -> str | None:
@@ -118,6 +125,15 @@ class References:
         if document_id is not None:
             return Referent(name, document_id, note=f"{name} is in the store as {quoted(document_id)}")
         return Referent(name, text=text)
+
+    def source(self, reference: str | None, text: str | None) -> Referent:
+        """Return the source of a request: the document of a reference, or of a given text, or the text itself.
+
+        Args:
+            reference: A reference, which may be unknown; None if a text is given.
+            text: The text.
+        """
+        return Referent(reference, reference) if reference is not None else self.of_text(text or "", "the text")
 
     def document_with(self, text: str) -> str | None:
         """Return the id of the first document with a text, apart from white space; None if the store has none."""

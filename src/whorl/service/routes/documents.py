@@ -223,10 +223,8 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
     @router.get(f"{_PATH}/{{document_id:path}}", response_model=response_type(ReadDocument))
     def read_document(document_id: _Id, text: bool = False) -> Json:
         """What is stored of a document, with its text if that is asked for."""
-        stored = store.documents([document_id]).get(document_id)
-        if stored is None:
-            raise UnknownDocumentError(document_id)
-        content = store.engine.texts([document_id]).get(document_id, "") if text else None
+        stored = store.document(document_id)
+        content = store.engine.texts([stored.id]).get(stored.id, "") if text else None
         return Json(values(ReadDocument(stored, content)))
 
     @router.delete(f"{_PATH}/{{document_id:path}}")

@@ -17,7 +17,6 @@ from typing_extensions import TypedDict
 from whorl.operations import QUERY_SCHEMA, OptionField, options_of
 from whorl.output.values import CharRange, is_result, json_fields, without_none
 from whorl.search.boilerplate import common_limit
-from whorl.search.similar.sources import SOURCE
 from whorl.service.errors import Json
 from whorl.service.paths import API
 
@@ -138,11 +137,6 @@ class OneText(RequestBody):
         if (self.id is None) == (self.text is None):
             raise ValueError("name one: id or text")
         return self
-
-    @property
-    def reference(self) -> str:
-        """The document's id, or the placeholder for a text in the request."""
-        return SOURCE if self.id is None else self.id
 
 
 def api_router() -> APIRouter:

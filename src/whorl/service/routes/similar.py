@@ -15,6 +15,7 @@ from whorl.output.sources import AttributedText, sources_values
 from whorl.output.values import values
 from whorl.search.boilerplate import commons_for_comparison
 from whorl.search.similar.results import Similar
+from whorl.search.similar.sources import SOURCE
 from whorl.search.similar.verify import comparisons
 from whorl.service.errors import Json
 from whorl.service.routes.schema import (
@@ -95,8 +96,9 @@ def similar_routes(store: Store) -> APIRouter:
     @router.post("/similar", response_model=response_type(Similar))
     def similar(request: SimilarRequest) -> Json:
         """One page of the documents that share content with a document or a text, each with its percentages."""
-        page = store.similar(request.reference, options_in(request, SimilarOperation), source=request.text)
-        return Json(values(page))
+        source = store.references.source(request.id, request.text)
+        page = store.similar(source.id or SOURCE, options_in(request, SimilarOperation), source=source.text)
+        return Json(values(source.noted(page)))
 
     @router.post("/sources", response_model=None, responses=_ANSWERS)
     def sources(request: SourcesRequest) -> Response:
@@ -106,7 +108,8 @@ def similar_routes(store: Store) -> APIRouter:
         counts them: Unicode code points, from 0.
         """
         options = options_in(request, SourcesOperation)
-        attribution = store.sources(request.reference, options, source=request.text)
+        source = store.references.source(request.id, request.text)
+        attribution = source.noted(store.sources(source.id or SOURCE, options, source=source.text))
         read = Read.of(request.id, attribution.content, request.name)
         if request.format == "html":
             headers = {"Content-Disposition": 'attachment; filename="sources.html"'}
