@@ -9,7 +9,7 @@ quick test coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMP
 #: Test processes: two for unit tests, four for the whole suite, whose tests wait for servers.
 QUICK_WORKERS ?= 2
 WORKERS ?= 4
-.PHONY: compiled help demo quick quick-coverage quick-tests test test-lowest test-pythons coverage check fix solr count-modules bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-memory bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate fuzz contract mutations injections prove-identity prove-engines prove-servers prove-sources prove-quotations prove-kills prove-flips replay-image screenshots docs clean
+.PHONY: compiled help demo quick quick-coverage quick-tests test test-frames test-lowest test-pythons coverage check fix solr count-modules bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-memory bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate fuzz contract mutations injections prove-identity prove-engines prove-servers prove-sources prove-quotations prove-kills prove-flips replay-image screenshots docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -49,6 +49,14 @@ test-pythons: .venv/bin/python ## Run the quick tests and the demo on each insta
 test-lowest: .venv/lowest/bin/python ## Run the quick tests with the lowest versions of the dependencies (minutes)
 	@# Old releases raise warnings that newer ones have fixed.
 	@$(MAKE) --no-print-directory quick-tests BIN=.venv/lowest/bin QUICK_OPTIONS="-W ignore -p no:cacheprovider"
+
+.venv/frames/bin/python: pyproject.toml
+	$(PYTHON) -m venv .venv/frames
+	.venv/frames/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[data,test]' \
+		polars datasets langchain-core llama-index-core haystack-ai
+
+test-frames: .venv/frames/bin/python ## Test deduplication with polars, Hugging Face, LangChain, LlamaIndex and Haystack
+	.venv/frames/bin/python -m pytest -W ignore tests/duplicates/test_deduplicate.py tests/test_rag_examples.py
 
 coverage: .venv/developing compiled ## Run the whole suite and list uncovered lines and branches
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --cov --cov-report=term-missing:skip-covered

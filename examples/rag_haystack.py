@@ -1,0 +1,25 @@
+"""Leave near-copies out of what Haystack indexes: a component between the splitter and the writer.
+
+pipeline.add_component("near_copies", DropNearCopies(threshold=80))
+pipeline.connect("splitter.documents", "near_copies.documents")
+pipeline.connect("near_copies.documents", "writer.documents")
+"""
+
+from haystack import Document, component
+
+from whorl import deduplicate
+
+
+@component
+class DropNearCopies:
+    """Keeps one of several documents with nearly the same text: the first one."""
+
+    def __init__(self, threshold: float = 80) -> None:
+        self.threshold = threshold
+
+    @component.output_types(documents=list[Document], removed=int)
+    def run(self, documents: list[Document]) -> dict[str, object]:
+        """Return the documents that stay, and the number of the others."""
+        found = deduplicate([document.content for document in documents], threshold=self.threshold)
+        staying = [document for document, stays in zip(documents, found.keep.tolist(), strict=True) if stays]
+        return {"documents": staying, "removed": len(documents) - len(staying)}
