@@ -40,7 +40,7 @@ def test_the_share_of_chunks_with_near_copies(capsys: pytest.CaptureFixture[str]
 @pytest.mark.process
 def test_langchain() -> None:
     """
-    The transformer drops the near-copy, and leaves the metadata of the others as they are.
+    The transformer drops the near-copy, and keeps the metadata of the other chunks.
     """
     documents = pytest.importorskip("langchain_core.documents")
     chunks = [documents.Document(text, metadata={"number": number}) for number, text in enumerate(CHUNKS)]
