@@ -70,7 +70,7 @@ def _answers(store: Store) -> tuple[Any, list[str]]:
         told[query] = [page.total, [(hit.id, hit.name, hit.score) for hit in page.hits]]
         warnings += page.warnings
     for each in every[1::20]:
-        similar = store.similar(each, threshold=10, rows=100)
+        similar = store.similar(each, metric="jaccard", threshold=10, rows=100)
         sources = store.sources(each)
         told[f"similar {each}"] = [(found.hit.id, found.hit.score) for found in similar.found]
         told[f"sources {each}"] = [(source.id, source.words) for source in sources.sources]

@@ -31,7 +31,7 @@ from whorl import Document, Store, open_store
 HERE = Path(__file__).resolve().parent
 COLUMNS = ["label", "documents", "what", "value", "unit", "python"]
 QUERIES: dict[str, Callable[[Store, str], object]] = {
-    "similar 50": lambda store, name: store.similar(name.replace("\\", ""), threshold=50),
+    "similar 50": lambda store, name: store.similar(name.replace("\\", ""), metric="jaccard", threshold=50),
     "contains 50": lambda store, name: store.similar(name.replace("\\", ""), threshold=50, metric="a_in_b"),
     "FINGERPRINT:id": lambda store, name: store.search(f'FINGERPRINT:"{name}"'),
     "FINGERPRINT:id_50": lambda store, name: store.search(f'FINGERPRINT:"{name}"_50'),

@@ -61,7 +61,7 @@ class Client(FastHttpUser):  # type: ignore[misc]  # locust is not there when ty
     def similar_to_document(self) -> None:
         """What shares content with a document."""
         name = document_id(_chance.randrange(_FAMILIES), _chance.randrange(VARIANTS))
-        self._ask("similar by id", "POST", "/api/v1/similar", json={"id": name, "threshold": 40})
+        self._ask("similar by id", "POST", "/api/v1/similar", json={"id": name, "metric": "jaccard", "threshold": 40})
 
     @task(2)
     def similar_to_text(self) -> None:

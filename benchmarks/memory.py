@@ -84,7 +84,7 @@ class Workload:
             elif number % 3 == 0:
                 self._store.search(f"FINGERPRINT:{document_id(family, 0)}_50 AND NOT xyz")
             elif number % 3 == 1:
-                self._store.similar(document_id(family, 1), threshold=40)
+                self._store.similar(document_id(family, 1), metric="jaccard", threshold=40)
             else:
                 self._store.similar(source=text(family, 1_000), metric="contains")
 

@@ -130,7 +130,9 @@ def whorl_ways(store: Store) -> dict[str, Way]:
     """Return the calls of a whorl store, by query."""
 
     def similar(name: str, least: int) -> list[str]:
-        return [each.hit.id for each in store.similar(name, threshold=least, recall=95, rows=ROWS).found]
+        return [
+            each.hit.id for each in store.similar(name, metric="jaccard", threshold=least, recall=95, rows=ROWS).found
+        ]
 
     def fingerprint(name: str, least: int) -> list[str]:
         return [hit.id for hit in store.search(f'FINGERPRINT:"{name}"_{least}', rows=ROWS).hits]

@@ -36,7 +36,7 @@ with open_store(sys.argv[1], create=False) as store:
         for each in kept:
             each.cache_clear()
         begin = time.process_time()
-        store.similar(line.rstrip("\\n"), threshold=50)
+        store.similar(line.rstrip("\\n"), metric="jaccard", threshold=50)
         print(1000 * (time.process_time() - begin), flush=True)
 """
 

@@ -101,11 +101,11 @@ def ways(
     quoted = re.sub(r'[\\"_]', r"\\\g<0>", source.id)
 
     def calibrated(store: Store) -> list[str]:
-        page = store.similar(source.id, threshold=percent, recall=95, rows=ROWS)
+        page = store.similar(source.id, metric="jaccard", threshold=percent, recall=95, rows=ROWS)
         return [found.hit.id for found in page.found]
 
     def from_text(store: Store) -> list[str]:
-        page = store.similar(source=source.text, threshold=percent, recall=95, rows=ROWS)
+        page = store.similar(source=source.text, metric="jaccard", threshold=percent, recall=95, rows=ROWS)
         return [found.hit.id for found in page.found]
 
     def stock(store: Store) -> list[str]:

@@ -54,7 +54,7 @@ def test_every_option_is_in_the_reference() -> None:
     """
     page = "\n".join(reference_pages.options())
     assert re.findall(r"^## (\w+)$", page, re.MULTILINE) == [
-        *("similar", "search", "explain", "sources", "compare", "duplicates", "index", "delete", "simhash"),
+        *("similar", "search", "explain", "sources", "verify", "compare", "duplicates", "index", "delete", "simhash"),
     ]
     duplicates = page.split("## duplicates\n")[1].split("\n## ")[0]
     assert "| `--within-column` |  |  | `within` |  | Compare only" in duplicates

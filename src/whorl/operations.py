@@ -233,7 +233,7 @@ class ExplainOperation(Paging, IgnorableBoilerplate):
     ] = "stock"
     metric: Annotated[
         SimilarMetric, Option("What the overlap of a calibrated FINGERPRINT is a share of, as for 'whorl similar'.")
-    ] = SimilarOperation.metric
+    ] = "jaccard"
     afts: Annotated[
         Reading,
         Option(

@@ -13,7 +13,7 @@ from whorl.engine.protocol import Engine, lag_warnings
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError, UnknownDocumentError
 from whorl.fingerprint.compare import Comparison, words_of
 from whorl.fingerprint.minhash.signature import Signature
-from whorl.fingerprint.statistics.metric import metric_named
+from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.ingest.indexing import IndexOptions, index_documents
 from whorl.model import Document, Indexed, Page, Stored
 from whorl.operations import (
@@ -53,7 +53,7 @@ from whorl.search.prepared import (
 from whorl.search.quotations.extraction import named_quotations
 from whorl.search.quotations.results import Verification
 from whorl.search.quotations.verify import VerifyOptions, verification_of, verify_quotations
-from whorl.search.similar.options import DEFAULT_METRIC, METRICS, SimilarOptions, ask
+from whorl.search.similar.options import METRICS, SimilarOptions, ask
 from whorl.search.similar.references import References
 from whorl.search.similar.results import Similar
 from whorl.search.similar.sources import SOURCE, Sources
@@ -153,7 +153,7 @@ class Store:
         require_choices(options, "plan", "afts")
         metric, is_calibrated = metric_named(options.metric, METRICS), options.plan == "calibrated"
         if not is_calibrated:
-            given = {**vars(options), "metric": metric is not DEFAULT_METRIC}
+            given = {**vars(options), "metric": metric is not Metric.JACCARD}
             for name in ("metric", *CommonOptions.__annotations__):
                 if given[name]:
                     raise ParameterError(

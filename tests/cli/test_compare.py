@@ -255,7 +255,7 @@ def test_a_scheme(folder: Path) -> None:
             "the store has no document 'nosuch', and there is no such file; 'whorl list' shows its documents",
         ),
         ("empty", 2, "document 'empty' has no stored text"),
-        (".", 2, "no document '.', and there is no such file"),
+        (".", 2, ". is a folder; name a file in it, or a document of the store"),
         ("", 2, "no document '', and there is no such file"),
         ("x" * 5000, 2, "and there is no such file"),
         ("nosuch\x1b[31m", 2, "no document 'nosuch\\x1b[31m', and there is no such file"),
@@ -429,9 +429,10 @@ def test_what_is_no_file_is_asked_of_the_store(tmp_path: Path) -> None:
         opened.index([Document("id", "from the store"), Document("empty", "")])
     a, b, scheme = read("id", file, store, None)
     assert (a, b, scheme) == (Read("id", "document", "from the store"), Read(file, "file", "from the file"), Scheme())
-    for name in ("nosuch", str(tmp_path)):
-        with pytest.raises(UnknownDocumentError, match="and there is no such file; 'whorl list'"):
-            read(file, name, store, None)
+    with pytest.raises(UnknownDocumentError, match="and there is no such file; 'whorl list'"):
+        read(file, "nosuch", store, None)
+    with pytest.raises(ParameterError, match="is a folder; name a file in it"):
+        read(file, str(tmp_path), store, None)
     with pytest.raises(ParameterError, match="document 'empty' has no stored text"):
         read(file, "empty", store, None)
     with pytest.raises(ParameterError, match="which is read once"):

@@ -154,3 +154,6 @@ def test_from_a_text_and_a_folder_to_the_report(folder: Path) -> None:
     assert (done.exit_code, done.stderr) == (0, "")
     assert "stand in 1 source" in done.stdout
     assert "notes/a.txt" in (folder / "report.html").read_text(encoding="utf-8")
+    nowhere = whorl("sources", "new.txt", "--store", "nosuch")
+    assert nowhere.exit_code == 1
+    assert "Or search files without a store: --in FOLDER" in nowhere.stderr

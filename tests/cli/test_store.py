@@ -22,10 +22,14 @@ from whorl.store import Store
 
 def test_delete(notes: Path) -> None:
     """
-    The number of deleted documents is printed; unknown ids are not an error.
+    The number of deleted documents is printed; unknown ids are not an error, paths and names are noted.
     """
     assert whorl("delete", "--store", "store", "notes/a.txt", "gone").stdout == "1 of 2 documents deleted\n"
     assert ids(asked("*")) == ["notes/b.txt", "notes/c.txt"]
+    named = whorl("delete", "--store", "store", "./notes/b.txt", "c.txt")
+    assert named.stdout == "2 of 2 documents deleted\n"
+    assert "note: c.txt is in the store as 'notes/c.txt'" in named.stderr
+    assert asked("*")["total"] == 0
 
 
 @pytest.mark.parametrize("reference", ["*", "*:*", "notes/*", "{!lucene}*:*", "", "\ud800", "notes/a.txt\0"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.errors import ParameterError, UnknownDocumentError
+from whorl.errors import ParameterError, StoreError, UnknownDocumentError
 from whorl.output.format import printable
 from whorl.search.similar.references import Referent, file_id
 from whorl.store import Store, open_store
@@ -52,7 +52,11 @@ def opened_for(name: str | None, folders: Sequence[str]) -> Iterator[Store]:
         ParameterError: Both are given, or the folders have no text.
     """
     if not folders:
-        with opened_store(name) as store:
+        try:
+            opened = opened_store(name)
+        except StoreError as error:
+            raise StoreError(f"{error}\nOr search files without a store: --in FOLDER") from error
+        with opened as store:
             yield store
         return
     if name is not None:
@@ -133,14 +137,19 @@ def referent(store: Store, name: str, *, is_file_expected: bool = False) -> Refe
 
     Raises:
         UnknownDocumentError: It is neither a document nor a file.
-        ParameterError: The file cannot be read, or is not text.
+        ParameterError: It is a folder; or the file cannot be read, or is not text.
     """
     from whorl.ingest.files import source_text
 
     if name == STANDARD_INPUT:
         meant = store.references.of_text(source_text(name), "standard input")
     else:
-        meant = store.references.referent(name)
+        try:
+            meant = store.references.referent(name)
+        except UnknownDocumentError as error:
+            if os.path.isdir(name):
+                raise ParameterError(f"{name} is a folder; name a file in it, or a document of the store") from error
+            raise
     if meant.text is None or not is_file_expected:
         print_notes([meant.note])
     return meant

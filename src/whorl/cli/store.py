@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from whorl.cli.inputs import opened_store
+from whorl.cli.inputs import opened_store, print_notes
 from whorl.cli.options import STORE, operation_options
 from whorl.engine.protocol import Engine, lag_message
-from whorl.errors import StoreError, without_login
+from whorl.errors import StoreError, quoted, without_login
 from whorl.operations import DeleteOperation, Paging
 from whorl.output.format import as_json as as_json_text
 from whorl.output.format import counted, titled
@@ -92,6 +92,11 @@ def delete(ids: tuple[str, ...], store: str | None, options: DeleteOperation) ->
     if bool(ids) == (options.query is not None):
         raise click.UsageError("name documents by their ids, or by a --query")
     with opened_store(store) as opened:
+        print_notes(
+            f"{name} is in the store as {quoted(document_id)}"
+            for name, document_id in opened.references.keys(ids).items()
+            if name != document_id
+        )
         count = opened.delete_chosen(ids or None, options)
     if options.dry_run:
         click.echo(f"{counted(count, 'document')} would be deleted")

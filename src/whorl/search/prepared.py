@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
@@ -46,7 +47,7 @@ from whorl.query.plan.nodes import (
 from whorl.query.plan.resolve import resolve
 from whorl.search.boilerplate import CommonOptions, Commons
 from whorl.search.collapse import collapsed_page
-from whorl.search.similar.options import DEFAULT_METRIC, DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, SimilarCriteria
+from whorl.search.similar.options import DEFAULT_RECALL, METRICS, SimilarCriteria
 from whorl.search.similar.references import References
 from whorl.search.similar.results import Measured, Similar, SimilarPlan, Verified, measure
 from whorl.search.similar.search import (
@@ -64,6 +65,8 @@ from whorl.search.snippets import Snippet, snippet, word_clauses
 
 #: Preferred types for sorting by a field, the best first; integers and floats are sorted together.
 _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
+#: Overlap of a calibrated FINGERPRINT without numbers.
+_OVERLAP = Fraction(1, 5)
 #: Number of texts fetched in one request for snippets.
 _TEXTS_AT_ONCE = 25
 #: A filter query, or several alternatives.
@@ -408,9 +411,9 @@ class PreparedQuery:
 
     def _search_of(self, clause: FingerprintClause) -> SimilarSearch | str:
         """Return the search of a calibrated FINGERPRINT, or the reason why it finds nothing."""
-        overlap, probability = clause.overlap or DEFAULT_THRESHOLD, clause.probability or DEFAULT_RECALL
+        overlap, probability = clause.overlap or _OVERLAP, clause.probability or DEFAULT_RECALL
         # These are fractions already; a percentage up to 1 would be read as a fraction.
-        criteria = SimilarCriteria(metric_named(self._metric or DEFAULT_METRIC, METRICS), overlap, probability)
+        criteria = SimilarCriteria(metric_named(self._metric or Metric.JACCARD, METRICS), overlap, probability)
         key = (clause.reference, criteria)
         if key not in self._searches:
             try:

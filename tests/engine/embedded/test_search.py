@@ -52,7 +52,7 @@ def test_a_similar_search_reads_the_source_and_its_candidates(engine: EmbeddedEn
     """
     Each in one statement: the source with its sketch, candidates with their names.
     """
-    found = Store(engine).similar("copy 00", threshold=50, rows=COUNT).found
+    found = Store(engine).similar("copy 00", metric="jaccard", threshold=50, rows=COUNT).found
     assert [(each.hit.id, each.hit.name) for each in found[:3]] == [
         ("copy 02", "name 2"),
         ("copy 04", "name 4"),

@@ -26,7 +26,7 @@ def test_similar_finds_as_with_them(tmp_path: Path) -> None:
         answers = []
         for store in (whole, part):
             store.index(DOCUMENTS)
-            found = store.similar("d3", threshold=60)
+            found = store.similar("d3", metric="jaccard", threshold=60)
             hits = store.search("FINGERPRINT:d3_60 AND w60", plan="calibrated").hits
             answers.append((found.total, found.found, hits, store.signature("d3")))
     assert answers[0] == answers[1]
@@ -64,7 +64,7 @@ def test_a_store_is_rid_of_them(tmp_path: Path) -> None:
     assert 2 * tokens_bytes(path) < before
     with open_store(path) as store:
         store.index([Document("d10", DOCUMENTS[3].text)])
-        assert [each.hit.id for each in store.similar("d3", threshold=99).found] == ["d10"]
+        assert [each.hit.id for each in store.similar("d3", metric="jaccard", threshold=99).found] == ["d10"]
         with pytest.raises(SchemaError):
             store.search("FINGERPRINT:d3")
 

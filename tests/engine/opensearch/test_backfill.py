@@ -78,7 +78,7 @@ def test_documents_are_found_as_if_they_had_been_indexed(
         assert store.documents(["d1"])["d1"].properties == {
             "author.name": ("Ann",), "author.born": (1971,), "tags": ("x", "y"), "created": ("2021-05-03",)
         }  # fmt: skip
-        assert [each.hit.id for each in store.similar("d0", threshold=95).found] == ["d1", "d2"]
+        assert [each.hit.id for each in store.similar("d0", metric="jaccard", threshold=95).found] == ["d1", "d2"]
         plain = sorted(store.engine.sketches([f"d{number}" for number in range(23)]))
         assert len(plain) == 23
     assert backfill(others, NAMES) == BackfillReport(total=2, textless=2)

@@ -135,11 +135,13 @@ def test_similar_duplicates_and_compare(store: Store) -> None:
     Similar, duplicates and compare work as on every engine.
     """
     store.index([Document("a", ONE), Document("b", NEAR), Document("c", "law " * 50)])
-    assert [each.hit.id for each in store.similar("a", threshold=50).found] == ["b"]
+    assert [each.hit.id for each in store.similar("a", metric="jaccard", threshold=50).found] == ["b"]
     with duplicates_in(store.engine, ask_pairs("jaccard", 50, 95)) as found:
         assert [(pair.a.id, pair.b.id) for pair in found.pairs()] == [("a", "b")]
     comparison = store.compare("a", "b")
-    assert comparison.shares.jaccard == store.similar("a", threshold=50).found[0].estimate.shares.jaccard
+    assert (
+        comparison.shares.jaccard == store.similar("a", metric="jaccard", threshold=50).found[0].estimate.shares.jaccard
+    )
 
 
 def test_what_explain_shows_can_be_sent(store: Store, client: IndexClient) -> None:
@@ -158,7 +160,7 @@ def test_a_search_makes_two_requests(store: Store) -> None:
     """
     store.index([Document("a", ONE, properties={"DBID": 42}), Document("b", NEAR)])
     for ask in (
-        lambda: store.similar("42", threshold=90),
+        lambda: store.similar("42", metric="jaccard", threshold=90),
         lambda: store.search("FINGERPRINT:a_50"),
         lambda: store.search("FINGERPRINT:42_50_95"),
     ):

@@ -137,11 +137,13 @@ def test_similar_by_tokens(foreign_store: Store) -> None:
     """
     Similar documents are found by id or text, with estimates marked as rough.
     """
-    found = foreign_store.similar("d0", threshold=60)
+    found = foreign_store.similar("d0", metric="jaccard", threshold=60)
     ids = [each.hit.id for each in found.found]
     assert (ids[:5], "other" in ids) == (["d1", "d2", "d3", "d4", "d5"], False)
     assert "no sketches" in found.warnings[0]
-    assert [each.hit.id for each in foreign_store.similar(source=TEXTS["short"], threshold=90).found] == [
+    assert [
+        each.hit.id for each in foreign_store.similar(source=TEXTS["short"], metric="jaccard", threshold=90).found
+    ] == [
         "copy",
         "short",
     ]
@@ -213,7 +215,7 @@ def test_words_that_whorl_does_not_see_so(foreign_store: Store, foreign: IndexCl
     signature = foreign_store.engine.sign(odd)
     assert signature.integers == foreign_store.engine.signatures({"odd": True})["odd"].integers
     assert set(signature.tokens) != set(sign(odd, foreign_store.engine.scheme, Spelling.UNITS_8).tokens)
-    assert [each.hit.id for each in foreign_store.similar(source=odd, threshold=95).found] == ["odd"]
+    assert [each.hit.id for each in foreign_store.similar(source=odd, metric="jaccard", threshold=95).found] == ["odd"]
     assert len(foreign_store.engine.sign("")) == 0
 
 

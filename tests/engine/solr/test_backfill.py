@@ -183,7 +183,7 @@ def test_an_earlier_scheme_is_converted(client: SolrClient, store: Store) -> Non
     with Store(SolrEngine(client)) as earlier:
         assert earlier.engine.sketch_scheme is None
         assert earlier.engine.sketches(["big"]) == {}
-        told = earlier.similar("d40", threshold=20)
+        told = earlier.similar("d40", metric="jaccard", threshold=20)
         assert "whorl solr check" in told.warnings[0]
         assert answers(earlier) == found
 

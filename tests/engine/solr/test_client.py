@@ -441,7 +441,7 @@ def test_who_may_not_look_into_the_index(fault: str, core: str) -> None:
     base, _, name = core.rpartition("/solr/")
     faulty = Faulty(FAULTS[fault][0], base, when="/admin/luke")
     with faulty.serving() as address, open_store(f"http://{address}/solr/{name}") as store:
-        assert [each.hit.id for each in store.similar("a", threshold=100).found] == ["b"]
+        assert [each.hit.id for each in store.similar("a", metric="jaccard", threshold=100).found] == ["b"]
     assert faulty.hits() == 1
 
 

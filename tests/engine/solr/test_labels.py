@@ -54,7 +54,7 @@ def test_solr_collapses_by_them(url: str) -> None:
     with open_store(url) as store:
         assert store.engine.passage_scheme is not None
         assert [each.id for each in store.sources("a").sources] == ["b"]
-        assert {each.hit.id for each in store.similar("a", threshold=80).found} == {"b", "c"}
+        assert {each.hit.id for each in store.similar("a", metric="jaccard", threshold=80).found} == {"b", "c"}
 
 
 @pytest.mark.solr

@@ -120,7 +120,7 @@ def test_a_bare_collection(base_url: str) -> None:
     with open_store(url) as store:
         store.index([Document("a", text), Document("b", f"{text} and more", name="the second")])
         assert [hit.id for hit in store.search("FINGERPRINT:a_50_90").hits] == ["a", "b"]
-        assert [each.hit.id for each in store.similar("a", threshold=50).found] == ["b"]
+        assert [each.hit.id for each in store.similar("a", metric="jaccard", threshold=50).found] == ["b"]
         assert [hit.id for hit in store.search("name:second AND wor?1 AND EXISTS:name").hits] == ["b"]
         assert store.delete(["a", "b"]) == 2
         assert store.count() == 0
