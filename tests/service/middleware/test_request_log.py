@@ -150,7 +150,8 @@ def test_a_line_for_each_request(service: TestClient, log: Log) -> None:
     service.get("/api/v1/search", params={"q": f"FINGERPRINT:{ID}_20_90"})
     assert log.last["plan"] == "bands"
     service.post("/api/v1/similar", json={"text": f"{TEXT} {QUERY} and more words than five", "metric": "a_in_b"})
-    assert (log.last["plan"], log.last["hits"], log.last["verified"]) == ("similar by a_in_b", 1, 1)
+    # The candidate is verified twice: first as a document with the same text.
+    assert (log.last["plan"], log.last["hits"], log.last["verified"]) == ("similar by a_in_b", 1, 2)
     service.post(
         "/api/v1/documents", content=b'{"id": "n", "text": "x"}\n', headers={"Content-Type": "application/x-ndjson"}
     )
@@ -259,7 +260,7 @@ def test_metrics(service: TestClient) -> None:
     assert now["whorl_requests_total", "GET", "/api/v1/documents/{document_id:path}", "404"] == 1
     assert sum(value for name, value in now.items() if name[:2] == ("whorl_requests_total", "other")) == 1
     assert now["whorl_request_seconds_count", "GET", "/api/v1/search"] == 3
-    assert now["whorl_candidates_verified_total",] == 1
+    assert now["whorl_candidates_verified_total",] == 2
     assert now["whorl_requests_working",] == now["whorl_requests_waiting",] == 0
     # No request of this test reaches Solr.
     assert now["whorl_engine_requests_total",] == 0
