@@ -84,6 +84,26 @@ def test_a_table_shows_twenty_clusters_and_sums_up(tmp_path: Path) -> None:
     assert (tmp_path / "table.txt").read_text() == whole.stdout
 
 
+def test_two_sets_match_with_ids_and_spans(tmp_path: Path) -> None:
+    """
+    Each pair of passages between a set and its reference has the documents and the ranges of both, in every format.
+    """
+    shared = " ".join(f"shared{at}" for at in range(20))
+    texts = {"known": f"before it {shared} and after", "new": f"{shared}, else", "alone": "nothing in common here"}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"id": f"{name}#1", "text": text}) + "\n")
+    sets: list[str | Path] = [tmp_path / "new.jsonl", tmp_path / "alone.jsonl", "--reference", tmp_path / "known.jsonl"]
+    options: list[str | Path] = ["--level", "passage", "--words", "12", "--pairs"]
+    (line,) = run(*sets, *options, "--format", "json").stdout.splitlines()
+    (row,) = csv.DictReader(io.StringIO(run(*sets, *options, "--format", "csv").stdout))
+    run(*sets, *options, "--output", tmp_path / "pairs.parquet")
+    (stored,) = pq.read_table(tmp_path / "pairs.parquet").to_pylist()
+    for pair in (json.loads(line), row, stored):
+        assert (pair["a_document"], pair["b_document"]) == (f"{tmp_path / 'known.jsonl'}:known#1", "new#1")
+        for side, name in (("a", "known"), ("b", "new")):
+            assert texts[name][int(pair[f"{side}_start"]) : int(pair[f"{side}_end"])] == shared
+
+
 def test_a_file_is_no_duplicate_of_itself(tmp_path: Path) -> None:
     """
     Paths and links to the same file are one document, so that its only copy is never listed; a hard link counts as a

@@ -282,7 +282,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
                 if preview is not None and written[0] > preview.clusters:
                     lines.insert(0, f"the {preview.clusters} largest are shown; --all shows all")
             else:
-                told = write_pairs_to(command.file, found.pairs(), command.form)
+                told = write_pairs_to(command.file, found.pairs(), command.form, with_spans=True)
             lines.insert(0, f"{told}, of {counted(found.documents, 'document')} in all")
         finally:
             print_lines(lines)

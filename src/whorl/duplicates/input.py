@@ -109,13 +109,19 @@ def passage_id(document_id: str, begin: int, end: int) -> str:
     return f"{document_id}#{begin}-{end}"
 
 
+def span_of(passage: str) -> tuple[str, int, int]:
+    """Return the document id and the half-open character range of a passage id."""
+    document_id, _, span = passage.rpartition("#")
+    begin, _, end = span.partition("-")
+    return document_id, int(begin), int(end)
+
+
 def by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
     """Return the character ranges of passages by document id, in the order of the text."""
     found: dict[str, list[tuple[int, int]]] = {}
-    for each in passages:
-        document_id, _, told = each.rpartition("#")
-        begin, _, end = told.partition("-")
-        found.setdefault(document_id, []).append((int(begin), int(end)))
+    for passage in passages:
+        document_id, begin, end = span_of(passage)
+        found.setdefault(document_id, []).append((begin, end))
     for ranges in found.values():
         ranges.sort()
     return found

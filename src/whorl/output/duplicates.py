@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from whorl.duplicates.boilerplate import Residual
 from whorl.duplicates.clusters import Own
+from whorl.duplicates.input import span_of
 from whorl.duplicates.options import Keep
 from whorl.duplicates.output import Marked
 from whorl.duplicates.result import Cluster, ClusterColumns, Duplicates, Member, Pair, PairColumns, ReadTexts, Version
@@ -30,6 +31,8 @@ _GROUP = 1 << 16
 _SHARES = (*Shares.NAMES, "exact")
 _PAIR_COLUMNS = ("a", "b", *_SHARES, "a_name", "b_name")
 _CLUSTER_COLUMNS = ("cluster", "documents", "id", "name", "shingles", "is_principal", *_SHARES)
+#: Columns added for passages: the documents, and the half-open ranges of characters in them.
+_SPAN_COLUMNS = ("a_document", "a_start", "a_end", "b_document", "b_start", "b_end")
 #: Columns added after the others if common text is treated separately.
 _REST_COLUMNS = tuple(f"{name}_without_common" for name in Shares.NAMES)
 
@@ -212,7 +215,9 @@ def not_compared_line(number: int, kind: str, lack: str) -> str:
     return f"{counted(number, kind)} {lack} {'was' if number == 1 else 'were'} not compared"
 
 
-def write_pairs(pairs: Iterable[Pair], form: str, out: IO[str], *, with_rest: bool = False) -> int:
+def write_pairs(
+    pairs: Iterable[Pair], form: str, out: IO[str], *, with_rest: bool = False, with_spans: bool = False
+) -> int:
     """Write pairs, and return their number.
 
     Args:
@@ -220,19 +225,24 @@ def write_pairs(pairs: Iterable[Pair], form: str, out: IO[str], *, with_rest: bo
         form: One of FORMATS.
         out: The file.
         with_rest: Whether to write the shares without common text, too.
+        with_spans: Whether to write the documents and character ranges of passages, too, except into a table.
     """
     count, width = 0, 20 if with_rest else 10
     rows = csv.writer(out, lineterminator="\n")
     if form == "csv":
-        rows.writerow(_columns(_PAIR_COLUMNS, with_rest=with_rest))
+        rows.writerow(_columns(_PAIR_COLUMNS, with_rest=with_rest, with_spans=with_spans))
     if form == "table":
         heads = "".join(f"{name:>{width}}" for name in ("jaccard", "A in B", "B in A"))
         out.write(f"{heads}  A | B\n")
     for count, pair in enumerate(pairs, start=1):  # noqa: B007 - the last one is returned
         if form == "json":
-            out.write(_pair_line(pair))
+            line = _pair_line(pair)
+            if with_spans:
+                spans = dict(zip(_SPAN_COLUMNS, _spans(pair), strict=True))
+                line = f"{line.rstrip()[:-1]}, {_line(spans)[1:]}"
+            out.write(line)
         elif form == "csv":
-            rows.writerow(_csv(_pair_row(pair)))
+            rows.writerow(_csv(_pair_row(pair, with_spans=with_spans)))
         else:
             shares = "".join(f"{_percent(pair, name):>{width}}" for name in Shares.NAMES)
             out.write(f"{shares}  {printable(pair.a.id)} | {printable(pair.b.id)}\n")
@@ -332,9 +342,12 @@ def redundancy_line(found: Duplicates, size: int, *, complete: bool, keep: Keep 
     return line + (f", about {text_share * size / unit:,.1f} of {size / unit:,.1f} {name}" if size else "")
 
 
-def write_pairs_parquet(pairs: Iterable[Pair], out: IO[bytes], *, with_rest: bool = False) -> int:
+def write_pairs_parquet(
+    pairs: Iterable[Pair], out: IO[bytes], *, with_rest: bool = False, with_spans: bool = False
+) -> int:
     """Write pairs as Parquet, and return their number."""
-    return _write_parquet(_columns(_PAIR_COLUMNS, with_rest=with_rest), map(_pair_row, pairs), out)
+    columns = _columns(_PAIR_COLUMNS, with_rest=with_rest, with_spans=with_spans)
+    return _write_parquet(columns, (_pair_row(pair, with_spans=with_spans) for pair in pairs), out)
 
 
 def write_clusters_parquet(
@@ -359,7 +372,13 @@ def _write_parquet(columns: tuple[str, ...], rows: Iterable[list[object]], out: 
     from pyarrow import parquet
 
     others = {
-        **dict.fromkeys(("documents", "shingles", "version", "adds_words", "loses_words"), pa.int64()),
+        **dict.fromkeys(
+            (
+                *("documents", "shingles", "version", "adds_words", "loses_words"),
+                *("a_start", "a_end", "b_start", "b_end"),
+            ),
+            pa.int64(),
+        ),
         **dict.fromkeys(("exact", "is_principal"), pa.bool_()),
         **dict.fromkeys((*Shares.NAMES, *_REST_COLUMNS, "adds", "loses"), pa.float64()),
     }
@@ -375,9 +394,15 @@ def _write_parquet(columns: tuple[str, ...], rows: Iterable[list[object]], out: 
     return count
 
 
-def _pair_row(pair: Pair) -> list[object]:
+def _pair_row(pair: Pair, *, with_spans: bool = False) -> list[object]:
     """Return a pair as a row of _PAIR_COLUMNS."""
-    return [pair.a.id, pair.b.id, *_cells(pair), pair.a.name, pair.b.name, *_share_cells(pair.rest)]
+    spans = _spans(pair) if with_spans else ()
+    return [pair.a.id, pair.b.id, *_cells(pair), pair.a.name, pair.b.name, *_share_cells(pair.rest), *spans]
+
+
+def _spans(pair: Pair) -> tuple[str | int, ...]:
+    """Return two passages as values of _SPAN_COLUMNS."""
+    return (*span_of(pair.a.id), *span_of(pair.b.id))
 
 
 def _cluster_rows(cluster: Cluster) -> Iterator[list[object]]:
@@ -434,8 +459,11 @@ def _share_cells(shares: Shares | None) -> list[object]:
     return [] if shares is None else [fraction(getattr(shares, name)) for name in Shares.NAMES]
 
 
-def _columns(columns: tuple[str, ...], *, with_rest: bool, versions: bool = False) -> tuple[str, ...]:
-    return columns + (_VERSION_COLUMNS if versions else ()) + (_REST_COLUMNS if with_rest else ())
+def _columns(
+    columns: tuple[str, ...], *, with_rest: bool, versions: bool = False, with_spans: bool = False
+) -> tuple[str, ...]:
+    added = (_VERSION_COLUMNS, versions), (_REST_COLUMNS, with_rest), (_SPAN_COLUMNS, with_spans)
+    return columns + tuple(name for names, is_added in added if is_added for name in names)
 
 
 def _percent(pair: Pair, name: str) -> str:

@@ -56,13 +56,15 @@ def write_clusters_to(
         return write_clusters(clusters, form, out, marks_principal=marks_principal, preview=preview, **more)
 
 
-def write_pairs_to(output: Path | None, pairs: Iterable[Pair], form: str, *, with_rest: bool = False) -> str:
+def write_pairs_to(
+    output: Path | None, pairs: Iterable[Pair], form: str, *, with_rest: bool = False, with_spans: bool = False
+) -> str:
     """Write pairs to a file, or for None to standard output, and return their number in words."""
     with written_file(output, is_binary=form == "parquet") as out:
         if form == "parquet":
-            count = write_pairs_parquet(pairs, out, with_rest=with_rest)
+            count = write_pairs_parquet(pairs, out, with_rest=with_rest, with_spans=with_spans)
         else:
-            count = write_pairs(pairs, form, out, with_rest=with_rest)
+            count = write_pairs(pairs, form, out, with_rest=with_rest, with_spans=with_spans)
     return counted(count, "pair")
 
 
