@@ -9,7 +9,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
 from reference_pages import PAGES
 
 project = "whorl"
@@ -24,6 +25,8 @@ html_title = "whorl"
 html_static_path = ["site"]
 html_css_files = ["site.css"]
 html_copy_source = False
+# Guides come before Python attributes and decisions.
+html_search_scorer = str(ROOT / "docs" / "site" / "scorer.js")
 html_show_sphinx = False
 
 # Headings down to this level can be linked to, and each such link is checked.
@@ -39,7 +42,6 @@ python_use_unqualified_type_names = True
 toc_object_entries_show_parents = "hide"
 
 
-ROOT = Path(__file__).parents[1]
 #: Pages of the site that are files elsewhere: a page's line `% from: FILE` stands for what is in that file.
 MOVED = {
     "README.md": "docs/index.md",
