@@ -9,9 +9,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 from reference_pages import PAGES
+
+ROOT = Path(__file__).parents[1]
 
 project = "whorl"
 author = project_copyright = "the authors of whorl"

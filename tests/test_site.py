@@ -39,6 +39,20 @@ def test_the_site_is_made_without_a_warning(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
+def test_search_prefers_guides() -> None:
+    """
+    The site's search ranks existing pages lower: decisions, reference and figures, but no guide.
+    """
+    scorer = (ROOT / "docs" / "site" / "scorer.js").read_text("utf-8")
+    lower = re.compile("|".join(re.findall(r"= /(.*)/;", scorer)))
+    pages = [path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")]
+    ranked = {page for page in pages if lower.match(page)}
+    assert {"api", "internals", "changelog", "duplicates-figures", "decisions/0001-scores-are-counts"} <= ranked
+    assert ranked.isdisjoint({"tutorial", "how-it-works", "duplicates", "sources", "solr", "questions"})
+    names = re.findall(r"[(|]([a-z]+)(?=[|)])", scorer)
+    assert set(names) <= set(pages)
+
+
 def test_every_command_has_its_help() -> None:
     """
     The generated page has the help of every command, under the command's full name.
