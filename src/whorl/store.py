@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
+from whorl.context import trace
 from whorl.engine.protocol import Engine, lag_warnings
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError, UnknownDocumentError
 from whorl.fingerprint.compare import Comparison, words_of
@@ -110,7 +111,11 @@ class Store:
         return self._reader().bound_filter(query)
 
     def _same(self, text: str) -> Iterable[str]:
+        noted = trace()
+        before = noted.plan, noted.query_length, noted.hits
         page = self.similar(source=text, metric="jaccard", threshold=100, rows=_SAME)
+        # The log is about the search that the user asked for.
+        noted.plan, noted.query_length, noted.hits = before
         return [hit.hit.id for hit in page.found]
 
     def index(self, documents: Iterable[Document], **options: Unpack[IndexOptions]) -> Indexed:
