@@ -115,13 +115,13 @@ class OptionField:
     @property
     def limits(self) -> tuple[Any, Any]:
         """Smallest and largest value of a number; None without a limit."""
-        low = next((each.ge for each in self.bounds if isinstance(each, Ge)), None)
-        return low, next((each.le for each in self.bounds if isinstance(each, Le)), None)
+        low = next((bound.ge for bound in self.bounds if isinstance(bound, Ge)), None)
+        return low, next((bound.le for bound in self.bounds if isinstance(bound, Le)), None)
 
     @property
     def max_length(self) -> int | None:
         """Largest number of values of a list."""
-        return next((each.max_length for each in self.bounds if isinstance(each, MaxLen)), None)
+        return next((bound.max_length for bound in self.bounds if isinstance(bound, MaxLen)), None)
 
 
 def _only(*front_ends: FrontEnd, because: str) -> Mapping[FrontEnd, str]:
@@ -742,7 +742,7 @@ def options_of(operation: type[Any], front_end: FrontEnd | None = None) -> tuple
         front_end: Only the options of this front end.
     """
     declared = _declared(operation)  # type: ignore[arg-type]  # classes are hashable
-    return tuple(each for each in declared if front_end is None or front_end not in each.option.absent)
+    return tuple(field for field in declared if front_end is None or front_end not in field.option.absent)
 
 
 def operation_of(operation: type[_Operation], options: _Operation | None, keywords: Mapping[str, Any]) -> _Operation:
@@ -770,20 +770,20 @@ def changed_options(operation: Any) -> Iterator[OptionField]:
 @lru_cache
 def _declared(operation: type[Any]) -> tuple[OptionField, ...]:
     hints = get_type_hints(operation, include_extras=True)
-    defaults = {each.name: each.default for each in fields(operation)}
+    defaults = {declared.name: declared.default for declared in fields(operation)}
     names = dict.fromkeys(name for cls in operation.__mro__ for name in get_annotations(cls))
     return tuple(_option_field(name, hints[name], defaults[name]) for name in names if _is_option(hints[name]))
 
 
 def _is_option(hint: Any) -> bool:
     """Whether a field is an option; front ends add their subjects as other fields."""
-    return any(isinstance(each, Option) for each in get_args(hint))
+    return any(isinstance(part, Option) for part in get_args(hint))
 
 
 def _option_field(name: str, hint: Any, default: Any) -> OptionField:
     kind, *metadata = get_args(hint)
-    (option,) = (each for each in metadata if isinstance(each, Option))
-    bounds = tuple(each for each in metadata if isinstance(each, BaseMetadata))
+    (option,) = (part for part in metadata if isinstance(part, Option))
+    bounds = tuple(part for part in metadata if isinstance(part, BaseMetadata))
     is_optional = get_origin(kind) in (Union, UnionType) and type(None) in get_args(kind)
     if is_optional:
         # Percentages are a union themselves.

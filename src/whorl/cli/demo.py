@@ -125,12 +125,12 @@ def found_texts() -> Iterator[Document]:
 
 def chosen_documents(store: Store) -> tuple[str, str]:
     """Return the ids of the document with the most near-duplicates, and of the next one of another kind, if any."""
-    by_relatives = sorted(
-        ((store.search(f"FINGERPRINT:{_quoted(each)}_30", rows=0).total, each) for each in _candidates(store)),
-        key=lambda counted: (-counted[0], counted[1]),
-    )
-    first = by_relatives[0][1]
-    return first, next((each for _, each in by_relatives[1:] if each.split("/")[0] != first.split("/")[0]), first)
+    relatives = {
+        document_id: store.search(f"FINGERPRINT:{_quoted(document_id)}_30", rows=0).total
+        for document_id in _candidates(store)
+    }
+    first, *others = sorted(relatives, key=lambda document_id: (-relatives[document_id], document_id))
+    return first, next((other for other in others if other.split("/")[0] != first.split("/")[0]), first)
 
 
 def question(document_id: str) -> str:

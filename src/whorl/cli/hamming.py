@@ -187,14 +187,14 @@ def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
         raise _ExitError(9, str(problem)) from None
 
 
-def _lines(job: _Job, found: Iterator[Groups], ids: Mapping[int, list[str]]) -> Iterator[bytes]:
+def _lines(job: _Job, batches: Iterator[Groups], ids: Mapping[int, list[str]]) -> Iterator[bytes]:
     from whorl.hamming.files import ids_of_clusters, ids_of_pairs, lines_of
     from whorl.output.format import without_controls
 
     if ids:
-        groups = ids_of_pairs(found, ids) if job.are_pairs else ids_of_clusters(found, ids)
+        groups = ids_of_pairs(batches, ids) if job.are_pairs else ids_of_clusters(batches, ids)
         return (f"{without_controls(json.dumps(group, ensure_ascii=False))}\n".encode() for group in groups)
-    return (text for groups in found for text in lines_of(groups))
+    return (text for groups in batches for text in lines_of(groups))
 
 
 def _write(job: _Job, target: str, lines: Iterator[bytes]) -> None:

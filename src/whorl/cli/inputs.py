@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from whorl.cli.options import STORE
 from whorl.errors import ParameterError, StoreError, UnknownDocumentError
 from whorl.output.format import printable
 from whorl.search.similar.references import Referent, file_id
@@ -21,8 +24,7 @@ if TYPE_CHECKING:
     from whorl.ingest.rows.rows import File, RowColumns
     from whorl.model import Document
 
-#: Files and folders to search instead of a store.
-IN = click.option(
+_IN = click.option(
     "--in",
     "folders",
     metavar="FOLDER",
@@ -40,26 +42,48 @@ def opened_store(name: str | None) -> Store:
     return store
 
 
-@contextmanager
-def opened_for(name: str | None, folders: Sequence[str]) -> Iterator[Store]:
-    """Open an existing store, or a temporary one with the documents of files and folders.
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """The documents to search: those of a store, or those of files.
 
     Args:
-        name: The store's name; None for the configured one.
-        folders: Files and folders for a temporary store; empty to open the named one.
+        store: The store's name; None for the configured one.
+        folders: Files and folders to search instead of a store.
+    """
+
+    store: str | None
+    folders: tuple[str, ...]
+
+
+def searched_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add `--store` and `--in` to a command, which gets them as its argument `searched`."""
+
+    @STORE
+    @_IN
+    @wraps(command)
+    def call(store: str | None, folders: tuple[str, ...], **values: Any) -> None:
+        command(searched=Searched(store, folders), **values)
+
+    return call
+
+
+@contextmanager
+def opened_for(searched: Searched) -> Iterator[Store]:
+    """Open an existing store, or a temporary one with the documents of files and folders.
 
     Raises:
         ParameterError: Both are given, or the folders have no text.
     """
+    folders = searched.folders
     if not folders:
         try:
-            opened = opened_store(name)
+            opened = opened_store(searched.store)
         except StoreError as error:
             raise StoreError(f"{error}\nOr search files without a store: --in FOLDER") from error
         with opened as store:
             yield store
         return
-    if name is not None:
+    if searched.store is not None:
         raise ParameterError("--in and --store exclude each other: --in reads files, and keeps no store")
     from whorl.cli.render.console import problem_lines, progress_bar
     from whorl.ingest.files import Problem, Problems, places

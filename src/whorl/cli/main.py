@@ -74,7 +74,7 @@ class _Group(click.Group):
         """List the commands as click does, but without importing them."""
         limit = formatter.width - 6 - max(map(len, self.commands))
         with formatter.section("Commands"):
-            formatter.write_dl([(name, each.get_short_help_str(limit)) for name, each in self.commands.items()])
+            formatter.write_dl([(name, command.get_short_help_str(limit)) for name, command in self.commands.items()])
 
     def main(self, *args: Any, **extra: Any) -> Any:
         if sys.stdout is None:

@@ -50,12 +50,12 @@ def operation_options(operation: type[Any]) -> Callable[[Callable[..., None]], C
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
         def call(**values: Any) -> None:
-            options = operation(**{each.name: values.pop(each.name) for each in declared})
+            options = operation(**{option.name: values.pop(option.name) for option in declared})
             command(options=options, **values)
 
         decorated: Callable[..., None] = call
-        for each in reversed(declared):
-            decorated = _click_option(each)(decorated)
+        for option in reversed(declared):
+            decorated = _click_option(option)(decorated)
         return decorated
 
     return decorate
@@ -135,7 +135,7 @@ def require_writable(target: Path, read: Collection[str] = ()) -> None:
     """
     if not target.name or target.is_dir():
         raise ParameterError(f"{target} is a folder; name a file to write to")
-    if target.is_file() and any(_is_one(target, each) for each in read):
+    if target.is_file() and any(_is_one(target, file) for file in read):
         raise ParameterError(f"{target} is what is read; name another file to write to")
     if target.exists() and not target.is_file():
         # Opening a pipe would block until it has a reader.

@@ -79,10 +79,10 @@ def watch(
         with progress_bar("documents") as bar:
             task = bar.add_task(doing, total=None)
 
-            def note(each: BackfillReport) -> None:
+            def note(report: BackfillReport) -> None:
                 nonlocal so_far
-                so_far = each
-                bar.update(task, total=each.total, completed=each.done)
+                so_far = report
+                bar.update(task, total=report.total, completed=report.done)
 
             done = run(note)
     except (WhorlError, KeyboardInterrupt):

@@ -9,8 +9,8 @@ from decimal import Decimal
 
 import click
 
-from whorl.cli.inputs import IN, opened_for, print_notes, referent
-from whorl.cli.options import EXPLAIN, STORE, WORDS, operation_options, require_default, with_boilerplate_texts
+from whorl.cli.inputs import Searched, opened_for, print_notes, referent, searched_options
+from whorl.cli.options import EXPLAIN, WORDS, operation_options, require_default, with_boilerplate_texts
 from whorl.cli.render.console import console, explanation
 from whorl.cli.render.similar import similar_table
 from whorl.cli.search import show_page
@@ -37,9 +37,8 @@ _CALIBRATED = ("metric", "exact", "common_above", "boilerplate", "ignore_common"
 
 
 @click.command()
-@click.argument("document", required=False, metavar="SOURCE")
-@STORE
-@IN
+@click.argument("document", required=False, metavar="[SOURCE]")
+@searched_options
 @click.option("--text", metavar="TEXT", help="The source itself; - reads it from standard input.")
 @click.option("--file", metavar="FILE", help="A file that is the source, whatever the store has at its path.")
 @operation_options(SimilarOperation)
@@ -47,8 +46,7 @@ _CALIBRATED = ("metric", "exact", "common_above", "boilerplate", "ignore_common"
 @EXPLAIN
 def similar(
     document: str | None,
-    store: str | None,
-    folders: tuple[str, ...],
+    searched: Searched,
     text: str | None,
     file: str | None,
     options: SimilarOperation,
@@ -65,7 +63,7 @@ def similar(
     --common-above or --boilerplate, the shares without common text are in brackets; with --ignore-common only these
     count.
     """
-    if sum(each is not None for each in (document, text, file)) != 1:
+    if sum(source is not None for source in (document, text, file)) != 1:
         raise ParameterError("name one source: a document or file, --text or --file")
     if options.plan == "stock":
         reason = "means nothing with --plan stock, which counts tokens; leave one of the two out"
@@ -74,9 +72,9 @@ def similar(
     options = with_boilerplate_texts(options, [read, document])
     if document is None:
         text = source_text(read) if read is not None else text
-    with opened_for(store, folders) as opened:
+    with opened_for(searched) as opened:
         if document is not None:
-            meant = referent(opened, document, is_file_expected=bool(folders))
+            meant = referent(opened, document, is_file_expected=bool(searched.folders))
         else:
             meant = opened.references.of_text(text or "", "the text" if file is None else file)
             print_notes([meant.note])

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from whorl.cli.inputs import IN, opened_for, print_notes, referent
-from whorl.cli.options import STORE, operation_options, require_writable, with_boilerplate_texts, written_file
+from whorl.cli.inputs import Searched, opened_for, print_notes, referent, searched_options
+from whorl.cli.options import operation_options, require_writable, with_boilerplate_texts, written_file
 from whorl.cli.render.console import console, reported_progress
 from whorl.cli.render.sources import closing_line, sources_table, totals_line
 from whorl.errors import ParameterError
@@ -22,8 +22,7 @@ from whorl.search.similar.sources import SOURCE
 
 @click.command()
 @click.argument("named", metavar="TEXT")
-@STORE
-@IN
+@searched_options
 @operation_options(SourcesOperation)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: all sources, with their passages in both texts.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, one source per line.")
@@ -32,8 +31,7 @@ from whorl.search.similar.sources import SOURCE
 )
 def sources(
     named: str,
-    store: str | None,
-    folders: tuple[str, ...],
+    searched: Searched,
     options: SourcesOperation,
     as_json: bool,
     as_csv: bool,
@@ -61,8 +59,8 @@ def sources(
     if report_file is not None:
         require_writable(report_file, [named, *options.boilerplate])
     options = with_boilerplate_texts(options, [named])
-    with opened_for(store, folders) as opened:
-        meant = referent(opened, named, is_file_expected=bool(folders))
+    with opened_for(searched) as opened:
+        meant = referent(opened, named, is_file_expected=bool(searched.folders))
         if meant.id is not None and meant.note is None:
             print_notes([f"{named} is in the store, and so none of its own sources"])
         with reported_progress():

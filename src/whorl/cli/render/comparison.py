@@ -23,32 +23,34 @@ _JOINERS = re.compile("([\u200c\u200d])")
 
 
 def summary_lines(
-    a: Read, b: Read, found: Comparison, options: CompareOperation, *, printer: Console
+    a: Read, b: Read, comparison: Comparison, options: CompareOperation, *, printer: Console
 ) -> Iterator[Text]:
     """Yield the lines of the summary: the size of each text, the three shares, and the longest passages.
 
     Args:
         a: The first text.
         b: The second text.
-        found: Their comparison.
+        comparison: Their comparison.
         options: Which passages to show.
         printer: The console; passages are wrapped to its width.
     """
-    yield _side("A", a, found.a, found.scheme)
-    yield _side("B", b, found.b, found.scheme)
+    yield _side("A", a, comparison.a, comparison.scheme)
+    yield _side("B", b, comparison.b, comparison.scheme)
     yield Text()
-    together = found.a.shingles + found.b.shingles - found.shared_shingles
-    yield _share("jaccard", found.shares.jaccard, f"{found.shared_shingles:,} of the {together:,} shingles of both")
-    yield _share("A in B", found.shares.a_in_b, f"{found.shared_shingles:,} of the {found.a.shingles:,} of A")
-    yield _share("B in A", found.shares.b_in_a, f"{found.shared_shingles:,} of the {found.b.shingles:,} of B")
+    shared, of_a, of_b = comparison.shared_shingles, comparison.a.shingles, comparison.b.shingles
+    yield _share("jaccard", comparison.shares.jaccard, f"{shared:,} of the {of_a + of_b - shared:,} shingles of both")
+    yield _share("A in B", comparison.shares.a_in_b, f"{shared:,} of the {of_a:,} of A")
+    yield _share("B in A", comparison.shares.b_in_a, f"{shared:,} of the {of_b:,} of B")
     yield Text()
-    if found.rest is not None:
-        yield from _rest_lines(found.rest)
-    passages = found.passages
+    if comparison.rest is not None:
+        yield from _rest_lines(comparison.rest)
+    passages = comparison.passages
     if not passages:
-        yield Text(f"No passage of {counted(found.scheme.shingle_size, 'word')} or more is in both.")
+        yield Text(f"No passage of {counted(comparison.scheme.shingle_size, 'word')} or more is in both.")
         return
-    covered = f"with {percent(found.a.coverage)} of the words of A and {percent(found.b.coverage)} of those of B"
+    covered = (
+        f"with {percent(comparison.a.coverage)} of the words of A and {percent(comparison.b.coverage)} of those of B"
+    )
     shown = passages[options.start :][: options.rows]
     if options.start and shown:
         part = f"{options.start + 1:,} to {options.start + len(shown):,} by length"

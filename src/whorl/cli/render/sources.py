@@ -13,13 +13,13 @@ from whorl.output.sources import recall_line
 from whorl.search.attribution.results import Attribution, TextSource
 
 
-def sources_table(found: Attribution, shown: Sequence[TextSource]) -> Table:
+def sources_table(attribution: Attribution, shown: Sequence[TextSource]) -> Table:
     """Return a table of some of the sources, with the words that each covers, adds and has alone, and the shares.
 
     With common text, the shares without it follow in brackets.
 
     Args:
-        found: The sources.
+        attribution: The sources.
         shown: Those to show.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -27,34 +27,38 @@ def sources_table(found: Attribution, shown: Sequence[TextSource]) -> Table:
     table.add_column("name", overflow="ellipsis", no_wrap=True, max_width=30)
     for title in ("covers", "adds", "alone", "jaccard", "A in B", "B in A", "passages"):
         table.add_column(title, justify="right", no_wrap=True)
-    for each in shown:
-        shares = [percent(getattr(each.shares, name)) for name in Shares.NAMES]
-        if each.rest is not None:
-            rest = (percent(getattr(each.rest.shares, name)) for name in Shares.NAMES)
+    for source in shown:
+        shares = [percent(getattr(source.shares, name)) for name in Shares.NAMES]
+        if source.rest is not None:
+            rest = (percent(getattr(source.rest.shares, name)) for name in Shares.NAMES)
             shares = [f"{whole} ({part})" for whole, part in zip(shares, rest, strict=True)]
         table.add_row(
             # Text objects prevent brackets in ids and names from being read as markup.
-            Text(printable(each.id)),
-            Text(printable(each.name)),
-            *(percent(words / found.counted_words) for words in (each.words, each.new_words, each.only_words)),
+            Text(printable(source.id)),
+            Text(printable(source.name)),
+            *(
+                percent(words / attribution.counted_words)
+                for words in (source.words, source.new_words, source.only_words)
+            ),
             *shares,
-            f"{len(each.passages):,}",
+            f"{len(source.passages):,}",
         )
     return table
 
 
-def totals_line(found: Attribution) -> str:
+def totals_line(attribution: Attribution) -> str:
     """Return a line with the part of the text that is in other documents."""
-    if not found.sources:
-        return f"No source: none of {counted(found.counted_words, 'word')} stands in a passage of another document."
-    return (
-        f"{found.covered_words:,} of {counted(found.counted_words, 'word')} ({percent(found.coverage)}) stand in "
-        f"{counted(len(found.sources), 'source')}; the longest passage has {counted(found.longest_passage, 'word')}."
-    )
+    if not attribution.sources:
+        return (
+            f"No source: none of {counted(attribution.counted_words, 'word')} stands in a passage of another document."
+        )
+    sources, longest = counted(len(attribution.sources), "source"), counted(attribution.longest_passage, "word")
+    words, share = counted(attribution.counted_words, "word"), percent(attribution.coverage)
+    return f"{attribution.covered_words:,} of {words} ({share}) stand in {sources}; the longest passage has {longest}."
 
 
-def closing_line(found: Attribution) -> str:
+def closing_line(attribution: Attribution) -> str:
     """Return a line with the numbers of documents read and of redundant ones, and the recall."""
-    also = counted(found.also_count, "other document")
-    also = f", {also} with nothing that the sources lack" if found.also_count else ""
-    return f"{counted(found.read, 'document')} read{also}; {recall_line(found)}"
+    also = counted(attribution.also_count, "other document")
+    also = f", {also} with nothing that the sources lack" if attribution.also_count else ""
+    return f"{counted(attribution.read, 'document')} read{also}; {recall_line(attribution)}"
