@@ -206,7 +206,7 @@ class References:
 
     def _named(self, name: str) -> list[Hit]:
         """Return the first documents of a name."""
-        with suppress(QueryError, ParameterError):
+        with suppress(QueryError, ParameterError, SchemaError):
             hits = self._engine.search(self._bound(f"=name:{quote(name)}"), start=0, rows=10 * _NAMES_SHOWN).hits
             return [hit for hit in hits if hit.name == name]
         return []
