@@ -93,5 +93,5 @@ def test_every_route_is_in_the_reference() -> None:
     named = set(re.findall(r"^## (\w+) (\S+)$", page, re.MULTILINE))
     assert named == {(method.upper(), path) for method, path in ROUTES}
     similar = page.split("## POST /api/v1/similar")[1].split("\n## ")[0]
-    assert "| `threshold` | number, above 0 to 100 | `20` |" in similar
+    assert "| `threshold` | number, above 0 to 100 | `10` |" in similar
     assert "| `b` | object with `id`, `text` | required |" in page
