@@ -13,7 +13,6 @@ import pytest
 from pydantic import BaseModel
 from starlette.testclient import TestClient
 
-from tests.service.contract import findings
 from tests.service.contracts import documents
 from whorl import Store, open_store
 from whorl.service.alfresco.request import SearchRequest
@@ -61,6 +60,9 @@ def test_the_service_answers_as_described() -> None:
     Schemathesis finds no error with its examples, random requests and sequences of requests. `make contract` runs for
     longer, with the edge cases of each part.
     """
+    # Schemathesis takes a second to import, which only this test needs.
+    from tests.service.contract import findings
+
     assert list(findings(3, has_edges=False)) == []
 
 
