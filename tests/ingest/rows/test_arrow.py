@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from whorl.errors import DocumentError
-from whorl.ingest.rows.arrow import Arrow, Parquet
+from whorl.ingest.rows.arrow import Arrow, Parquet, _nested_values
 from whorl.ingest.rows.compression import unpacked
 from whorl.ingest.rows.rows import RowColumns, UnreadRowsError
 
@@ -166,3 +166,37 @@ def test_a_length_beyond_all_memory(compression: str | None, said: int, tmp_path
             pytest.raises(UnreadRowsError, match=r"this Arrow cannot be read.* more memory than a file may take"),
         ):
             list(Arrow(is_stream=True).rows(opened, RowColumns()))
+
+
+def test_lists_count_by_their_values() -> None:
+    """
+    A small Parquet with millions of list values becomes objects in small groups, and is refused above the memory limit.
+    """
+    lists = pa.array([[0] * 20_000] * 2_000, pa.list_(pa.int8()))
+    content = io.BytesIO()
+    pq.write_table(pa.table({"text": ["a b c d e f"] * 2_000, "numbers": lists}), content)
+    assert len(content.getvalue()) < 100_000
+    groups = Parquet().groups(content, RowColumns(further=None))
+    rows = []
+    with pytest.raises(UnreadRowsError, match=r"200 times its size and more than 1,000,000,000 bytes"):
+        rows.extend(len(group) for _, group in groups)
+    assert 0 < max(rows) <= 10
+    assert sum(rows) < 2_000
+
+
+def test_values_of_nested_columns() -> None:
+    """
+    Lists, maps and records within each other are counted value by value.
+    """
+    kinds = {
+        "lists": (pa.list_(pa.list_(pa.int8())), [[[1, 2], [3]], None, [[]]], 6),
+        "records": (
+            pa.struct({"a": pa.int8(), "b": pa.list_(pa.int8())}),
+            [{"a": 1, "b": [1, 2]}, {"a": 2, "b": []}],
+            6,
+        ),
+        "maps": (pa.map_(pa.string(), pa.int8()), [[("a", 1), ("b", 2)], []], 2),
+        "texts": (pa.string(), ["a"], 0),
+    }
+    for kind, values, expected in kinds.values():
+        assert _nested_values(pa.array(values, kind)) == expected

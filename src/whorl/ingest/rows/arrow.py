@@ -23,6 +23,8 @@ _ROW_GROUP_BYTES = 64_000_000
 _BUFFER = 1 << 20
 #: Bytes counted for a row in addition to its characters: runs, nulls and dictionaries store rows in no space.
 _ROW_BYTES = 256
+#: Memory of a value in a list or a record once it is an object, in bytes.
+_VALUE_BYTES = 40
 #: Maximum number of rows of a file with more rows than bytes.
 _MOST_SMALL_ROWS = 10_000_000
 
@@ -58,9 +60,13 @@ class _Columnar:
                         yield before + at, _stream(part)
                         expansion.add(_ROW_BYTES * part.num_rows + part.nbytes)
                 else:
-                    rows = list(_rows(batch, before))
-                    yield before, rows
-                    expansion.add(_ROW_BYTES * len(rows) + sum(row.weight for row in rows))
+                    size = _VALUE_BYTES * sum(map(_nested_values, batch.columns))
+                    most = max(1, batch.num_rows * GROUP_BYTES // max(size, 1))
+                    for at in range(0, batch.num_rows, most):
+                        rows = list(_rows(batch.slice(at, most), before + at))
+                        yield before + at, rows
+                        expansion.add(_ROW_BYTES * len(rows) + sum(row.weight for row in rows))
+                    expansion.add(size)
                 before += batch.num_rows
 
     def _batches(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None) -> Iterator[pa.RecordBatch]:
@@ -205,6 +211,17 @@ def _is_flat(kind: pa.DataType) -> bool:
     types = pa.types
     texts = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
     return any(is_type(kind) for is_type in (types.is_primitive, *texts))
+
+
+def _nested_values(column: pa.Array) -> int:
+    """Return the number of values in the lists and records of a column."""
+    types, kind = pa.types, column.type
+    if types.is_struct(kind):
+        return sum(len(field) + _nested_values(field) for field in column.flatten())
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind) or types.is_map(kind):
+        values = column.items if types.is_map(kind) else column.flatten()
+        return len(values) + _nested_values(values)
+    return 0
 
 
 def _stream(batch: pa.RecordBatch) -> bytes:
