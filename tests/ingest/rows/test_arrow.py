@@ -177,7 +177,7 @@ def test_lists_count_by_their_values() -> None:
     pq.write_table(pa.table({"text": ["a b c d e f"] * 2_000, "numbers": lists}), content)
     assert len(content.getvalue()) < 100_000
     groups = Parquet().groups(content, RowColumns(further=None))
-    rows = []
+    rows: list[int] = []
     with pytest.raises(UnreadRowsError, match=r"200 times its size and more than 1,000,000,000 bytes"):
         rows.extend(len(group) for _, group in groups)
     assert 0 < max(rows) <= 10
