@@ -255,7 +255,8 @@ def test_ctrl_c_and_kill_in_the_middle_and_again(folder: Path) -> None:
     assert acknowledged + 200 <= before < indexing.count
 
     done = subprocess.run([WHORL, *indexing.arguments], capture_output=True, text=True, check=True)
-    assert done.stdout == f"{indexing.count - before:,} documents stored, {before:,} unchanged and left alone.\n"
+    stored = f"{indexing.count - before:,} documents stored in {indexing.store}"
+    assert done.stdout == f"{stored}, {before:,} unchanged and left alone.\n"
     with open_store(indexing.store) as store:
         assert store.count() == store.search("*", rows=0).total == indexing.count
         assert len({hit.id for hit in store.search("*", rows=indexing.count).hits}) == indexing.count

@@ -53,8 +53,8 @@ def test_the_list_says_what_each_command_says() -> None:
         (["--help"], {"main"}),
         (["--version"], {"main"}),
         (["serach"], {"main"}),
-        (["delete", "--help"], {"main", "delete", "options"}),
-        (["explain", "--help"], {"main", "search", "options", "render", "render.console"}),
+        (["delete", "--help"], {"main", "store", "options", "inputs"}),
+        (["explain", "--help"], {"main", "search", "options", "inputs", "render", "render.console"}),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
 )
@@ -190,7 +190,7 @@ def test_what_is_closed_and_not_needed(notes: Path) -> None:
     done = in_shell("whorl fingerprint - <&-")
     assert (done.returncode, done.stderr) == (2, b"whorl: - is standard input, and that is closed; name a file\n")
     done = in_shell("whorl index --store store notes 2>&-")
-    assert (done.returncode, done.stdout) == (0, b"0 documents stored, 3 unchanged and left alone.\n")
+    assert (done.returncode, done.stdout) == (0, b"0 documents stored in store, 3 unchanged and left alone.\n")
 
 
 @pytest.mark.process

@@ -396,7 +396,7 @@ def test_a_fault_in_the_middle_of_indexing(
         store.engine.refresh()
         assert set(store.engine.digests([each["id"] for each in told])) == {each["id"] for each in told[:10]}
     again = CliRunner().invoke(main, ["index", "many.jsonl", "--store", core])
-    assert again.stdout == "10 documents stored, 10 unchanged and left alone.\n"
+    assert again.stdout == f"10 documents stored in {core}, 10 unchanged and left alone.\n"
     with open_store(core) as store:
         assert store.delete([each["id"] for each in told]) == 20
 
