@@ -29,6 +29,8 @@ from whorl.search.quotations.canonical import CanonicalText
         ("「民法」です。", "民法です"),
         ("\uff11\uff12", "12"),
         ("RFC-2119", "rfc 2119"),
+        ("the *tenant pays* a **rent** of _5_", "the tenant pays a rent of 5"),
+        ("۵٪", "۵%"),
     ],
 )
 def test_equal(a: str, b: str) -> None:
@@ -62,6 +64,17 @@ def test_equal(a: str, b: str) -> None:
         ("हिन्दी", "हन्द"),
         ("3:2", "3 2"),
         ("not able", "notable"),
+        ("10[5]", "105"),
+        ("[5]0", "50"),
+        ("a[i]", "ai"),
+        ("-$5", "$5"),
+        ("-.5", ".5"),
+        ("5 - 3", "5 3"),
+        ("۵٪", "۵"),
+        ("a /= b", "a = b"),
+        ("x := 5", "x = 5"),
+        ("*p", "p"),
+        ("__init__", "init"),
     ],
 )
 def test_different(a: str, b: str) -> None:
@@ -71,7 +84,7 @@ def test_different(a: str, b: str) -> None:
     assert CanonicalText(a).words != CanonicalText(b).words
 
 
-TEXTS = st.text(st.sampled_from([*"aB1é漢ก'’-–.,:/!%[](\n \u00ad\u200b\u0308ﬁ“"]), max_size=40)
+TEXTS = st.text(st.sampled_from([*"aB1é漢ก'’-–.,:/!%*_[](\n \u00ad\u200b\u0308ﬁ“"]), max_size=40)
 
 
 @given(TEXTS)

@@ -25,6 +25,7 @@ _EQUIVALENTS = {
     **dict.fromkeys("‘’‛ʼ", "'"),
     **dict.fromkeys("\u00ad‐‑‒–\N{MINUS SIGN}", "-"),
     **dict.fromkeys("—―", " "),
+    "٪": "%",
 }
 #: Units and signs that Unicode counts as punctuation.
 _KEPT_PUNCTUATION = frozenset("‰‱′″§†‡")
@@ -35,15 +36,17 @@ _UNSPACED = re.compile(f"[{_NO_BLANKS}]")
 _WORD = re.compile(rf"[{_NO_BLANKS}]|[^\s{_NO_BLANKS}]+")
 _LETTER = r"[^\W\d_]"
 #: A letter that a quotation has changed: `[T]he`.
-_CHANGED_LETTER = re.compile(r"\[(\w)\]")
+_CHANGED_LETTER = re.compile(rf"(?<!\w)\[({_LETTER})\](?={_LETTER})")
+#: Emphasis in Markdown; only pairs, so that a pointer (`*p`) and `__init__` keep their marks.
+_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,2}|_)(?=[^\W_])([^*_]{1,300})(?<!\s)\1(?![\w*])")
 _HYPHEN = re.compile(rf"(?<={_LETTER})-\s*(?={_LETTER})")
 _UNIT = re.compile(r"(?<=\d)\s+(?=[%°‰])")
 _LOOSE = re.compile(
     r"(?<!\w)'|'(?!\w)"
     r"|[\"();?\[\]`{}]|!(?![\w=])|(?<=\w)!"
-    rf"|[.,:](?![\d/])|(?<={_LETTER})[.,:]|(?<!\w)[,:]"
-    rf"|-(?!\d)|(?<={_LETTER})-"
-    rf"|(?<={_LETTER})/(?!\d)|/(?!\w)"
+    rf"|[.,](?![\d/])|:(?![\d/=])|(?<={_LETTER})[.,:]|(?<!\w)(?:,|:(?!=))"
+    rf"|-(?!\d|[.$€£¥]\d|(?<=\d -) \d)|(?<={_LETTER})-"
+    rf"|(?<={_LETTER})/(?!\d)|/(?![\w=])"
 )
 
 
@@ -67,6 +70,11 @@ class _Characters(dict[int, str]):
 _CHARACTERS = _Characters()
 
 
+def _without_emphasis(found: re.Match[str]) -> str:
+    marks = _LEFT_OUT * len(found[1])
+    return f"{marks}{found[2]}{marks}"
+
+
 class CanonicalText:
     """A text in canonical form.
 
@@ -83,6 +91,7 @@ class CanonicalText:
         self.text = text
         replaced = text.translate(_CHARACTERS)
         replaced = _CHANGED_LETTER.sub(rf"{_LEFT_OUT}\1{_LEFT_OUT}", replaced)
+        replaced = _EMPHASIS.sub(_without_emphasis, replaced)
         for pattern in (_HYPHEN, _UNIT):
             require_time()
             replaced = pattern.sub(lambda found: _LEFT_OUT * len(found[0]), replaced)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -23,8 +24,8 @@ MOST_QUOTATIONS, MOST_CHARACTERS = 10_000, 100_000
 _BLOCK = re.compile(r"(?:^[ \t]*>.*(?:\n|\Z))+", re.MULTILINE)
 _BLOCK_MARK = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 #: A line that names the source of the block quote before it.
-_DASH_LINE = re.compile(r"[ \t]*(?:—|―|–|--+|-)[ \t]*(\S.*?)[ \t]*")
-_DASH_LINE_AFTER = re.compile(r"\n?[ \t]*(?:—|―|–|--+)[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+_DASH_LINE = re.compile(r"[ \t]*(?:—|―|–|--+|-)[ \t]*(\S.*)")
+_DASH_LINE_AFTER = re.compile(r"\n?[ \t]*(?:—|―|–|--+)[ \t]*(\S.*)$", re.MULTILINE)
 _SINGLE_MARKS = re.compile(r"(?<!\w)(?:‘([^‘\n]+?)’|‹([^‹›\n]+?)›)(?!\w)")
 _SENTENCE = re.compile(r"\S.*?(?:[.!?。！？]['\"”’»)\]]*(?=\s|\Z)|(?=\n[^\S\n]*\n)|\Z)", re.DOTALL)
 _FOOTNOTE_MARK = re.compile(r"[ \t.,;:!?)]{0,3}(?:\[\^?([\w.-]{1,40})\]|([¹²³⁰⁴-⁹]{1,3}))")
@@ -79,8 +80,14 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     blocks = [*_blocks(text)]
     found = [*marked, *(block for block, _ in blocks)]
     # Quotation marks in the name of a source are no quotation.
-    names = [*(note.span() for note in footnotes), *(line for _, line in blocks)]
-    between = (place for place in _between_marks(text) if not any(low <= place[0] < high for low, high in names))
+    names = sorted([*(note.span() for note in footnotes), *(line for _, line in blocks)])
+    starts = [start for start, _ in names]
+
+    def is_in_name(position: int) -> bool:
+        number = bisect_right(starts, position) - 1
+        return number >= 0 and position < names[number][1]
+
+    between = (place for place in _between_marks(text) if not is_in_name(place[0]))
     found += [Quotation(text[start + 1 : end - 1], (start, end)) for start, end in between]
     ordered = sorted(found, key=lambda each: (each.place or (0, 0), -len(each.quote)))
     kept: list[Quotation] = []

@@ -52,9 +52,9 @@ _MOST_PLACES = 10
 _KEPT_CHARACTERS = 20_000_000
 #: A word that was broken at the end of a line.
 _BROKEN = re.compile(r"(?<=[^\W\d_])[-\u00ad‐‑] (?=[^\W\d_])")
-_SIC = re.compile(r"\s*\[sic!?\]", re.IGNORECASE)
+_SIC = re.compile(r"\[sic!?\]", re.IGNORECASE)
 #: Something left out or explained by the author of the quotation.
-_GAP = re.compile(r"\s*(?:\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…|\[[^\]]{2,60}\])\s*")
+_GAP = re.compile(r"\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…|\[[^\]]{2,60}\]")
 
 
 class VerifyOptions(TypedDict, total=False):
