@@ -192,6 +192,8 @@ def texts_beside(store: Store, names: Iterable[str]) -> dict[str, str]:
 
 def print_notes(notes: Iterable[str | None]) -> None:
     """Print notes on standard error."""
-    for note in notes:
-        if note is not None:
-            click.echo(f"note: {printable(note)}", err=True)
+    # A closed standard error must not keep the command from its work.
+    with suppress(BrokenPipeError):
+        for note in notes:
+            if note is not None:
+                click.echo(f"note: {printable(note)}", err=True)
