@@ -87,6 +87,14 @@ def test_places() -> None:
     assert [plain[slice(*(each.place or (0, 0)))] for each in found] == [text[:30], "“so be it”"]
 
 
+def test_unclosed_elements() -> None:
+    """
+    Closing tags without an opening one are ignored, however many elements are open.
+    """
+    assert quotes("<q>" * 50_000 + "</blockquote>" * 50_000) == []
+    assert quotes("<blockquote><q>the rent</blockquote> is due</q>") == [("the rent", None)]
+
+
 def test_every_sentence() -> None:
     """
     Sentences end with a mark before a blank, or with a paragraph.

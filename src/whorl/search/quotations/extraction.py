@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -204,6 +205,7 @@ class _QuoteParser(HTMLParser):
         self.parts: list[str] = []
         self.quotes: list[tuple[int, int, str]] = []
         self._open: list[tuple[str, int, str]] = []
+        self._open_count: Counter[str] = Counter()
         self._length = self._hidden = 0
 
     def _add(self, text: str) -> None:
@@ -216,12 +218,14 @@ class _QuoteParser(HTMLParser):
             self._add("\n")
         if tag in ("q", "blockquote"):
             self._open.append((tag, self._length, dict(attrs).get("cite") or ""))
+            self._open_count[tag] += 1
 
     def handle_endtag(self, tag: str) -> None:
         self._hidden -= tag in _UNSEEN and self._hidden > 0
-        if tag in ("q", "blockquote") and any(opened[0] == tag for opened in self._open):
+        if self._open_count[tag]:
             while self._open:
                 opened, start, cite = self._open.pop()
+                self._open_count[opened] -= 1
                 self.quotes.append((start, self._length, cite))
                 if opened == tag:
                     break
