@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whorl.search.quotations import canonical
 from whorl.search.quotations.canonical import CanonicalText
 
 
@@ -25,6 +26,8 @@ from whorl.search.quotations.canonical import CanonicalText
         ("1990–1995", "1990-1995"),
         ("end.\nNext", "end next"),
         ("10 %", "10%"),
+        ("−5", "-5"),
+        ("a·b", "a b"),
         ("and/or", "and / or"),
         ("「民法」です。", "民法です"),
         ("\uff11\uff12", "12"),
@@ -64,6 +67,11 @@ def test_equal(a: str, b: str) -> None:
         ("हिन्दी", "हन्द"),
         ("3:2", "3 2"),
         ("not able", "notable"),
+        ("a − 5", "a 5"),
+        ("a−5", "a 5"),
+        ("x - 5", "x 5"),
+        ("5·3", "5 3"),
+        ("\u202e51", "51"),
         ("10[5]", "105"),
         ("[5]0", "50"),
         ("a[i]", "ai"),
@@ -121,3 +129,17 @@ def test_find_from_a_word_on() -> None:
     """
     text = CanonicalText("a b a b c")
     assert [text.find(["a", "b"], start) for start in (0, 1, 3, 9)] == [0, 2, None, None]
+
+
+def test_long_texts_are_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A text has the same words and places in pieces of any length, also where a word is broken at the end of a line.
+    """
+    text = "The well-\n known “tenant’s” rent, 1.5 % of [T]he roof-  tiles 漢字 is due. " * 20
+    whole = CanonicalText(text)
+    places = [whole.place(at, at + 1) for at in range(len(whole.words))]
+    for characters in range(1, 80, 7):
+        monkeypatch.setattr(canonical, "_PIECE_CHARACTERS", characters)
+        cut = CanonicalText(text)
+        assert cut.words == whole.words
+        assert [cut.place(at, at + 1) for at in range(len(cut.words))] == places

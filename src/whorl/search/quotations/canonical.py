@@ -12,23 +12,25 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 
-from whorl.context import require_time, timely
+from whorl.context import timely
 
 #: Stands for a character that is left out, so that the positions of the others stay the same.
 _LEFT_OUT = "\0"
 #: Characters with an equivalent on a keyboard.
 _EQUIVALENTS = {
     **dict.fromkeys("‘’‛ʼ", "'"),
-    **dict.fromkeys("\u00ad‐‑‒–\N{MINUS SIGN}", "-"),
+    **dict.fromkeys("\u00ad‐‑‒–", "-"),
     **dict.fromkeys("—―", " "),
     "٪": "%",
 }
 #: Units and signs that Unicode counts as punctuation.
-_KEPT_PUNCTUATION = frozenset("‰‱′″§†‡")
+_KEPT_PUNCTUATION = frozenset("‰‱′″§†‡·")
+#: Controls that show the characters after them in another order.
+_REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _LIGATURES = str.maketrans({code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)})
 #: Scripts without blanks between words; each of their characters counts as a word.
 _NO_BLANKS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u3190-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -40,12 +42,17 @@ _CHANGED_LETTER = re.compile(rf"(?<!\w)\[({_LETTER})\](?={_LETTER})")
 #: Emphasis in Markdown; only pairs, so that a pointer (`*p`) and `__init__` keep their marks.
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,2}|_)(?=[^\W_])([^*_]{1,300})(?<!\s)\1(?![\w*])")
 _HYPHEN = re.compile(rf"(?<={_LETTER})-\s*(?={_LETTER})")
+_MINUS = re.compile("\N{MINUS SIGN}(?=[.$€£¥]?\\d)")
+#: A place to cut a long text.
+_CUT = re.compile(r"(?<![-\s\u00ad‐‑])(?=\s[^\s%°‰])")
+_PIECE_CHARACTERS = 100_000
 _UNIT = re.compile(r"(?<=\d)\s+(?=[%°‰])")
 _LOOSE = re.compile(
     r"(?<!\w)'|'(?!\w)"
     r"|[\"();?\[\]`{}]|!(?![\w=])|(?<=\w)!"
     rf"|[.,](?![\d/])|:(?![\d/=])|(?<={_LETTER})[.,:]|(?<!\w)(?:,|:(?!=))"
-    rf"|-(?!\d|[.$€£¥]\d|(?<=\d -) \d)|(?<={_LETTER})-"
+    rf"|-(?!\d|[.$€£¥]\d| \d)|(?<={_LETTER})-"
+    r"|·(?!\d)|(?<!\d)·"
     rf"|(?<={_LETTER})/(?!\d)|/(?![\w=])"
 )
 
@@ -59,15 +66,47 @@ class _Characters(dict[int, str]):
         is_punctuation = category[0] == "P" and code >= 0x80 and character not in _KEPT_PUNCTUATION
         if 0xFF01 <= code <= 0xFF5E:
             replaced = chr(code - 0xFEE0)
-        elif category == "Cf" and character not in _EQUIVALENTS:
+        elif category == "Cf" and character not in _EQUIVALENTS and character not in _REORDERING:
             replaced = _LEFT_OUT
         else:
             replaced = _EQUIVALENTS.get(character, " " if is_punctuation or category[0] in "ZC" else character)
+            if character in _REORDERING:
+                replaced = character
         self[code] = replaced
         return replaced
 
 
 _CHARACTERS = _Characters()
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield a text in pieces that end before a blank, and not after a hyphen, which may join two words."""
+    start = 0
+    while start < len(text):
+        cut = _CUT.search(text, start + _PIECE_CHARACTERS)
+        end = cut.start() if cut else len(text)
+        yield text[start:end]
+        start = end
+
+
+def _replaced(text: str) -> str:
+    """Replace the characters that do not count by blanks or by `_LEFT_OUT`."""
+    replaced = text.translate(_CHARACTERS)
+    replaced = _CHANGED_LETTER.sub(rf"{_LEFT_OUT}\1{_LEFT_OUT}", replaced)
+    replaced = _EMPHASIS.sub(_without_emphasis, replaced)
+    for pattern in (_HYPHEN, _UNIT):
+        replaced = pattern.sub(lambda found: _LEFT_OUT * len(found[0]), replaced)
+    # A minus sign is never loose; before a number it is written as a hyphen as well.
+    return _MINUS.sub("-", _LOOSE.sub(" ", replaced))
+
+
+def _folded(replaced: str) -> list[str]:
+    """Return the canonical words of a text with replaced characters."""
+    folded = replaced.replace(_LEFT_OUT, "")
+    if not folded.isascii():
+        folded = _UNSPACED.sub(r" \g<0> ", folded)
+        folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", folded).translate(_LIGATURES).casefold())
+    return folded.casefold().split()
 
 
 def _without_emphasis(found: re.Match[str]) -> str:
@@ -89,19 +128,9 @@ class CanonicalText:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        replaced = text.translate(_CHARACTERS)
-        replaced = _CHANGED_LETTER.sub(rf"{_LEFT_OUT}\1{_LEFT_OUT}", replaced)
-        replaced = _EMPHASIS.sub(_without_emphasis, replaced)
-        for pattern in (_HYPHEN, _UNIT):
-            require_time()
-            replaced = pattern.sub(lambda found: _LEFT_OUT * len(found[0]), replaced)
-        require_time()
-        self._replaced = _LOOSE.sub(" ", replaced)
-        folded = self._replaced.replace(_LEFT_OUT, "")
-        if not folded.isascii():
-            folded = _UNSPACED.sub(r" \g<0> ", folded)
-            folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", folded).translate(_LIGATURES).casefold())
-        self.words = folded.casefold().split()
+        pieces = [_replaced(piece) for piece in timely(_pieces(text), 1)]
+        self._replaced = "".join(pieces)
+        self.words = [word for piece in timely(pieces, 1) for word in _folded(piece)]
         self.joined = f" {' '.join(self.words)} "
 
     def find(self, words: Sequence[str], start: int = 0) -> int | None:
