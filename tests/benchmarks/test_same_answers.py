@@ -30,7 +30,7 @@ def test_every_question_has_an_answer(tmp_path: Path) -> None:
         answers = compare({"a": a, "b": b}, asked, log)
         assert [each["name"] for each in answers] == [name for name, _ in asked]
         assert answers[:30] == begun
-        assert sum(each["name"].startswith("similar to ") for each in answers) == 4 * 6
+        assert sum(each["name"].startswith("similar to ") for each in answers) == 4 * 8
         assert any(each["totals"]["a"] for each in answers)
         assert not any(each["differs"] for each in answers)
         b.delete([documents[0].id])

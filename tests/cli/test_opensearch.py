@@ -135,7 +135,7 @@ def test_the_commands_of_the_page(other_url: str, folder: Path) -> None:
     done = run_page("opensearch.md", "## Setting up an existing index", other_url)
     assert f"→ whorl opensearch init {other_url} --content body" in done[0]
     assert done[2].endswith("Ask for the near-copies of a document: whorl similar a\n")
-    assert [line.split()[0] for line in done[3].splitlines() if "%" in line] == ["b"]
+    assert [line.split()[0] for line in done[3].splitlines() if "█" in line] == ["b"]
 
 
 def test_backfill_where_no_text_is(other_url: str, folder: Path) -> None:
@@ -159,7 +159,8 @@ def test_files_into_an_index(other_url: str, notes: Path) -> None:
     """
     The first indexed file creates the index; search, compare, duplicates and delete work on it.
     """
-    assert whorl("index", "--store", other_url, "notes").exit_code == 0
+    indexed = whorl("index", "--store", other_url, "notes")
+    assert indexed.exit_code == 0, indexed.stderr
     names = ids(asked("FINGERPRINT:notes/a.txt_50", store=other_url))
     assert [name.rpartition("/")[2] for name in names] == ["a.txt", "b.txt"]
     compared = whorl("compare", "--store", other_url, *names)

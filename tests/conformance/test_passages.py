@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from click.testing import CliRunner
@@ -54,9 +56,8 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 def run_init(server: str, url: str) -> None:
     """Run `init --passages` in a folder of its own, for the whorl.toml that it writes."""
-    runner = CliRunner()
-    with runner.isolated_filesystem():
-        assert runner.invoke(main, [server, "init", url, "--passages"]).exit_code == 0
+    with TemporaryDirectory() as folder, contextlib.chdir(folder):
+        assert CliRunner().invoke(main, [server, "init", url, "--passages"]).exit_code == 0
 
 
 def _in_solr(url: str) -> Iterator[Store]:

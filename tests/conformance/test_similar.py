@@ -104,7 +104,7 @@ def test_within_other_queries(store: Store) -> None:
     """
     A FINGERPRINT in any query finds the documents of `similar`, scored by percentage, and its source as well.
     """
-    alone = store.similar("f4-0", threshold=20, rows=ROWS)
+    alone = store.similar("f4-0", metric="jaccard", threshold=20, rows=ROWS)
     page = store.search("FINGERPRINT:f4-0_20_95", plan="calibrated", rows=ROWS)
     assert {hit.id for hit in page.hits} == {each.hit.id for each in alone.found} | {"f4-0"}
     assert page.hits[0].score == 100

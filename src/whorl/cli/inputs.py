@@ -90,7 +90,7 @@ def opened_for(searched: Searched) -> Iterator[Store]:
 
     with TemporaryDirectory(prefix="whorl-") as made, open_store(Path(made) / "store", passages=True) as store:
         problems = Problems()
-        store.engine.file_base(Path.cwd())
+        store.engine.file_base(Path.cwd)
         store.read_files(Path.cwd(), file_text)
         files = [place.file for place in places(folders, problems.append)]
         with progress_bar("files") as bar:

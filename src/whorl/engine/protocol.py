@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
@@ -422,11 +422,11 @@ class Engine(Protocol):
         """Return the number of documents in the store."""
         ...
 
-    def file_base(self, current: Path | None = None) -> Path | None:
+    def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
         """Return the folder that the ids of files are relative to; None if the store keeps none.
 
         Args:
-            current: The folder to keep from now on, if the store has none yet.
+            choose: Returns the folder to keep from now on; called if the store has none yet, and can keep one.
         """
         ...
 

@@ -166,8 +166,10 @@ def test_kill_9_in_the_middle_of_indexing(opensearch_cache: Path, tmp_path: Path
         ids = {f"d{number:04}" for number in range(acknowledged)}
         assert store.engine.digests(ids).keys() == ids
         out, error = indexing(f"{running.url}/docs").communicate(timeout=DEADLINE_SECONDS)
-        assert error == ""
-        stored, unchanged = (int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", out))
+        assert error.startswith("Documents like one of them: ")
+        counts = re.fullmatch(r"([\d,]+) documents? stored in \S+, ([\d,]+) unchanged and left alone\.\n", out)
+        assert counts, out
+        stored, unchanged = (int(number.replace(",", "")) for number in counts.groups())
         assert stored + unchanged == COUNT
         # The batch under way may have arrived.
         assert acknowledged <= unchanged <= acknowledged + BATCH

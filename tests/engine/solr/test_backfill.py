@@ -224,7 +224,9 @@ def test_the_command(client: SolrClient, monkeypatch: pytest.MonkeyPatch) -> Non
     assert run("--dry-run") == f"{WITH_TEXT} documents would be given a sketch\n"
     assert all(SCHEME not in document for document in stored(client))
     assert {finding.code for finding in check(client, FieldNames())} >= {"without-sketch"}
-    assert run("--batch", "9") == f"{WITH_TEXT} documents given a sketch.\n"
+    done, ask = run("--batch", "9").splitlines()
+    assert done == f"{WITH_TEXT} documents given a sketch."
+    assert ask.startswith(f"Ask for the near-copies of a document: whorl similar --store {client.url} ")
     assert run() == "0 documents given a sketch.\n"
 
 

@@ -208,7 +208,7 @@ def test_a_text_of_another_name(make: Callable[..., SolrClient], run: Run, tmp_p
     assert run("solr", "backfill", client.url) == (
         "4 documents given a sketch.\nAsk for the near-copies of a document: whorl similar a\n"
     )
-    assert [line.split()[0] for line in run("similar", "a").splitlines() if "%" in line] == ["b"]
+    assert [line.split()[0] for line in run("similar", "a").splitlines() if "█" in line] == ["b"]
     assert similar(run, client, "a") == ["b"]
     # Solr has written the documents again, and so filled the copy.
     with_fingerprint = run("search", "FINGERPRINT:a_30", "--store", client.url)
@@ -225,7 +225,7 @@ def test_the_commands_of_the_page(make: Callable[..., SolrClient]) -> None:
     check, _, backfill, similar = run_page("solr.md", "## An existing collection", url)
     assert f"→ whorl solr init {url} --content body\n" in check
     assert backfill.endswith("Ask for the near-copies of a document: whorl similar a\n")
-    assert [line.split()[0] for line in similar.splitlines() if "%" in line] == ["b"]
+    assert [line.split()[0] for line in similar.splitlines() if "█" in line] == ["b"]
 
 
 def test_a_run_with_the_wrong_field_is_repaired(make: Callable[..., SolrClient], run: Run, tmp_path: Path) -> None:

@@ -453,7 +453,7 @@ def test_index_reports_and_goes_on(tmp_path: Path) -> None:
         main, ["similar", "--file", str(folder / "a.pdf"), "--threshold", "90", "--store", store]
     )
     assert found.exit_code == 0
-    assert "7 documents" in found.output
+    assert "6 documents" in found.output
 
 
 def test_the_settings_limit_what_is_read(tmp_path: Path) -> None:

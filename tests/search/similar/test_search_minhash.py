@@ -10,6 +10,7 @@ from tests.search.similar.copies import TEXTS, Watched, jaccard
 from whorl import Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.minhash.signature import sign
+from whorl.fingerprint.statistics.metric import Metric
 from whorl.query.plan.nodes import BoundPlan, SharedTokens
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.search import MinHashSearch, search_for, verify
@@ -34,7 +35,7 @@ def test_a_store_without_sketches(store: Store, monkeypatch: pytest.MonkeyPatch)
 def search(engine: Watched, monkeypatch: pytest.MonkeyPatch) -> MinHashSearch:
     """The search for the text "whole"."""
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
-    made = search_for(Sources(engine, {}), "whole", SimilarCriteria(threshold=Fraction(1, 2)))
+    made = search_for(Sources(engine, {}), "whole", SimilarCriteria(Metric.JACCARD, Fraction(1, 2)))
     assert isinstance(made, MinHashSearch)
     return made
 

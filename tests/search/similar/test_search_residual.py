@@ -114,7 +114,7 @@ def test_within_other_queries(store: Store) -> None:
     """
     A calibrated FINGERPRINT finds the same hits and the source itself.
     """
-    alone = store.similar("01-0", threshold=40, common_above=LINE, ignore_common=True)
+    alone = store.similar("01-0", metric="jaccard", threshold=40, common_above=LINE, ignore_common=True)
     page = store.search("FINGERPRINT:01-0_40", plan="calibrated", common_above=LINE, ignore_common=True)
     assert [hit.id for hit in page.hits] == ["01-0", *(found.hit.id for found in alone.found)]
     explained = store.explain("FINGERPRINT:01-0_40", plan="calibrated", common_above=LINE, ignore_common=True)

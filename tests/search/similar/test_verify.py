@@ -16,13 +16,13 @@ def test_exact_reads_what_the_page_shows(store: Store, engine: Watched) -> None:
     """
     Even with thirty hits of overlapping intervals, only texts that may belong on the page are read.
     """
-    page = store.similar("whole", threshold=20, exact=True, rows=1)
-    everything = store.similar("whole", threshold=20, exact=True, rows=100)
+    page = store.similar("whole", metric="jaccard", threshold=20, exact=True, rows=1)
+    everything = store.similar("whole", metric="jaccard", threshold=20, exact=True, rows=100)
     assert page.found == everything.found[:1]
     assert page.found[0].estimate.is_exact
     assert page.total == everything.total == 30
     engine.asked.clear()
-    store.similar("whole", threshold=20, exact=True, rows=1)
+    store.similar("whole", metric="jaccard", threshold=20, exact=True, rows=1)
     assert sum(each.startswith("text of copy") for each in engine.asked) < 20
 
 
@@ -32,7 +32,7 @@ def test_exact_is_bounded_in_characters(store: Store, engine: Watched, monkeypat
     Beyond the limit of characters no texts are read, and a warning counts the hits with estimates.
     """
     monkeypatch.setattr(verify, "MOST_CHARACTERS", 3 * len(TEXTS["whole"]))
-    page = store.similar("whole", threshold=20, exact=True, rows=30)
+    page = store.similar("whole", metric="jaccard", threshold=20, exact=True, rows=30)
     read = [each for each in engine.asked if each.startswith("text of copy")]
     unread = [found for found in page.found if not found.estimate.is_exact]
     assert len(read) + len(unread) == page.total == 30
@@ -46,7 +46,7 @@ def test_exact_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch: p
     A hit whose text was not fetched because of the limit counts as not read, not as one without a stored text.
     """
     monkeypatch.setattr(verify, "MOST_READ", 13)
-    page = store.similar("whole", threshold=20, exact=True, rows=30)
+    page = store.similar("whole", metric="jaccard", threshold=20, exact=True, rows=30)
     read = [each for each in engine.asked if each.startswith("text of copy")]
     unread = [found for found in page.found if not found.estimate.is_exact]
     assert (len(read), len(unread)) == (13, 17)

@@ -582,8 +582,11 @@ class EmbeddedEngine:
         self._require_usable()
         return self._records.count()
 
-    def file_base(self, current: Path | None = None) -> Path | None:
-        return file_base(self.path, None if self._is_read_only else current)
+    def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
+        base = file_base(self.path, None)
+        if base is not None or choose is None or self._is_read_only:
+            return base
+        return file_base(self.path, choose())
 
     def size(self) -> int:
         return folder_size(self.path)

@@ -7,7 +7,7 @@ without these fields but with a MinHash field, whorl uses the tokens of that fie
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -396,7 +396,7 @@ class OpenSearchEngine:
     def count(self) -> int:
         return self._client.count(everything(self._token_field))
 
-    def file_base(self, current: Path | None = None) -> Path | None:
+    def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
         """Return None: on a server, files keep their paths as ids."""
         return None
 

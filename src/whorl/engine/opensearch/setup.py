@@ -104,9 +104,10 @@ def stored_texts(client: IndexClient, there: Json, names: FieldNames) -> list[Te
     ]
     texts = []
     for batch in batches(fields, _COUNTED_AT_ONCE):
-        counts = {str(at): {"filter": {"exists": {"field": name}}} for at, name in enumerate(batch)}
-        answer = client.search({"size": 0, "aggs": counts})["aggregations"]
-        texts += [TextField(name, int(answer[str(at)]["doc_count"])) for at, name in enumerate(batch)]
+        filters = {f"t{at}": {"exists": {"field": name}} for at, name in enumerate(batch)}
+        answer = client.search({"size": 0, "aggs": {"texts": {"filters": {"filters": filters}}}})["aggregations"]
+        counts = answer["texts"]["buckets"]
+        texts += [TextField(name, int(counts[f"t{at}"]["doc_count"])) for at, name in enumerate(batch)]
     used = [field for field in texts if field.documents]
     return sorted(used, key=lambda field: (-field.documents, field.name))
 

@@ -187,7 +187,7 @@ class SolrEngine:
     def count(self) -> int:
         return self._client.count(EVERYTHING)
 
-    def file_base(self, current: Path | None = None) -> Path | None:
+    def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
         """Return None: on a server, files keep their paths as ids."""
         return None
 

@@ -151,12 +151,12 @@ class References:
             file: A file that is going to be indexed. If the end of its path is the id of a document, the base is the
                 rest of the path.
         """
-        base = self._engine.file_base()
-        if base is not None or self._folder is None:
-            return base
+        return self._engine.file_base(None if self._folder is None else lambda: self._base_of(file))
+
+    def _base_of(self, file: str) -> Path:
         end, absolute = self._stored_end(file), self._absolute(file)
         rest = absolute.removesuffix(end or absolute)
-        return self._engine.file_base(Path(rest) if rest else self._folder)
+        return Path(rest or self._folder or "/")
 
     def _note_on_change(self, reference: str, document_id: str) -> str | None:
         text = self._file_text(reference)
