@@ -27,8 +27,7 @@ import numpy as np
 from sources import collection
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.search.quotations.extraction import Quotation
-from whorl.search.quotations.results import Verdict
+from whorl.search.quotations.results import Quotation, Verdict
 from whorl.search.quotations.verify import verify_quotations
 
 #: Signs that a kind changes, and an author uses to leave something out.

@@ -159,14 +159,14 @@ if TYPE_CHECKING:
     from whorl.search.prepared import PreparedSimilar as PreparedSimilar
     from whorl.search.prepared import QueryOptions as QueryOptions
     from whorl.search.prepared import SearchOptions as SearchOptions
-    from whorl.search.quotations.extraction import Quotation as Quotation
     from whorl.search.quotations.results import Difference as Difference
     from whorl.search.quotations.results import LookUp as LookUp
+    from whorl.search.quotations.results import Quotation as Quotation
     from whorl.search.quotations.results import QuotedPlace as QuotedPlace
     from whorl.search.quotations.results import Verdict as Verdict
     from whorl.search.quotations.results import Verification as Verification
     from whorl.search.quotations.results import VerifiedQuotation as VerifiedQuotation
-    from whorl.search.quotations.verify import VerifyOptions as VerifyOptions
+    from whorl.search.quotations.results import VerifyOptions as VerifyOptions
     from whorl.search.similar.minhash_plan import MinHashPlan as MinHashPlan
     from whorl.search.similar.options import SimilarOptions as SimilarOptions
     from whorl.search.similar.plan import Branch as Branch

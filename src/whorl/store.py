@@ -51,9 +51,7 @@ from whorl.search.prepared import (
     QueryReader,
     SearchOptions,
 )
-from whorl.search.quotations.extraction import named_quotations
-from whorl.search.quotations.results import Verification
-from whorl.search.quotations.verify import VerifyOptions, verification_of, verify_quotations
+from whorl.search.quotations.results import Verification, VerifyOptions
 from whorl.search.similar.options import METRICS, SimilarOptions, ask
 from whorl.search.similar.references import References
 from whorl.search.similar.results import Similar
@@ -317,6 +315,10 @@ class Store:
             UnknownDocumentError: The store has no such document.
             ParameterError: A number is out of its range, a quotation has no word, or the document has no text.
         """
+        # Other operations start faster without it.
+        from whorl.search.quotations.extraction import named_quotations
+        from whorl.search.quotations.verify import verification_of, verify_quotations
+
         if quotations is not None:
             if source is not None or reference != SOURCE:
                 raise ParameterError("give quotations, or a text that has some")

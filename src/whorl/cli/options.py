@@ -34,6 +34,9 @@ SOURCE_FILE = click.option(
     help="A file, or - for standard input, which the query calls FINGERPRINT:source; it need not be in the store.",
 )
 EXPLAIN = click.option("--explain", "explained", is_flag=True, help="Print the plan and the request as well.")
+HTML = click.option(
+    "--html", metavar="FILE", help="Write a report to read, print and send: a single file that loads nothing."
+)
 
 
 def store_place(name: str | None) -> str:
@@ -146,6 +149,26 @@ def require_writable(target: Path, read: Collection[str] = ()) -> None:
         partial.unlink()
     except OSError as error:
         raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
+
+
+def report_file(html: str | None, read: Collection[str], *, as_json: bool, as_csv: bool) -> Path | None:
+    """Return the file for a report, None if none is wanted.
+
+    Args:
+        html: Name of the file.
+        read: Input files, which the report must not replace.
+        as_json: Whether to print JSON.
+        as_csv: Whether to print CSV; not together with JSON.
+
+    Raises:
+        ParameterError: The file cannot be written, or both formats are wanted.
+    """
+    if as_json and as_csv:
+        raise ParameterError("--json and --csv exclude each other; leave one of the two out")
+    if html is None:
+        return None
+    require_writable(Path(html), read)
+    return Path(html)
 
 
 @contextmanager

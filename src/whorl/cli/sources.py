@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from whorl.cli.inputs import Searched, opened_for, print_notes, referent, searched_options
-from whorl.cli.options import operation_options, require_writable, with_boilerplate_texts, written_file
+from whorl.cli.options import HTML, operation_options, report_file, with_boilerplate_texts, written_file
 from whorl.cli.render.console import console, reported_progress
 from whorl.cli.render.sources import closing_line, sources_table, totals_line
-from whorl.errors import ParameterError
 from whorl.operations import SourcesOperation
 from whorl.output.comparison import Read
 from whorl.output.format import as_json as json_text
@@ -26,9 +23,7 @@ from whorl.search.similar.sources import SOURCE
 @operation_options(SourcesOperation)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: all sources, with their passages in both texts.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, one source per line.")
-@click.option(
-    "--html", metavar="FILE", help="Write a report to read, print and send: a single file that loads nothing."
-)
+@HTML
 def sources(
     named: str,
     searched: Searched,
@@ -53,11 +48,7 @@ def sources(
 
     All of these are counted on whole texts. The last line gives the recall with which documents were found.
     """  # noqa: D301 - click wants the control character
-    if as_json and as_csv:
-        raise ParameterError("--json and --csv exclude each other; leave one of the two out")
-    report_file = None if html is None else Path(html)
-    if report_file is not None:
-        require_writable(report_file, [named, *options.boilerplate])
+    target = report_file(html, [named, *options.boilerplate], as_json=as_json, as_csv=as_csv)
     options = with_boilerplate_texts(options, [named])
     with opened_for(searched) as opened:
         meant = referent(opened, named, is_file_expected=bool(searched.folders))
@@ -66,8 +57,8 @@ def sources(
         with reported_progress():
             attribution = opened.sources(meant.id or SOURCE, options, source=meant.text)
     read = Read(named, "document" if meant.text is None else "file", attribution.content)
-    if report_file is not None:
-        with written_file(report_file) as out:
+    if target is not None:
+        with written_file(target) as out:
             out.write(report(read, attribution))
     if as_json:
         click.echo(json_text(sources_values(read, attribution)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Literal
 
 import click
@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from whorl.cli.inputs import is_file
-from whorl.cli.options import STORE, operation_options, require_writable, written_file
+from whorl.cli.options import HTML, STORE, operation_options, report_file, written_file
 from whorl.cli.render.comparison import place_text, shortened
 from whorl.cli.render.console import console, reported_progress
 from whorl.errors import ParameterError, UnknownDocumentError
@@ -22,6 +22,7 @@ from whorl.output.comparison import Lines, Read
 from whorl.output.format import as_json as json_text
 from whorl.output.format import counted, printable, titled
 from whorl.output.quotations import (
+    COLOURS,
     difference_text,
     look_up_line,
     quotations_report,
@@ -35,13 +36,6 @@ from whorl.store import Store, open_store
 
 #: Files whose quotations are in their notation, which extraction of the text would lose.
 _NOTATIONS = frozenset((".html", ".htm", ".xhtml", ".json"))
-_COLOURS = {
-    Verdict.EXACT: "green",
-    Verdict.EDITED: "yellow",
-    Verdict.STITCHED: "yellow",
-    Verdict.MISATTRIBUTED: "red",
-    Verdict.ABSENT: "red",
-}
 _INDENT = "   "
 
 
@@ -51,9 +45,7 @@ _INDENT = "   "
 @operation_options(VerifyOperation)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: all quotations, with their places.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, one quotation per line.")
-@click.option(
-    "--html", metavar="FILE", help="Write a report to read, print and send: a single file that loads nothing."
-)
+@HTML
 def verify(
     named: str, store: str | None, options: VerifyOperation, as_json: bool, as_csv: bool, html: str | None
 ) -> None:
@@ -73,16 +65,12 @@ def verify(
     Case, line breaks, hyphenation, quotation marks and loose punctuation do not count; numbers, signs and words do. A
     quotation of fewer than 8 words is never called edited or stitched.
     """  # noqa: D301 - click wants the control character
-    if as_json and as_csv:
-        raise ParameterError("--json and --csv exclude each other; leave one of the two out")
     failing = verdicts_named(options.fail_on) if options.fail_on is not None else frozenset()
-    report_file = None if html is None else Path(html)
-    if report_file is not None:
-        require_writable(report_file, [named])
+    target = report_file(html, [named], as_json=as_json, as_csv=as_csv)
     with open_store(store, create=False) as opened, reported_progress():
         read, verification = _verified(opened, named, options)
-    if report_file is not None:
-        with written_file(report_file) as out:
+    if target is not None:
+        with written_file(target) as out:
             out.write(quotations_report(read, verification))
     if as_json:
         click.echo(json_text(verification_values(read, verification)))
@@ -137,7 +125,7 @@ def _quotation_lines(number: int, quotation: VerifiedQuotation, *, printer: Cons
         quotation: The quotation.
         printer: The console; quotations are wrapped to its width.
     """
-    verdict = (f"{number}. {quotation.verdict.value}", f"bold {_COLOURS[quotation.verdict]}")
+    verdict = (f"{number}. {quotation.verdict.value}", f"bold {COLOURS[quotation.verdict]}")
     source = quotation.quotation.source
     named = f", source named: {printable(source)}" if source else ""
     yield Text.assemble(verdict, (f"  {counted(quotation.words, 'word')}{named}", "dim"))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, Any, ClassVar
 
-from whorl.output.comparison import Lines, Read
+from whorl.output.comparison import LinedRange, Lines, Read
 from whorl.output.format import cell, counted
 from whorl.output.report import html_name, html_text, lines_named, report_page
 from whorl.output.values import values
@@ -23,14 +23,16 @@ MEANINGS: Mapping[Verdict, str] = {
     Verdict.MISATTRIBUTED: "stands in another document than the one named",
     Verdict.ABSENT: "stands in no document",
 }
-#: Classes of the colours: green, yellow, and red.
-_COLOURS = {
-    Verdict.EXACT: "source c2",
-    Verdict.EDITED: "source c5",
-    Verdict.STITCHED: "source c5",
-    Verdict.MISATTRIBUTED: "source c7",
-    Verdict.ABSENT: "source c7",
+#: Colour of each verdict.
+COLOURS: Mapping[Verdict, str] = {
+    Verdict.EXACT: "green",
+    Verdict.EDITED: "yellow",
+    Verdict.STITCHED: "yellow",
+    Verdict.MISATTRIBUTED: "red",
+    Verdict.ABSENT: "red",
 }
+#: Classes of the colours in the report's style sheet.
+_CLASSES = {"green": "source c2", "yellow": "source c5", "red": "source c7"}
 #: Characters of a document shown on each side of a place.
 _AROUND = 160
 
@@ -40,31 +42,16 @@ class LinedPlace:
     """A place of a quotation in a document, with its lines and its text."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
-        *(
-            "id=place.id",
-            "name=place.name",
-            "quote_place=place.quote",
-            "start",
-            "end",
-            "first_line",
-            "last_line",
-            "text",
-        ),
-        "differences=place.differences",
+        *("id=place.id", "name=place.name", "quote_place=place.quote", "*range", "differences=place.differences"),
     )
 
     place: QuotedPlace
-    start: int
-    end: int
-    first_line: int
-    last_line: int
-    text: str
+    range: LinedRange
 
     @classmethod
     def of(cls, place: QuotedPlace) -> LinedPlace:
         """Return a place with its lines."""
-        start, end = place.document
-        return cls(place, start, end, *Lines(place.content).span(start, end), place.content[start:end])
+        return cls(place, Lines(place.content).range(place.document, with_text=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +61,11 @@ class ListedQuotation:
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("quote=verified.quotation.quote", "verdict=verified.verdict", "words=verified.words"),
         *("place=verified.quotation.place", "source=verified.quotation.source", "source_id=verified.source_id"),
-        *("places", "looked_up", "notes=verified.notes"),
+        *("places", "looked_up=verified.look_up", "notes=verified.notes"),
     )
 
     verified: VerifiedQuotation
     places: tuple[LinedPlace, ...]
-
-    @property
-    def looked_up(self) -> LookUp | None:
-        """The runs of words that were looked up, among how many documents."""
-        return self.verified.look_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +178,7 @@ def _table(verification: Verification) -> Iterator[str]:
     yield from (f'<th scope="col">{title}</th>' for title in ("quotation", "verdict", "words", "place"))
     yield "</tr></thead><tbody>"
     for number, each in enumerate(verification.quotations, 1):
-        link = f'<a class="{_COLOURS[each.verdict]}" href="#q{number}"><b>{number}</b> {_beginning(each)}</a>'
+        link = f'<a class="{_colour(each)}" href="#q{number}"><b>{number}</b> {_beginning(each)}</a>'
         place = html_name(each.places[0].name or each.places[0].id) if each.places else ""
         cells = f"<td>{each.verdict.value}</td><td>{each.words:,}</td><td>{place}</td>"
         yield f'<tr><th scope="row">{link}</th>{cells}</tr>'
@@ -213,7 +195,7 @@ def _text_part(verification: Verification) -> Iterator[str]:
         start, end = each.quotation.place or (at, at)
         yield html_text(verification.text[at:start])
         part = html_text(verification.text[start:end])
-        yield f'<a class="{_COLOURS[each.verdict]}" id="t{number}" href="#q{number}">{part}<sup>{number}</sup></a>'
+        yield f'<a class="{_colour(each)}" id="t{number}" href="#q{number}">{part}<sup>{number}</sup></a>'
         at = end
     yield html_text(verification.text[at:])
     yield "</div></section>"
@@ -224,8 +206,7 @@ def _article(number: int, quotation: VerifiedQuotation) -> str:
     named = quotation.quotation.source
     parts = [
         f'<article id="q{number}" aria-labelledby="h{number}">',
-        f'<h2 id="h{number}"><span class="{_COLOURS[quotation.verdict]}"><b>{number}</b> '
-        f"{quotation.verdict.value}</span></h2>",
+        f'<h2 id="h{number}"><span class="{_colour(quotation)}"><b>{number}</b> {quotation.verdict.value}</span></h2>',
         f"<p>{counted(quotation.words, 'word')}, {MEANINGS[quotation.verdict]}.</p>",
         f'<blockquote dir="auto">{html_text(quotation.quotation.quote)}</blockquote>',
         f"<p>Named source: {html_name(named)}</p>" if named else "",
@@ -254,3 +235,7 @@ def _place(place: QuotedPlace) -> str:
 def _beginning(quotation: VerifiedQuotation) -> str:
     words = quotation.quotation.quote.split()
     return html_text(" ".join(words[:12]) + (" …" if len(words) > 12 else ""))
+
+
+def _colour(quotation: VerifiedQuotation) -> str:
+    return _CLASSES[COLOURS[quotation.verdict]]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from whorl.errors import ParameterError
-from whorl.search.quotations.extraction import Quotation, named_quotations, quotations_in_json, quotations_of
+from whorl.search.quotations.extraction import named_quotations, quotations_in_json, quotations_of
+from whorl.search.quotations.results import Quotation
 
 
 def quotes(text: str) -> list[tuple[str, str | None]]:

@@ -11,12 +11,12 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import TypeAlias
 
 from whorl.errors import ParameterError
 from whorl.search.attribution.exclusions import quotations_between_marks
+from whorl.search.quotations.results import Quotation
 
 #: Quotations that are given without a text: objects with a `quote` and, if wanted, a `source`.
 GivenQuotations: TypeAlias = list[dict[str, str | None]]
@@ -42,25 +42,6 @@ _LINES = frozenset(
     )
 )
 _UNSEEN = frozenset(("script", "style", "template", "title"))
-
-
-@dataclass(frozen=True, slots=True)
-class Quotation:
-    """A quotation of a text.
-
-    Args:
-        quote: The quoted words.
-        place: Position in the text with its marks, as a half-open range of characters; None if it was given alone.
-        source: The source as it is named; None if it is not.
-        references: What the source may be called in a store, the likeliest first.
-        is_certain: Whether `source` certainly names a document, so that an unknown one is worth a note.
-    """
-
-    quote: str
-    place: tuple[int, int] | None = None
-    source: str | None = None
-    references: tuple[str, ...] = ()
-    is_certain: bool = True
 
 
 def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list[Quotation]]:

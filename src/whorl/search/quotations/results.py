@@ -1,4 +1,4 @@
-"""Results of the verification of quotations: a verdict for each, with the places that it rests on."""
+"""Quotations, and the results of their verification: a verdict for each, with the places that it rests on."""
 
 from __future__ import annotations
 
@@ -6,10 +6,35 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, TypedDict
 
 from whorl.errors import ParameterError
-from whorl.search.quotations.extraction import Quotation
+
+
+class VerifyOptions(TypedDict, total=False):
+    """Keywords of `Store.verify`; `VerifyOperation` describes them."""
+
+    all: bool
+    min_words: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """A quotation of a text.
+
+    Args:
+        quote: The quoted words.
+        place: Position in the text with its marks, as a half-open range of characters; None if it was given alone.
+        source: The source as it is named; None if it is not.
+        references: What the source may be called in a store, the likeliest first.
+        is_certain: Whether `source` certainly names a document, so that an unknown one is worth a note.
+    """
+
+    quote: str
+    place: tuple[int, int] | None = None
+    source: str | None = None
+    references: tuple[str, ...] = ()
+    is_certain: bool = True
 
 
 class Verdict(Enum):

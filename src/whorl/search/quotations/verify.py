@@ -19,7 +19,6 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise, takewhile
-from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +30,16 @@ from whorl.operations import VerifyOperation
 from whorl.query.plan.nodes import Bool, BoundPlan, Words
 from whorl.search.quotations.alignment import Alignment, align
 from whorl.search.quotations.canonical import CanonicalText
-from whorl.search.quotations.extraction import MOST_CHARACTERS, MOST_QUOTATIONS, Quotation, quotations_of
-from whorl.search.quotations.results import Difference, LookUp, QuotedPlace, Verdict, Verification, VerifiedQuotation
+from whorl.search.quotations.extraction import MOST_CHARACTERS, MOST_QUOTATIONS, quotations_of
+from whorl.search.quotations.results import (
+    Difference,
+    LookUp,
+    Quotation,
+    QuotedPlace,
+    Verdict,
+    Verification,
+    VerifiedQuotation,
+)
 
 #: Words of a run that counts as taken from a document, and of a run that is looked up.
 RUN_WORDS, _LOOKED_UP_WORDS = 5, 4
@@ -55,13 +62,6 @@ _BROKEN = re.compile(r"(?<=[^\W\d_])[-\u00ad‐‑] (?=[^\W\d_])")
 _SIC = re.compile(r"\[sic!?\]", re.IGNORECASE)
 #: Something left out or explained by the author of the quotation.
 _GAP = re.compile(r"\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…|\[[^\]]{2,60}\]")
-
-
-class VerifyOptions(TypedDict, total=False):
-    """Keywords of `Store.verify`; `VerifyOperation` describes them."""
-
-    all: bool
-    min_words: int
 
 
 def verification_of(engine: Engine, text: str, own_id: str | None, options: VerifyOperation) -> Verification:
@@ -205,7 +205,9 @@ class _Verifier:
         self._whole = CanonicalText(quote)
         if not self._whole.words:
             raise ParameterError(f"quotation {number} has no word: {quotation.quote!r:.80}")
-        parts = [(start, CanonicalText(quote[start:end])) for start, end in _between_gaps(quote)]
+        pieces = _between_gaps(quote)
+        is_one = len(pieces) == 1
+        parts = [(start, self._whole if is_one else CanonicalText(quote[start:end])) for start, end in pieces]
         self._offsets = [start for start, part in parts if part.words]
         self._parts = [part for _, part in parts if part.words]
         self._words = [word for part in self._parts for word in part.words]
@@ -295,12 +297,12 @@ class _Verifier:
     def _edited(self, match: _Match) -> tuple[QuotedPlace, ...]:
         """Return the best place of each part, with the differences."""
         places = []
-        for first, (low, high), aligned in zip(self._bounds, pairwise(self._bounds), match.alignments, strict=False):
+        for (low, high), aligned in zip(pairwise(self._bounds), match.alignments, strict=True):
             if aligned.start == aligned.end:
                 continue
             differences = []
             for edit in aligned.edits:
-                quote = self._range(edit.quote[0] + first, edit.quote[1] + first)
+                quote = self._range(edit.quote[0] + low, edit.quote[1] + low)
                 document = _range(match.document, edit.document)
                 texts = self._quotation.quote[slice(*quote)], match.document.text[slice(*document)]
                 differences.append(Difference(*texts, quote, document))
@@ -400,15 +402,8 @@ class _Verifier:
         if at is not None:
             whole = _Run(0, len(self._words), at)
             return _Match(document_id, document, (at,), runs=(whole,))
-        starts, start = [], 0
-        for part in self._parts if len(self._parts) > 1 else ():
-            at = document.find(part.words, start)
-            if at is None:
-                break
-            starts.append(at)
-            start = at + len(part.words)
-        if len(self._parts) > 1 and len(starts) == len(self._parts):
-            return _Match(document_id, document, tuple(starts))
+        if len(self._parts) > 1 and (starts := self._in_order(document)):
+            return _Match(document_id, document, starts)
         if not self._is_long:
             return _Match(document_id, document)
         runs = [run for number in range(len(self._parts)) for run in self._runs_in(document, number)]
@@ -416,6 +411,17 @@ class _Verifier:
         if len(self._words) * len(document.words) <= _MOST_CELLS:
             alignments = [align(part.words, document.words) for part in self._parts]
         return _Match(document_id, document, (), tuple(alignments), tuple(runs))
+
+    def _in_order(self, document: CanonicalText) -> tuple[int, ...]:
+        """Return the first word of each part of the quotation in a document; empty if it does not have all in order."""
+        starts, start = [], 0
+        for part in self._parts:
+            at = document.find(part.words, start)
+            if at is None:
+                return ()
+            starts.append(at)
+            start = at + len(part.words)
+        return tuple(starts)
 
     def _runs_in(self, document: CanonicalText, number: int) -> Iterator[_Run]:
         """Yield the longest runs of a part's words that a document has, from `RUN_WORDS` words on."""
