@@ -1,4 +1,4 @@
-"""Leave near-copies out of what Haystack indexes: a component between the splitter and the writer.
+"""Component for Haystack that drops near-copies of chunks, between the splitter and the writer.
 
 pipeline.add_component("near_copies", DropNearCopies(threshold=80))
 pipeline.connect("splitter.documents", "near_copies.documents")

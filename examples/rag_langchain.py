@@ -1,4 +1,4 @@
-"""Leave near-copies out of what LangChain indexes: a document transformer between the splitter and the vector store.
+"""Document transformer for LangChain that drops near-copies of chunks, between the splitter and the vector store.
 
 chunks = DropNearCopies(threshold=80).transform_documents(splitter.split_documents(documents))
 """

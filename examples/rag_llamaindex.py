@@ -1,4 +1,4 @@
-"""Leave near-copies out of what LlamaIndex indexes: a transformation of an ingestion pipeline, after the splitter.
+"""Transformation for LlamaIndex that drops near-copies of chunks, after the splitter of an ingestion pipeline.
 
 IngestionPipeline(transformations=[SentenceSplitter(), DropNearCopies(threshold=80)])
 """

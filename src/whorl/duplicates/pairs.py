@@ -123,7 +123,7 @@ class _SpanningPairs:
         Args:
             a: Indices of documents; equal ones are adjacent.
             b: Indices of each document's candidates.
-            workers: As in `find_pairs`.
+            workers: Number of threads.
         """
         most = 1
         while a.size:

@@ -197,7 +197,7 @@ def require_few_documents(engine: Engine, where: str) -> int:
 
 
 def _new_from_sketches(portion: ScanBatch, store: SketchStore) -> tuple[list[SketchEntry], int]:
-    """Return the entries that are new to an archive, from stored sketches, and the number of documents without one."""
+    """Return the entries that a sketch store lacks, from stored sketches, and the number of documents without one."""
     entries = [
         SketchEntry(document_id, sketch_digest(sketch), sketch, name)
         for document_id, name, sketch in portion.documents
@@ -208,7 +208,7 @@ def _new_from_sketches(portion: ScanBatch, store: SketchStore) -> tuple[list[Ske
 
 
 def _new_from_texts(portion: ScanBatch, store: SketchStore, engine: Engine) -> tuple[list[SketchEntry], int]:
-    """Return the entries that are new to an archive, from whole texts, and the number of documents without a text."""
+    """Return the entries that a sketch store lacks, from whole texts, and the number of documents without a text."""
     names = {document_id: name for document_id, name, _ in portion.documents}
     digests = {each: digest.encode() for each, digest in engine.digests(list(names), of_texts=True).items()}
     known = [(each, digests[each], name, None, None) for each, name in names.items() if each in digests]

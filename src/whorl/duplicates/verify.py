@@ -237,7 +237,7 @@ def split_evenly(totals: Numbers, most: int) -> list[Stretch]:
         totals: Cumulative amount of work up to and including each item; ascending int64 array of shape (items,).
         most: Largest number of ranges; a small amount of work stays in one range.
 
-    >>> even_stretches(np.array([10, 20, 100_000, 200_000]), 2)
+    >>> split_evenly(np.array([10, 20, 100_000, 200_000]), 2)
     [(0, 3), (3, 4)]
     """
     count = totals.size

@@ -45,7 +45,7 @@ def marks(value: Any) -> int:
 
 
 def is_accepted(body: bytes, most: int, size: int) -> bool:
-    """Return whether a meter accepts a body in parts of this size."""
+    """Check that a meter accepts a body in parts of this size."""
     meter = JsonMeter("it", most)
     try:
         for begin in range(0, len(body), size):

@@ -20,7 +20,7 @@ def open_view(page: Page) -> None:
 
 def test_a_pasted_answer(page: Page, shots: Path) -> None:
     """
-    Each quotation of a pasted answer has its colour in the text and its verdict, with the differences, beside it.
+    The text shows each quotation of a pasted answer in a colour, and the list shows its verdict and differences.
     """
     open_view(page)
     paste(page, ANSWER)

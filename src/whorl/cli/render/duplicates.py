@@ -42,7 +42,7 @@ def write_clusters_to(
 
     Args:
         output: The file; None for standard output.
-        clusters: Clusters, as for `wire.duplicates.write_clusters`.
+        clusters: Clusters, as for `output.duplicates.write_clusters`.
         form: json, csv, parquet or table.
         marks_principal: As for `write_clusters`.
         versions: As for `write_clusters`.

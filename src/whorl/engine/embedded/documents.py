@@ -129,7 +129,7 @@ class IndexEntry:
 
     Args:
         tokens: The tokens of the document.
-        values: Each value of its fields: the field's name, and its words joined by `terms.joined`.
+        values: Each value of its fields: the field's name, and its words joined by `engine.lucene.joined_terms`.
         wholes: Whole values, each with its field and its type.
     """
 
@@ -173,7 +173,7 @@ SCHEMA = _schema()
 
 
 def words_analyzer() -> tantivy.TextAnalyzer:
-    """Return the analyzer that splits words at the separators of `terms.joined`."""
+    """Return the analyzer that splits words at the separators of `engine.lucene.joined_terms`."""
     return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
 
 

@@ -61,11 +61,11 @@ class InvertedIndex:
                 segment.verify()
 
     def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[ScoredId]]:
-        """Delegate to `WordIndex.matches`."""
+        """Delegate to `TextIndex.matches`."""
         return self._text_index.matches(query, start, rows, is_ranked=is_ranked)
 
     def terms(self, field: str, beginning: str, most: int) -> list[str]:
-        """Delegate to `WordIndex.terms`."""
+        """Delegate to `TextIndex.terms`."""
         return self._text_index.terms(field, beginning, most)
 
     def writer(self, stored: ReadEntries, before_main: Callable[[], object]) -> IndexWriter:
@@ -143,7 +143,7 @@ class IndexWriter:
         self.pending = 0
 
     def close(self) -> Callable[[], None] | None:
-        """Release the folder like `WordWriter.close`; tokens are merged in the background."""
+        """Release the folder like `TextIndexWriter.close`; tokens are merged in the background."""
         with index_errors(self._folder):
             self._token_index.finish()
         return self._text_writer.close()

@@ -71,7 +71,7 @@ def pack(numbers: Packed, width: int) -> Packed:
 
 
 def unpack(words: Packed, width: int) -> Packed:
-    """Unpack the words of whole groups that `packed` wrote."""
+    """Unpack the words of whole groups that `pack` wrote."""
     columns = np.ascontiguousarray(words.reshape(-1, width).T)
     numbers = np.empty((GROUP, columns.shape[1]), np.uint64)
     mask = np.uint64((1 << width) - 1)

@@ -28,7 +28,7 @@ _LOOK_SECONDS = 0.2
 
 
 class ReadRequest(NamedTuple):
-    """A call of a method of a `Format` in the worker process.
+    """A call of a method of a `RowFormat` in the worker process.
 
     Attributes:
         method: "detect" for the format's `takes_columns`, or the name of the method.

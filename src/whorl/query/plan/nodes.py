@@ -209,7 +209,7 @@ class PassageNumbers:
     Args:
         reference: Name of the text.
         scheme: Scheme of the numbers.
-        numbers: Distinct numbers from `fingerprint.winnow.winnowed`.
+        numbers: Distinct numbers from `fingerprint.winnowing.winnowed`.
     """
 
     reference: str

@@ -125,7 +125,7 @@ class FoundPage:
 
     @property
     def threshold(self) -> float:
-        """Percentage, or fraction, from which two documents are duplicates."""
+        """Smallest share of two duplicates, in percent or as a fraction."""
         return float(self.found.options.threshold)
 
     @property
