@@ -89,9 +89,9 @@ PARTS = (
     ("columns and keys of sketches", "whorl.duplicates.sketching", "Sketching._in_columns"),
     ("putting documents aside", "whorl.duplicates.sketch_store", "TemporarySketchStore.add"),
     ("looking for ids that came before", "whorl.duplicates.sketch_store", "TemporarySketchStore._later"),
-    ("candidates", "whorl.duplicates.pairs", "find_candidates"),
+    ("candidates", "whorl.duplicates.pair_search", "find_candidates"),
     ("hashes that meet, of these", "whorl.duplicates.prefix_filter", "index_tokens"),
-    ("verification", "whorl.duplicates.pairs", "verify_pairs"),
+    ("verification", "whorl.duplicates.pair_search", "verify_pairs"),
     ("output", "whorl.cli.duplicates", "_write"),
 )
 

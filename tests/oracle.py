@@ -17,7 +17,7 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Document
-from whorl.query.plan.bind import bind
+from whorl.query.plan.bind_sources import bind
 from whorl.query.plan.nodes import (
     Bool,
     BoundNode,

@@ -69,13 +69,13 @@ if TYPE_CHECKING:
     from whorl.duplicates.deduplicate import Deduplication as Deduplication
     from whorl.duplicates.deduplicate import DeduplicationSummary as DeduplicationSummary
     from whorl.duplicates.deduplicate import deduplicate as deduplicate
+    from whorl.duplicates.filtered_files import Marked as Marked
+    from whorl.duplicates.filtered_files import write_ids as write_ids
     from whorl.duplicates.options import DuplicatesOptions as DuplicatesOptions
     from whorl.duplicates.options import Granularity as Granularity
     from whorl.duplicates.options import Keep as Keep
     from whorl.duplicates.options import PairOptions as PairOptions
     from whorl.duplicates.options import ask_pairs as ask_pairs
-    from whorl.duplicates.output import Marked as Marked
-    from whorl.duplicates.output import write_ids as write_ids
     from whorl.duplicates.result import Cluster as Cluster
     from whorl.duplicates.result import ClusterColumns as ClusterColumns
     from whorl.duplicates.result import Duplicates as Duplicates

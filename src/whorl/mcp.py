@@ -43,11 +43,11 @@ from whorl.operations import (
 )
 from whorl.output.comparison import Read, compare_texts, read_texts
 from whorl.output.duplicates import DescribedCluster, left_out
+from whorl.output.json_fields import values as json_values
 from whorl.output.quotations import verification_values
 from whorl.output.search import ExplainedQuery, measured_page
 from whorl.output.sources import sources_values
 from whorl.output.trim import trim
-from whorl.output.values import values as json_values
 from whorl.search.quotations.extraction import GivenQuotations
 from whorl.search.similar.references import Referent
 from whorl.search.similar.sources import SOURCE

@@ -11,8 +11,8 @@ import pytest
 from tests import opensearch_runtime, solr_runtime
 from whorl import Document, Store, open_store
 from whorl.duplicates import Keep, ask_pairs, duplicates_in
+from whorl.duplicates.filtered_files import Marked, write_ids
 from whorl.duplicates.options import DuplicatesOptions
-from whorl.duplicates.output import Marked, write_ids
 from whorl.engine.protocol import ClusterLabel
 from whorl.model import Indexed
 

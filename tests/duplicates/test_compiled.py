@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.duplicates import prefix_filter, token_index, verify
+from whorl.duplicates import prefix_filter, token_index, verification
 from whorl.duplicates.options import ask_pairs
 from whorl.duplicates.rounds import JoinOptions, rounds
 from whorl.duplicates.sketches import Sketches
@@ -39,7 +39,7 @@ def test_hashes_that_meet(seed: int, bits: int, metric: str, spread: int) -> Non
     found = []
     for is_fast, least in ((False, 0), (True, 1 << 60), (True, 0)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(verify, "_LEAST", least)
+            patch.setattr(verification, "_LEAST", least)
             patch.setattr(token_index, "is_fast", lambda amount, told=is_fast: told)
             patch.setattr(token_index, "_PART_BITS", 4)
             patch.setattr(token_index, "_ROOM", 7)

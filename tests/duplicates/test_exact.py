@@ -13,7 +13,7 @@ from whorl import Document, open_store
 from whorl.duplicates.exact import _groups_to_read
 from whorl.duplicates.options import DuplicatesOptions, ask_pairs
 from whorl.duplicates.run import duplicates_in
-from whorl.duplicates.verify import Pairs
+from whorl.duplicates.verification import Pairs
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme

@@ -14,7 +14,7 @@ from whorl.duplicates.options import PairOptions
 from whorl.duplicates.prefix_filter import CandidatePairs, find_candidates
 from whorl.duplicates.rounds import MOST_PAIRS, JoinOptions
 from whorl.duplicates.sketches import Sketches
-from whorl.duplicates.verify import Pairs, verify_pairs
+from whorl.duplicates.verification import Pairs, verify_pairs
 
 
 def found_in(sketches: Sketches, probe_keys: PairOptions, most: int = MOST_PAIRS) -> Pairs:

@@ -13,11 +13,11 @@ import pytest
 from tests.families import family_documents
 from tests.plain import sketch_of
 from whorl.duplicates.options import ask_pairs
-from whorl.duplicates.pairs import find_pairs
+from whorl.duplicates.pair_search import find_pairs
 from whorl.duplicates.rounds import JoinOptions
 from whorl.duplicates.sketch_store import PersistentSketchStore, TemporarySketchStore, sketch_digest
 from whorl.duplicates.sketching import SketchEntry
-from whorl.duplicates.verify import Pairs
+from whorl.duplicates.verification import Pairs
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.scheme import Scheme

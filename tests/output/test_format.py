@@ -21,7 +21,7 @@ from whorl.output.format import (
     printable,
     without_controls,
 )
-from whorl.output.values import values
+from whorl.output.json_fields import values
 
 counts = st.integers(1, 10**6).flatmap(lambda whole: st.tuples(st.integers(0, whole), st.just(whole)))
 

@@ -16,6 +16,7 @@ from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.model import Hit, Page
+from whorl.output.json_fields import values
 from whorl.output.search import (
     ExplainedQuery,
     HitsPage,
@@ -24,7 +25,6 @@ from whorl.output.search import (
     promise,
     repeats_lines,
 )
-from whorl.output.values import values
 from whorl.search.novelty import Repeated, Repeats
 from whorl.search.prepared import Explanation
 from whorl.search.similar.minhash_plan import make_minhash_plan

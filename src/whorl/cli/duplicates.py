@@ -208,7 +208,7 @@ def _texts(found: Duplicates, reading: InputReader, ids: Sequence[str]) -> Mappi
 
 def _write_ids(found: Duplicates, store: str | None, keep: Keep | None) -> str:
     from whorl.cli.render.console import reported_progress
-    from whorl.duplicates.output import write_ids
+    from whorl.duplicates.filtered_files import write_ids
     from whorl.output.duplicates import marked_line
     from whorl.settings.settings import Settings
     from whorl.store import open_store

@@ -125,8 +125,8 @@ def _printed_errors() -> Iterator[None]:
 
 
 def _print_error(error: WhorlError) -> NoReturn:
-    from whorl.addresses import public_text
     from whorl.output.format import printable
+    from whorl.redaction import public_text
 
     # A query error points to a position in the query, which shortening the text would move.
     message = str(error) if isinstance(error, QueryError) else public_text(str(error))

@@ -11,8 +11,8 @@ from whorl.ingest.files import source_text
 from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.format import as_json as json_text
 from whorl.output.format import counted, printable
+from whorl.output.json_fields import values
 from whorl.output.search import HitsPage, plan_lines
-from whorl.output.values import values
 from whorl.search.prepared import Explanation, PreparedQuery
 from whorl.search.similar.sources import SOURCE
 from whorl.store import Store

@@ -20,8 +20,8 @@ from whorl.ingest.files import source_text
 from whorl.operations import SearchOperation, SimilarOperation
 from whorl.output.format import as_json as json_text
 from whorl.output.format import counted, percent, printable, titled
+from whorl.output.json_fields import values
 from whorl.output.search import condition, plan_lines, promise
-from whorl.output.values import values
 from whorl.query.ast import Fingerprint
 from whorl.query.literals import EXACT, write_fingerprint
 from whorl.search.similar.options import ask

@@ -6,9 +6,9 @@ A search (`run`) goes through these stages, each a module:
 2. sketching      hash the shingles of each document; worker_pool does so in several processes
 3. sketch_store   store the sketches, in a temporary file or in a folder for the next run
 4. prefix_filter  find candidate pairs: rounds has its parameters, token_index the shared hashes
-5. verify         count what the candidates share; exact reads whole texts where sketches leave a pair undecided
-6. pairs          run 4 and 5, and skip pairs of documents that are connected already
-7. clusters       group the pairs; result yields pairs and clusters, output writes them
+5. verification   count what the candidates share; exact reads whole texts where sketches leave a pair undecided
+6. pair_search    run 4 and 5, and skip pairs of documents that are connected already
+7. clusters       group the pairs; result yields pairs and clusters, filtered_files writes them
 
 spark has the same stages on data frames; boilerplate and passages are further searches of the same documents.
 
@@ -30,10 +30,10 @@ from whorl.exports import lazily
 
 if TYPE_CHECKING:
     from whorl.duplicates.boilerplate import ask_common as ask_common
+    from whorl.duplicates.filtered_files import write_ids as write_ids
     from whorl.duplicates.options import DuplicatesOptions as DuplicatesOptions
     from whorl.duplicates.options import Keep as Keep
     from whorl.duplicates.options import ask_pairs as ask_pairs
-    from whorl.duplicates.output import write_ids as write_ids
     from whorl.duplicates.passages import passages_among as passages_among
     from whorl.duplicates.result import superfluous as superfluous
     from whorl.duplicates.result import with_words as with_words

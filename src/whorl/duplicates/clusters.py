@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.duplicates.sketches import Numbers
-from whorl.duplicates.verify import Pairs
+from whorl.duplicates.verification import Pairs
 from whorl.fingerprint.compare import Comparison, Passage, TextWords, compare_words
 from whorl.fingerprint.scheme import Scheme
 

@@ -13,7 +13,7 @@ from whorl.context import report_progress, require_time
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketch_store import SketchStore, StoredSketches, sketch_key
 from whorl.duplicates.sketches import Numbers
-from whorl.duplicates.verify import Pairs, measure_pairs
+from whorl.duplicates.verification import Pairs, measure_pairs
 from whorl.fingerprint.sketch.sketch import Sketch
 
 #: Takes ids; returns all 64-bit hashes of each text, ascending, for the documents that have one.

@@ -39,7 +39,7 @@ from whorl.duplicates.token_index import (
     index_tokens,
     owners_of,
 )
-from whorl.duplicates.verify import is_fast
+from whorl.duplicates.verification import is_fast
 
 #: Approximate number of pairs yielded at once; bounds the memory.
 AT_ONCE = 1 << 22

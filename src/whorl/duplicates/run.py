@@ -1,4 +1,4 @@
-"""Runs of the search for near-duplicates, over a store or over other documents: load the sketches, then find pairs."""
+"""One search for near-duplicates from start to end: load the documents of a store or files, then find their pairs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from whorl.context import report_progress, require_time
 from whorl.duplicates.boilerplate import remove_boilerplate
 from whorl.duplicates.exact import ReadHashes, split_by_hash_collision, verify_exact
 from whorl.duplicates.options import DuplicatesOptions, Granularity, PairOptions, seconds_of
-from whorl.duplicates.pairs import find_pairs, first_of_equals
+from whorl.duplicates.pair_search import find_pairs, first_of_equals
 from whorl.duplicates.result import Duplicates, ReadProperties, ReadTexts
 from whorl.duplicates.rounds import JoinOptions
 from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore, sketch_digest
 from whorl.duplicates.sketching import SketchEntry, Sketching, SketchMaker, no_date, part_of
-from whorl.duplicates.verify import Pairs
+from whorl.duplicates.verification import Pairs
 from whorl.duplicates.worker_pool import AT_ONCE, sketch_in_processes, start_method
 from whorl.engine.protocol import Engine, ScanBatch
 from whorl.errors import NoSketchesError, ParameterError, SchemaError

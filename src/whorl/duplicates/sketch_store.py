@@ -25,7 +25,7 @@ import numpy.typing as npt
 from whorl.arrays import chunks
 from whorl.duplicates.sketches import MUCH, Numbers, Sketches
 from whorl.duplicates.sketching import SketchBatch, SketchEntry, number_or_none
-from whorl.duplicates.verify import Pairs
+from whorl.duplicates.verification import Pairs
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 

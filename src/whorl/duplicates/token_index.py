@@ -21,7 +21,7 @@ from whorl.arrays import run_starts
 from whorl.context import require_time
 from whorl.duplicates.rounds import PrefixLengths
 from whorl.duplicates.sketches import Numbers, Sketches
-from whorl.duplicates.verify import is_fast, run_in_threads, split_evenly
+from whorl.duplicates.verification import is_fast, run_in_threads, split_evenly
 
 Hashes = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]

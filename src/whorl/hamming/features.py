@@ -1,4 +1,4 @@
-r"""SimHash codes of published libraries, bit for bit, for programs that continue to use stored codes.
+r"""Features and hashes of other SimHash libraries, bit for bit, for programs that continue to use stored codes.
 
 ===============  ============================  ========================  ================================
 scheme           words                         hash of a feature         features

@@ -1,4 +1,4 @@
-"""Inputs of whorl: arguments, folders, addresses, and the documents in their files.
+"""The documents that command-line arguments name: files, folders, addresses of remote files, and rows of data files.
 
 A file that cannot be read is reported as a problem and does not end the run.
 """
@@ -20,12 +20,12 @@ from operator import attrgetter
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
-from whorl.addresses import public_address
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.formats import decode, format_of
 from whorl.ingest.remote import PATTERN, RemoteFile, remote_files
 from whorl.ingest.rows.formats import format_of as format_of_rows
 from whorl.ingest.rows.rows import File, FileSpan, Row, RowColumns, UnreadRowsError, portions
+from whorl.redaction import public_address
 
 if TYPE_CHECKING:
     from whorl.ingest.extraction.reader import Reader

@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import PurePosixPath
 from typing import IO, Any
 
-from whorl.addresses import public_address, public_text
 from whorl.errors import ParameterError, WhorlError
+from whorl.redaction import public_address, public_text
 
 #: Wildcards of patterns.
 PATTERN = "*?["

@@ -12,7 +12,7 @@ from whorl.context import timely
 from whorl.fingerprint.compare import Comparison, Passage, Rest, Size
 from whorl.operations import CompareOperation
 from whorl.output.format import counted
-from whorl.output.values import values
+from whorl.output.json_fields import values
 from whorl.store import Store
 
 #: Maximum number of characters quoted from a longest passage.

@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from whorl.duplicates.boilerplate import Residual
 from whorl.duplicates.clusters import Own
+from whorl.duplicates.filtered_files import Marked
 from whorl.duplicates.input import span_of
 from whorl.duplicates.options import Keep
-from whorl.duplicates.output import Marked
 from whorl.duplicates.result import Cluster, ClusterColumns, Duplicates, Member, Pair, PairColumns, ReadTexts, Version
 from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.output.format import cell, counted, fraction, percent, printable, titled, without_controls
-from whorl.output.values import values
+from whorl.output.json_fields import values
 
 FORMATS = ("json", "csv", "table")
 _as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode

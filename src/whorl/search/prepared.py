@@ -21,7 +21,7 @@ from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.model import Order, Page
 from whorl.operations import MAX_START, QueryPlan, Reading
 from whorl.query.literals import write_quoted
-from whorl.query.plan.bind import bind, unknown_document
+from whorl.query.plan.bind_sources import bind, unknown_document
 from whorl.query.plan.defaults import QueryDefaults
 from whorl.query.plan.describe import describe
 from whorl.query.plan.fields import Places
@@ -44,7 +44,7 @@ from whorl.query.plan.nodes import (
     references,
     with_ids,
 )
-from whorl.query.plan.resolve import resolve
+from whorl.query.plan.resolve_fields import resolve
 from whorl.search.boilerplate import CommonOptions, Commons
 from whorl.search.collapse import collapsed_page
 from whorl.search.similar.options import DEFAULT_RECALL, METRICS, SimilarCriteria

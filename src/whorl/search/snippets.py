@@ -10,7 +10,7 @@ from typing import ClassVar, TypeAlias
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.query.ast import Joker, Pattern
 from whorl.query.plan.nodes import Bool, FuzzyWord, InOrder, ResolvedLeaf, ResolvedPlan, Words
-from whorl.query.plan.resolve import distance
+from whorl.query.plan.resolve_fields import distance
 
 #: Length of a snippet in words.
 _SHOWN = 40

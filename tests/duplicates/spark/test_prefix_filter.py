@@ -19,7 +19,7 @@ from whorl.duplicates.prefix_filter import HashBlock, find_candidates
 from whorl.duplicates.rounds import JoinOptions
 from whorl.duplicates.sketch_store import sketch_key
 from whorl.duplicates.sketches import Sketches
-from whorl.duplicates.verify import verify_pairs
+from whorl.duplicates.verification import verify_pairs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

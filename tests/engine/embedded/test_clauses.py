@@ -26,8 +26,8 @@ from whorl.engine.embedded.clauses import (
     is_sloppy_phrase,
     positions,
 )
-from whorl.engine.embedded.documents import SCHEMA
 from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.engine.embedded.preparation import SCHEMA
 from whorl.engine.lucene import compile_pattern, value_prefix, value_term, word_term
 from whorl.errors import StoppedError, UnsupportedQueryError
 from whorl.model import Document

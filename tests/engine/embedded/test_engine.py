@@ -17,7 +17,7 @@ from whorl.fingerprint.minhash.codec import Spelling, integers, read
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.model import Document, Hit, PropertyValue
-from whorl.query.plan.bind import bind
+from whorl.query.plan.bind_sources import bind
 from whorl.query.plan.nodes import (
     Bool,
     BoundNode,

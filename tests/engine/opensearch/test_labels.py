@@ -8,7 +8,7 @@ import pytest
 
 from whorl import Document, Store, open_store
 from whorl.duplicates import Keep, ask_pairs, duplicates_in
-from whorl.duplicates.output import Marked, write_ids
+from whorl.duplicates.filtered_files import Marked, write_ids
 from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import OF_CLUSTERS, index_body

@@ -15,8 +15,8 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.compare import Comparison
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.winnowing import PassageScheme
+from whorl.output.json_fields import values
 from whorl.output.search import plan_lines, promise
-from whorl.output.values import values
 from whorl.search.similar import search as similar_search
 from whorl.search.similar.plan import RestPlan
 

@@ -15,7 +15,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare import Rest
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.output.format import percent
-from whorl.output.values import values
+from whorl.output.json_fields import values
 from whorl.search.boilerplate import named_commons
 from whorl.search.similar import verify
 from whorl.search.similar.results import Similar

@@ -9,8 +9,8 @@ import click
 
 from whorl.cli.options import written_file
 from whorl.duplicates import Keep, superfluous
+from whorl.duplicates.filtered_files import decide_retention, write_filtered
 from whorl.duplicates.input import InputReader
-from whorl.duplicates.output import decide_retention, write_filtered
 from whorl.duplicates.result import Cluster, Duplicates, Pair
 from whorl.ingest.files import Problems
 from whorl.output.duplicates import (

@@ -33,7 +33,7 @@ from whorl.duplicates.spark.load import STAYS, RunNumber, load_blocks
 from whorl.duplicates.spark.prefix_filter import MOST_AT_ONCE, find_candidates
 from whorl.duplicates.spark.state import SearchState, still_paired
 from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candidates
-from whorl.duplicates.verify import Pairs
+from whorl.duplicates.verification import Pairs
 from whorl.errors import ParameterError
 
 #: Number of pivots of a crowd, which are compared with all its documents; also the largest number of documents that may

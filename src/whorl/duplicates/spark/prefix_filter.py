@@ -30,7 +30,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from whorl.arrays import run_starts, spread
-from whorl.duplicates.pairs import find_pairs
+from whorl.duplicates.pair_search import find_pairs
 from whorl.duplicates.prefix_filter import oversized_groups
 from whorl.duplicates.rounds import JoinOptions, Round, rounds
 from whorl.duplicates.sketches import Numbers, Sketches
@@ -65,7 +65,7 @@ from whorl.duplicates.spark.frequencies import (
 )
 from whorl.duplicates.spark.load import LoadedDocuments
 from whorl.duplicates.spark.verify import PAIRS, told
-from whorl.duplicates.verify import Pairs
+from whorl.duplicates.verification import Pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 #: Rows of pairs hold the keys of the smaller documents (travellers), whose sketches are sent, and of their partners

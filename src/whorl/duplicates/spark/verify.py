@@ -1,4 +1,4 @@
-"""Verification of candidates and measurement of pairs on Spark, by the batch functions of `whorl.duplicates.verify`.
+"""Verification of candidates and measurement of pairs on Spark, by the functions of `whorl.duplicates.verification`.
 
 If two documents are in different blocks, one block sends its document's sketch to the other, once for all comparisons
 there.
@@ -29,7 +29,7 @@ from whorl.duplicates.spark.blocks import (
     sketch_row,
 )
 from whorl.duplicates.spark.load import LoadedDocuments
-from whorl.duplicates.verify import Pairs, measure_pairs, verify_pairs
+from whorl.duplicates.verification import Pairs, measure_pairs, verify_pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 PAIRS = "a long, b long, size_a long, size_b long, shared long, low long, high long"
@@ -51,7 +51,7 @@ def verify_candidates(candidates: DataFrame, documents: LoadedDocuments, pair_op
         pair_options: Metric, threshold and recall.
 
     Returns:
-        Columns a, b, size_a, size_b, shared, low and high, as in `whorl.duplicates.verify.Pairs`; a is the smaller key.
+        Columns a, b, size_a, size_b, shared, low and high, as in `verification.Pairs`; a is the smaller key.
     """
     return _compared(candidates, documents, partial(_verified, pair_options=pair_options))
 

@@ -18,11 +18,11 @@ from typing import TypeAlias
 from tantivy import Occur, Query
 
 from whorl.context import require_time, seconds_left
-from whorl.engine.embedded.counting import ScoredDocuments, match_tokens
-from whorl.engine.embedded.documents import SCHEMA
 from whorl.engine.embedded.index import InvertedIndex
 from whorl.engine.embedded.postings import TokenSnapshot
+from whorl.engine.embedded.preparation import SCHEMA
 from whorl.engine.embedded.records import Records
+from whorl.engine.embedded.token_counting import ScoredDocuments, match_tokens
 from whorl.engine.lucene import (
     OWN_FIELDS,
     compile_pattern,
@@ -55,7 +55,7 @@ from whorl.query.plan.nodes import (
     WildcardValue,
     Words,
 )
-from whorl.query.plan.resolve import distance
+from whorl.query.plan.resolve_fields import distance
 
 #: Fields searched when a query names none.
 DEFAULT_FIELDS = ("name", "content")

@@ -1,4 +1,4 @@
-"""The folder of an embedded store: checks, write lock, SQLite connections, read-only mirror, and errors of files."""
+"""The folder of an embedded store: layout checks, write lock, SQLite connections, and errors of the file system."""
 
 from __future__ import annotations
 

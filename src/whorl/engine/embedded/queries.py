@@ -10,8 +10,8 @@ import numpy as np
 from tantivy import Occur, Query
 
 from whorl.engine.embedded.clauses import ClauseQueries, IndexReader
-from whorl.engine.embedded.counting import Combine, is_countable, regroup
-from whorl.engine.embedded.documents import SCHEMA
+from whorl.engine.embedded.preparation import SCHEMA
+from whorl.engine.embedded.token_counting import Combine, is_countable, regroup
 from whorl.query.plan.nodes import (
     Between,
     Bool,
@@ -67,7 +67,7 @@ def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> Tant
     """Translate a bound plan into a query.
 
     Args:
-        plan: A plan from `whorl.query.plan.bind.bind`.
+        plan: A plan from `whorl.query.plan.bind_sources.bind`.
         profile: How texts are split into words.
         reader: Evaluates clauses that tantivy cannot; None if the query will not run.
     """

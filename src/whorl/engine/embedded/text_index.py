@@ -21,8 +21,8 @@ from typing import Any, TypeAlias
 import tantivy
 from tantivy import Occur, Query
 
-from whorl.engine.embedded.documents import SCHEMA, Change, fill, words_analyzer
 from whorl.engine.embedded.folder import HEAP_BYTES, IndexBrokenError, OtherIndexError, index_errors
+from whorl.engine.embedded.preparation import SCHEMA, Change, fill, words_analyzer
 
 #: Most documents in the small part.
 MOST_RECENT = 128

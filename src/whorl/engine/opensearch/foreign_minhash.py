@@ -1,4 +1,4 @@
-"""MinHash fields that a cluster fills by itself: detection, the scheme of their tokens, and signatures from them.
+"""MinHash fields that whorl did not set up in an OpenSearch index: find them, and compute signatures as they do.
 
 The mapping describes the intended tokens of a field. To find the actual ones, whorl requests the tokens of some texts
 from the cluster and compares them with its own tokens of these texts. Releases differ in word breaks, and some ignore

@@ -1,4 +1,4 @@
-"""Compiled loops from folded words to shingle hashes and bucket minima, and a sort of such hashes."""
+"""Compiled hashing: shingle hashes from folded words, minima of MinHash buckets, and a sort of 64-bit hashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of a profile in the layout of the compiled loops; does not import numba."""
+"""Unicode tables of word splitting and folding as arrays for the compiled loops; does not import numba."""
 
 from __future__ import annotations
 

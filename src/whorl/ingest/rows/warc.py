@@ -14,7 +14,6 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.bufferedreaders import ChunkedDataReader, DecompressingBufferedReader
 from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException
 
-from whorl.addresses import public_address
 from whorl.errors import DocumentError
 from whorl.ingest.rows.compression import Expansion
 from whorl.ingest.rows.rows import (
@@ -28,6 +27,7 @@ from whorl.ingest.rows.rows import (
     UnreadRowsError,
     portions,
 )
+from whorl.redaction import public_address
 
 #: Number of records decided about at a time: a page is larger than a row.
 _AT_ONCE = 16

@@ -1,4 +1,4 @@
-"""Results of attribution: the sources of a text with the words that each covers, and the candidates left unread."""
+"""Results of `sources`: the source documents of a text, the words that each covers, and the candidates left unread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan of the calibrated search on an index with stock MinHash tokens, without sketches and sizes.
+"""Query plan of `similar` with a stated recall on an index that has only MinHash tokens, without sketches.
 
 Among the m tokens looked up, G ~ Hypergeometric(a, I, m) come from shared shingles. Each of these is a token of the hit
 unless one of the hit's b - I other shingles displaces it: with the survival probability s averaged over the m tokens,

@@ -1,4 +1,4 @@
-"""Exact verification on texts: hits that the sketches leave undecided, and a page's hits without common text."""
+"""Verification of similar documents on their texts, where sketches cannot decide, and text that is not common text."""
 
 from __future__ import annotations
 

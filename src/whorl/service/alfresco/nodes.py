@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from whorl.model import Hit, Stored
-from whorl.output.values import values
+from whorl.output.json_fields import values
 from whorl.query.plan.values import date_of, written
 from whorl.search.similar.results import Measured
 

@@ -19,11 +19,11 @@ from whorl.ingest.extraction.reader import BusyError, Reader
 from whorl.ingest.files import file_text
 from whorl.model import MAX_ID_LENGTH, Hit, Page, PropertyValue, Stored
 from whorl.operations import MAX_ROWS, MAX_START, DeleteOperation, IndexOperation
-from whorl.output.values import values
+from whorl.output.json_fields import values
 from whorl.query import ast
 from whorl.query.ast import Joker, Pattern, Wildcard
 from whorl.query.plan.nodes import Kind
-from whorl.query.plan.resolve import words_of
+from whorl.query.plan.resolve_fields import words_of
 from whorl.query.unparse import unparse
 from whorl.search.novelty import RepeatSearch
 from whorl.search.pagination import behind

@@ -13,14 +13,14 @@ from fastapi import APIRouter, HTTPException, Path, Query, Response
 
 from whorl.context import report_progress
 from whorl.duplicates import DuplicatesOptions, duplicates_in
+from whorl.duplicates.filtered_files import Marked, write_ids
 from whorl.duplicates.options import require_property
-from whorl.duplicates.output import Marked, write_ids
 from whorl.duplicates.result import Cluster, with_words
 from whorl.duplicates.run import require_few_documents
 from whorl.errors import NoSketchesError, WhorlError
 from whorl.operations import MAX_START, DuplicatesOperation
 from whorl.output.duplicates import DescribedCluster, MatchedPair, common_line, left_out, write_clusters
-from whorl.output.values import values
+from whorl.output.json_fields import values
 from whorl.service.errors import DEFECT, Json, require_writable, status_of
 from whorl.service.jobs import Job, Jobs, JobState
 from whorl.service.paths import API

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, create_model,
 from typing_extensions import TypedDict
 
 from whorl.operations import QUERY_SCHEMA, OptionField, options_of
-from whorl.output.values import CharRange, is_result, json_fields, without_none
+from whorl.output.json_fields import CharRange, is_result, json_fields, without_none
 from whorl.search.boilerplate import common_limit
 from whorl.service.errors import Json
 from whorl.service.paths import API

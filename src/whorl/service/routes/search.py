@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from whorl.operations import ExplainOperation, SearchOperation
+from whorl.output.json_fields import values
 from whorl.output.search import ExplainedQuery, MeasuredPage, measured_page
-from whorl.output.values import values
 from whorl.search.snippets import Snippet
 from whorl.service.errors import Json
 from whorl.service.routes.schema import (

@@ -1,4 +1,4 @@
-"""Text of PDF, Office files, e-mail and HTML; only the worker calls it.
+"""Text extraction from PDF, Office files, e-mail and HTML; runs in the worker process only.
 
 Libraries are imported where they are used, so that reading one format does not load those of the others.
 """

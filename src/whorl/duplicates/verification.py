@@ -1,4 +1,4 @@
-"""Verification of candidates: overlap of two sketches at the level of the larger document, and the resulting pairs."""
+"""Verification of candidate pairs: count the hashes that two sketches share, and keep the pairs above the threshold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All pairs of a collection: merge equal documents, find candidates with the prefix filter, verify them."""
+"""The pairs of a whole collection: equal documents first, then candidates of the prefix filter, verified."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whorl.duplicates.options import PairOptions
 from whorl.duplicates.prefix_filter import AT_ONCE, HashBlock, find_candidates
 from whorl.duplicates.rounds import JoinOptions
 from whorl.duplicates.sketches import Numbers, Sketches
-from whorl.duplicates.verify import Pairs, verify_pairs
+from whorl.duplicates.verification import Pairs, verify_pairs
 
 #: Documents of a block that are compared with the whole block, one after the other, before the others are paired.
 _PIVOTS = 16

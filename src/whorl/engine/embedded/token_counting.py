@@ -1,4 +1,4 @@
-"""Counting of shared tokens in the segments of the token index: evaluates the parts of a plan without words."""
+"""Counting of shared MinHash tokens: scores the documents of an embedded store for queries by fingerprint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON values of results, by one declaration in each result class.
+"""JSON fields of results: each result class declares them once, and JSON output and the OpenAPI schema follow.
 
 A class lists its JSON fields in `JSON_FIELDS`; without the list they are the dataclass's fields. An entry is one of
 

@@ -1,4 +1,4 @@
-"""Batch preparation of documents: records and index entries, and the tantivy schema that entries are written to."""
+"""Preparation of documents for an embedded store: a record and an index entry for each, and the tantivy schema."""
 
 from __future__ import annotations
 
