@@ -176,3 +176,8 @@ def test_what_hits_share(store: Store) -> None:
     assert half.estimate.shares.b_in_a == pytest.approx(1.0, abs=0.05)
     for query in ("FINGERPRINT:gone", "FINGERPRINT:words-2", "FINGERPRINT:f6-0 FINGERPRINT:f6-half", "law"):
         assert store.prepare(query).measured(["f6-0"]) == {}
+    # The scores of the page's hits count the same tokens as their signatures.
+    prepared = store.prepare("FINGERPRINT:f6-0")
+    ids = [hit.id for hit in prepared.search().hits]
+    assert len(ids) > 1
+    assert prepared.measured(ids) == store.prepare("FINGERPRINT:f6-0").measured(ids)

@@ -37,6 +37,7 @@ from whorl.query.plan.nodes import (
     Plan,
     ResolvedLeaf,
     ResolvedPlan,
+    SharedTokens,
     kinds,
     leaves,
     mapped,
@@ -278,6 +279,8 @@ class PreparedQuery:
         self._warnings = (*warnings, *(warning for _, of_filter in chosen for warning in of_filter), *unused)
         self._searches: dict[tuple[str, SimilarCriteria], SimilarSearch | str] = {}
         self._verified: dict[tuple[str, SimilarCriteria], Verified] = {}
+        #: Shared tokens of the hits of the last page, by id, where their scores are these counts.
+        self._counts: Mapping[str, int] = {}
         self._is_whole = True
 
     @cached_property
@@ -314,7 +317,10 @@ class PreparedQuery:
             page = collapsed_page(self.engine, self.bound, start=start, rows=rows, order=keys)
         else:
             page = self.engine.search(self.bound, start=start, rows=rows, order=keys)
-        trace().answered(kinds(self.bound.root), self._length, page.total)
+        root = self.bound.root
+        is_count = isinstance(root, SharedTokens) and root.weight == 1.0 and not keys
+        self._counts = {hit.id: round(hit.score) for hit in page.hits} if is_count else {}
+        trace().answered(kinds(root), self._length, page.total)
         if lag or not self._is_whole:
             page = replace(page, is_total_exact=False, warnings=(*page.warnings, *lag))
         return self._with_shared(page) if with_shared and page.hits and self._metric is None else page
@@ -323,7 +329,8 @@ class PreparedQuery:
         """Return the hits' overlap with the query's source, by id; empty unless the query has exactly one source."""
         if len(self.references) != 1:
             return {}
-        measured = measure(self._sources, self.references[0], ids)
+        counts = {document_id: self._counts[document_id] for document_id in ids if document_id in self._counts}
+        measured = measure(self._sources, self.references[0], ids, counts)
         # Return the exact counts made to verify a hit, rather than an estimate, which may be below the threshold.
         exact = {
             found.hit.id: found.estimate
@@ -430,11 +437,11 @@ class PreparedQuery:
         own = self._sources.signatures({self.references[0]: True}).get(self.references[0])
         if own is None:
             return page
-        signatures = self.engine.signatures({hit.id: False for hit in page.hits})
-        hits = tuple(
-            replace(hit, shared_tokens=shared_tokens(own, signatures[hit.id])) if hit.id in signatures else hit
-            for hit in page.hits
-        )
+        counts = self._counts
+        if not counts:
+            signatures = self.engine.signatures({hit.id: False for hit in page.hits})
+            counts = {name: shared_tokens(own, signature) for name, signature in signatures.items()}
+        hits = tuple(replace(hit, shared_tokens=counts.get(hit.id)) for hit in page.hits)
         return replace(page, source_tokens=len(own), hits=hits)
 
 

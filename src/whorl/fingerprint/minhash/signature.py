@@ -111,6 +111,10 @@ def shared_tokens(source: Signature, other: Signature) -> int:
         SchemeMismatchError: The signatures were made under different schemes.
     """
     source.scheme.require(other.scheme)
+    if len(other) and source.hashes.ndim == other.hashes.ndim == 1:
+        ascending = np.sort(other.hashes)
+        places = np.minimum(np.searchsorted(ascending, source.hashes), len(other) - 1)
+        return int(np.count_nonzero(ascending[places] == source.hashes))
     held = frozenset(other.integers)
     return sum(token in held for token in source.integers)
 
