@@ -313,12 +313,7 @@ MAX_CLAUSES = 1024
 
 
 def fingerprints_to_move(
-    root: BoundNode,
-    count: Callable[[BoundLeaf], int],
-    *,
-    movable: tuple[type, ...],
-    count_apart: int,
-    server: str,
+    root: BoundNode, count: Callable[[BoundLeaf], int], *, movable: tuple[type, ...], count_apart: int, server: str
 ) -> frozenset[int]:
     """Choose the fingerprints that move into functions, largest first, until the rest is within the limit.
 

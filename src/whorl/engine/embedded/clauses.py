@@ -154,11 +154,7 @@ class ClauseQueries:
                 return {"present": field, "weight": weight}
 
     def _consecutive_words(
-        self,
-        patterns: Sequence[Pattern],
-        slop: int,
-        fields: Sequence[str],
-        is_match: Callable[[Values], bool] | None,
+        self, patterns: Sequence[Pattern], slop: int, fields: Sequence[str], is_match: Callable[[Values], bool] | None
     ) -> Query:
         """Return the query of consecutive words; `is_match`, if given, filters its hits."""
         if is_match is None and all(map(_is_word, patterns)):

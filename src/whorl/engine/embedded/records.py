@@ -23,14 +23,7 @@ import zstandard
 
 from whorl.arrays import batches
 from whorl.context import require_time
-from whorl.engine.embedded.folder import (
-    RECORDS,
-    connect,
-    connect_read_only,
-    damaged_message,
-    file_state,
-    sqlite_errors,
-)
+from whorl.engine.embedded.folder import RECORDS, connect, connect_read_only, damaged_message, file_state, sqlite_errors
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import well_formed

@@ -340,12 +340,7 @@ class PostingsReader:
     """The postings of one kind of token in a segment."""
 
     def __init__(
-        self,
-        blocks: _Blocks,
-        layout: _BitLayout,
-        begin: int,
-        raw: npt.NDArray[np.uint8],
-        tables: _Tables,
+        self, blocks: _Blocks, layout: _BitLayout, begin: int, raw: npt.NDArray[np.uint8], tables: _Tables
     ) -> None:
         self.counts, self.token_bits = tables.counts, layout.token_bits
         self._blocks, self._layout, self._starts = blocks, layout, tables.starts
@@ -534,10 +529,7 @@ def sorted_postings(tokens: Sequence[Tokens], bits: int) -> Postings:
 
 
 def merge_segments(
-    path: Path,
-    segments: Sequence[Segment],
-    alive: Sequence[npt.NDArray[np.bool_]],
-    tombstones: Numbers,
+    path: Path, segments: Sequence[Segment], alive: Sequence[npt.NDArray[np.bool_]], tombstones: Numbers
 ) -> None:
     """Merge several segments into a new one.
 

@@ -129,14 +129,7 @@ class OpenSearchEngine:
         changes: list[tuple[Json, Json]] = []
         read = hashed((document.text for document in batch), self._scheme, Parts.ALL, workers=1)
         for document, found in zip(batch, read, strict=True):
-            own = own_fields(
-                document,
-                found,
-                self._scheme,
-                self._sketch_scheme,
-                self._names,
-                features,
-            )
+            own = own_fields(document, found, self._scheme, self._sketch_scheme, self._names, features)
             changes.append(({"index": {"_id": document.id}}, {**source(document, self._names), **own}))
         for document_id, _, reason in self._client.bulk(changes):
             raise DocumentError(f"the cluster refuses {document_id!r}: {reason}")

@@ -36,12 +36,7 @@ _COUNTED_AT_ONCE = 100
 
 @guard_response
 def initialise(
-    client: IndexClient,
-    names: FieldNames,
-    *,
-    dry_run: bool = False,
-    content: str | None = None,
-    passages: bool = False,
+    client: IndexClient, names: FieldNames, *, dry_run: bool = False, content: str | None = None, passages: bool = False
 ) -> Iterator[str]:
     """Create an index or add missing fields, without changing existing ones; yield a line for each step.
 

@@ -202,11 +202,7 @@ def _field(collection: Collection) -> Iterator[Finding]:
             "set indexed=true, index again (whorl index --all)",
         )
     if is_text and not described.get("omitNorms"):
-        yield Finding.warning(
-            "norms",
-            f"{name!r} keeps norms, which no fingerprint query reads",
-            "set omitNorms=true",
-        )
+        yield Finding.warning("norms", f"{name!r} keeps norms, which no fingerprint query reads", "set omitNorms=true")
     if is_text and not described.get("omitTermFreqAndPositions"):
         yield Finding.warning(
             "positions",
@@ -226,8 +222,7 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
     field_type = collection.schema.types[collection.schema.fields[name]["type"]]
     if not collection.schema.is_text(name):
         yield Finding.note(
-            "filled-outside",
-            f"{name!r} is a string field: something else, as Alfresco, fills in its tokens",
+            "filled-outside", f"{name!r} is a string field: something else, as Alfresco, fills in its tokens"
         )
         return
     chain = minhash_chain(field_type)
@@ -487,8 +482,7 @@ def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Findin
     collection = inspect(client, wanted)
     if collection.content is None or not collection.sources or not collection.has_minhash:
         return Finding.warning(
-            "nothing-to-compare",
-            "a sample needs both the stored text and tokens, and one of them is missing",
+            "nothing-to-compare", "a sample needs both the stored text and tokens, and one of them is missing"
         )
     compared = 0
     differing: list[tuple[str, int, int, int | None]] = []

@@ -52,14 +52,7 @@ _TYPE_NAMES = {
 }
 #: Definitions of these dynamic fields.
 DYNAMIC_FIELDS: tuple[Json, ...] = tuple(
-    {
-        "name": f"{BESIDE[kind]}*",
-        "type": name,
-        "indexed": True,
-        "stored": False,
-        "docValues": True,
-        "multiValued": True,
-    }
+    {"name": f"{BESIDE[kind]}*", "type": name, "indexed": True, "stored": False, "docValues": True, "multiValued": True}
     for kind, name in _TYPE_NAMES.items()
 )
 

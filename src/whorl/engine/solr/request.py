@@ -127,11 +127,7 @@ def search_request(
     # Lucene counts the clauses of each query separately.
     apart = [
         fingerprints_to_move(
-            root,
-            lambda node: _leaves(node, names),
-            movable=_FINGERPRINTS,
-            count_apart=_LEAVES_APART,
-            server="Solr",
+            root, lambda node: _leaves(node, names), movable=_FINGERPRINTS, count_apart=_LEAVES_APART, server="Solr"
         )
         for root in roots.values()
     ]
@@ -163,12 +159,7 @@ def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> dic
     clauses = [{"term": {"f": field, "query": value}} for field, wanted in values.items() for value in wanted]
     query = clauses[0] if len(clauses) == 1 else {"bool": {"should": clauses}}
     # An id names one document; if several documents share a number, the response is still bounded.
-    return {
-        "query": query,
-        "limit": 2 * len(clauses),
-        "fields": listed(fields),
-        "params": _LITERALLY,
-    }
+    return {"query": query, "limit": 2 * len(clauses), "fields": listed(fields), "params": _LITERALLY}
 
 
 def contents_request(key: str, ids: Sequence[str], fields: Sequence[str]) -> dict[str, Any]:
@@ -392,13 +383,7 @@ class _Builder:
 def _min_hash(field: str, text: str, separator: str, similarity: float, probability: float) -> dict[str, Any]:
     """Return a query for some of the tokens in a text, which are separated by `separator`."""
     return {
-        "min_hash": {
-            "field": field,
-            "sep": separator,
-            "sim": repr(similarity),
-            "tp": repr(probability),
-            "query": text,
-        }
+        "min_hash": {"field": field, "sep": separator, "sim": repr(similarity), "tp": repr(probability), "query": text}
     }
 
 
