@@ -52,7 +52,7 @@ _ODD = re.compile(r"[\t\n\f\r\x1c-\x1f]")
 #: tantivy silently drops terms of 64 KB, so longer field names and words are shortened to a prefix and a digest.
 _LONGEST_PART, _BEGINNING = 1000, 200
 #: Maximum length of a text, in characters, for a plain loop over its words, which is faster than numpy then.
-_SHORT = 500
+SHORT_TEXT = 500
 _LETTERS: Mapping[Kind, str] = {
     Kind.TEXT: "w",
     Kind.KEYWORD: "t",
@@ -85,19 +85,24 @@ def word_term(field: str, word: str) -> str:
     return words_field(field)[1] + (_part(word) or _EMPTY)
 
 
-def joined_terms(field: str, words: JoinedWords) -> str:
-    """Return the terms of a field's words, separated by blanks."""
+def plain_words(words: JoinedWords, longest: int) -> str | None:
+    """Return words separated by blanks; None if a word is empty, has a blank or more than `longest` UTF-16 units."""
     text = words.encoded.tobytes().decode("utf-16-le")
     lengths = np.diff(words.starts) - 2
     has_blanks = text.count(BETWEEN_WORDS) > lengths.size - 1
-    if field in OWN_FIELDS and not has_blanks and lengths.all() and lengths.max(initial=0) <= 2 * _LONGEST_PART:
+    return None if has_blanks or not lengths.all() or lengths.max(initial=0) > 2 * longest else text
+
+
+def joined_terms(field: str, words: JoinedWords) -> str:
+    """Return the terms of a field's words, separated by blanks."""
+    if field in OWN_FIELDS and (text := plain_words(words, _LONGEST_PART)) is not None:
         return text
     return BETWEEN_WORDS.join([word_term(field, word) for word in words.words()])
 
 
 def text_terms(field: str, text: str, profile: str) -> str:
     """Return the terms of the words of a text value, separated by blanks."""
-    if len(text) > _SHORT:
+    if len(text) > SHORT_TEXT:
         return joined_terms(field, joined_words(text, profile))
     return BETWEEN_WORDS.join([word_term(field, word) for word in tokens(text, profile)])
 
@@ -135,8 +140,8 @@ def decode_sortable(kind: Kind, spelled: str) -> Value:
     Raises:
         ValueError: No value of this kind is encoded this way.
 
-    >>> [read_sortable(kind, sortable(kind, value)) for kind, value in ((Kind.FLOAT, -2.5), (Kind.BOOLEAN, True))]
-    [-2.5, True]
+    >>> decode_sortable(Kind.FLOAT, encode_sortable(Kind.FLOAT, -2.5))
+    -2.5
     """
     match kind:
         case Kind.INTEGER | Kind.DATE:
@@ -166,7 +171,7 @@ def encode_pattern(pattern: Pattern) -> Pattern:
 def pattern_expression(pattern: Pattern) -> str:
     """Return the regular expression of a pattern.
 
-    >>> expression(("a b", Joker.ANY))
+    >>> pattern_expression(("a b", Joker.ANY))
     'a b(?s:.)*'
     """
     jokers = {Joker.ANY: _ANY, Joker.ONE: _ONE}
@@ -180,7 +185,7 @@ def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
     Each segment between two * is searched once, at its first occurrence: no later occurrence could help the rest to
     match.
 
-    >>> bool(compiled(("a", Joker.ANY) * 40).fullmatch("az" * 39))
+    >>> bool(compile_pattern(("a", Joker.ANY) * 40).fullmatch("az" * 39))
     False
     """
     segments: list[Pattern] = [()]
@@ -199,7 +204,7 @@ def range_expression(low: str | None, high: str | None, *, includes_low: bool, i
 
     A limit that is None is open.
 
-    >>> bool(re.fullmatch(between("b", "d", includes_low=True, includes_high=False), "cherry"))
+    >>> bool(re.fullmatch(range_expression("b", "d", includes_low=True, includes_high=False), "cherry"))
     True
     """
     if high is None:
@@ -265,7 +270,7 @@ def state_doublings(pattern: Pattern) -> int:
 
     A ? does so if it follows a letter that follows a *, since that letter may have been any of the previous ones.
 
-    >>> doublings(("a", Joker.ONE, Joker.ANY, "b", Joker.ONE, Joker.ONE))
+    >>> state_doublings(("a", Joker.ONE, Joker.ANY, "b", Joker.ONE, Joker.ONE))
     2
     """
     count, is_anywhere, may_have_begun = 0, False, False

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whorl.engine.lucene import BETWEEN_WORDS
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import (
-    BETWEEN_WORDS,
     FIELDS,
     HANDLE,
     MAPPING,
@@ -31,10 +31,12 @@ from whorl.engine.opensearch.documents import (
     text_in,
     without_text,
     word_term,
+    word_terms,
 )
 from whorl.engine.setup import FieldNames
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import join
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Document
 
@@ -119,6 +121,15 @@ def test_a_term_is_one_and_its_own(pairs: list[tuple[str, str]]) -> None:
     for each in terms:
         assert not any(char in each for char in WHITE)
         assert len(each.encode("utf-16-le")) <= 510
+
+
+@given(NAME, st.lists(WORD, max_size=6))
+def test_the_terms_of_several_words(field: str, words: list[str]) -> None:
+    """
+    The terms of words that are joined are those of the single words, also for empty and long words and those with
+    blanks.
+    """
+    assert word_terms(field, join(words)) == " ".join([word_term(field, word) for word in words])
 
 
 def test_white_space_in_the_name_of_a_field() -> None:

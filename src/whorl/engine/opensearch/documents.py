@@ -29,15 +29,17 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays import sorted_distinct
 from whorl.engine.labels import cluster_label
-from whorl.engine.lucene import passage_terms, value_term
+from whorl.engine.lucene import BETWEEN_WORDS, SHORT_TEXT, passage_terms, plain_words, value_term
 from whorl.engine.setup import FieldNames
 from whorl.fingerprint.batch import Hashed
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import joined_words
+from whorl.fingerprint.shingling import JoinedWords, joined_words
 from whorl.fingerprint.sketch.codec import encode
 from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_tokens
 from whorl.fingerprint.winnowing import PassageScheme
+from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
 from whorl.query.plan.fields import split_name
 
@@ -71,7 +73,7 @@ class IndexFeatures:
 
 def own_fields(
     document: Document,
-    found: Hashed,
+    fingerprints: Hashed,
     scheme: Scheme,
     sketch_scheme: SketchScheme,
     names: FieldNames,
@@ -81,38 +83,32 @@ def own_fields(
 
     Args:
         document: The document.
-        found: Minima, hashes and words of its text.
+        fingerprints: Minima, hashes and words of its text.
         scheme: The scheme of its tokens.
         sketch_scheme: The scheme of its sketch.
         names: The names of the properties that can name the document.
         features: The optional features of the index.
     """
-    wholes, texts, sketch = document.wholes(), document.values(), found.sketch(sketch_scheme)
-    named = [("name", document.name)] if document.name else []
-    values = [(name, value) for name, some in texts.items() for value in some if value]
-    texts_of_words = (
-        (name, split_name(value) if features.split_names and name == "name" else value)
-        for name, value in (*named, *values)
-    )
-    words = [(name, joined_words(value, scheme.profile).words()) for name, value in texts_of_words]
+    wholes, properties, sketch = document.wholes(), document.values(), fingerprints.sketch(sketch_scheme)
+    texts = [("name", document.name), *((name, value) for name, values in properties.items() for value in values)]
+    terms = [
+        text_terms(name, split_name(text) if features.split_names and name == "name" else text, scheme.profile)
+        for name, text in texts
+    ]
     kinds = {(name, kind.name) for name, kind, _ in wholes} | ({("content", "TEXT")} if document.text else set())
     return {
         ID: document.id,
-        WORDS: [
-            BETWEEN_WORDS.join([word_term(name, word) for word in some])
-            for name, some in (*words, ("content", found.words.words()))
-            if some
-        ],
+        WORDS: [*filter(None, terms), *filter(None, [word_terms("content", fingerprints.words)])],
         VALUES: sorted({value_term(name, kind, value) for name, kind, value in wholes}),
-        FIELDS: sorted(field_term(*each) for each in kinds),
-        HANDLE: [handle(name, value) for name in (names.dbid, names.noderef) for value in texts.get(name, ())],
-        MINHASH: spelled_minhash(np.unique(found.minima[:, 0])),
+        FIELDS: sorted(field_term(name, kind) for name, kind in kinds),
+        HANDLE: [handle(name, value) for name in (names.dbid, names.noderef) for value in properties.get(name, ())],
+        MINHASH: spelled_minhash(sorted_distinct([fingerprints.minima[:, 0]])),
         SAMPLE: list(lookup_tokens(sketch)),
         SKETCH: base64.b64encode(encode(sketch)).decode("ascii"),
         SIZE: sketch.size,
         SCHEME: stored_name(scheme, sketch_scheme),
         DIGEST: document.digest,
-        **({PASSAGES: passage_terms(found.words, PassageScheme())} if features.passages else {}),
+        **({PASSAGES: passage_terms(fingerprints.words, PassageScheme())} if features.passages else {}),
         **(_cluster_fields(document) if features.clusters else {}),
     }
 
@@ -261,13 +257,12 @@ def spelled_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
     """Return MinHash tokens as terms: 11 letters of base64 each, the highest bits first."""
     padded = np.zeros((len(numbers), 9), dtype=np.uint8)
     padded[:, :8] = numbers.astype(">u8").view(np.uint8).reshape(-1, 8)
-    letters = base64.b64encode(padded.tobytes()).decode("ascii")
+    letters = np.frombuffer(base64.b64encode(padded.tobytes()), np.uint8).reshape(-1, 12).copy()
     # Nine bytes are twelve letters; the last letter encodes bits of the ninth byte only.
-    return [letters[at : at + 11] for at in range(0, len(letters), 12)]
+    letters[:, 11] = ord(" ")
+    return letters.tobytes().decode("ascii").split()
 
 
-#: Separator of a field's words.
-BETWEEN_WORDS = " "
 _AFTER_FIELD, _AFTER_BEGINNING, _SPACE, _BLANK = "\x01", "\x02", "\x03", "\x04"
 #: The analyser cuts terms at this number of UTF-16 units; whorl shortens longer words to a prefix and a digest.
 _LONGEST_TERM, _LONGEST_FIELD, _BEGINNING = 255, 80, 40
@@ -282,8 +277,29 @@ _SPELLED_SPACE = str.maketrans({char: f"{_SPACE}{chr(ord('a') + at)}" for at, ch
 
 def word_term(field: str, word: str) -> str:
     """Return the term for a word in a field."""
-    beginning = f"{_short(field.translate(_SPELLED_SPACE), _LONGEST_FIELD)}{_AFTER_FIELD}"
-    return beginning + _short(in_word(word), _LONGEST_TERM - _units(beginning))
+    prefix = _field_prefix(field)
+    return prefix + _short(in_word(word), _LONGEST_TERM - _units(prefix))
+
+
+def word_terms(field: str, words: JoinedWords) -> str:
+    """Return the terms of a field's words, separated by blanks; "" for no words."""
+    prefix = _field_prefix(field)
+    text = plain_words(words, _LONGEST_TERM - _units(prefix))
+    if text is None:
+        return BETWEEN_WORDS.join([word_term(field, word) for word in words.words()])
+    return prefix + text.replace(BETWEEN_WORDS, BETWEEN_WORDS + prefix) if text else ""
+
+
+def text_terms(field: str, text: str, profile: str) -> str:
+    """Return the terms of the words of a text, separated by blanks; "" for no words."""
+    if len(text) > SHORT_TEXT:
+        return word_terms(field, joined_words(text, profile))
+    return BETWEEN_WORDS.join([word_term(field, word) for word in tokens(text, profile)])
+
+
+@lru_cache
+def _field_prefix(field: str) -> str:
+    return f"{_short(field.translate(_SPELLED_SPACE), _LONGEST_FIELD)}{_AFTER_FIELD}"
 
 
 def in_word(text: str) -> str:

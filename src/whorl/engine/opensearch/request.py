@@ -15,9 +15,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whorl.engine.lucene import encode_sortable, fingerprints_to_move, passage_hash_terms, value_prefix, value_term
-from whorl.engine.opensearch.documents import (
+from whorl.engine.lucene import (
     BETWEEN_WORDS,
+    encode_sortable,
+    fingerprints_to_move,
+    passage_hash_terms,
+    value_prefix,
+    value_term,
+)
+from whorl.engine.opensearch.documents import (
     FIELDS,
     ID,
     MINHASH,
