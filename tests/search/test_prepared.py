@@ -80,7 +80,7 @@ class Watched(EmbeddedEngine):
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         self.asked.append("candidates")
         found = super().candidates(plan, start=start, rows=rows, in_order=in_order)
-        return CandidatePage(found.total, found.found, ("somebody writes",))
+        return CandidatePage(found.total, found.hits, ("somebody writes",))
 
 
 @pytest.fixture(scope="module")

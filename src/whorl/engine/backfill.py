@@ -23,13 +23,13 @@ class BackfillReport:
 
     Args:
         total: Documents to process, counted at the beginning of the run.
-        sent: Documents with new fields, made from their text.
-        removed: Documents without text whose empty sketch was removed.
-        kept: Documents whose empty sketch is right, because their text is too short.
-        textless: Documents without a text, or whose text is not stored with them; they get no fields and are not found.
-        refused: Documents that cannot be stored with whorl's fields: id and the server's reason.
+        sent: Documents that got whorl's fields, made from their text.
+        removed: Documents without a text that lost their empty sketch.
+        kept: Documents with a short text, for which the empty sketch is right.
+        textless: Documents without a stored text, which get no fields and are not found.
+        refused: Ids of the documents that the server refuses, each with its reason.
+        left: Documents that still lack whorl's fields: new ones, and those that changed during the run.
         example: Id of one of the sent documents, "" for none.
-        left: Further documents that lack whorl's fields at the end: changed during the run, or new.
     """
 
     total: int = 0
@@ -47,7 +47,7 @@ class BackfillReport:
         return self.sent + self.removed + self.kept + self.textless + len(self.refused)
 
     def __add__(self, other: BackfillReport) -> BackfillReport:
-        """Add the counts of a batch."""
+        """Add the counts of a batch; the total stays."""
         return replace(
             self,
             example=self.example or other.example,
@@ -68,15 +68,15 @@ def fill_batches(
     lacking: Callable[[], int],
     progress: Callable[[BackfillReport], None],
 ) -> BackfillReport:
-    """Update documents a batch at a time; if a run stops early, for any reason, another run completes it.
+    """Update documents a batch at a time; another run completes one that stops early.
 
     Args:
         total: Number of documents to process.
         batches: The documents.
         fill: Updates the documents of a batch, and returns its counts.
         commit: Makes the updates searchable.
-        lacking: Counts the documents that still lack whorl's fields.
-        progress: Called before the first batch and after each one with the counts so far.
+        lacking: Counts the documents that lack whorl's fields.
+        progress: Called with the counts so far, before the first batch and after each.
     """
     done, committed = BackfillReport(total), 0
     progress(done)

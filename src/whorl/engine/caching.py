@@ -14,7 +14,7 @@ _Value = TypeVar("_Value")
 
 
 class TtlCache(Generic[_Value]):
-    """Value that is fetched again after a time to live; if several threads need it at once, one fetches it.
+    """Value that is fetched again after a time to live, by one of the threads that need it.
 
     Args:
         ask: Fetches the value; its argument is the previous value, None at first.
@@ -48,10 +48,9 @@ class TtlCache(Generic[_Value]):
 
 
 class SharedCommit:
-    """Group commit: one of the threads that wait for their turn together commits for all of them.
+    """Group commit: one commit serves all threads that wait for one.
 
-    A thread needs a commit that begins after its call, because a commit already under way may have missed its
-    documents.
+    A thread needs a commit that begins after its call, because a running commit may have missed its documents.
 
     Args:
         commit: Makes all documents sent so far searchable.
@@ -67,11 +66,11 @@ class SharedCommit:
         """Wait for the end of a commit that began after this call.
 
         Raises:
-            EngineError: The commit failed. All threads that shared it get the error, instead of waiting for a silent
-                Solr in turn.
+            EngineError: The commit failed. All threads that share it get the error, so that they do not wait in turn
+                for a silent server.
         """
-        # No lock is needed to read it: a commit that begins at this moment may count as earlier or later, and this
-        # thread waits for the later one.
+        # Reading needs no lock: whether a commit that begins now counts as earlier or later, this thread waits for the
+        # later one.
         wanted = self._begun + 1
         with self._turn:
             if self._ended < wanted:

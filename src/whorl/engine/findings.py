@@ -21,7 +21,7 @@ class Finding:
 
     Args:
         level: Severity.
-        code: Identifier for programs; never reused for something else.
+        code: Identifier for programs; never used again with another meaning.
         message: The observation and its consequence.
         remedy: Recommended action, or "".
     """
@@ -33,22 +33,22 @@ class Finding:
 
     @classmethod
     def error(cls, code: str, message: str, remedy: str = "") -> Finding:
-        """Return a finding that makes searches by fingerprint impossible."""
+        """Report an obstacle to all searches by fingerprint."""
         return cls(Severity.ERROR, code, message, remedy)
 
     @classmethod
     def warning(cls, code: str, message: str, remedy: str = "") -> Finding:
-        """Return a finding that makes results incomplete, or searches slow or different."""
+        """Report a cause of incomplete results, or of slow or different searches."""
         return cls(Severity.WARNING, code, message, remedy)
 
     @classmethod
     def note(cls, code: str, message: str, remedy: str = "") -> Finding:
-        """Return a finding that needs no action."""
+        """Report a fact that needs no action."""
         return cls(Severity.NOTE, code, message, remedy)
 
     @classmethod
     def ok(cls, code: str, message: str) -> Finding:
-        """Return a finding of a part that works."""
+        """Report a part that works."""
         return cls(Severity.OK, code, message)
 
     def __str__(self) -> str:
@@ -61,23 +61,23 @@ class Finding:
 
 
 def worst_first(findings: list[Finding]) -> list[Finding]:
-    """Return findings in display order: errors first, notes last."""
+    """Sort findings for display: errors first, notes last."""
     order = [Severity.ERROR, Severity.OK, Severity.WARNING, Severity.NOTE]
     return sorted(findings, key=lambda finding: order.index(finding.level))
 
 
 def untried_version(server: str, tried: str, remedy: str) -> Finding:
-    """Return the finding about a server of a version that whorl is not tested with."""
+    """Report a server of a version that whorl is not tested with."""
     return Finding.warning("untried-version", f"whorl is tested with {tried}, not with {server}", remedy)
 
 
 def whole_names(field: str, remedy: str) -> Finding:
-    """Return the finding about names whose words do not end at `_` and `.`."""
+    """Report names that are not split at `_` and `.`."""
     message = f"the words of {field} do not end at _ and .: lease_2024.txt is one word, which name:2024 does not find"
     return Finding.note("whole-names", message, remedy)
 
 
 def without_passages(count: int, remedy: str) -> Finding:
-    """Return the finding about documents without passages."""
+    """Report documents without passages."""
     message = f"{count:,} documents have no passages, so 'whorl sources' finds none with certainty"
     return Finding.warning("without-passages", message, remedy)

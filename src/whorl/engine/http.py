@@ -70,14 +70,14 @@ class ServerAccess:
 
 
 class _PlainConnection(HTTPConnection):
-    """Connection with a connect timeout of its own, which refuses ambiguous responses."""
+    """Connection with a separate connect timeout that refuses ambiguous responses."""
 
     def __init__(self, *args: Any, connect_seconds: float, **options: Any) -> None:
         super().__init__(*args, **options)
         self._connect_seconds = connect_seconds
 
     def connect(self) -> None:
-        # urllib3 sends requests with the connect timeout, but a server may need longer to read a large body.
+        # urllib3 sends with the connect timeout too, but a server may need longer to read a large body.
         timeout = self.timeout
         self.timeout = min(float(timeout or 0.0), self._connect_seconds)
         try:
@@ -91,7 +91,7 @@ class _PlainConnection(HTTPConnection):
 
     def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]  # as in urllib3's own class
         response = super().getresponse()
-        # The final response would be taken for that of the next request.
+        # The next request would take the final response for its own.
         if response.status < 200:
             raise ProtocolError(f"interim response {response.status}")
         # A proxy may use the other length (request smuggling; RFC 9112, 6.3).
@@ -147,7 +147,7 @@ class ServerConnections:
         silence = self._access.timeout_seconds if left is None else min(left, self._access.timeout_seconds)
         content: bytes | io.BytesIO | None = body
         if body is not None and len(body) > _BLOCK_BYTES:
-            # A socket's timeout covers all that it is given at once.
+            # A socket's timeout covers one send, so send blocks.
             content, headers = io.BytesIO(body), {**headers, "Content-Length": str(len(body))}
         try:
             if silence <= 0:
@@ -216,7 +216,7 @@ class ServerConnections:
                 f"{server} {silent} within {self._access.timeout_seconds:g} s ({path}); "
                 "try again, or allow it more time with WHORL_TIMEOUT"
             )
-        # An end of the connection says nothing about trust.
+        # A closed connection says nothing about trust.
         if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError):
             reason = cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else cause.reason
             return EngineUnavailableError(
@@ -225,7 +225,7 @@ class ServerConnections:
             )
         return EngineUnavailableError(
             f"no {self._name.removeprefix('the ')} answers at {self.url}; is it running, and is the address right?",
-            # No retry finds a host whose name is invalid.
+            # No retry helps an invalid host name.
             is_passing=not isinstance(error, ValueError),
         )
 
@@ -237,10 +237,9 @@ _Result = TypeVar("_Result")
 
 
 def with_retries(send: Callable[[], _Result], retries: int) -> _Result:
-    """Send a request, with retries after temporary failures; each attempt is recorded in the request's trace.
+    """Send a request, with retries after temporary failures, and record each attempt in the request's trace.
 
-    All requests may be repeated: queries change nothing, and documents and ids replace the result of an earlier
-    attempt.
+    All requests are idempotent: queries change nothing, and documents and deletions may arrive twice.
 
     Args:
         send: Sends the request once; raises temporary failures with `EngineUnavailableError.is_passing`.
@@ -269,8 +268,8 @@ def with_retries(send: Callable[[], _Result], retries: int) -> _Result:
 def retry_pause(repetition: int) -> float:
     """Return the pause before a retry in seconds; retries count from 1.
 
-    Half of the pause is random, so that clients that failed together do not return together. Source: Brooker,
-    "Exponential Backoff and Jitter", AWS Architecture Blog, 2015 ("equal jitter").
+    Half of the pause is random, so that clients do not return all at once. Source: Brooker, "Exponential Backoff and
+    Jitter", AWS Architecture Blog, 2015 ("equal jitter").
     """
     longest = min(_FIRST_PAUSE_SECONDS * 2.0 ** (repetition - 1), _LONGEST_PAUSE_SECONDS)
     return longest * random.uniform(0.5, 1.0)

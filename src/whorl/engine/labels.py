@@ -1,4 +1,4 @@
-"""Cluster labels among the properties of documents, and their transfer to and from servers in batches."""
+"""Cluster labels among the properties of documents, read from servers and written to them in batches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ class ServerLabels(ABC):
 
     def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
         """Return the cluster labels of documents by id; documents without one are left out."""
-        return {name: label for batch in batches(ids, READ_AT_ONCE) for name, label in self._read(batch).items()}
+        labels: dict[str, ClusterLabel] = {}
+        for batch in batches(ids, READ_AT_ONCE):
+            labels |= self._read(batch)
+        return labels
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
         """Set or remove (None) the cluster labels of documents; the next commit makes the change searchable."""
@@ -40,11 +43,11 @@ class ServerLabels(ABC):
 
     @abstractmethod
     def _read(self, ids: Sequence[str]) -> Mapping[str, ClusterLabel]:
-        """Return the labels of some documents, in one request."""
+        """Return the labels of documents, in one request."""
 
     @abstractmethod
     def _change(self, ids: Sequence[str], changes: Mapping[str, ClusterLabel | None]) -> Iterable[tuple[str, str]]:
-        """Change the labels of some documents, in one request; return the ids of refused ones with the reasons."""
+        """Change the labels of documents in one request; return the refused ids with the server's reasons."""
 
 
 def cluster_label(properties: Mapping[str, PropertyValue | Sequence[PropertyValue]]) -> ClusterLabel | None:
@@ -57,16 +60,16 @@ def cluster_labels(
     documents: Mapping[str, Mapping[str, PropertyValue | Sequence[PropertyValue]]],
 ) -> dict[str, ClusterLabel]:
     """Return the cluster labels among documents' properties, by id; documents without one are left out."""
-    return {each: mark for each, properties in documents.items() if (mark := cluster_label(properties)) is not None}
+    labels = {document_id: cluster_label(properties) for document_id, properties in documents.items()}
+    return {document_id: label for document_id, label in labels.items() if label is not None}
 
 
-def with_cluster_label(document: Document, mark: ClusterLabel | None) -> Document:
-    """Return a document with a cluster label among its properties, or without one."""
-    others = {name: values for name, values in document.properties.items() if name not in (CLUSTER, IS_PRINCIPAL)}
-    own: dict[str, PropertyValue] = {}
-    if mark is not None:
-        own = {CLUSTER: mark.cluster, IS_PRINCIPAL: mark.is_principal}
-    return replace(document, properties={**others, **own})
+def with_cluster_label(document: Document, label: ClusterLabel | None) -> Document:
+    """Return a document with the cluster label among its properties, or with none."""
+    properties = {name: values for name, values in document.properties.items() if name not in (CLUSTER, IS_PRINCIPAL)}
+    if label is not None:
+        properties |= {CLUSTER: label.cluster, IS_PRINCIPAL: label.is_principal}
+    return replace(document, properties=properties)
 
 
 def _first(value: PropertyValue | Sequence[PropertyValue] | None) -> object:

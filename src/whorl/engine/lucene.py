@@ -1,9 +1,9 @@
-"""Lucene and tantivy: index terms, regular expressions over them, and the limits on clauses and wildcards.
+"""Lucene and tantivy: index terms, regular expressions over them, limits of queries, and look-ups of passages.
 
-tantivy's schemas cannot grow and properties can have any name, so one tantivy field holds the words of all properties
-and another all whole values, each prefixed with the name of the field; name and content have their own fields. The
-expressions serve wildcard patterns and ranges, which tantivy does not support on texts otherwise; except those of
-`compile_pattern`, they mean the same to tantivy as to Python's `re`.
+tantivy's schemas cannot grow, and properties can have any name. So one tantivy field holds the words of all properties
+and another all whole values, each prefixed with the name of its field; name and content have their own fields. tantivy
+supports wildcard patterns and ranges of texts only as regular expressions. Except for `compile_pattern`, the
+expressions here mean the same to tantivy and to Python's `re`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
@@ -45,13 +46,13 @@ from whorl.query.plan.values import whole
 OWN_FIELDS, OTHER_FIELDS = ("name", "content"), "words"
 #: tantivy splits at this character, so no term contains it.
 BETWEEN_WORDS = " "
-#: Control characters, which neither words nor field names contain: after a field name; in place of a word that was
-#: folded to nothing; in place of a blank within a word; before a digest.
+#: Control characters, which neither words nor field names contain: after a field name; for a word that was folded to
+#: nothing; for a blank within a word; before a digest.
 _AFTER_FIELD, _EMPTY, _BLANK, _DIGEST = "\x1f", "\x1e", "\x1c", "\x1d"
 _ODD = re.compile(r"[\t\n\f\r\x1c-\x1f]")
-#: tantivy silently drops terms of 64 KB, so longer field names and words are shortened to a prefix and a digest.
+#: tantivy silently drops terms of 64 KB, so long field names and words are shortened to a prefix and a digest.
 _LONGEST_PART, _BEGINNING = 1000, 200
-#: Maximum length of a text, in characters, for a plain loop over its words, which is faster than numpy then.
+#: Maximum characters of a text for which a plain loop over its words is faster than numpy.
 SHORT_TEXT = 500
 _LETTERS: Mapping[Kind, str] = {
     Kind.TEXT: "w",
@@ -66,8 +67,8 @@ _SYNTAX = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
 _ONE, _ANY = "(?s:.)", "(?s:.)*"
 _FIRST, _LAST = "\0", "\U0010ffff"
 
-#: Distinguishes the word-break profiles (a colon between letters, a letter that is new in Unicode 15 and another from
-#: 16), and rejects analyses that break or fold differently, remove markup, stop words or long words, or stem words.
+#: Text that distinguishes the word-break profiles (a colon between letters, letters new in Unicode 15 and 16), and any
+#: analysis that breaks or folds differently, removes markup, stop words or long words, or stems.
 PROBE = (
     "one:two \U00011f04\U00011f05 three \U00010d4e\U00010d4f, (Don't) 3.14 x_y Straße ﬁne 中文 – naïve; "
     "The houses of John's churches are running <b>out</b> of R&amp;D, wi-fi; l'été et des eaux, der Hund und die "
@@ -118,7 +119,7 @@ def value_prefix(field: str, kind: Kind) -> str:
 
 
 def presence_term(field: str, kind: Kind) -> str:
-    """Return the term of documents with any value in a field."""
+    """Return the term for documents with any value in a field."""
     return f"{_part(field)}{_AFTER_FIELD}{_LETTERS[kind].upper()}"
 
 
@@ -135,7 +136,7 @@ def encode_sortable(kind: Kind, value: Value) -> str:
 
 
 def decode_sortable(kind: Kind, spelled: str) -> Value:
-    """Return the value that `encode_sortable` has encoded; for a long text, its shortened form.
+    """Return the value that `encode_sortable` encoded, the shortened form of a long text.
 
     Raises:
         ValueError: No value of this kind is encoded this way.
@@ -180,10 +181,9 @@ def pattern_expression(pattern: Pattern) -> str:
 
 @lru_cache(maxsize=256)
 def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
-    """Return a compiled expression that matches a pattern in time linear in the length of the text.
+    """Compile a pattern to an expression that takes linear time.
 
-    Each segment between two * is searched once, at its first occurrence: no later occurrence could help the rest to
-    match.
+    Each segment between two * is searched only once: no later occurrence helps the following segments to match.
 
     >>> bool(compile_pattern(("a", Joker.ANY) * 40).fullmatch("az" * 39))
     False
@@ -200,44 +200,44 @@ def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
 
 
 def range_expression(low: str | None, high: str | None, *, includes_low: bool, includes_high: bool) -> str | None:
-    """Return the expression for the texts in a range by code point, None for an empty range.
-
-    A limit that is None is open.
+    """Return the expression for the texts in a range by code point, None for an empty range; a limit of None is open.
 
     >>> bool(re.fullmatch(range_expression("b", "d", includes_low=True, includes_high=False), "cherry"))
     True
     """
     if high is None:
-        found = _above(low or "", is_included=includes_low or low is None)
+        alternatives = _above(low or "", is_included=includes_low or low is None)
     elif low is None:
-        found = _below(high, is_included=includes_high, has_empty=True)
+        alternatives = _below(high, is_included=includes_high, has_empty=True)
     else:
         if low > high or (low == high and not (includes_low and includes_high)):
             return None
         at = next((at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
         same, low, high = _literal(low[:at]), low[at:], high[at:]
         if low:
-            higher = [f"{_literal(low[0])}(?:{each})" for each in _above(low[1:], is_included=includes_low)]
-            lower = [
-                f"{_literal(high[0])}(?:{each})" for each in _below(high[1:], is_included=includes_high, has_empty=True)
-            ]
-            found = [*higher, *_one_of(_next(low[0]), _previous(high[0])), *lower]
+            higher = _prefixed(low[0], _above(low[1:], is_included=includes_low))
+            lower = _prefixed(high[0], _below(high[1:], is_included=includes_high, has_empty=True))
+            alternatives = [*higher, *_one_of(_next(low[0]), _previous(high[0])), *lower]
         elif high:
-            found = _below(high, is_included=includes_high, has_empty=includes_low)
+            alternatives = _below(high, is_included=includes_high, has_empty=includes_low)
         else:
             return same
-        found = [same + each for each in found]
-    return f"(?:{'|'.join(found)})" if found else None
+        alternatives = [same + alternative for alternative in alternatives]
+    return f"(?:{'|'.join(alternatives)})" if alternatives else None
+
+
+def _prefixed(letter: str, alternatives: Iterable[str]) -> list[str]:
+    return [f"{_literal(letter)}(?:{alternative})" for alternative in alternatives]
 
 
 def _above(low: str, *, is_included: bool) -> list[str]:
     """Return alternatives that match the greater texts."""
-    greater = [_literal(low[:at]) + each for at, letter in enumerate(low) for each in _one_of(_next(letter), _LAST)]
+    greater = [_literal(low[:at]) + more for at, letter in enumerate(low) for more in _one_of(_next(letter), _LAST)]
     return [*greater, _literal(low) + (_ANY if is_included else _ONE + _ANY)]
 
 
 def _below(high: str, *, is_included: bool, has_empty: bool) -> list[str]:
-    less = [_literal(high[:at]) + each for at, letter in enumerate(high) for each in _one_of(_FIRST, _previous(letter))]
+    less = [_literal(high[:at]) + more for at, letter in enumerate(high) for more in _one_of(_FIRST, _previous(letter))]
     beginnings = [_literal(high[:at]) for at in range(0 if has_empty else 1, len(high))]
     is_there = is_included and (has_empty or high)
     return [*less, *beginnings, *([_literal(high)] if is_there else [])]
@@ -268,7 +268,7 @@ def _literal(text: str) -> str:
 def state_doublings(pattern: Pattern) -> int:
     """Count the doublings of states in a pattern's automaton.
 
-    A ? does so if it follows a letter that follows a *, since that letter may have been any of the previous ones.
+    A ? doubles them after a * and a letter, since any earlier letter may have been that one.
 
     >>> state_doublings(("a", Joker.ONE, Joker.ANY, "b", Joker.ONE, Joker.ONE))
     2
@@ -320,13 +320,13 @@ MAX_CLAUSES = 1024
 def fingerprints_to_move(
     root: BoundNode, count: Callable[[BoundLeaf], int], *, movable: tuple[type, ...], count_apart: int, server: str
 ) -> frozenset[int]:
-    """Choose the fingerprints that move into functions, largest first, until the rest is within the limit.
+    """Choose the fingerprints that move into functions, largest first, until the remaining ones fit the limit.
 
     Args:
         root: The plan's root.
-        count: Returns the maximum number of leaf clauses that a node without children becomes.
+        count: Returns the maximum number of leaf clauses of a node.
         movable: Types of nodes that can move.
-        count_apart: Leaf clauses left of a node that moved.
+        count_apart: Leaf clauses of a node after it has moved.
         server: Name of the server in the message: "Solr".
 
     Returns:
@@ -352,18 +352,13 @@ def fingerprints_to_move(
 def passage_terms(words: JoinedWords, scheme: PassageScheme) -> list[str]:
     """Return a document's terms in the field of passages.
 
-    The first term is the scheme's name, even for a text that is too short for any passage: it marks documents whose
-    passages have been computed.
-
-    Args:
-        words: The folded words of the document's text.
-        scheme: The scheme of the passages.
+    The first term is the scheme's name. It marks documents whose passages have been computed, even if there are none.
     """
     return [scheme.name, *spelled(winnowed(words, scheme), scheme.bits)]
 
 
 def passage_hash_terms(numbers: tuple[int, ...], scheme: PassageScheme) -> list[str]:
-    """Return passage hashes as terms of the field."""
+    """Return passage hashes as terms."""
     return list(spelled(np.array(numbers, np.uint64), scheme.bits))
 
 
@@ -376,14 +371,7 @@ _NAMED_AT_ONCE = 1_000
 def holders_plan(
     numbers: Sequence[int], scheme: PassageScheme, ids: Sequence[str] | None, left_out: BoundNode | None
 ) -> BoundPlan:
-    """Return the plan for the documents that have any of the passage hashes.
-
-    Args:
-        numbers: The passage hashes.
-        scheme: The scheme of the passages.
-        ids: Ids of the documents to search; None for all.
-        left_out: Documents to leave out.
-    """
+    """Return the plan for the documents that have any of the passage hashes, among some documents or all (None)."""
     must: list[BoundNode] = [PassageNumbers("the text", scheme, tuple(numbers))]
     if ids is not None:
         must.append(DocumentIds("candidates", ((1.0, tuple(ids)),)))
@@ -399,27 +387,26 @@ def look_up_holders(
     """Implement `Engine.passage_holders` by requests with limited numbers of passage hashes and documents.
 
     Args:
-        counts: See `Engine.passage_holders`, like the following two arguments.
+        counts: As in `Engine.passage_holders`, like `most` and `among`.
         most: Limit for frequent passage hashes.
         among: Ids of further documents.
-        ask: Takes passage hashes, ids of documents or None for all, and the maximum number of documents to return.
-            Returns the documents that have any of the hashes, each with the positions of these hashes in the argument.
+        ask: Takes passage hashes, ids of documents (None for all), and the maximum number of documents to return.
+            Returns documents with any of the hashes, and the positions of these hashes in the argument.
     """
-    place_of = {number: place for place, number in enumerate(counts)}
+    positions = {number: position for position, number in enumerate(counts)}
     rare = [(number, count) for number, count in counts.items() if 0 < count <= most]
     frequent = [number for number, count in counts.items() if count > most]
-    holders: dict[str, list[int]] = {each: [] for each in among}
-    for group in chunks(rare, lambda each: each[1], _DOCUMENTS_AT_ONCE, _NUMBERS_AT_ONCE):
+    holders: dict[str, list[int]] = {document_id: [] for document_id in among}
+    for group in chunks(rare, lambda pair: pair[1], _DOCUMENTS_AT_ONCE, _NUMBERS_AT_ONCE):
         require_time()
         numbers = [number for number, _ in group]
-        for document_id, places in ask(numbers, None, sum(count for _, count in group)):
-            holders.setdefault(document_id, []).extend(place_of[numbers[place]] for place in places)
+        for document_id, hits in ask(numbers, None, sum(count for _, count in group)):
+            holders.setdefault(document_id, []).extend(positions[numbers[hit]] for hit in hits)
     for numbers in batches(frequent, _NUMBERS_AT_ONCE):
         for ids in batches(list(holders), _NAMED_AT_ONCE):
             require_time()
-            for document_id, places in ask(numbers, ids, len(ids)):
-                holders[document_id].extend(place_of[numbers[place]] for place in places)
-    found = {document_id: places for document_id, places in holders.items() if places}
-    owners = np.repeat(np.arange(len(found)), [len(places) for places in found.values()])
-    numbers_of = [place for places in found.values() for place in places]
-    return PassageHolders(tuple(found), owners.astype(np.int64), np.array(numbers_of, np.int64))
+            for document_id, hits in ask(numbers, ids, len(ids)):
+                holders[document_id].extend(positions[numbers[hit]] for hit in hits)
+    holders = {document_id: held for document_id, held in holders.items() if held}
+    owners = np.repeat(np.arange(len(holders)), [len(held) for held in holders.values()])
+    return PassageHolders(tuple(holders), owners.astype(np.int64), np.array([*chain(*holders.values())], np.int64))

@@ -27,7 +27,7 @@ SCAN_BATCH_SIZE = 1000
 
 @dataclass(frozen=True, slots=True)
 class MatchCount:
-    """Number of hits that another plan matches too."""
+    """Number of hits that also match another plan."""
 
     node: BoundNode
 
@@ -41,10 +41,9 @@ class ValueFacet:
         place: The engine's name of the field.
         most: Maximum number of values, at least 1.
         least: Minimum document count of a value, at least 1.
-        is_by_value: Whether to sort by ascending value; the default is by descending count, then ascending value. Texts
-            are sorted by code point.
+        is_by_value: Sort by ascending value, texts by code point. The default is by descending count, then by value.
         beginning: Prefix of the values of a text field.
-        within: Facets of the documents of each value.
+        within: Facets of the documents with each value.
     """
 
     kind: Kind
@@ -58,7 +57,7 @@ class ValueFacet:
 
 @dataclass(frozen=True, slots=True)
 class StatisticsFacet:
-    """Statistics of a numeric field; a value that a document has twice may count once or twice."""
+    """Statistics of a numeric field; engines may count a repeated value of a document once or twice."""
 
     kind: Kind
     place: str
@@ -78,15 +77,7 @@ class ValueCount:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Statistics of a set of numbers.
-
-    Args:
-        count: Number of values.
-        smallest: The smallest value; 0 for an empty set.
-        largest: The largest value; 0 for an empty set.
-        total: Sum of the values.
-        squares: Sum of the squares of the values.
-    """
+    """Statistics of a set of numbers, all 0 for an empty set; `squares` is the sum of the squares."""
 
     count: int = 0
     smallest: float = 0.0
@@ -96,10 +87,10 @@ class Statistics:
 
     @classmethod
     def read(cls, *numbers: Any) -> Statistics:
-        """Return statistics from a server's numbers, in the order of the attributes; None, for an empty set, becomes 0.
+        """Return statistics from a server's numbers, in the order of the attributes; None becomes 0.
 
         Raises:
-            TypeError: A part is not a number.
+            TypeError: A part is no number.
             ValueError: A part cannot be converted to a number.
         """
         count, *others = (0 if number is None else number for number in numbers)
@@ -144,13 +135,13 @@ class CandidatePage:
 
     Args:
         total: Number of all matching documents.
-        found: Some of them, in the order of `Page`: hits with their sketches, None for a document that has lost its
-            sketch in the meantime.
+        hits: One page of them, in the order of `Page`, with sketches; None for a document that has just lost its
+            sketch.
         warnings: Warnings for the user.
     """
 
     total: int
-    found: tuple[tuple[Hit, Sketch | None], ...]
+    hits: tuple[tuple[Hit, Sketch | None], ...]
     warnings: tuple[str, ...] = ()
 
 
@@ -159,8 +150,8 @@ class Costs:
     """Costs of a calibrated search on an engine, in microseconds.
 
     Args:
-        look_up: Cost of looking up a token in the whole index.
-        candidate: Cost of a candidate, from reading its record to comparing its sketch.
+        look_up: Looking up one token in the whole index.
+        candidate: Reading the record of one candidate and comparing its sketch.
     """
 
     look_up: float
@@ -185,7 +176,7 @@ class ClusterLabel:
     """Cluster label of a document.
 
     Args:
-        cluster: The cluster's id: that of its first document.
+        cluster: The id of the cluster's first document.
         is_principal: Whether the document represents the cluster.
     """
 
@@ -212,10 +203,10 @@ class ClusterLabels(Protocol):
     """Cluster labels of a store's documents: the fields CLUSTER and IS_PRINCIPAL of `whorl.model`."""
 
     def prepare(self) -> None:
-        """Make sure that labels can be written and that the engine's own queries can collapse every document.
+        """Make sure that labels can be written and that the engine can collapse its hits by them.
 
         Raises:
-            SchemaError: They cannot; the message gives the reason and a remedy.
+            SchemaError: The store cannot have labels; the message gives the reason and a remedy.
             StoreError: The store is read-only.
         """
         ...
@@ -225,17 +216,17 @@ class ClusterLabels(Protocol):
         ...
 
     def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
-        """Return the labels of documents by id; documents without one are left out."""
+        """Return the labels of documents by id, without unlabelled documents."""
         ...
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
-        """Return the exact number of documents per cluster that match a plan; empty clusters are left out."""
+        """Return the number of matching documents in each cluster that has any."""
         ...
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
         """Set or remove (None) the labels of documents; the changes are durable when this returns.
 
-        Nothing else in a document changes. Documents that were deleted or change at the same time are left alone.
+        The rest of a document stays as it is. Documents that are deleted or changed at the same time keep their labels.
         """
         ...
 
@@ -274,8 +265,8 @@ class Engine(Protocol):
         """Return the digests of stored documents, searchable or not; documents without one are left out.
 
         Args:
-            ids: The documents.
-            of_texts: Whether to return the digests that belong to the results of `texts`, which may be older.
+            ids: Ids of documents.
+            of_texts: Return the digests of the texts that `texts` returns, which may be older.
         """
         ...
 
@@ -290,7 +281,7 @@ class Engine(Protocol):
         """Return the signatures of documents, by id; a text that is too short has no tokens.
 
         Args:
-            wanted: Ids, each with whether the order of its tokens matters to the caller.
+            wanted: Ids; the value says whether the caller needs the order of the tokens.
         """
         ...
 
@@ -309,11 +300,11 @@ class Engine(Protocol):
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """The scheme of the passages; None if the store does not keep passages for certain look-up."""
+        """The scheme of the passages; None if some documents have no passage hashes."""
         ...
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Return the number of documents for each passage hash; a few deleted documents may be counted."""
+        """Return the document count of each passage hash, which may include a few deleted documents."""
         ...
 
     def passage_holders(
@@ -323,8 +314,8 @@ class Engine(Protocol):
 
         Args:
             counts: Document count of each passage hash, from `passage_counts`.
-            most: A hash with more documents than this adds no documents: it is only looked up in the documents of other
-                hashes and in `among`.
+            most: A hash with more documents than this adds none; it is looked up in the documents of rarer hashes and
+                in `among`.
             among: Ids of further documents.
             left_out: Documents to leave out.
         """
@@ -332,14 +323,11 @@ class Engine(Protocol):
 
     @property
     def costs(self) -> Costs | None:
-        """Costs for the planning of calibrated searches; None if look-ups are so cheap that only precision matters."""
+        """Costs for planning calibrated searches; None if look-ups are too cheap to matter."""
         ...
 
     def largest_size(self) -> int | None:
-        """Return the number of distinct shingles of the largest document; None if unknown or if there are no documents.
-
-        It may be some seconds old.
-        """
+        """Return the distinct shingles of the largest document, perhaps of some seconds ago; None if unknown."""
         ...
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
@@ -347,14 +335,14 @@ class Engine(Protocol):
         ...
 
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Return the numbers of distinct shingles of documents by id; documents without a sketch are left out."""
+        """Return the number of distinct shingles by id; documents without a sketch are left out."""
         ...
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         """Combine `resolve` and `signatures`: return ids, with signatures or None, by reference.
 
         Args:
-            wanted: References, each with whether the order of its tokens matters to the caller.
+            wanted: References; the value says whether the caller needs the order of the tokens.
         """
         ...
 
@@ -366,7 +354,7 @@ class Engine(Protocol):
         """Yield all documents with their sketches, in the order of their ids, a batch at a time.
 
         Args:
-            mark: The mark of the last batch taken, to continue after it; "" to begin.
+            mark: The mark of the batch to continue after; "" to begin.
         """
         ...
 
@@ -377,7 +365,7 @@ class Engine(Protocol):
             plan: The plan.
             start: Hits before the page.
             rows: Hits on the page.
-            in_order: Whether to sort equal scores by id, so that pages fit together; sorting takes time.
+            in_order: Sort equal scores by id, so that pages fit together; this takes time.
         """
         ...
 
@@ -386,10 +374,10 @@ class Engine(Protocol):
         ...
 
     def fields(self, *, latest: bool = False) -> Fields:
-        """Return the fields of the documents, at most some seconds old and never older than the last `refresh`.
+        """Return the fields of the documents, read after the last `refresh` or some seconds ago.
 
         Args:
-            latest: Whether the result may be at most a second old, because a field was missing from an older one.
+            latest: Read again what is older than a second, because a field was missing.
         """
         ...
 
@@ -401,8 +389,8 @@ class Engine(Protocol):
         """Run a bound plan; the default order is by descending score, then by id."""
         ...
 
-    def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[FacetResult, ...]:
-        """Return the facets of a plan's hits, one result per facet.
+    def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
+        """Count facets of a plan's hits; return one result per facet.
 
         Raises:
             ParameterError: The engine cannot express a field's name or a prefix of its values in a facet.
@@ -423,10 +411,10 @@ class Engine(Protocol):
         ...
 
     def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
-        """Return the folder that the ids of files are relative to; None if the store keeps none.
+        """Return the folder that the ids of files are relative to; None if the store has none.
 
         Args:
-            choose: Returns the folder to keep from now on; called if the store has none yet, and can keep one.
+            choose: Returns a folder to store, for a store that can have one and has none yet.
         """
         ...
 
@@ -435,14 +423,14 @@ class Engine(Protocol):
         ...
 
     def index_lag(self) -> int:
-        """Return the number of stored or deleted documents that are missing from the index.
+        """Return the number of changed documents that the index lacks.
 
-        It is 0 while a writer is active, which makes them searchable, and for servers that maintain their own index.
+        It is 0 while a writer is active, which updates the index, and on servers, which maintain their own.
         """
         ...
 
     def verify(self) -> bool:
-        """Compare all files of the store with their checksums; return False if a server maintains them.
+        """Compare all files of the store with their checksums; return False for a server's files.
 
         Raises:
             StoreError: A file differs from its checksum.
@@ -455,31 +443,25 @@ class Engine(Protocol):
 
 
 def lag_warnings(engine: Engine) -> tuple[str, ...]:
-    """Return a warning if the index lacks stored documents, else nothing.
+    """Return a warning if the index lacks stored documents.
 
-    The engine first tries to bring its index up to date, so call this before the search.
+    Call this before the search: the engine first tries to update its index.
     """
     lag = engine.index_lag()
     return (f"{lag_message(lag)}; this answer leaves them out",) if lag else ()
 
 
 def require_current_index(engine: Engine, operation: str) -> None:
-    """Raise StoreError if the index lacks stored documents.
-
-    Args:
-        engine: The store.
-        operation: Name, for the message, of the operation that would be wrong without these documents.
-    """
+    """Raise StoreError if the index lacks stored documents, without which the operation would be wrong."""
     if lag := engine.index_lag():
         raise StoreError(f"{lag_message(lag)}; {operation} would be wrong without them")
 
 
 def lag_message(lag: int) -> str:
     """Return a message with the size of a lag and its remedy."""
-    one = lag == 1
     return (
-        f"{lag:,} stored or deleted {'document is' if one else 'documents are'} missing from the index, which could "
-        "not be written: free some room on the disk, and it is brought up to date by itself"
+        f"{lag:,} stored or deleted {'document is' if lag == 1 else 'documents are'} missing from the index, which "
+        "could not be written: free some room on the disk, and it is brought up to date by itself"
     )
 
 
@@ -494,9 +476,9 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def reference_meanings(reference: str) -> tuple[tuple[Role, str], ...]:
-    """Return the possible meanings of a reference; the first that exists is the right one.
+    """Return the possible meanings of a reference, of which the first that exists counts.
 
-    Digits are a DBID before they are an id, as in Alfresco, whose users paste either.
+    Digits are a DBID first and an id second, as in Alfresco, whose users paste either.
     Source: Solr4QueryParser.createFingerPrintQuery.
 
     >>> reference_meanings("1234")

@@ -1,4 +1,4 @@
-"""Names of a server's fields for the parts of a document, and the choice of the field with the texts."""
+"""Names of the fields on a server, and the search for the field that holds the texts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from whorl.errors import SchemaError
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """The user's names for the fields of a collection or index; fields that do not exist are not used.
+    """The user's names for the fields of a collection or index; missing fields are not used.
 
     Args:
-        minhash: The field with MinHash tokens; in an index, only one that the cluster itself fills.
+        minhash: MinHash tokens; in an index, only a field that the cluster itself fills.
         content: The text that the tokens are made from; in an index, a dot leads into an object.
         name: The documents' display name.
         dbid: Alfresco's number of a node.
@@ -29,7 +29,7 @@ class FieldNames:
 
 @dataclass(frozen=True, slots=True)
 class TextField:
-    """A text field that gives its texts back, and the number of documents with a value in it."""
+    """A field with readable texts, and the number of documents that have one."""
 
     name: str
     documents: int
@@ -44,14 +44,14 @@ def listing(texts: Sequence[TextField]) -> str:
 
 
 def text_elsewhere(texts: Sequence[TextField], names: FieldNames) -> str | None:
-    """Return the field that most documents have a text in, if none has one in the configured field."""
+    """Return the field in which most documents have a text; None if any has one in the configured field."""
     if any(field.name == names.content for field in texts):
         return None
     return next((field.name for field in texts if field.name != names.name), None)
 
 
 def init_command(command: str, texts: Sequence[TextField], names: FieldNames) -> str:
-    """Return the command that prepares the documents, with the field of the texts if it has another name.
+    """Return the command that prepares the documents, with `--content` if the texts are in another field.
 
     Args:
         command: The command without options: `whorl solr init URL`.

@@ -172,7 +172,7 @@ def test_pages_keep_their_order_while_somebody_writes(path):
         pages: list[list[str]] = []
         for start in range(0, 300, 30):
             page = engine.candidates(BoundPlan(MatchAll(1.0)), start=start, rows=30)
-            pages.append([hit.id for hit, _ in page.found])
+            pages.append([hit.id for hit, _ in page.hits])
             writer.index([document(f"d{chosen.randrange(300):03}", f"s{start}") for _ in range(3)])
             writer.refresh()
         assert [each for page in pages for each in page] == [f"d{number:03}" for number in range(300)]

@@ -417,7 +417,7 @@ def test_pages_behind_the_window(client: IndexClient, monkeypatch: pytest.Monkey
             page = store.search("*", start=start, rows=rows)
             assert ([hit.id for hit in page.hits], page.total) == (whole[start : start + rows], 50)
         first = store.engine.candidates(store.prepare("one").bound, start=10, rows=5)
-        assert (first.total, len(first.found)) == (33, 5)
+        assert (first.total, len(first.hits)) == (33, 5)
 
 
 def test_an_alias_of_several_indexes(opensearch_url: str) -> None:

@@ -109,9 +109,9 @@ def test_candidates(
     numbers = tuple(lookup_numbers(sketches["big"])[:asked].tolist())
     plan = SketchTokens("big", SCHEME_NOW, numbers, minimum, *sizes)
     found = store.engine.candidates(BoundPlan(plan), start=0, rows=1000)
-    assert [(hit.id, hit.score) for hit, _ in found.found] == matching(plan, sketches)
-    assert found.total == len(found.found)
-    assert all(sketch == sketches[hit.id] for hit, sketch in found.found)
+    assert [(hit.id, hit.score) for hit, _ in found.hits] == matching(plan, sketches)
+    assert found.total == len(found.hits)
+    assert all(sketch == sketches[hit.id] for hit, sketch in found.hits)
     assert not found.warnings
 
 
@@ -127,7 +127,7 @@ def test_candidates_under_a_filter(store: Store, sketches: Mapping[str, Sketch])
     plan = BoundPlan(Bool(must=(Bool(should=tuple(branches), min_should_match=1), Words("a", "kind", 0.0))))
     expected = [hit for branch in branches for hit in matching(branch, sketches) if hit[0] != "big"]
     expected.sort(key=lambda hit: (-hit[1], hit[0]))
-    pages = [store.engine.candidates(plan, start=start, rows=5).found for start in range(0, len(expected), 5)]
+    pages = [store.engine.candidates(plan, start=start, rows=5).hits for start in range(0, len(expected), 5)]
     assert [(hit.id, hit.score) for page in pages for hit, _ in page] == expected
 
 
@@ -137,10 +137,10 @@ def test_candidates_in_any_order(store: Store, sketches: Mapping[str, Sketch]) -
     """
     plan = BoundPlan(SketchTokens("big", SCHEME_NOW, tuple(lookup_numbers(sketches["big"])[:64].tolist()), 1, 0, None))
     ordered, others = (store.engine.candidates(plan, start=0, rows=1000, in_order=order) for order in (True, False))
-    scores = [hit.score for hit, _ in others.found]
+    scores = [hit.score for hit, _ in others.hits]
     assert scores == sorted(scores, reverse=True)
-    assert {hit for hit, _ in others.found} == {hit for hit, _ in ordered.found}
-    assert others.total == ordered.total == len(ordered.found) > 1
+    assert {hit for hit, _ in others.hits} == {hit for hit, _ in ordered.hits}
+    assert others.total == ordered.total == len(ordered.hits) > 1
 
 
 def test_sketches_of_another_scheme_among_ours(client: SolrClient, sketches: Mapping[str, Sketch]) -> None:
@@ -159,10 +159,10 @@ def test_sketches_of_another_scheme_among_ours(client: SolrClient, sketches: Map
                 found = after.engine.candidates(plan, start=0, rows=1000)
         finally:
             client.post("update", {"delete": ["other"]}, commit="true")
-    assert found.found == ours.found
+    assert found.hits == ours.hits
     assert found.total == ours.total
-    assert [hit.id for hit, sketch in late.found if sketch is None] == ["other"]
-    assert [each for each in late.found if each[1] is not None] == [*ours.found]
+    assert [hit.id for hit, sketch in late.hits if sketch is None] == ["other"]
+    assert [each for each in late.hits if each[1] is not None] == [*ours.hits]
 
 
 def test_a_sketch_of_another_scheme_is_not_compared(store: Store, sketches: Mapping[str, Sketch]) -> None:

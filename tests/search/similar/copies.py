@@ -42,7 +42,7 @@ class Watched(EmbeddedEngine):
         self.asked.append("candidates")
         # The shift imitates a new document that was stored between two pages and sorts first.
         found = super().candidates(plan, start=max(0, start - self.shifted), rows=rows, in_order=in_order)
-        return CandidatePage(found.total, found.found, ("somebody writes",))
+        return CandidatePage(found.total, found.hits, ("somebody writes",))
 
 
 def jaccard(one: str, other: str) -> float:

@@ -121,9 +121,9 @@ def test_candidates_that_lost_their_sketch_are_passed_over(
     lost, known = whole.hits[0].hit.id, whole.hits[1].hit.id
     candidates = engine.candidates(BoundPlan(root), start=0, rows=99)
     without = replace(
-        candidates, found=tuple((hit, None if hit.id == lost else sketch) for hit, sketch in candidates.found)
+        candidates, hits=tuple((hit, None if hit.id == lost else sketch) for hit, sketch in candidates.hits)
     )
-    monkeypatch.setattr(EmbeddedEngine, "candidates", lambda *_, **__: CandidatePage(without.total, without.found))
+    monkeypatch.setattr(EmbeddedEngine, "candidates", lambda *_, **__: CandidatePage(without.total, without.hits))
     batch = made.batch(BoundPlan(root), 0, {known})
     assert batch is not None
     assert batch.ids == whole.ids

@@ -542,8 +542,8 @@ class EmbeddedEngine:
             )
         return plan
 
-    def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[FacetResult, ...]:
-        return self._with_repair(lambda: count_facets(self._runner, self._records, plan, asked))
+    def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
+        return self._with_repair(lambda: count_facets(self._runner, self._records, plan, facets))
 
     def _with_repair(self, search: Callable[[], _Result]) -> _Result:
         """Run a search; if the index is broken, refresh or rebuild it and try again."""

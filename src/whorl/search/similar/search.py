@@ -169,10 +169,10 @@ class SketchSearch:
             return None
         fresh = [
             (hit, sketch)
-            for hit, sketch in candidates.found
+            for hit, sketch in candidates.hits
             if sketch is not None and hit.id not in seen and hit.id != self.source.document_id
         ]
-        ids = tuple(hit.id for hit, _ in candidates.found)
+        ids = tuple(hit.id for hit, _ in candidates.hits)
         return Batch(candidates.total, ids, tuple(self._judged(fresh)), candidates.warnings)
 
     def _judged(self, candidates: list[tuple[Hit, Sketch]]) -> list[SimilarHit]:
