@@ -15,7 +15,7 @@ from whorl.context import new_request
 from whorl.fingerprint.batch import hashes_of_words
 from whorl.fingerprint.minhash.signature import text_minima
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import join, joined_words, murmur_pieces, pieces, well_formed
+from whorl.fingerprint.shingling import JoinedWords, join, joined_words, murmur_pieces, pieces, well_formed
 from whorl.fingerprint.words.tokenizer import CHARACTERS, PROFILES, tokens
 
 profiles = pytest.mark.parametrize("profile", PROFILES)
@@ -80,7 +80,7 @@ def test_a_text_of_many_pieces() -> None:
     assert text_minima(text, Scheme()).tolist() == full_minima(tokens(text), Scheme()).tolist()
 
 
-@pytest.mark.parametrize("words", [[], ["a"], ["", "a"], ["a", ""], [""], ["a b", "c"]])
+@pytest.mark.parametrize("words", [[], ["a"], ["", "a"], ["a", ""], [""], ["a b", "c"], ["😀 é", "", "c d"]])
 def test_joined_words(words: list[str]) -> None:
     """
     Empty words and words with a blank, which folding can produce, are returned unchanged.
@@ -88,6 +88,7 @@ def test_joined_words(words: list[str]) -> None:
     assert join(words).words() == words
     assert join(words).followed_by(join(["x", "y"])).words() == [*words, "x", "y"]
     assert join(["x", "y"]).followed_by(join(words)).last(len(words)).words() == words
+    assert JoinedWords.concatenated([join(words), join([]), join(words)]).words() == [*words, *words]
 
 
 @pytest.mark.slow

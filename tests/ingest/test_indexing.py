@@ -17,6 +17,9 @@ from whorl.ingest import indexing
 from whorl.ingest.indexing import index_documents
 from whorl.model import Indexed
 
+#: Three million characters that folding turns into 54 million.
+HEAVY = "\ufdfa" * 3_000_000
+
 
 class Watched:
     """An engine that records its batches, and can refuse documents or fail."""
@@ -141,6 +144,33 @@ def test_a_refused_document_costs_no_other(watched: Watched) -> None:
     assert refused == [("d1", "no ['d1']"), ("d3", "no ['d3']")]
     assert watched.engine.texts([f"d{number}" for number in range(5)]).keys() == {"d0", "d2", "d4"}
     assert request.trace.stored == 3
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"text": HEAVY},
+        {"text": "", "name": HEAVY},
+        {"text": "", "properties": {"p": ["x", HEAVY]}},
+    ],
+    ids=["text", "name", "property"],
+)
+def test_a_document_that_folding_makes_huge_is_refused(watched: Watched, texts: dict[str, Any]) -> None:
+    """
+    The engine never sees it, because computing its words could exhaust the memory; other documents are stored.
+    """
+    refused: list[str] = []
+    done = indexed(
+        watched,
+        [Document("heavy", **texts), *some(2)],
+        on_refused=lambda document, error: refused.append(f"{document.id}: {error}"),
+    )
+    assert done == Indexed(2, 0)
+    (problem,) = refused
+    assert problem.startswith("heavy: ")
+    assert "adds 51,000,000 characters" in problem
+    assert "(setting max_file_text)" in problem
+    assert watched.batches == [["d0"], ["d1"]]
 
 
 def test_without_somebody_to_tell_a_refusal_ends_the_run(watched: Watched) -> None:

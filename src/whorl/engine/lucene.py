@@ -86,17 +86,28 @@ def word_term(field: str, word: str) -> str:
     return words_field(field)[1] + (_part(word) or _EMPTY)
 
 
-def plain_words(words: JoinedWords, longest: int) -> str | None:
-    """Return words separated by blanks; None if a word is empty, has a blank or more than `longest` UTF-16 units."""
-    text = words.encoded.tobytes().decode("utf-16-le")
+def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
+    """Return words separated by blanks; None if a word is empty or has more than `longest` UTF-16 units.
+
+    Args:
+        words: The words.
+        longest: Maximum length of a word, in UTF-16 units.
+        blank: Character that replaces a blank inside a word.
+    """
     lengths = np.diff(words.starts) - 2
-    has_blanks = text.count(BETWEEN_WORDS) > lengths.size - 1
-    return None if has_blanks or not lengths.all() or lengths.max(initial=0) > 2 * longest else text
+    if not lengths.all() or lengths.max(initial=0) > 2 * longest:
+        return None
+    units = words.encoded.view("<u2")
+    is_inside = units == ord(BETWEEN_WORDS)
+    is_inside[words.starts[1:-1] // 2 - 1] = False
+    if is_inside.any():
+        units = np.where(is_inside, np.uint16(ord(blank)), units)
+    return units.tobytes().decode("utf-16-le")
 
 
 def joined_terms(field: str, words: JoinedWords) -> str:
     """Return the terms of a field's words, separated by blanks."""
-    if field in OWN_FIELDS and (text := plain_words(words, _LONGEST_PART)) is not None:
+    if field in OWN_FIELDS and (text := plain_words(words, _LONGEST_PART, _BLANK)) is not None:
         return text
     return BETWEEN_WORDS.join([word_term(field, word) for word in words.words()])
 

@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from enum import Flag, auto
-from functools import reduce
 from itertools import chain
 from operator import length_hint
 from typing import NamedTuple, TypeVar
@@ -286,7 +285,7 @@ def _plain(text: str, scheme: Scheme, parts: Parts) -> Hashed:
     halves = list(murmur_pieces(read, scheme.shingle_size))
     minima = minima_of(halves, scheme) if parts & Parts.MINIMA else _NO_MINIMA
     hashes = sorted_distinct([numbered(each, 0)[0] for each in halves]) if parts & Parts.HASHES else _NO_HASHES
-    return Hashed(minima, hashes, reduce(JoinedWords.followed_by, read) if parts & Parts.WORDS else _NO_WORDS)
+    return Hashed(minima, hashes, JoinedWords.concatenated(read) if parts & Parts.WORDS else _NO_WORDS)
 
 
 def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:

@@ -12,8 +12,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, reduce
-from itertools import accumulate, chain, islice, pairwise
+from functools import cache
+from itertools import chain, islice, pairwise
 
 import mmh3
 import numpy as np
@@ -56,12 +56,20 @@ class JoinedWords:
         raw, ends = self.encoded.tobytes(), self.starts.tolist()
         return [raw[start : end - 2].decode("utf-16-le") for start, end in pairwise(ends)]
 
+    @classmethod
+    def concatenated(cls, parts: Iterable[JoinedWords]) -> JoinedWords:
+        """Concatenate parts of a text."""
+        filled = [part for part in parts if len(part.starts) > 1]
+        if len(filled) <= 1:
+            return filled[0] if filled else join([])
+        offsets = np.cumsum([0, *(part.starts[-1] for part in filled)])
+        starts = [part.starts[:-1] + offset for part, offset in zip(filled, offsets.tolist(), strict=False)]
+        encoded = [array for part in filled for array in (_ENCODED_BLANK, part.encoded)]
+        return cls(np.concatenate(encoded[1:]), np.concatenate([*starts, offsets[-1:]]))
+
     def followed_by(self, others: JoinedWords) -> JoinedWords:
         """Return the concatenation of these words and others."""
-        if len(self.starts) == 1 or len(others.starts) == 1:
-            return others if len(self.starts) == 1 else self
-        encoded = np.concatenate((self.encoded, _ENCODED_BLANK, others.encoded))
-        return JoinedWords(encoded, np.concatenate((self.starts[:-1], others.starts + self.starts[-1])))
+        return self.concatenated((self, others))
 
     def last(self, count: int) -> JoinedWords:
         """Return the last `count` words, or all words if there are fewer."""
@@ -106,8 +114,12 @@ def _starts(words: Sequence[str], encoded: bytes) -> npt.NDArray[np.int64]:
     if len(blanks) == len(words) - 1:
         return np.concatenate(([0], 2 * (blanks + 1), [len(encoded) + 2]))
     # Folding puts blanks into some words, for instance Arabic ligatures.
-    sizes = (len(java_utf16(word)) + 2 for word in timely(words, _WORDS_AT_ONCE))
-    return np.fromiter(accumulate(sizes, initial=0), np.int64, len(words) + 1)
+    lengths = np.fromiter(map(len, timely(words, _WORDS_AT_ONCE)), np.int64, len(words))
+    if 2 * (int(lengths.sum()) + len(words) - 1) != len(encoded):
+        # Characters beyond the first plane take two units.
+        encoded_words = (len(java_utf16(word)) // 2 for word in timely(words, _WORDS_AT_ONCE))
+        lengths = np.fromiter(encoded_words, np.int64, len(words))
+    return np.concatenate(([0], np.cumsum(2 * (lengths + 1))))
 
 
 def java_utf16(text: str) -> bytes:
@@ -179,4 +191,4 @@ def joined_words(text: str, profile: str) -> JoinedWords:
     Raises:
         ParameterError: The profile does not exist.
     """
-    return reduce(JoinedWords.followed_by, pieces(text, profile), join([]))
+    return JoinedWords.concatenated(pieces(text, profile))

@@ -10,12 +10,16 @@ from typing import TypedDict
 from whorl.context import trace
 from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, ParameterError, WhorlError
+from whorl.fingerprint.words.tokenizer import folding_growth
+from whorl.ingest.limits import file_limits
 from whorl.model import Document, Indexed
 
 #: Default number of documents per batch: large enough to spread the cost of a commit, small enough to lose little work.
 DEFAULT_BATCH = 256
 #: Approximate maximum number of characters in a batch, so that one request takes seconds, not minutes.
 BATCH_CHARACTERS = 4_000_000
+#: Documents up to this number of characters take little memory, however much folding adds.
+_SMALL_CHARACTERS = 1_000_000
 
 
 class IndexOptions(TypedDict, total=False):
@@ -93,6 +97,8 @@ def _stored(
 ) -> list[Document]:
     """Store documents and return the stored ones; if the engine refuses one, the others are stored one by one."""
     try:
+        for document in documents:
+            _require_bounded_folding(document)
         engine.index(documents)
     except DocumentError as error:
         if on_refused is None:
@@ -102,6 +108,22 @@ def _stored(
         on_refused(documents[0], error)
         return []
     return documents
+
+
+def _require_bounded_folding(document: Document) -> None:
+    """Check the number of characters that folding adds to a document, because an index holds folded words.
+
+    Raises:
+        DocumentError: Folding adds more characters than the text of a file may have.
+    """
+    texts = [document.text, document.name, *(text for values in document.values().values() for text in values)]
+    if sum(map(len, texts)) > _SMALL_CHARACTERS:
+        growth, most = sum(map(folding_growth, texts)), file_limits().text_characters
+        if growth > most:
+            raise DocumentError(
+                f"document {document.id!r:.80}: folding, as U+FDFA becomes 18 letters, adds {growth:,} characters, and "
+                f"it may add {most:,} (setting max_file_text)"
+            )
 
 
 def _there(engine: Engine, documents: list[Document]) -> int:

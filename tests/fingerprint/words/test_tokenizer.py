@@ -18,6 +18,7 @@ from whorl.fingerprint.words.tokenizer import (
     PROFILES,
     buffers,
     compose_hangul,
+    folding_growth,
     segmenter_of,
     shingles,
     spans,
@@ -40,6 +41,25 @@ long_text = st.builds(
     st.integers(BUFFER_UNITS - 3, 2 * BUFFER_UNITS + 3),
     any_text,
 )
+
+
+@profiles
+@given(text=st.text(st.one_of(st.sampled_from("ﷺﷲßŉﬃ㌖𝅗𝅥"), st.characters()), max_size=40))
+def test_folding_adds_no_more_characters_than_announced(profile: str, text: str) -> None:
+    """
+    An index may reject a text by this number, so it must not be below the real growth of any text.
+    """
+    growth = folding_growth(text, profile)
+    assert sum(map(len, tokens(text, profile))) <= len(text) + growth
+    assert growth <= 17 * len(text)
+
+
+def test_the_character_that_grows_most() -> None:
+    """
+    U+FDFA, an Arabic ligature of four words, becomes 18 characters.
+    """
+    assert folding_growth("\ufdfa" * 3 + "abc \ud800") == 3 * 17
+    assert sum(map(len, tokens("\ufdfa"))) == 18
 
 
 @profiles

@@ -284,7 +284,7 @@ def word_term(field: str, word: str) -> str:
 def word_terms(field: str, words: JoinedWords) -> str:
     """Return the terms of a field's words, separated by blanks; "" for no words."""
     prefix = _field_prefix(field)
-    text = plain_words(words, _LONGEST_TERM - _units(prefix))
+    text = plain_words(words, _LONGEST_TERM - _units(prefix), _BLANK)
     if text is None:
         return BETWEEN_WORDS.join([word_term(field, word) for word in words.words()])
     return prefix + text.replace(BETWEEN_WORDS, BETWEEN_WORDS + prefix) if text else ""

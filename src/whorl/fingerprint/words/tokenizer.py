@@ -35,6 +35,7 @@ from whorl.context import require_time
 from whorl.errors import ParameterError
 from whorl.fingerprint.words.dictionary import Dictionaries
 from whorl.fingerprint.words.wordbreak import (
+    CODE_POINTS,
     FIRST_PLANE,
     JAPANESE,
     LONGEST_KEPT,
@@ -81,6 +82,25 @@ def tokens(text: str, profile: str = DEFAULT_PROFILE) -> list[str]:
     """
     segmenter = segmenter_of(profile)
     return list(chain.from_iterable(map(segmenter.words, buffers(text))))
+
+
+def folding_growth(text: str, profile: str = DEFAULT_PROFILE) -> int:
+    """Return the number of characters that folding adds to a text, at most; U+FDFA alone becomes 18.
+
+    Args:
+        text: Any text.
+        profile: As in `tokens`.
+
+    Raises:
+        ParameterError: The profile does not exist.
+
+    >>> folding_growth("ﬁne Straße")
+    2
+    """
+    growth = segmenter_of(profile).growth
+    parts = (text[at : at + _ENCODED_AT_ONCE] for at in range(0, len(text), _ENCODED_AT_ONCE))
+    codes = (np.frombuffer(part.encode("utf-32-le", "surrogatepass"), "<u4") for part in parts)
+    return sum(int(growth[portion].sum()) for portion in codes)
 
 
 def spans(text: str, profile: str = DEFAULT_PROFILE) -> npt.NDArray[np.int64]:
@@ -219,6 +239,14 @@ class Segmenter:
     def cjk(self) -> _Chunks:
         """Chunks of Han, Hiragana and Katakana; created on first use."""
         return _Chunks(self.tables, self.tables.cjk, self._dictionaries, self._fold)
+
+    @cached_property
+    def growth(self) -> npt.NDArray[np.uint8]:
+        """Number of characters that folding adds to each code point; uint8 array of shape (CODE_POINTS,)."""
+        growth = np.zeros(CODE_POINTS, np.uint8)
+        for code, folded in self.tables.fold.items():
+            growth[code] = max(len(folded) - 1, 0)
+        return growth
 
     def words(self, buffer: str) -> Iterator[str]:
         """Return the folded words of one buffer."""
