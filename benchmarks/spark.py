@@ -157,17 +157,17 @@ def search(spark: SparkSession, path: str, steps: Steps | None) -> None:
     met = [each.pairs for each in find_candidates(documents, JoinOptions(question))]
     if steps:
         steps.end("candidates")
-    pairs = documents.kept.materialise(verify_candidates(reduce(DataFrame.unionByName, met), documents, question))
+    pairs = documents.cache.materialise(verify_candidates(reduce(DataFrame.unionByName, met), documents, question))
     found = pairs.count()
     if steps:
         steps.end("verification")
-    components(pairs, documents.kept).count()
+    components(pairs, documents.cache).count()
     if steps:
         steps.end("components")
         candidates = [sum(len(row.homes) // 8 for row in each.select("homes").collect()) for each in met]
         count = documents.documents
         print(f"{sum(candidates) / count:.2f} candidates, {found / count:.2f} pairs a document; rounds: {len(met)}")
-    documents.kept.release()
+    documents.cache.release()
 
 
 def whole(spark: SparkSession, path: str, folder: Path, steps: Steps, count: int) -> None:

@@ -17,9 +17,7 @@ Made = TypeVar("Made")
 def run_starts(together: npt.NDArray[Any], *others: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return the start of each run of equal rows; int64 array of shape (runs,).
 
-    Args:
-        together: A column of numbers in which equal ones are adjacent.
-        others: Further columns; rows are equal if they are equal in each column.
+    Equal numbers of the first column are adjacent.
 
     >>> run_starts(np.array([5, 5, 5, 7]), np.array([1, 2, 2, 2])).tolist()
     [0, 1, 3]
@@ -46,9 +44,7 @@ def order_of(numbers: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64
 
     Sorting numbers packed with their positions takes half the time of argsort.
 
-    Args:
-        numbers: uint64 array of shape (numbers,).
-        bits: Maximum number of bits of a number.
+    `bits` is the maximum number of bits of a number.
 
     >>> order_of(np.array([5, 2, 5, 1], np.uint64), 3).tolist()
     [3, 1, 0, 2]
@@ -83,26 +79,22 @@ def chunks(
 ) -> Iterator[list[Item]]:
     """Yield items in order, in lists of limited weight.
 
-    Args:
-        items: Any number of items, read as the lists are consumed.
-        weight: Weight of an item, 0 or more.
-        heaviest: Maximum weight of a list; a heavier item is in a list of its own.
-        most: Maximum number of items in a list; None for no limit.
+    A heavier item is in a list of its own; a list has at most `most` items.
 
     >>> list(chunks([3, 1, 1, 9, 1], int, heaviest=4))
     [[3, 1], [1], [9], [1]]
     """
-    some: list[Item] = []
+    chunk: list[Item] = []
     total = 0
     for item in items:
         own = weight(item)
-        if some and (total + own > heaviest or len(some) == most):
-            yield some
-            some, total = [], 0
-        some.append(item)
+        if chunk and (total + own > heaviest or len(chunk) == most):
+            yield chunk
+            chunk, total = [], 0
+        chunk.append(item)
         total += own
-    if some:
-        yield some
+    if chunk:
+        yield chunk
 
 
 def batches(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
@@ -112,8 +104,8 @@ def batches(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
     [['a', 'b'], ['c', 'd'], ['e']]
     """
     left = iter(items)
-    while some := list(islice(left, most)):
-        yield some
+    while batch := list(islice(left, most)):
+        yield batch
 
 
 def with_made(items: Iterable[Item], make: Callable[[Iterator[Item]], Iterable[Made]]) -> Iterator[tuple[Item, Made]]:
@@ -121,9 +113,7 @@ def with_made(items: Iterable[Item], make: Callable[[Iterator[Item]], Iterable[M
 
     Only items that `make` has read ahead are held; `itertools.tee` would hold 57 at a time.
 
-    Args:
-        items: Any number of items.
-        make: Reads the items, possibly ahead, and returns one result for each, in the same order.
+    `make` reads the items, possibly ahead, and returns one result for each, in the same order.
 
     >>> list(with_made("ab", lambda ahead: map(str.upper, ahead)))
     [('a', 'A'), ('b', 'B')]

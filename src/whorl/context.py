@@ -27,14 +27,12 @@ class Trace:
     """Work done for a request so far: counts, times and kinds only, never a text, a query or a password.
 
     Args:
-        request_id: Id of the request.
         plan: Kind of plan of the request's first search, or "".
         query_length: Length of that search's query in characters.
         hits: Total hits of that search.
         verified: Candidates whose sketches or tokens were compared.
         stored: Documents stored.
         engine_requests: Requests sent to Solr or a cluster, including retries.
-        engine_retries: Retries among them.
         engine_seconds: Time spent waiting for responses.
         error: Class of the error that ended the request, or "".
     """
@@ -86,9 +84,7 @@ def new_request(request_id: str = "", cancelled: threading.Event | None = None) 
 
     A server reads the next request of a connection in the context of the previous one, so every request needs its own.
 
-    Args:
-        request_id: Id of the request.
-        cancelled: Set when the result is no longer wanted; None for a new event.
+    `cancelled` is set when the result is no longer wanted.
     """
     yield from _within(Request(Trace(request_id), cancelled=cancelled or threading.Event()))
 
@@ -123,10 +119,7 @@ def reporting(reporter: Reporter) -> Iterator[Request]:
 def report_progress(step: str, done: int, total: int | None = None) -> None:
     """Report the progress of a step to the function set by `reporting`, if any; call it once per batch.
 
-    Args:
-        step: The current step, such as "reading".
-        done: Number of items done in this step.
-        total: Number of all items, if it is known.
+    The total is None if it is unknown.
     """
     request = _current.get()
     if request is not None and request.reporter is not None:

@@ -50,7 +50,7 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     >>> nearest("Tilte", ["title", "name"])
     ['title']
     """
-    by_folded = {each.casefold(): each for each in known}
+    by_folded = {word.casefold(): word for word in known}
     return [by_folded[close] for close in difflib.get_close_matches(name.casefold(), by_folded, n=count)]
 
 

@@ -116,11 +116,7 @@ def documents_of(
 ) -> list[Document] | None:
     """Return several documents, many times faster than creating them one by one.
 
-    Args:
-        ids: Ids, as for `Document`.
-        texts: Texts, as for `Document`.
-        names: Names, as for `Document`.
-        properties: Properties, as for `Document`, one for each document, or empty.
+    Arguments are those of `Document`; properties are one mapping for each document, or empty.
 
     Returns:
         None if one of them may be invalid: `Document` then gives the reason.
@@ -183,8 +179,6 @@ class Hit:
     """A document that matches a query.
 
     Args:
-        id: Id of the document in its store.
-        name: Title of the document, or "".
         score: Number of matching tokens (or bands), see `whorl.query.plan.nodes`.
         shared_tokens: Tokens shared with the query's only source, counting repeats; None if not requested.
         copies: Number of hits of the same cluster that it stands for, if hits are collapsed.
@@ -227,8 +221,6 @@ class Stored:
     """The stored fields of a document, without its text.
 
     Args:
-        id: Id of the document.
-        name: Title of the document, or "".
         properties: Values of its further fields, as returned by the engine: a Solr's schema may convert numbers to
             texts.
     """
@@ -244,8 +236,6 @@ class Page:
 
     Args:
         total: Number of matching documents; of collapsed hits if hits are collapsed.
-        hits: The hits on this page.
-        warnings: Warnings for the user.
         source_tokens: Number of tokens of the query's only source, if the hits' shared tokens were counted.
         is_total_exact: False if there may be more hits than `total`, because not every candidate of a FINGERPRINT was
             verified.

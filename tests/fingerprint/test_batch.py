@@ -312,7 +312,7 @@ def test_a_kernel_serves_text_after_text(monkeypatch: pytest.MonkeyPatch) -> Non
     assert rows == expected(TEXTS[1:6], Scheme())
     if not made:
         pytest.skip("the loops are being compiled")
-    monkeypatch.setattr(kernel.load_loops().jit, "is_kept", lambda _: pytest.fail("it looked"))
+    monkeypatch.setattr(kernel.load_loops().jit, "is_cached", lambda _: pytest.fail("it looked"))
     assert [row.tolist() for row in signatures_of(TEXTS, workers=2)] == expected(TEXTS, Scheme())
     assert len(made) <= 2
     [*_] = signatures_of(TEXTS, workers=1)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from whorl.fingerprint.compiled.hashes import put_in_order, sort
-from whorl.fingerprint.compiled.jit import get, int64, kept, loop, uint64
+from whorl.fingerprint.compiled.jit import cached, get, int64, loop, uint64
 
 
-@kept
+@cached
 def take(
     hashes: Any, numbers: Any, cursors: Any, ends: Any, state: Any, upto: int, last: Any, bits: Any, parts: Any,
     entries_read: Any,
@@ -48,7 +48,7 @@ def take(
     state[0], state[1] = upto, count
 
 
-@kept
+@cached
 def distribute(entries_read: Any, bits: Any, parts: Any, entries: Any) -> None:
     """Distribute the entries written by `take` to their parts.
 
@@ -66,7 +66,7 @@ def distribute(entries_read: Any, bits: Any, parts: Any, entries: Any) -> None:
         parts[part] += 1
 
 
-@kept
+@cached
 def select_shared(
     entries: Any,
     bits: Any,
@@ -130,7 +130,7 @@ def select_shared(
     return total - (parts[first - 1] if first else 0)
 
 
-@kept
+@cached
 def mark_prefixes(
     keys: Any, frequencies: Any, indexable: Any, member_bits: int, index_lengths: Any, probe_lengths: Any, begins: Any,
     slots: Any, aside: Any, is_indexed: Any, is_probed: Any,

@@ -62,7 +62,6 @@ class Hashed(NamedTuple):
     Attributes:
         minima: uint64 array of shape (tokens, 2), high and low half of each token, in the order of `fingerprint`.
         hashes: High halves of the hashes of all shingles; sorted distinct uint64 array of shape (shingles,).
-        words: Folded words.
     """
 
     minima: npt.NDArray[np.uint64]
@@ -144,8 +143,8 @@ def signatures_of(
     Raises:
         ParameterError: The profile does not exist, `workers` is less than 1, or `texts` is a single text.
     """
-    found = hashed(texts, scheme, Parts.MINIMA, workers=workers)
-    return (each.minima[:, 0].copy() for each in found)
+    results = hashed(texts, scheme, Parts.MINIMA, workers=workers)
+    return (result.minima[:, 0].copy() for result in results)
 
 
 def sized_signatures_of(
@@ -156,16 +155,13 @@ def sized_signatures_of(
 ) -> Iterator[Sized]:
     """Return all bits of each text's tokens, and its number of distinct shingles, in order.
 
-    Args:
-        texts: As in `signatures_of`.
-        scheme: As in `signatures_of`.
-        workers: As in `signatures_of`.
+    Arguments and errors are those of `signatures_of`.
 
     Raises:
         ParameterError: As in `signatures_of`.
     """
-    found = hashed(texts, scheme, Parts.MINIMA | Parts.HASHES, workers=workers)
-    return (Sized(each.minima, each.hashes.size) for each in found)
+    results = hashed(texts, scheme, Parts.MINIMA | Parts.HASHES, workers=workers)
+    return (Sized(result.minima, result.hashes.size) for result in results)
 
 
 def fingerprints(
@@ -178,10 +174,7 @@ def fingerprints(
 
     `whorl.reporting` shows the progress.
 
-    Args:
-        texts: Any number of texts; a signature takes 8 * bucket_count bytes.
-        scheme: As in `signatures_of`.
-        workers: As in `signatures_of`.
+    Arguments are those of `signatures_of`; a signature takes 8 * bucket_count bytes.
 
     Returns:
         uint64 array of shape (texts, bucket_count), and bool array of shape (texts,). A text with fewer words than one
@@ -213,11 +206,7 @@ def hashed(
 ) -> Iterator[Hashed]:
     """Return the requested results of each text, in order.
 
-    Args:
-        texts: As in `signatures_of`.
-        scheme: As in `signatures_of`; for hashes only the profile and the shingle size matter.
-        parts: Results to compute.
-        workers: As in `signatures_of`.
+    Arguments and errors are those of `signatures_of`; only the profile and the shingle size matter for hashes.
 
     Raises:
         ParameterError: As in `signatures_of`.
@@ -234,9 +223,7 @@ def hashed(
 def hashed_together(portions: Iterable[Sequence[str]], scheme: Scheme = DEFAULT_SCHEME) -> Iterator[Together]:
     """Return the hashes of many texts, one array per portion; `hashed` makes one array per text.
 
-    Args:
-        portions: Some hundred texts each, or some hundred thousand characters; the first few may be read ahead.
-        scheme: As in `signatures_of`; for hashes only the profile and the shingle size matter.
+    A portion has some hundred texts, or some hundred thousand characters; the first few may be read ahead.
 
     Raises:
         ParameterError: The profile does not exist.
@@ -267,10 +254,6 @@ def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme) -> It
 def hashes_of_words(words: Sequence[str], scheme: Scheme) -> _Row:
     """Return the hash of each shingle in text order, as used by `text_hashes` and sketches.
 
-    Args:
-        words: Folded words of the text, in order.
-        scheme: Shingle size.
-
     Returns:
         uint64 array of shape (max(len(words) - shingle_size + 1, 0),).
     """
@@ -281,19 +264,19 @@ def _plain(text: str, scheme: Scheme, parts: Parts) -> Hashed:
     """Return the results for one text without the compiled loops."""
     if parts == Parts.MINIMA:  # piece by piece, however long it is
         return Hashed(text_minima(text, scheme), _NO_HASHES, _NO_WORDS)
-    read = list(pieces(text, scheme.profile))
-    halves = list(murmur_pieces(read, scheme.shingle_size))
+    words = list(pieces(text, scheme.profile))
+    halves = list(murmur_pieces(words, scheme.shingle_size))
     minima = minima_of(halves, scheme) if parts & Parts.MINIMA else _NO_MINIMA
-    hashes = sorted_distinct([numbered(each, 0)[0] for each in halves]) if parts & Parts.HASHES else _NO_HASHES
-    return Hashed(minima, hashes, JoinedWords.concatenated(read) if parts & Parts.WORDS else _NO_WORDS)
+    hashes = sorted_distinct([numbered(piece, 0)[0] for piece in halves]) if parts & Parts.HASHES else _NO_HASHES
+    return Hashed(minima, hashes, JoinedWords.concatenated(words) if parts & Parts.WORDS else _NO_WORDS)
 
 
 def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
     """Return the results with the compiled loops."""
     if parts == Parts.MINIMA:
         rows, counts = one.many(texts)
-        found = zip(rows, counts.tolist(), strict=True)
-        return [Hashed(row if count else _NO_MINIMA, _NO_HASHES, _NO_WORDS) for row, count in found]
+        signatures = zip(rows, counts.tolist(), strict=True)
+        return [Hashed(row if count else _NO_MINIMA, _NO_HASHES, _NO_WORDS) for row, count in signatures]
     if parts == Parts.HASHES:
         together, sizes = one.distinct_hashes(texts)
         split = np.split(together, np.cumsum(sizes)[:-1])
@@ -397,10 +380,7 @@ def _processors() -> int:
 def signature(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signature:
     """Return the signature of a text, in this thread.
 
-    Args:
-        text: Any text.
-        scheme: Token scheme.
-        spelling: Token encoding of the index to compare with, None for an index of numbers.
+    `spelling` is the token encoding of the index to compare with, None for an index of numbers.
     """
     return signature_of(_minima(text, scheme), scheme, spelling)
 

@@ -60,7 +60,6 @@ class TextWords:
     """The words of a text with their positions.
 
     Args:
-        words: Folded words, in order.
         spans: Positions: int64 array of shape (words, 2), half-open ranges in characters as Python counts them.
     """
 
@@ -88,7 +87,6 @@ class Size:
     """Size of a text.
 
     Args:
-        words: Number of words.
         shingles: Number of distinct shingles; 0 if the text has fewer words than a shingle.
         shared_words: Number of words inside shingles that the other text has, too.
     """
@@ -121,13 +119,7 @@ class CommonWords:
     edge: int
 
     def with_edges(self, starts_a: _Numbers, starts_b: _Numbers, words: _Numbers) -> CommonWords:
-        """Extend the masks by passages: a word that is common in one text is common in the other as well.
-
-        Args:
-            starts_a: First word of each passage in the first text.
-            starts_b: First word of each passage in the second text.
-            words: Number of words of each passage.
-        """
+        """Extend the masks by passages: a word that is common in one text is common in the other as well."""
         a, b = self.a.copy(), self.b.copy()
         for start_a, start_b, length in timely(zip(starts_a.tolist(), starts_b.tolist(), words.tolist(), strict=True)):
             marks = self.a[start_a : start_a + length] | self.b[start_b : start_b + length]
@@ -151,8 +143,6 @@ class Rest:
     Args:
         common_a: Common words of the first text, as half-open ascending ranges in characters.
         common_b: Common words of the second text, in the same form.
-        common_words_a: Number of common words of the first text.
-        common_words_b: Number of common words of the second text.
         shingles_a: Remaining distinct shingles of the first text.
         shingles_b: Remaining distinct shingles of the second text.
         shared_shingles: Remaining distinct shingles that both texts have.
@@ -184,9 +174,6 @@ class Comparison:
     other text.
 
     Args:
-        scheme: Token scheme.
-        a: Size of the first text.
-        b: Size of the second text.
         shared_shingles: Number of distinct shingles that both texts have.
         passages: Passages, the longest first, ties in the order of the first text. They may overlap in either text.
         rest: The comparison without boilerplate; None if no common words were given.
@@ -210,10 +197,7 @@ def compare(text_a: str, text_b: str, scheme: Scheme = _DEFAULT_SCHEME) -> Compa
 
     Counts do not depend on the order of the texts; passages do, as the module describes.
 
-    Args:
-        text_a: Any text.
-        text_b: Any text.
-        scheme: Word-break profile and shingle size; the other parameters have no effect.
+    Only the profile and the shingle size of the scheme have an effect.
 
     Raises:
         ParameterError: The profile does not exist.
@@ -239,13 +223,8 @@ def compare_words(
 ) -> Comparison:
     """Compare two texts as `compare` does, given as words under the same scheme.
 
-    Args:
-        of_a: The first text.
-        of_b: The second.
-        scheme: Shingle size; the other parameters have no effect.
-        common: Their common words, None if they are not known.
-        min_words: Minimum length of passages that the caller counts. With it, every word of A inside a shared run of
-            this length is in a passage of this length; without it, rule 2 may leave the word in shorter ones.
+    `common` are their common words, if known. With `min_words`, every word of A inside a shared run of this length is
+    in a passage of this length; without it, rule 2 may leave the word in shorter ones.
     """
     return ShingleIndex(of_a, scheme).compare(of_b, common, min_words)
 
@@ -254,13 +233,6 @@ class ShingleIndex:
     """Numbered shingles of one text, A, for comparison with several others.
 
     The words and shingles of A are numbered once, so a comparison takes time in proportion to the other text.
-
-    Args:
-        text: The words of A.
-        scheme: Shingle size; the other parameters have no effect.
-
-    Attributes:
-        text: The words of A.
     """
 
     def __init__(self, text: TextWords, scheme: Scheme = _DEFAULT_SCHEME) -> None:
@@ -278,13 +250,13 @@ class ShingleIndex:
         count_b = np.bincount(b, minlength=known)
         is_shared = count_b[:known][a] > 0
         require_time()
-        kept = _kept_positions(np.flatnonzero(is_shared), a.size, size)
+        positions = _kept_positions(np.flatnonzero(is_shared), a.size, size)
         # A number that B does not have stands for the shingles that only A has.
-        matcher = Matcher(np.where(is_shared[kept], a[kept], count_b.size), b, kept)
+        matcher = Matcher(np.where(is_shared[positions], a[positions], count_b.size), b, positions)
         matches = matcher.matches()
         if min_words > size:
             matches = _completed(matches, matcher.a, b, size, min_words)
-        matches[:, 0] = kept[matches[:, 0]]
+        matches[:, 0] = positions[matches[:, 0]]
         require_time()
         starts_a, starts_b, lengths = matches[np.lexsort((matches[:, 0], -matches[:, 2]))].T
         lasts = lengths + size - 2  # from the first word to the last
@@ -326,11 +298,6 @@ def _kept_positions(shared: _Numbers, length: int, size: int) -> _Numbers:
 
     Runs of shared shingles with at least one other shingle between them stay apart, and so do their words.
 
-    Args:
-        shared: Positions of the shared shingles, ascending.
-        length: Number of shingles of the text.
-        size: Words in a shingle.
-
     >>> _kept_positions(np.array([2, 3, 20, 22]), 30, 3).tolist()
     [2, 3, 4, 5, 20, 21, 22, 23, 24]
     """
@@ -355,7 +322,7 @@ def _rest(
     is_common = np.zeros(kinds, np.bool_)
     for shingles, words in ((a, with_edges.a), (b, with_edges.b)):
         is_common[shingles[common_shingles(words, size)]] = True
-    has_a, has_b = (np.bincount(each, minlength=kinds) > 0 for each in (a, b))
+    has_a, has_b = (np.bincount(numbers, minlength=kinds) > 0 for numbers in (a, b))
     left_a, left_b = has_a & ~is_common, has_b & ~is_common
     return Rest(
         common_a=_ranges(of_a, common.a),
@@ -417,8 +384,7 @@ class RunIndex:
     def number(self, items: _Numbers) -> _Numbers:
         """Number the runs of another sequence: those of this sequence as in it, the others from `kinds` on.
 
-        Args:
-            items: Equal items have the numbers that they have in this sequence, others larger ones without gaps.
+        Items of this sequence keep their numbers; other items have larger ones, without gaps.
         """
         for step, known in zip(self._steps, self._keys, strict=True):
             items, _ = _number(_keys(items, step), known)
@@ -434,9 +400,7 @@ def _keys(items: _Numbers, step: int) -> npt.NDArray[np.uint64]:
 def _number(keys: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]) -> tuple[_Numbers, npt.NDArray[np.uint64]]:
     """Number keys, equal keys equally: known ones by their index, the others from there on without gaps.
 
-    Args:
-        keys: Any keys.
-        known: Ascending distinct keys.
+    The known keys ascend and are distinct.
 
     Returns:
         The numbers, int64 array of the same shape, and the other keys, ascending.
@@ -511,8 +475,8 @@ class Matcher:
         is_left = (np.cumsum(open_ends[:-1]) == 0) & (self.count_b[self.a] > 0)
         others = self.nearest(np.flatnonzero(is_left), anchored)
         require_time()
-        found = np.concatenate((anchored, others))
-        return found[np.argsort(found[:, 0], kind="stable")]
+        matches = np.concatenate((anchored, others))
+        return matches[np.argsort(matches[:, 0], kind="stable")]
 
     def anchored(self) -> _Numbers:
         """Apply rule 1: return the passages around shingles that b has once."""
@@ -565,7 +529,7 @@ class Matcher:
 
     def nearest(self, left: _Numbers, anchored: _Numbers) -> _Numbers:
         """Apply rule 2: return passages that cover the positions left in a, whose shingles b has several times."""
-        found: list[tuple[int, int, int]] = []
+        passages: list[tuple[int, int, int]] = []
         if not left.size:
             return np.empty((0, 3), np.int64)
         by_kind, first = self._by_kind()
@@ -577,15 +541,15 @@ class Matcher:
         shift, at = 0, 0
         while at < len(left):
             start = int(left[at])
-            if above[at] and (not found or anchored[above[at] - 1, 0] > found[-1][0]):
+            if above[at] and (not passages or anchored[above[at] - 1, 0] > passages[-1][0]):
                 shift = int(anchored[above[at] - 1, 1] - positions[anchored[above[at] - 1, 0]])
             kind = a[start]
             places = _nearest(by_kind[first[kind] : first[kind + 1]], int(positions[start]) + shift)
             place, length = self._longest(a, b, start, places)
-            found.append((start, place, length))
+            passages.append((start, place, length))
             shift = place - int(positions[start])
             at = int(np.searchsorted(left, start + length))
-        return np.array(found, np.int64)
+        return np.array(passages, np.int64)
 
     def _by_kind(self) -> tuple[_Numbers, _Numbers]:
         """Return the positions in b by shingle, ascending for each, and the start of each shingle's positions."""
@@ -616,15 +580,7 @@ class Matcher:
 
 
 def _completed(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words: int) -> _Numbers:
-    """Add matches until matches of `min_words` words cover every word inside a shared run of that length.
-
-    Args:
-        matches: As `Matcher.matches` returns them.
-        a: As in `Matcher`.
-        b: As in `Matcher`.
-        size: Words in a shingle.
-        min_words: More than `size`.
-    """
+    """Add matches until matches of `min_words` words cover every word inside a shared run of that length."""
     least = min_words - size + 1
     starts, _, lengths = matches[matches[:, 2] >= least].T
     words = a.size + size - 1
@@ -657,9 +613,9 @@ def _completed(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words
 def _nearest(places: _Numbers, expected: int) -> _Numbers:
     """Return the `CANDIDATES` positions nearest to the expected one, nearest first, then the first position."""
     middle = int(np.searchsorted(places, expected))
-    some = places[max(middle - CANDIDATES, 0) : middle + CANDIDATES]
+    neighbours = places[max(middle - CANDIDATES, 0) : middle + CANDIDATES]
     # Near the end of b only short runs are possible, so the first position is tried as well.
-    return np.append(some[np.argsort(np.abs(some - expected), kind="stable")][:CANDIDATES], places[0])
+    return np.append(neighbours[np.argsort(np.abs(neighbours - expected), kind="stable")][:CANDIDATES], places[0])
 
 
 def _words_within(is_shared: npt.NDArray[np.bool_], size: int) -> int:

@@ -89,12 +89,12 @@ class Scheme:
             )
         if not whole:
             return cls(profile)
-        words, buckets, functions, kept = (int(part) if part else 1 for part in whole.groups()[1:5])
-        return cls(profile, words, buckets, functions, kept, rotation=not whole[6])
+        words, buckets, functions, set_size = (int(part) if part else 1 for part in whole.groups()[1:5])
+        return cls(profile, words, buckets, functions, set_size, rotation=not whole[6])
 
     def require(self, other: Scheme) -> None:
         """Raise SchemeMismatchError, listing the differing parameters, unless both schemes are equal."""
-        parts = [each.name for each in fields(self) if getattr(self, each.name) != getattr(other, each.name)]
-        if parts:
-            told = ", ".join(f"{part} ({getattr(self, part)} and {getattr(other, part)})" for part in parts)
-            raise SchemeMismatchError(f"signatures differ in {told}; make both under one scheme")
+        names = [field.name for field in fields(self) if getattr(self, field.name) != getattr(other, field.name)]
+        if names:
+            differences = ", ".join(f"{part} ({getattr(self, part)} and {getattr(other, part)})" for part in names)
+            raise SchemeMismatchError(f"signatures differ in {differences}; make both under one scheme")

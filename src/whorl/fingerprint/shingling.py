@@ -165,12 +165,7 @@ def pieces(text: str, profile: str = DEFAULT_PROFILE) -> Iterator[JoinedWords]:
 
 
 def murmur(words: JoinedWords, size: int) -> npt.NDArray[np.uint64]:
-    """Return murmur's two halves of every shingle of some words, in order; uint64 array of shape (shingles, 2).
-
-    Args:
-        words: The words.
-        size: Words per shingle, at least 1.
-    """
+    """Return murmur's two halves of every shingle of some words, in order; uint64 array of shape (shingles, 2)."""
     encoded, starts, digest = words.encoded.tobytes(), words.starts.tolist(), mmh3.mmh3_x64_128_digest
     slices = timely(zip(starts, starts[size:], strict=False), _WORDS_AT_ONCE)
     return np.frombuffer(b"".join([digest(encoded[start : end - 2], 0) for start, end in slices]), "<u8").reshape(-1, 2)

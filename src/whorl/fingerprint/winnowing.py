@@ -74,19 +74,14 @@ class PassageScheme:
         Raises:
             ParameterError: The scheme does not exist.
         """
-        found = _NAME.fullmatch(name)
-        if not found:
+        match = _NAME.fullmatch(name)
+        if not match:
             raise ParameterError(f"there is no passage scheme {name!r:.80}; name one as {cls().name}")
-        return cls(*map(int, found.groups()))
+        return cls(*map(int, match.groups()))
 
 
 def winnowed(words: JoinedWords, scheme: PassageScheme) -> Numbers:
-    """Return the passage hashes of a text: sorted distinct uint64 array, empty if the text is shorter than a run.
-
-    Args:
-        words: Folded words of the text.
-        scheme: Passage scheme.
-    """
+    """Return the passage hashes of a text: sorted distinct uint64 array, empty if the text is shorter than a run."""
     return sorted_distinct([_smallest(words, scheme)])
 
 
@@ -193,9 +188,7 @@ def _hashes_of_portion(texts: Sequence[JoinedWords]) -> Numbers:
 def hashes_of_runs(of_words: Numbers, count: int) -> Numbers:
     """Return a hash of each run of `count` words, from word hashes; uint64 array of shape (words - count + 1,).
 
-    Args:
-        of_words: Word hashes as returned by `word_hashes`, at least `count`.
-        count: Words per run.
+    `of_words` are at least `count` hashes from `word_hashes`.
     """
     places = of_words.size - count + 1
     hashes = of_words[:places].copy()

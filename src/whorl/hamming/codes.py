@@ -51,9 +51,9 @@ def without(ascending: Codes, gone: Codes) -> Codes:
     places = np.searchsorted(ascending, gone)
     inside = places < ascending.size
     places = places[inside]
-    kept = np.ones(ascending.size, np.bool_)
-    kept[places[ascending[places] == gone[inside]]] = False
-    return ascending[kept]
+    is_kept = np.ones(ascending.size, np.bool_)
+    is_kept[places[ascending[places] == gone[inside]]] = False
+    return ascending[is_kept]
 
 
 def bits_of(mask: int) -> list[int]:
@@ -90,8 +90,8 @@ class Permutation:
         """Move some bits to the top; the others follow as in a rotation, which takes fewer steps."""
         top = bits_of(mask)
         last = top[-1] if top else BITS
-        rest = [bit % BITS for bit in range(last - 1, last - 1 - BITS, -1)]
-        return cls([*top, *(bit for bit in rest if not mask >> bit & 1)])
+        following = [bit % BITS for bit in range(last - 1, last - 1 - BITS, -1)]
+        return cls([*top, *(bit for bit in following if not mask >> bit & 1)])
 
     def apply(self, code: int) -> int:
         """Permute a code."""
@@ -172,10 +172,7 @@ def in_ranges(
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield the elements of ranges of an array as two arrays: range number and index.
 
-    Args:
-        starts: First index of each range.
-        ends: End index of each range, exclusive; a range may be empty.
-        at_once: Approximate number of elements to yield together.
+    The ends are exclusive, and a range may be empty; about `at_once` elements come together.
     """
     live = np.flatnonzero(starts < ends)
     starts, sizes = starts[live], ends[live] - starts[live]
@@ -192,10 +189,6 @@ def in_ranges(
 
 def as_codes(values: CodesLike, called: str = "codes") -> Codes:
     """Convert integers to an array of codes; a uint64 array is returned unchanged.
-
-    Args:
-        values: The integers.
-        called: Name of the values in error messages.
 
     Raises:
         CodeTypeError: A value is not an integer.
@@ -266,9 +259,6 @@ def tally(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) ->
 def elect(votes: Tally) -> Hashes:
     """Convert votes to codes: a bit is set if more votes are for it than against it, and not set on a tie.
 
-    Args:
-        votes: int64 array of shape (texts, 64), as returned by `tally`.
-
     Returns:
         uint64 array of shape (texts,).
     """
@@ -288,8 +278,7 @@ def loops(plain_seconds: float) -> Any:
     The loops are loaded once numpy has taken about as long as loading takes. So a process takes at most twice as long
     as with the best choice made in advance.
 
-    Args:
-        plain_seconds: Estimated time of the current work with numpy.
+    `plain_seconds` is the estimated time of the current work with numpy.
     """
     global _spent_seconds
     loaded = sys.modules.get(_LOOPS)

@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from whorl.fingerprint.compiled.jit import element, get, int64, keep_nothing, kept, lowest_bit, uint64
+from whorl.fingerprint.compiled.jit import cached, disable_cache, element, get, int64, lowest_bit, uint64
 
 #: Number of codes read at a time.
 PADDING = 8
@@ -71,16 +71,11 @@ def _ones(typing: Any, bits: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-@kept
+@cached
 def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> None:
     """Sort codes in place by `width` bits from bit `low` on; the sort is stable.
 
-    Args:
-        codes: uint64 array.
-        scratch: uint64 array of the same length.
-        low: Lowest of the bits.
-        width: Number of bits.
-        counts: Scratch array of 2**11 int64 numbers.
+    `scratch` is as long as `codes`; `counts` has 2**11 numbers.
     """
     # An even number of passes, so that the last one writes to `codes`; 8 bits per pass for all 64, at most 11 for a
     # block.
@@ -106,15 +101,11 @@ def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> N
         done += bits
 
 
-@kept
+@cached
 def bucket_ends(codes: Any, low: int, width: int, ends: Any) -> None:
     """Write the start of each bucket, and the end of the last.
 
-    Args:
-        codes: uint64 array, sorted by the bits of the bucket.
-        low: Lowest bit of the bucket number.
-        width: Number of bits of the bucket number.
-        ends: int32 or int64 array of 2**width + 1 numbers.
+    The codes are sorted by the bits of the bucket; `ends` has 2**width + 1 numbers.
     """
     shift, mask = uint64(low), (uint64(1) << uint64(width)) - uint64(1)
     filled = 0
@@ -132,7 +123,7 @@ def bucket_ends(codes: Any, low: int, width: int, ends: Any) -> None:
 _AHEAD = 4
 
 
-@kept
+@cached
 def find(
     queries: Any,
     begin: int,
@@ -207,7 +198,7 @@ def find(
     return queries.size
 
 
-@kept
+@cached
 def pairs(codes: Any, begin: int, numbers: Any, differing: Any, found: Any, told: Any) -> Any:
     """Find the pairs within runs of codes that agree on some bits.
 
@@ -262,13 +253,11 @@ def pairs(codes: Any, begin: int, numbers: Any, differing: Any, found: Any, told
     return size
 
 
-@kept
+@cached
 def read_numbers(text: Any, codes: Any) -> Any:
     """Read lines with one decimal number each, surrounded by optional blanks.
 
-    Args:
-        text: uint8 array; the last line ends in a newline.
-        codes: uint64 array with room for one number per line; receives the numbers.
+    The last line ends in a newline; `codes` has room for one number per line.
 
     Returns:
         Number of lines read, and the offset of the first invalid line, or the end.
@@ -297,14 +286,11 @@ def read_numbers(text: Any, codes: Any) -> Any:
     return count, i
 
 
-@kept
+@cached
 def write_groups(codes: Any, ends: Any, text: Any) -> Any:
     """Write groups of numbers as lines: [1, 2, 3].
 
-    Args:
-        codes: uint64 array.
-        ends: int64 array; start of each group, and end of the last.
-        text: uint8 array with room for 22 bytes per number, and 3 per group.
+    `text` has room for 22 bytes per number, and 3 per group.
 
     Returns:
         Number of bytes written.
@@ -339,7 +325,7 @@ def warm_up() -> None:
     try:
         _call_all()
     except OSError as problem:  # the folder exists, but is full or no longer writable
-        keep_nothing(problem)
+        disable_cache(problem)
         _call_all()
 
 

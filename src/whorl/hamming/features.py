@@ -86,9 +86,6 @@ def unsigned_hash(raw: bytes) -> int:
 def hash_fp(numbers: Iterable[int]) -> int:
     """Return the code of a list of numbers. simhash-py 0.1's ``hash_fp``.
 
-    Args:
-        numbers: Integers from -2**63 to 2**63 - 1, in order.
-
     Raises:
         ParameterError: A number is out of range.
     """
@@ -137,7 +134,7 @@ def _md5(raw: bytes) -> bytes:
 
 def _rolling(words: Sequence[Sequence[bytes]]) -> Hashes:
     """Return the codes of texts whose features are rolling hashes of words."""
-    sizes = np.array([len(each) for each in words], np.int64)
+    sizes = np.array([len(text_words) for text_words in words], np.int64)
     numbers: dict[bytes, int] = {}
     order = [numbers.setdefault(word, len(numbers)) for word in chain.from_iterable(words)]
     hashes = lookup3(list(numbers))[np.array(order, np.intp)]
@@ -165,10 +162,7 @@ _Halves = npt.NDArray[np.uint32]
 def lookup3(strings: Sequence[bytes], primary: int = 0, secondary: int = 0) -> npt.NDArray[np.uint64]:
     """Return the 64-bit hash of each string.
 
-    Args:
-        strings: Byte strings, of any lengths.
-        primary: The first seed, 32 bits.
-        secondary: The second seed, 32 bits.
+    The two seeds have 32 bits.
 
     Returns:
         uint64 array of shape (strings,): hashlittle2's ``*pc`` in the high half, ``*pb`` in the low half.
@@ -176,7 +170,7 @@ def lookup3(strings: Sequence[bytes], primary: int = 0, secondary: int = 0) -> n
     >>> f"{lookup3([b'Four score and seven years ago'])[0]:016x}"
     '17770551ce7226e6'
     """
-    lengths = np.array([len(each) for each in strings], np.int64)
+    lengths = np.array([len(string) for string in strings], np.int64)
     # The last block is not mixed in the loop, even if it is complete.
     blocks = (lengths + _BLOCK - 1) // _BLOCK
     hashes = np.empty(len(strings), np.uint64)

@@ -28,26 +28,23 @@ _SHOWN = 60
 def read_codes(stream: BinaryIO, name: str, ahead: bytes = b"") -> Codes:
     """Read one decimal number from each line, ignoring blanks around it.
 
-    Args:
-        stream: The lines.
-        name: Name of the stream for error messages.
-        ahead: Bytes already read from the stream.
+    `ahead` are bytes already read from the stream; `name` is for error messages.
 
     Raises:
         ParameterError: A line has other content, or a number above 2**64 - 1; the message begins with name and line
             number.
     """
-    read, rest, line = [np.empty(0, np.uint64)], ahead, 1
+    read, pending, line = [np.empty(0, np.uint64)], ahead, 1
     while chunk := stream.read(_CHUNK):
-        whole, newline, rest_of_chunk = chunk.rpartition(b"\n")
+        whole, newline, after = chunk.rpartition(b"\n")
         if not newline:
-            rest += chunk
+            pending += chunk
             continue
-        read.append(_numbers(rest + whole + newline, name, line))
+        read.append(_numbers(pending + whole + newline, name, line))
         line += read[-1].size
-        rest = rest_of_chunk
-    if rest:
-        read.append(_numbers(rest if rest.endswith(b"\n") else rest + b"\n", name, line))
+        pending = after
+    if pending:
+        read.append(_numbers(pending if pending.endswith(b"\n") else pending + b"\n", name, line))
     return np.concatenate(read)
 
 
@@ -65,7 +62,7 @@ def _numbers(text: bytes, name: str, line: int) -> Codes:
             return np.frombuffer(array("Q", map(int, text[:-1].split(b"\n"))), np.uint64)
         except (ValueError, OverflowError):
             pass  # the invalid line is identified below
-    return np.array([_number(each, name, line + i) for i, each in enumerate(text[:-1].split(b"\n"))], np.uint64)
+    return np.array([_number(number, name, line + i) for i, number in enumerate(text[:-1].split(b"\n"))], np.uint64)
 
 
 def _number(text: bytes, name: str, line: int) -> int:
@@ -90,7 +87,7 @@ def lines_of(groups: Groups) -> Iterator[bytes]:
             with uncollected():
                 several = Groups(groups.codes[ends[0] : ends[-1]], ends - ends[0]).to_lists()
                 # The string form of a list of ints is the line format.
-                yield "".join([f"{each}\n" for each in several]).encode()
+                yield "".join([f"{group}\n" for group in several]).encode()
 
 
 def is_labelled(line: bytes) -> bool:
@@ -112,13 +109,13 @@ def read_labelled(lines: Iterable[bytes], name: str) -> tuple[Codes, dict[int, l
     schemes = set[object]()
     for number, line in enumerate(lines, start=1):
         try:
-            told = json.loads(line) if line.lstrip().startswith(b"{") else None
-            if told is None:
+            record = json.loads(line) if line.lstrip().startswith(b"{") else None
+            if record is None:
                 digits, _, document_id = line.decode().rstrip("\r\n").partition("\t")
                 code = int(digits) if digits.strip().isascii() and digits.strip().isdigit() else -1
             else:
-                code, document_id = told["simhash"], told["id"]
-                schemes.add(told.get("scheme"))
+                code, document_id = record["simhash"], record["id"]
+                schemes.add(record.get("scheme"))
         except (ValueError, KeyError):
             code, document_id = -1, ""
         if type(code) is not int or not 0 <= code <= LARGEST or not (document_id and isinstance(document_id, str)):
@@ -133,9 +130,9 @@ def read_labelled(lines: Iterable[bytes], name: str) -> tuple[Codes, dict[int, l
     return np.fromiter(ids, np.uint64, len(ids)), ids
 
 
-def chained(first: bytes, rest: BinaryIO) -> Iterator[bytes]:
+def chained(first: bytes, stream: BinaryIO) -> Iterator[bytes]:
     """Yield the lines of a stream whose beginning has been read."""
-    return chain([first + (b"" if first.endswith(b"\n") else rest.readline())] if first else [], rest)
+    return chain([first + (b"" if first.endswith(b"\n") else stream.readline())] if first else [], stream)
 
 
 def ids_of_pairs(pairs: Iterable[Groups], ids: Mapping[int, list[str]]) -> Iterator[list[str]]:

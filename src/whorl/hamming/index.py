@@ -111,19 +111,19 @@ class HammingIndex:
     def find_all(self, query: int) -> list[int]:
         """Return the codes near a query, in ascending order."""
         query = as_code(query)
-        found = self._tables.find(query)
+        near = self._tables.find(query)
         if self._recent.size:
             recent = self._recent.find(query)
             if recent:
-                found = sorted(found + recent)
-        if self._removed and found:
-            found = [code for code in found if code not in self._removed]
-        return found
+                near = sorted(near + recent)
+        if self._removed and near:
+            near = [code for code in near if code not in self._removed]
+        return near
 
     def find_first(self, query: int) -> int | None:
         """Return the smallest code near a query, or None."""
-        found = self.find_all(query)
-        return found[0] if found else None
+        near = self.find_all(query)
+        return near[0] if near else None
 
     def _is_small(self, several: Codes) -> bool:
         return several.size * _SMALL_PART < len(self._tables)
@@ -159,10 +159,10 @@ class HammingIndex:
     def find_first_bulk(self, queries: CodesLike) -> FirstMatches:
         """Return the smallest code near each query, and whether it exists."""
         answers = self.find_all_bulk(queries)
-        found = answers.ends[1:] > answers.ends[:-1]
+        has_match = answers.ends[1:] > answers.ends[:-1]
         codes = np.zeros(len(answers), np.uint64)
-        codes[found] = answers.codes[answers.ends[:-1][found]]
-        return FirstMatches(found, codes)
+        codes[has_match] = answers.codes[answers.ends[:-1][has_match]]
+        return FirstMatches(has_match, codes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the set to a file in numpy's npz format, replacing the file: 8 bytes a code.
@@ -203,10 +203,6 @@ class _Recent:
 
     Insertions and queries take a few steps each, and move no data; beyond some thousand codes `Tables` are faster and
     take less memory.
-
-    Args:
-        layout: Layout of the tables.
-        capacity: Maximum number of codes.
     """
 
     def __init__(self, layout: Layout, capacity: int) -> None:
@@ -278,15 +274,15 @@ class _Recent:
         if not self._chains:
             return list(self.codes[np.bitwise_count(self.codes ^ np.uint64(query)) <= self._distance].tolist())
         codes, distance, last = self._view, self._distance, self._last
-        found: list[int] = []
+        near: list[int] = []
         for low, heads, nexts in self._chains:
             place = heads[query >> low & last]
             while place >= 0:
                 code = codes[place]
-                if (code ^ query).bit_count() <= distance and code not in found:
-                    found.append(code)
+                if (code ^ query).bit_count() <= distance and code not in near:
+                    near.append(code)
                 place = nexts[place]
-        return found
+        return near
 
 
 def _hash(code: int) -> int:

@@ -115,10 +115,6 @@ def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
 
     Takes 16 bytes a code (without numba about 50), plus the yielded pairs. Each pair comes once, in an arbitrary but
     reproducible order. `whorl.reporting` shows the progress.
-
-    Args:
-        codes: As in `find_pairs`.
-        distance: As in `find_pairs`.
     """
     distance = as_distance(distance)
     own = sort_codes(as_codes(codes).copy())
@@ -212,12 +208,12 @@ def _pairs_in_runs(
     compiled = loops(0)
     if compiled:
         numbers = np.array([lead, distance, longest], np.uint64)
-        found, told = np.empty((max(_AT_ONCE, min(longest, count)), 2), np.uint64), np.zeros(2, np.int64)
+        output, state = np.empty((max(_AT_ONCE, min(longest, count)), 2), np.uint64), np.zeros(2, np.int64)
         begin = 0
         while begin < count:
-            begin = compiled.pairs(codes, begin, numbers, differing, found, told)
-            yield begin, found[: told[0]].copy()
-        if told[1]:
+            begin = compiled.pairs(codes, begin, numbers, differing, output, state)
+            yield begin, output[: state[0]].copy()
+        if state[1]:
             long += _long_runs(_run_starts(codes[:count], lead), longest)
         return
     starts = _run_starts(codes[:count], lead)
@@ -239,10 +235,6 @@ def _pairs_in_runs(
 
 def find_clusters(codes: CodesLike, distance: int) -> Groups:
     """Return the connected components of the pairs within `distance` bits.
-
-    Args:
-        codes: In any order; a repeated code counts once.
-        distance: Maximum number of differing bits, 0 to 64.
 
     Returns:
         Each group in ascending order, the groups in the order of their smallest codes; a code without a pair is in no

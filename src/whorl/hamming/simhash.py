@@ -68,10 +68,6 @@ def simhash(text: str, scheme: str = DEFAULT_SCHEME) -> int:
 def simhashes(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Hashes:
     """Return the codes of many texts, as `simhash` does for each, but faster.
 
-    Args:
-        texts: Any number of texts, consumed one after the other.
-        scheme: As in `simhash`.
-
     Returns:
         uint64 array of shape (texts,).
 
@@ -84,9 +80,7 @@ def simhashes(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Hashes:
 def simhashes_of(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Iterator[int]:
     """Return the codes of many texts as a stream, in order.
 
-    Args:
-        texts: Any number of texts, consumed along with the codes, some 65,536 characters at a time.
-        scheme: As in `simhash`.
+    The texts are consumed along with the codes, some 65,536 characters at a time.
 
     Raises:
         ParameterError: The scheme does not exist, or `texts` is a single text.
@@ -94,7 +88,7 @@ def simhashes_of(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Iterator
     if isinstance(texts, str):
         raise ParameterError("this is one text, not several; give a list of it")
     coder = _coder(scheme)
-    return chain.from_iterable(coder(some).tolist() for some in chunks(texts, len, _TOGETHER))
+    return chain.from_iterable(coder(batch).tolist() for batch in chunks(texts, len, _TOGETHER))
 
 
 def combine(hashes: CodesLike, weights: npt.ArrayLike | None = None) -> int:
@@ -138,9 +132,6 @@ def distance(a: int, b: int) -> int:
 
 def named(scheme: str) -> str:
     """Return the full name of a scheme.
-
-    Args:
-        scheme: A full name, or a word-break profile alone.
 
     Raises:
         ParameterError: The scheme does not exist.
@@ -210,9 +201,7 @@ def _together(pieces: _Pieces, texts: int) -> tuple[Hashes, npt.NDArray[np.int64
 def _damped_votes(hashes: Hashes, sizes: npt.NDArray[np.int64]) -> Tally:
     """Return the votes of distinct words, with weights that grow more slowly than their frequency.
 
-    Args:
-        hashes: Hashes of the words, grouped by text; sorted within each text by this function.
-        sizes: Number of words of each text.
+    Sorts the hashes, which are grouped by text, within each text.
     """
     bounds = np.concatenate(([0], np.cumsum(sizes)))
     is_first = np.ones(hashes.size + 1, np.bool_)

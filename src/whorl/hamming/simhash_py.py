@@ -98,10 +98,10 @@ class Corpus:
         """Return the first match for each query."""
         queries = as_codes(queries)
         hits = _Hits(queries, self._index.find_all_bulk(queries))
-        first, found = np.zeros(queries.size, np.uint64), np.zeros(queries.size, np.bool_)
+        first, is_answered = np.zeros(queries.size, np.uint64), np.zeros(queries.size, np.bool_)
         for table in self.tables if hits.codes.size else []:
             open_ = hits.shown_by(table)
-            open_ = open_[~found[hits.owners[open_]]]
+            open_ = open_[~is_answered[hits.owners[open_]]]
             starts = run_starts(hits.owners[open_])
             if starts.size:
                 owners = hits.owners[open_[starts]]
@@ -109,17 +109,17 @@ class Corpus:
                 if self._zero_is_none:
                     owners, smallest = owners[smallest > 0], smallest[smallest > 0]
                 first[owners] = table.permutation.undo_all(smallest)
-                found[owners] = True
+                is_answered[owners] = True
         answers: list[int | None] = [*first.tolist()]
         if not self._zero_is_none:
-            for nothing in np.flatnonzero(~found).tolist():
+            for nothing in np.flatnonzero(~is_answered).tolist():
                 answers[nothing] = None
         return answers
 
     def find_all(self, query: int) -> list[int]:
         """Return all matches, table by table."""
-        found = self._index.find_all(query)
-        shown = [code for table in self.tables for code in table.select(query, found)] if found else []
+        near = self._index.find_all(query)
+        shown = [code for table in self.tables for code in table.select(query, near)] if near else []
         return shown if self._repeats else list(dict.fromkeys(shown))
 
     def find_all_bulk(self, queries: CodesLike) -> list[list[int]]:
@@ -140,9 +140,9 @@ class Corpus:
         """Return the Hamming distance of two codes."""
         return (as_code(a) ^ as_code(b)).bit_count()
 
-    def _first(self, query: int, found: list[int]) -> int | None:
-        for table in self.tables if found else []:
-            shown = table.select(query, found)
+    def _first(self, query: int, near: list[int]) -> int | None:
+        for table in self.tables if near else []:
+            shown = table.select(query, near)
             if shown and (shown[0] or not self._zero_is_none):
                 return shown[0]
         return 0 if self._zero_is_none else None
@@ -175,9 +175,9 @@ class Table:
         """Invert `permute`."""
         return self.permutation.undo(query)
 
-    def select(self, query: int, found: list[int]) -> list[int]:
+    def select(self, query: int, near: list[int]) -> list[int]:
         """Filter the codes found for a query to the matches of this table, in its order."""
-        shown = [code for code in found if not (code ^ query) & self.lead]
+        shown = [code for code in near if not (code ^ query) & self.lead]
         return sorted(shown, key=self.permute) if len(shown) > 1 else shown
 
     def find_all(self, query: int) -> list[int]:
@@ -226,8 +226,8 @@ class _Hits:
             order = np.lexsort((table.permutation.apply_all(self.codes[places]), self.owners[places]))
             several.append(places[order])
         alone = np.flatnonzero(self._is_alone)
-        each = zip(self.owners[alone].tolist(), self.codes[alone].tolist(), times[alone].tolist(), strict=True)
-        for owner, code, number in each:
+        hits = zip(self.owners[alone].tolist(), self.codes[alone].tolist(), times[alone].tolist(), strict=True)
+        for owner, code, number in hits:
             answers[owner] = [code] * number
         places = np.concatenate(several)
         places = places[np.argsort(self.owners[places], kind="stable")]

@@ -127,12 +127,7 @@ def _runs_of_bits(mask: int) -> list[tuple[int, int]]:
 
 
 class Tables:
-    """Immutable tables of codes, for one thread at a time.
-
-    Args:
-        codes: uint64, sorted and distinct.
-        distance: Maximum number of differing bits.
-    """
+    """Immutable tables of codes, for one thread at a time."""
 
     def __init__(self, codes: Codes, distance: int) -> None:
         self.layout = layout = Layout.choose(distance, codes.size)
@@ -208,7 +203,7 @@ class Tables:
     def _find_plainly(self, query: int) -> list[int]:
         distance, last = self.layout.distance, self._last
         codes, ends = self._view, self._ends_view
-        found: list[int] = []
+        results: list[int] = []
         for low, first_code, first_bucket, earlier in self._blocks:
             own = query >> low & last
             for flip in self._flip_list:
@@ -220,9 +215,9 @@ class Tables:
                     several = self._all[start:end]
                     near = several[np.bitwise_count(several ^ np.uint64(query)) <= distance].tolist()
                 if near:
-                    found += [code for code in near if self._is_new(code ^ query, earlier)]
-        found.sort()
-        return found
+                    results += [code for code in near if self._is_new(code ^ query, earlier)]
+        results.sort()
+        return results
 
     def _is_new(self, differing: int, earlier: list[int]) -> bool:
         """Check that no earlier table contains a code that differs from the query in these bits."""
@@ -234,15 +229,15 @@ class Tables:
         compiled = loops(queries.size * (_PLAIN_QUERY + looked_at) * 1e-9)
         if compiled is None:
             return self._find_all_plainly(queries)
-        found, counts = np.empty(queries.size + 1024, np.uint64), np.zeros(queries.size + 1, np.int64)
+        results, counts = np.empty(queries.size + 1024, np.uint64), np.zeros(queries.size + 1, np.int64)
         answered = 0
         while True:
-            answered = compiled.find(queries, answered, *self._call[2:], found, counts)
+            answered = compiled.find(queries, answered, *self._call[2:], results, counts)
             if answered == queries.size:
-                return Groups(found[: counts[-1]].copy(), counts)
-            more = np.empty(2 * found.size, np.uint64)
-            more[: counts[answered]] = found[: counts[answered]]
-            found = more
+                return Groups(results[: counts[-1]].copy(), counts)
+            more = np.empty(2 * results.size, np.uint64)
+            more[: counts[answered]] = results[: counts[answered]]
+            results = more
 
     def _find_all_plainly(self, queries: Codes) -> Groups:
         layout, buckets = self.layout, 1 << self.layout.width
@@ -259,7 +254,7 @@ class Tables:
                         near = near[np.bitwise_count(differing[near] & np.uint64(mask)) > layout.radius]
                     owners.append(owner[near])
                     codes.append(table[place[near]])
-        every, found = np.concatenate(owners), np.concatenate(codes)
-        order = np.lexsort((found, every))
+        every, matches = np.concatenate(owners), np.concatenate(codes)
+        order = np.lexsort((matches, every))
         counts = np.bincount(every, minlength=queries.size)
-        return Groups(found[order], np.concatenate(([0], np.cumsum(counts))).astype(np.int64))
+        return Groups(matches[order], np.concatenate(([0], np.cumsum(counts))).astype(np.int64))

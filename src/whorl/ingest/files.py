@@ -43,7 +43,6 @@ class Problem:
 
     Args:
         where: Name of the file, and position in it.
-        reason: The reason.
         documents: Number of lost documents, None if unknown.
     """
 
@@ -59,9 +58,6 @@ class Problems(Collection[Problem]):
     """Problems of one run: keep every problem of a whole file, and only the first problems of rows.
 
     The length counts all problems, iteration yields the kept ones. Memory does not grow with the number of broken rows.
-
-    Args:
-        problems: The first problems.
     """
 
     __slots__ = ("_count", "_kept", "_rows_kept", "lost", "whole_files")
@@ -115,10 +111,7 @@ def files_under(
     Each folder is read once, so that a link to a parent folder causes no endless loop. A pipe or a device is a problem,
     because reading it might never end.
 
-    Args:
-        paths: Files and folders.
-        on_problem: Called with skipped paths.
-        within: Folder that links must not lead out of; None for no restriction.
+    Links must not lead out of the folder `within`, unless it is None.
     """
     root = None if within is None else os.path.realpath(within)
     for named in paths:
@@ -136,7 +129,7 @@ def files_under(
                     on_problem(Problem(str(path), "this is neither a file nor a folder"))
                 elif (status.st_dev, status.st_ino) not in read:
                     read.add((status.st_dev, status.st_ino))
-                    names = without_notes({each.name for each in path.iterdir()})
+                    names = without_notes({entry.name for entry in path.iterdir()})
                     waiting += [path / name for name in sorted(names, reverse=True) if not name.startswith(".")]
             except FileNotFoundError:
                 is_link = path.is_symlink()
@@ -199,8 +192,8 @@ def documents_in(
             if form is None:
                 yield Document(id=known_as, text=file_text(_bytes(opened), name), name=file.name)
                 return
-            for some in portions(form.rows(opened, columns, span), attrgetter("weight")):
-                yield from _documents(some, columns, file, known_as, on_problem)
+            for rows in portions(form.rows(opened, columns, span), attrgetter("weight")):
+                yield from _documents(rows, columns, file, known_as, on_problem)
                 if not opened.closed:
                     at_byte(opened.tell())
     except OSError as error:
@@ -214,12 +207,7 @@ def documents_in(
 
 
 def spans_in(file: File, columns: RowColumns) -> Iterator[FileSpan | None]:
-    """Yield the parts of a file that several processes can read independently; a single None for an indivisible file.
-
-    Args:
-        file: The file.
-        columns: Columns of the rows.
-    """
+    """Yield the parts of a file that processes can read independently; a single None for an indivisible file."""
     try:
         with file.open("rb") as opened:
             form = format_of_rows(opened, PurePath(file.name), columns, file_text)
@@ -255,9 +243,7 @@ def _documents(
 def source_text(named: str, *, with_notation: bool = False) -> str:
     """Return the text of a file, or of standard input for `-`.
 
-    Args:
-        named: Path of the file.
-        with_notation: Whether to return the file as it is, with tags, instead of the text extracted from it.
+    With `with_notation`, the result is the file as it is, with tags.
 
     Raises:
         ParameterError: The file cannot be read, or is not text.
@@ -279,11 +265,8 @@ def source_text(named: str, *, with_notation: bool = False) -> str:
 def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
     """Return the text of a file's bytes.
 
-    Args:
-        raw: Content of the file.
-        file: Name of the file, for formats that the content does not identify.
-        reader: Extracts text from files that are not plain text; None for this process's own reader, with the settings'
-            limits.
+    The name counts for formats that the content does not identify. The reader is by default this process's own, with
+    the limits of the settings.
 
     Raises:
         DocumentError: The file has no readable text; the message gives the reason.
@@ -334,7 +317,6 @@ class Place:
     """An input file, with its path relative to the argument.
 
     Args:
-        file: The file.
         inside: Path below the folder, or below the fixed part of the pattern, given as the argument.
     """
 
@@ -372,11 +354,11 @@ class StandardInput:
     def _kept(self) -> IO[bytes]:
         if sys.stdin is None:
             raise ParameterError("- is standard input, and that is closed; name a file")
-        kept = tempfile.TemporaryFile(prefix="whorl-")  # noqa: SIM115 - it lives as long as this
-        weakref.finalize(self, kept.close)
-        shutil.copyfileobj(sys.stdin.buffer, kept)
-        kept.flush()
-        return kept
+        copy = tempfile.TemporaryFile(prefix="whorl-")  # noqa: SIM115 - it lives as long as this
+        weakref.finalize(self, copy.close)
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.flush()
+        return copy
 
     @property
     def size(self) -> int:
@@ -401,27 +383,24 @@ def places(
 ) -> Iterator[Place]:
     """Yield the files for arguments of a command line: `-`, paths, patterns (`data/**/*.parquet`), addresses.
 
-    Args:
-        named: The arguments.
-        on_problem: Called with arguments that match no file, and with skipped files.
-        follow_links: Whether to follow links that lead out of the given folder, or out of the fixed part of a pattern.
+    Links that lead out of the given folder, or out of the fixed part of a pattern, are followed with `follow_links`.
 
     Raises:
         ParameterError: fsspec is missing for an address, or has no file system for it.
     """
     addresses: dict[str, str] = {}
     for word in named:
-        local = next((word.removeprefix(each) for each in _LOCAL if word.startswith(each)), word)
+        local = next((word.removeprefix(prefix) for prefix in _LOCAL if word.startswith(prefix)), word)
         if local == "-":
             yield Place(StandardInput(), PurePosixPath("standard-input"))
         elif _REMOTE in local:
             yield from _remote(local, addresses, on_problem)
-        elif any(each in local for each in PATTERN) and not os.path.lexists(local):
+        elif any(wildcard in local for wildcard in PATTERN) and not os.path.lexists(local):
             fixed = _fixed(local)
-            found = sorted(map(Path, glob.iglob(local, recursive=True)))
-            if not found:
+            matched = sorted(map(Path, glob.iglob(local, recursive=True)))
+            if not matched:
                 on_problem(Problem(local, "no file has a name of this pattern", None))
-            yield from _local(found, fixed, None if follow_links else fixed, on_problem)
+            yield from _local(matched, fixed, None if follow_links else fixed, on_problem)
         else:
             path = Path(local)
             base = path if os.path.isdir(local) else path.parent
@@ -438,18 +417,12 @@ def _local(
 def _fixed(pattern: str) -> PurePath:
     """Return the leading folders of a pattern that contain no wildcards."""
     parts = PurePath(pattern).parts
-    fixed = next(at for at, part in enumerate(parts) if any(each in part for each in PATTERN))
+    fixed = next(at for at, part in enumerate(parts) if any(wildcard in part for wildcard in PATTERN))
     return PurePath(*parts[:fixed])
 
 
 def _remote(word: str, addresses: dict[str, str], on_problem: Callable[[Problem], None]) -> Iterator[Place]:
-    """Yield the files of an address.
-
-    Args:
-        word: The address.
-        addresses: Addresses of the remote files so far, by id.
-        on_problem: As in `places`.
-    """
+    """Yield the files of an address. `addresses` has the addresses of the remote files so far, by id."""
     shown = public_address(word)
     try:
         files = remote_files(word)

@@ -104,7 +104,7 @@ def _stored(
         if on_refused is None:
             raise
         if len(documents) > 1:
-            return [each for document in documents for each in _stored(engine, [document], on_refused)]
+            return [stored for document in documents for stored in _stored(engine, [document], on_refused)]
         on_refused(documents[0], error)
         return []
     return documents

@@ -23,8 +23,6 @@ class RemoteFile:
     """A file read with fsspec.
 
     Args:
-        system: The file system of fsspec.
-        path: Path of the file in it.
         word: The address as given; its secrets are removed from messages.
         size: Size in bytes; 0 if unknown.
     """
@@ -140,7 +138,7 @@ def _is_web(system: Any) -> bool:
 def _fixed(path: str, pattern: str) -> str:
     """Return the folders above the first part with a wildcard; the whole path without wildcards."""
     parts = path.split("/")
-    fixed = next((at for at, part in enumerate(parts) if any(each in part for each in pattern)), len(parts))
+    fixed = next((at for at, part in enumerate(parts) if any(wildcard in part for wildcard in pattern)), len(parts))
     return "/".join(parts[:fixed])
 
 

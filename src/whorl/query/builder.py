@@ -52,7 +52,7 @@ class _Lead(NamedTuple):
 
     form: ast.Form
     field: str | None
-    rest: Sequence[Token]
+    tokens: Sequence[Token]
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,14 +259,14 @@ class Builder:
     def range(self, *tokens: Token) -> Piece:
         """`primary: FORM? field? "[" BOUND TO BOUND "]"`."""
         lead = self._lead(tokens, is_bare=True)
-        opening, low, _, high, closing = lead.rest
+        opening, low, _, high, closing = lead.tokens
         low_end, high_end = self._bound(low, opening == "["), self._bound(high, closing == "]")
         return self._leaf(ast.Range(low_end, high_end, lead.field, span_of(tokens[0], tokens[-1])))
 
     def dotted_range(self, *tokens: Token) -> Piece:
         """`primary: FORM? field? end ".." end`."""
         lead = self._lead(tokens, is_bare=True)
-        low, _, high = lead.rest
+        low, _, high = lead.tokens
         return self._leaf(ast.Range(self._bound(low), self._bound(high), lead.field, span_of(tokens[0], tokens[-1])))
 
     def _bound(self, token: Token, is_inclusive: bool = True) -> ast.Bound | None:
@@ -276,10 +276,10 @@ class Builder:
     def proximity(self, *tokens: Token) -> Piece:
         """`primary: FORM? field? end (NEAR field? end)+`."""
         lead = self._lead(tokens, is_bare=True)
-        for first, second in zip(lead.rest, lead.rest[1:], strict=False):
+        for first, second in zip(lead.tokens, lead.tokens[1:], strict=False):
             if {first.type, second.type} & {"PHRASE", *FIELDS}:
                 raise not_near(first if first.type == "NEAR" else second)
-        words, stars = lead.rest[::2], lead.rest[1::2]
+        words, stars = lead.tokens[::2], lead.tokens[1::2]
         patterns = [self._values.word(word) for word in words]
         slops = [self._distance(star) for star in stars]
         if self._options.strict:
@@ -431,10 +431,6 @@ def _typed(reference: Token) -> Typed:
 
 def resolved(trees: Mapping[str, ast.Node], largest: int) -> dict[str, ast.Node]:
     """Expand templates that refer to other templates; the keys are names in lower case.
-
-    Args:
-        trees: Parsed templates.
-        largest: Maximum number of leaves of a template.
 
     Raises:
         ParameterError: A template refers to itself, or exceeds the size or depth of a query.

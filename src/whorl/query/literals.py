@@ -197,13 +197,13 @@ def write_field(name: str) -> str:
     plain = _PLAIN_FIELD.fullmatch(name)
     uri = plain["uri"] or "" if plain else ""
     # Text that looks like an escape in a name is protected by escaping its first underscore.
-    rest = _IN_NAME.sub(lambda match: f"_x005f_{match[0][1:]}", name[len(uri) :])
+    local = _IN_NAME.sub(lambda match: f"_x005f_{match[0][1:]}", name[len(uri) :])
     if plain:
-        return uri + rest
+        return uri + local
     # With its first character escaped, any text is a name, even digits alone.
-    first = "" if rest[0].isalpha() else rest[0]
+    first = "" if local[0].isalpha() else local[0]
     return "".join(_text_char(char, plain=False) for char in first) + "".join(
-        _text_char(char, plain=char.isalnum() or char == "_") for char in rest[len(first) :]
+        _text_char(char, plain=char.isalnum() or char == "_") for char in local[len(first) :]
     )
 
 
@@ -378,12 +378,7 @@ def read_fingerprint(parts: Sequence[Typed], typed: str) -> ast.Fingerprint:
 
 
 def read_quoted_fingerprint(quoted: Typed, typed: str) -> ast.Fingerprint:
-    r"""Return the node for a quoted id without numbers after the quotes.
-
-    Args:
-        quoted: The text inside the quotes.
-        typed: As for `read_fingerprint`.
-    """
+    r"""Return the node for a quoted id without numbers after the quotes."""
     parts = cut(quoted)
     if len(parts) == 1 or any(match[0] == r"\_" for match in _UNDERSCORE.finditer(quoted.text)):
         # If some underscores are escaped, the others separate numbers.

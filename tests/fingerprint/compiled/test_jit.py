@@ -41,7 +41,9 @@ def test_no_folder_for_a_cache(tmp_path: Path) -> None:
     If no cache folder is writable, a loop works, and a warning explains the repeated compilation.
     """
     loop = tmp_path / "doubling.py"
-    loop.write_text("from whorl.fingerprint.compiled.jit import kept\n@kept\ndef doubled(number): return 2 * number\n")
+    loop.write_text(
+        "from whorl.fingerprint.compiled.jit import cached\n@cached\ndef doubled(number): return 2 * number\n"
+    )
     program = """
 from numba.core import caching
 caching.CacheImpl._locator_classes = []
@@ -166,16 +168,16 @@ def test_what_others_compiled_is_not_kept_here(tmp_path: Path, monkeypatch: pyte
     from whorl.fingerprint.compiled import jit
 
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(jit, "_KEPT", [])
+    monkeypatch.setattr(jit, "_CACHED", [])
 
     def doubled(number: int) -> int:
         return 2 * number
 
-    compiled = jit.kept(doubled)
-    assert not jit.is_kept(__name__)
-    assert jit.can_be_kept(__name__)
+    compiled = jit.cached(doubled)
+    assert not jit.is_cached(__name__)
+    assert jit.can_be_cached(__name__)
     assert compiled(2) == 4
-    assert jit.is_kept(__name__)
+    assert jit.is_cached(__name__)
     with monkeypatch.context() as unready:
         # A cached loop does not prepare the compiler.
         unready.setattr(type(compiled.targetctx), "refresh", lambda _: pytest.fail("ready to compile"))
@@ -185,11 +187,11 @@ def test_what_others_compiled_is_not_kept_here(tmp_path: Path, monkeypatch: pyte
         assert list(again.stats.cache_hits.values()) == [1]
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(type(compiled.targetdescr.target_context.codegen()), "magic_tuple", lambda _: ("another",))
-        assert not jit.is_kept(__name__)
+        assert not jit.is_cached(__name__)
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(compiled._cache._cache_file, "_version", "0.1")
-        assert not jit.is_kept(__name__)
+        assert not jit.is_cached(__name__)
     with pytest.warns(RuntimeWarning, match="cannot be kept"):
-        jit.keep_nothing(OSError("no room"))
-    assert not jit.is_kept(__name__)
-    assert not jit.can_be_kept(__name__)
+        jit.disable_cache(OSError("no room"))
+    assert not jit.is_cached(__name__)
+    assert not jit.can_be_cached(__name__)

@@ -173,14 +173,14 @@ texts = [f"текст номер {n} из многих слов " * 40 for n in 
 def sums():
     return [int(row.sum()) for row in batch.signatures_of(texts, workers=2)]
 
-first, was_kept = sums(), kernel.load_loops().jit.is_kept(kernel.__package__)
+first, was_kept = sums(), kernel.load_loops().jit.is_cached(kernel.__package__)
 [compiler] = kernel._started
 compiler.wait()
 print(json.dumps({
     "same": first == sums(),
     "sums": first[:3],
     "was_kept": was_kept,
-    "is_kept": kernel.load_loops().jit.is_kept(kernel.__package__),
+    "is_kept": kernel.load_loops().jit.is_cached(kernel.__package__),
     "is_compiling": kernel.is_compiling(),
 }))
 """
@@ -248,7 +248,7 @@ def test_searches_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     from whorl.fingerprint.compiled import jit
 
-    monkeypatch.setattr(jit, "_KEPT", [])
+    monkeypatch.setattr(jit, "_CACHED", [])
     monkeypatch.setattr(kernel, "_compiled", Event())
     monkeypatch.setattr(kernel, "WORTH_LOADING", 1)
     kernel.count_search(Scheme())

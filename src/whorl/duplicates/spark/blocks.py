@@ -64,8 +64,8 @@ class Partitioning:
 
     def of(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
         """Return the part of each 64-bit number; the numbers have to be evenly distributed."""
-        found: npt.NDArray[np.int32] = self.names[numbers.view(np.uint64) % np.uint64(self.names.size)]
-        return found
+        parts: npt.NDArray[np.int32] = self.names[numbers.view(np.uint64) % np.uint64(self.names.size)]
+        return parts
 
     @classmethod
     def into(cls, count: int) -> Partitioning:
@@ -73,11 +73,11 @@ class Partitioning:
         names = np.full(count, -1, np.int32)
         begin = 0
         while (names < 0).any():
-            some = np.arange(begin, begin + _TRIED * count, dtype=np.int32)
+            candidates = np.arange(begin, begin + _TRIED * count, dtype=np.int32)
             # Assign in reverse order, so that the first number found for a partition wins.
-            at = _hashes_of(some).astype(np.int64) % count
-            names[at[::-1]] = np.where(names[at[::-1]] < 0, some[::-1], names[at[::-1]])
-            begin += some.size
+            at = _hashes_of(candidates).astype(np.int64) % count
+            names[at[::-1]] = np.where(names[at[::-1]] < 0, candidates[::-1], names[at[::-1]])
+            begin += candidates.size
         return cls(names)
 
 
@@ -85,11 +85,11 @@ def _hashes_of(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Return Spark's hash of each number: 32-bit murmur3 of four bytes with seed 42."""
     with np.errstate(over="ignore"):
         mixed = _turned(numbers.view(np.uint32) * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
-        found = _turned(np.uint32(42) ^ mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
-        found ^= np.uint32(4)
+        hashes = _turned(np.uint32(42) ^ mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+        hashes ^= np.uint32(4)
         for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
-            found = (found ^ (found >> np.uint32(shift))) * np.uint32(factor)
-    return found.view(np.int32)
+            hashes = (hashes ^ (hashes >> np.uint32(shift))) * np.uint32(factor)
+    return hashes.view(np.int32)
 
 
 def _turned(numbers: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32]:
@@ -112,9 +112,9 @@ class MaterialisedRows:
         Spark writes out the plan of each query, including the plans of all persisted rows in it, once per occurrence:
         nested plans would soon be too long for any driver.
         """
-        found = self.materialise_in_place(frame)
-        if found is not frame:
-            return found
+        materialised = self.materialise_in_place(frame)
+        if materialised is not frame:
+            return materialised
         session, java = frame.sparkSession, frame._jdf
         # `DataFrame.rdd` would send each row through Python.
         rows = java.queryExecution().toRdd()
@@ -175,12 +175,7 @@ def partition_by_part(frame: DataFrame, parts: Partitioning) -> DataFrame:
 def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: str, parts: Partitioning) -> DataFrame:
     """Apply a function to each block and the rows sent to it; blocks without rows are included.
 
-    Args:
-        blocks: Has a column part and is partitioned by it.
-        rows: Has a column part.
-        step: Takes the columns of a block and the columns of the rows of its part.
-        schema: Schema of the result.
-        parts: Partitioning of the blocks.
+    The blocks are partitioned by their column part; the rows have this column, too.
     """
     _limit_batches(blocks)
     arrow = arrow_schema(schema)
@@ -195,11 +190,8 @@ def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: 
 def group_by_part(frame: DataFrame, parts: Partitioning, *, part_of: str, **columns: str) -> DataFrame:
     """Group rows of numbers by part, one row for each part.
 
-    Args:
-        frame: Columns of integers.
-        parts: Destinations.
-        part_of: Column whose numbers determine the part.
-        columns: Columns to send by their new names; an s is appended to each name.
+    `columns` maps new names, each extended by an s, to columns of integers; the numbers of `part_of` determine the
+    part.
     """
     step = partial(_addressed, parts=parts, part_of=part_of, columns=columns)
     schema = ", ".join(["part int", *(f"{name}s binary" for name in columns)])
@@ -225,10 +217,7 @@ def arrow_schema(schema: str) -> pa.Schema:
 def rows_by_part(parts: npt.NDArray[np.int32], columns: Columns, **same: int) -> pa.RecordBatch:
     """Group numbers by part, one row for each part.
 
-    Args:
-        parts: Part of each number; array of shape (n,).
-        columns: Arrays of shape (n,).
-        same: Constant columns, placed after the part.
+    The columns have one length; `same` are constant columns, placed after the part.
     """
     # numpy sorts 16-bit integers by counting, which is several times faster.
     order = np.argsort(parts.astype(np.uint16) if parts.max(initial=0) < 1 << 16 else parts, kind="stable")
@@ -251,45 +240,35 @@ def cut(together: npt.NDArray[Any], starts: Numbers, ends: Numbers) -> pa.Array:
 
 
 def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) -> list[npt.NDArray[Any]]:
-    """Decode columns of numbers, concatenated over all rows.
-
-    Args:
-        rows: Rows as returned by `rows_by_part`.
-        names: Column names, separated by blanks.
-        types: numpy types of the columns, separated by blanks.
-    """
+    """Decode columns of numbers, concatenated over all rows. Names and numpy types are separated by blanks."""
     batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
-    found = []
+    columns = []
     for name, kind in zip(names.split(), types.split(), strict=True):
-        raw = b"".join(each for batch in batches for each in batch[name].to_pylist() if each is not None)
-        found.append(np.frombuffer(raw, kind))
-    return found
+        raw = b"".join(numbers for batch in batches for numbers in batch[name].to_pylist() if numbers is not None)
+        columns.append(np.frombuffer(raw, kind))
+    return columns
 
 
 def repeated(batches: Iterable[pa.RecordBatch], name: str, beside: str, size: int) -> Numbers:
     """Repeat each row's number once for each number in another column of the row.
 
-    Args:
-        batches: Rows to decode.
-        name: Column with one number a row.
-        beside: Binary column whose numbers are counted.
-        size: Bytes per number in that column.
+    `beside` is a binary column of numbers of `size` bytes.
     """
     values, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
         values.append(whole_numbers(batch[name]))
-        counts.append(np.array([len(each) // size for each in batch[beside].to_pylist()], np.int64))
+        counts.append(np.array([len(numbers) // size for numbers in batch[beside].to_pylist()], np.int64))
     return np.repeat(np.concatenate(values), np.concatenate(counts))
 
 
 def narrowed(hashes: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[Any]:
     """Pack each hash into the fewest whole bytes that hold its bits, the lowest byte first; array of the same shape."""
     kind = np.dtype(narrow_type(bits))
-    found, whole = np.empty((hashes.size, kind.itemsize), np.uint8), _bytes_of(hashes.astype("<u8", copy=False))
+    packed, whole = np.empty((hashes.size, kind.itemsize), np.uint8), _bytes_of(hashes.astype("<u8", copy=False))
     # Copying byte column by byte column is several times faster than number by number.
     for at in range(kind.itemsize):
-        found[:, at] = whole[:, at]
-    return found.view(kind).reshape(-1)
+        packed[:, at] = whole[:, at]
+    return packed.view(kind).reshape(-1)
 
 
 def narrow_type(bits: int) -> str:
@@ -299,9 +278,9 @@ def narrow_type(bits: int) -> str:
 
 def widened(narrow: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     """Unpack the hashes that `narrowed` packed."""
-    whole, found = np.zeros((narrow.size, 8), np.uint8), _bytes_of(narrow)
+    whole, packed = np.zeros((narrow.size, 8), np.uint8), _bytes_of(narrow)
     for at in range(narrow.itemsize):
-        whole[:, at] = found[:, at]
+        whole[:, at] = packed[:, at]
     return whole.view("<u8").reshape(-1).astype(np.uint64, copy=False)
 
 
@@ -334,7 +313,6 @@ class Block:
 
     Args:
         keys: Document keys, ascending; int64 array.
-        sketches: Sketches in the order of the keys.
         is_new: Marks the documents that are compared with all others; the rest are compared only with these. Bool
             array.
     """
@@ -350,10 +328,10 @@ class Block:
     def only(self, places: Numbers, new: Numbers) -> Block:
         """Return a block of the documents at `places`; those whose keys are in `new` are marked as new."""
         sketches, keys = self.sketches, self.keys[places]
-        some = replace(
+        chosen = replace(
             sketches, sizes=sketches.sizes[places], starts=sketches.starts[places], counts=sketches.counts[places]
         )
-        return Block(keys, some, np.isin(keys, new))
+        return Block(keys, chosen, np.isin(keys, new))
 
     @classmethod
     def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table, scheme: SketchScheme) -> Block:
@@ -375,8 +353,6 @@ class BlockMembers:
     Args:
         keys: Document keys; int64 array. Documents too short to be compared have a key, but no sketch in the block.
         identities: 64-bit hashes of the ids; uint64 array.
-        ids: Document ids.
-        names: Display names, or "".
         worths: Values of the column that the retention policy ranks by, NaN if a document has none; float64 array.
         runs: Number of the run that read each document, 0 for reference documents; uint32 array.
         digests: 64-bit digests of the texts, 0 if no later run needs them; uint64 array.
@@ -417,8 +393,8 @@ class BlockMembers:
         return BlockMembers(
             self.keys[places],
             self.identities[places],
-            [self.ids[each] for each in at],
-            [self.names[each] for each in at],
+            [self.ids[place] for place in at],
+            [self.names[place] for place in at],
             self.worths[places],
             self.runs[places],
             self.digests[places],
@@ -428,10 +404,7 @@ class BlockMembers:
 def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.RecordBatch:
     """Divide documents over the parts, one row for each part.
 
-    Args:
-        block: Documents with a sketch, of any part.
-        members: All documents, copies included.
-        parts: Partitioning to divide them over.
+    The block holds the documents with a sketch, of any part; the members are all documents, copies included.
     """
     sketches = block.sketches
     has_sketch = np.isin(members.keys, block.keys)
@@ -453,7 +426,7 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
     numbers = {"keys": block.keys, "sizes": sketches.sizes, "counts": sketches.counts, "is_new": block.is_new}
     columns = {
         "part": pa.array(present, pa.int32()),
-        **{name: cut(each[chosen], begins, ends) for name, each in numbers.items()},
+        **{name: cut(column[chosen], begins, ends) for name, column in numbers.items()},
         "hashes": cut(narrowed(hashes, sketches.scheme.bits), hash_ends[begins], hash_ends[ends]),
         "members": cut(own.keys, first, last),
         "identities": cut(own.identities, first, last),
@@ -471,16 +444,14 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
 
 def numbered(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
     """Return a 64-bit BLAKE2b hash of each id or text."""
-    digests = b"".join(hashlib.blake2b(each.encode(), digest_size=8).digest() for each in texts)
+    digests = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts)
     return np.frombuffer(digests, np.uint64)
 
 
 def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Numbers:
     """Return the number of shingles of each member, 0 for members without a sketch.
 
-    Args:
-        rows: The block; needs only the columns keys and sizes.
-        keys: Keys of the members.
+    The rows need only the columns keys and sizes.
     """
     own, sizes = joined(rows, "keys sizes", "i8 i8")
     if not own.size:
@@ -515,4 +486,4 @@ def some_of(block: pa.Table, wanted: pa.Table, scheme: SketchScheme) -> Batches:
 
 
 def _strings(batches: Sequence[pa.RecordBatch], name: str) -> list[str]:
-    return [each for batch in batches for raw in batch[name].to_pylist() if raw for each in orjson.loads(raw)]
+    return [text for batch in batches for raw in batch[name].to_pylist() if raw for text in orjson.loads(raw)]

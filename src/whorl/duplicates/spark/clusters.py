@@ -61,10 +61,7 @@ _PARTS, _SLACK = 1_000_000, 1e-9
 def clustered(members: DataFrame, keep: Keep, parts: Partitioning) -> DataFrame:
     """Return the clusters with at least one member that does not stay, as input for `with_shares`.
 
-    Args:
-        members: Columns of MEMBERS; members with one root form a cluster.
-        keep: Retention policy.
-        parts: Partitioning of the documents.
+    Members with one root form a cluster; they have the columns of MEMBERS.
 
     Returns:
         Among others the columns cluster (id of the first member), documents (number of members) and is_unknown (whether
@@ -118,24 +115,24 @@ def _clustered(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
     groups = np.repeat(np.arange(starts.size), counts)
     loss = np.where(stays, -math.inf, _loss(members, sizes, keep))
     # Ties go to the first member.
-    kept = np.lexsort((loss, groups))[starts]
-    is_kept = np.zeros(roots.size, np.bool_)
-    is_kept[kept] = True
-    is_told = (counts > 1) & ~np.logical_and.reduceat(stays, starts)
-    lengths, inside = counts[is_told], pa.array(np.flatnonzero(is_told[groups]))
-    first = keys[kept[is_told]]
+    retained = np.lexsort((loss, groups))[starts]
+    is_retained = np.zeros(roots.size, np.bool_)
+    is_retained[retained] = True
+    is_cluster = (counts > 1) & ~np.logical_and.reduceat(stays, starts)
+    lengths, inside = counts[is_cluster], pa.array(np.flatnonzero(is_cluster[groups]))
+    first = keys[retained[is_cluster]]
     columns = {
         "part": parts.of(first),
         "first": first,
-        "is_unknown": loss[kept[is_told]] == math.inf,
+        "is_unknown": loss[retained[is_cluster]] == math.inf,
         "key": _listed(members["key"].take(inside), lengths),
-        "cluster": members["id"].take(pa.array(starts[is_told])),
+        "cluster": members["id"].take(pa.array(starts[is_cluster])),
         "documents": lengths,
         "id": _listed(members["id"].take(inside), lengths),
         "name": _listed(members["name"].take(inside), lengths),
         "shingles": _listed(members["size"].take(inside), lengths),
         "stays": _listed(members["stays"].take(inside), lengths),
-        "is_principal": _listed(pa.array(is_kept).take(inside), lengths),
+        "is_principal": _listed(pa.array(is_retained).take(inside), lengths),
     }
     yield from pa.table(columns, schema=arrow_schema(_CLUSTERS)).to_batches()
 
@@ -219,20 +216,17 @@ MOST_LINKS = 1 << 25
 _PORTION = 1 << 20
 
 
-def components(links: DataFrame, kept: MaterialisedRows, most: int = MOST_LINKS) -> DataFrame:
+def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS) -> DataFrame:
     """Return the connected components of links.
 
-    Args:
-        links: Columns a and b (long), in any order, repeats allowed.
-        kept: Holds intermediate results.
-        most: Maximum number of links that one worker merges.
+    The links have the columns a and b (long), in any order. One worker merges at most `most` of them.
 
     Returns:
         Columns key and root: each node once, with the smallest node of its component.
     """
-    edges = kept.materialise(map_batches(links.select("a", "b"), _forest, "node long, to long"))
+    edges = cache.materialise(map_batches(links.select("a", "b"), _forest, "node long, to long"))
     if edges.count() <= most:
-        edges = kept.materialise(map_batches(edges.repartition(1), _forest, "node long, to long"))
+        edges = cache.materialise(map_batches(edges.repartition(1), _forest, "node long, to long"))
     else:
         edges = cut_off(edges.distinct())
         while not _are_stars(edges):
@@ -257,9 +251,9 @@ def _forest(batches: Batches) -> Batches:
 def _stars(several: list[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
     ends = [np.concatenate(side) for side in zip(*several, strict=True)]
     nodes, places = np.unique(np.concatenate(ends), return_inverse=True)
-    found = UnionFind(nodes.size)
-    found.join(*np.split(places, 2))
-    labels = found.labels()
+    forest = UnionFind(nodes.size)
+    forest.join(*np.split(places, 2))
+    labels = forest.labels()
     is_leaf: npt.NDArray[np.bool_] = labels != np.arange(nodes.size)
     return nodes[is_leaf], nodes[labels[is_leaf]]
 

@@ -16,11 +16,7 @@ from pathlib import Path
 
 
 def beside_archive(paths: list[str]) -> str | None:
-    """Return the folder that holds an unpacked PySpark of the archive's version, None if no path has one.
-
-    Args:
-        paths: Module search path, as `sys.path`.
-    """
+    """Return the folder that holds an unpacked PySpark of the archive's version, None if no path has one."""
     for path in map(Path, paths):
         # A Spark folder has the archive in python/lib; pip's Spark folder is the package itself.
         if path.name == "pyspark.zip" and len(path.parents) > 3 and (path.parents[2] / "__init__.py").is_file():

@@ -35,7 +35,6 @@ class ColumnNames:
 
     Args:
         id: Document id; may hold integers.
-        text: Text.
         name: Display name; may be missing.
         worth: Value that the retention policy ranks by, None if the policy needs no column.
     """
@@ -75,13 +74,13 @@ def read(
     for path in paths:
         by_kind.setdefault(kind or _kind_of(path), []).append(path)
     frames = []
-    for each, some in by_kind.items():
-        if each == "text":
-            frames.append(_files(session, some, but))
+    for form, paths_of_form in by_kind.items():
+        if form == "text":
+            frames.append(_files(session, paths_of_form, but))
             continue
-        rows = session.read.parquet(*some) if each == "parquet" else _json(session, some, columns)
-        found = documents_of(_without_files(rows, but), columns)
-        frames.append(found.withColumn("id", f.concat(_path(), f.lit(":"), "id")) if is_reference else found)
+        rows = session.read.parquet(*paths_of_form) if form == "parquet" else _json(session, paths_of_form, columns)
+        documents = documents_of(_without_files(rows, but), columns)
+        frames.append(documents.withColumn("id", f.concat(_path(), f.lit(":"), "id")) if is_reference else documents)
     return reduce(DataFrame.unionByName, frames)
 
 
@@ -110,7 +109,7 @@ def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> Data
     Raises:
         ParameterError: A column is missing.
     """
-    missing = [each for each in (columns.id, columns.text, columns.worth) if each and each not in frame.columns]
+    missing = [column for column in (columns.id, columns.text, columns.worth) if column and column not in frame.columns]
     if missing:
         raise ParameterError(f"there is no column {', '.join(missing)}; those there are: {', '.join(frame.columns)}")
     name = frame[columns.name] if columns.name in frame.columns else f.lit(None)
@@ -175,13 +174,7 @@ def without(
 ) -> Left:
     """Return the rows of files without some documents: rows with all of their columns, or unchanged lines.
 
-    Args:
-        session: Spark session.
-        paths: As in `read`; all of one format.
-        kind: As in `read`.
-        columns: As in `read`.
-        ids: Ids to leave out, in a column id.
-        but: As in `read`.
+    Arguments are those of `read`, for paths of one format; the column id of `ids` holds the ids to leave out.
     """
     if "parquet" in {kind or _kind_of(path) for path in paths}:
         rows, own = session.read.parquet(*paths), f.col(f"`{columns.id}`").cast("string")
@@ -195,12 +188,7 @@ def without(
 
 
 class Left(NamedTuple):
-    """The rows that remain without duplicates.
-
-    Attributes:
-        rows: The rows.
-        form: Format that Spark writes them in.
-    """
+    """The rows that remain without duplicates."""
 
     rows: DataFrame
     form: str
@@ -221,9 +209,7 @@ def parts_of(*frames: DataFrame) -> Partitioning:
 def documents_in(batch: pa.RecordBatch, note: Callable[[str | None, str], None]) -> list[Document]:
     """Convert rows to documents, and report the rows that are none.
 
-    Args:
-        batch: Columns as returned by `read`.
-        note: Receives the id of a bad row, or None, and the problem.
+    `note` receives the id of a bad row, or None, and the problem.
     """
     columns = {name: batch[name].to_numpy(zero_copy_only=False).tolist() for name in batch.schema.names}
     ids, texts, names = columns["id"], columns["text"], [name or "" for name in columns["name"]]

@@ -114,18 +114,18 @@ class SparkDuplicates:
             if result.crowds is not None:
                 self._link(result.crowds, is_open=False)
             if result.remainder is not None:
-                self._found.append(self.kept(result.remainder.pairs(self._documents.scheme)))
+                self._found.append(self.materialise(result.remainder.pairs(self._documents.scheme)))
         #: Pairs, some of them more than once.
         self._links = reduce(DataFrame.unionByName, self._found)
 
     @cached_property
     def _pairs(self) -> DataFrame:
         """All pairs, each once."""
-        return self._links if len(self._found) == 1 else self.kept(self._links.dropDuplicates(["a", "b"]))
+        return self._links if len(self._found) == 1 else self.materialise(self._links.dropDuplicates(["a", "b"]))
 
     def release(self) -> None:
         """Delete the materialised rows on the executors' disks; later results are computed again."""
-        self._documents.kept.release()
+        self._documents.cache.release()
 
     # Input statistics.
 
@@ -159,7 +159,7 @@ class SparkDuplicates:
             were compared), a_name and b_name.
         """
         paired = self._pairs.select(f.explode(f.array("a", "b")).alias("key")).distinct()
-        members = self.kept(self._members(paired.withColumn("root", f.col("key"))))
+        members = self.materialise(self._members(paired.withColumn("root", f.col("key"))))
         several = members.groupBy("key").count().where(f.col("count") > 1)
         own = several.select(f.col("key").alias("traveller"), f.col("key").alias("home"))
         everything = self._pairs.unionByName(measure_overlaps(self._to_travel(own), self._documents))
@@ -204,12 +204,12 @@ class SparkDuplicates:
 
     def clusters_in_lists(self, *, complete: bool = False) -> DataFrame:
         """Return all clusters, one row for each of them; see `clusters`, and `clusters.with_shares` for the columns."""
-        members = self._members(components(self._links, self._documents.kept))
+        members = self._members(components(self._links, self._documents.cache))
         if complete:
-            members = self.kept(members)
+            members = self.materialise(members)
             members = members.join(self._complete(members).withColumnRenamed("root", "own"), "key", "left")
             members = members.withColumn("root", f.coalesce("own", "key")).select(*arrow_schema(MEMBERS).names)
-        clusters = self.kept(clustered(members, self._keep, self._documents.parts))
+        clusters = self.materialise(clustered(members, self._keep, self._documents.parts))
         if self._keep.is_by_value:
             for row in clusters.where("is_unknown").limit(1).collect():
                 raise ParameterError(
@@ -232,8 +232,7 @@ class SparkDuplicates:
     def _members(self, roots: DataFrame) -> DataFrame:
         """Return the documents of the given keys, and all documents with copies, as rows of MEMBERS.
 
-        Args:
-            roots: Columns key and root; a document without a row is its own root.
+        `roots` has the columns key and root; a document without a row is its own root.
         """
         documents = self._documents
         rows = group_by_part(roots, documents.parts, part_of="key", key="key", root="root")
@@ -245,12 +244,12 @@ class SparkDuplicates:
         parts = self._documents.parts
         return group_by_part(pairs, parts, part_of="traveller", traveller="traveller", home="home")
 
-    def kept(self, frame: DataFrame) -> DataFrame:
+    def materialise(self, frame: DataFrame) -> DataFrame:
         """Materialise rows until `release`, so that later steps do not recompute them."""
-        return self._documents.kept.materialise(frame)
+        return self._documents.cache.materialise(frame)
 
     def _verify(self, candidates: DataFrame) -> None:
-        self._found.append(self.kept(verify_candidates(candidates, self._documents, self._pair_options)))
+        self._found.append(self.materialise(verify_candidates(candidates, self._documents, self._pair_options)))
 
     def _link(self, crowds: DataFrame, *, is_open: bool = True) -> DataFrame:
         """Find enough links in crowds of near-copies to connect their components.
@@ -259,18 +258,17 @@ class SparkDuplicates:
         so far are compared with the whole crowd if they are few, or if no further hashes exist. Every pair left out
         thus joins documents that are connected already.
 
-        Args:
-            crowds: Columns as in `prefix_filter.RoundResult`.
-            is_open: Whether further hashes could separate the documents.
+        The crowds have the columns of `prefix_filter.RoundResult`. If `is_open`, further hashes could separate their
+        documents.
 
         Returns:
             The crowds whose further hashes have to be examined, in a column crowd.
         """
-        crowds = self.kept(crowds)
-        known = components(reduce(DataFrame.unionByName, self._found), self._documents.kept)
-        placed = self.kept(crowds.join(known, "key", "left").withColumn("root", f.coalesce("root", "key")))
+        crowds = self.materialise(crowds)
+        known = components(reduce(DataFrame.unionByName, self._found), self._documents.cache)
+        placed = self.materialise(crowds.join(known, "key", "left").withColumn("root", f.coalesce("root", "key")))
         counts = placed.groupBy("crowd", "root").count().groupBy("crowd")
-        most = self.kept(
+        most = self.materialise(
             counts.agg(f.max(f.struct("count", "root")).alias("most"), f.sum("count").alias("all")).select(
                 "crowd", f.col("most.root").alias("most"), (f.col("all") - f.col("most.count")).alias("outside")
             )
@@ -327,10 +325,10 @@ def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
     _, which, times = np.unique(members.keys, return_inverse=True, return_counts=True)
     chosen = np.flatnonzero((sizes > 0) & (is_told | (times[which] > 1)))
     if chosen.size:
-        some = members.only(chosen)
+        listed = members.only(chosen)
         columns = (
-            *(some.ids, some.names, sizes[chosen], some.keys, roots_of[chosen], some.worths),
-            *(some.runs.astype(np.int64), some.runs < before),
+            *(listed.ids, listed.names, sizes[chosen], listed.keys, roots_of[chosen], listed.worths),
+            *(listed.runs.astype(np.int64), listed.runs < before),
         )
         yield pa.RecordBatch.from_arrays(list(map(pa.array, columns)), names=[*arrow_schema(MEMBERS).names])
 

@@ -75,10 +75,7 @@ class _LevelDocuments:
     """Documents of a block that are compared at one level.
 
     Args:
-        level: The level.
-        sketches: Sketches of the block.
         places: Positions of the documents in the block.
-        lengths: Prefix lengths of the documents.
         is_larger: Whether each document may be the larger one of a pair.
         counts: Number of hashes of each document to examine.
         first: Number of these hashes in the first count, which covers all documents.
@@ -110,13 +107,13 @@ class _LevelDocuments:
             # The first count covers all hashes, so the prefix filter alone decides.
             return np.ones(self.places.size, np.bool_)
         entries = self.at_first()
-        met, shared_indexable = self.met(entries.only(known.frequencies(entries.tokens) > 0))
+        shared, shared_indexable = self.met(entries.only(known.frequencies(entries.tokens) > 0))
         left = self.counts - self.first
         left_indexable = np.maximum(0, self.lengths.indexable - self.first)
         is_reachable = (self.lengths.indexable > 0) & (
             shared_indexable + left_indexable >= self.lengths.min_indexable_shared
         )
-        return np.asarray(is_reachable | (self.is_larger & (met + left >= self.lengths.min_shared)))
+        return np.asarray(is_reachable | (self.is_larger & (shared + left >= self.lengths.min_shared)))
 
     def met(self, entries: _Entries) -> tuple[Numbers, Numbers]:
         """Return the number of entries of each document, and the number of offered ones among them."""
@@ -144,13 +141,13 @@ class _FrequencyTable:
 
     def frequencies(self, tokens: npt.NDArray[np.uint64]) -> Numbers:
         """Return the number of documents that have each hash, 0 for a hash that a single document has."""
-        found = np.zeros(tokens.size, np.int64)
+        frequencies = np.zeros(tokens.size, np.int64)
         may_be = np.flatnonzero(self._heads[tokens >> self._shift])
         if may_be.size:
-            some = tokens[may_be]
-            at = np.minimum(np.searchsorted(self._tokens, some), self._tokens.size - 1)
-            found[may_be] = np.where(self._tokens[at] == some, self._frequencies[at], 0)
-        return found
+            candidates = tokens[may_be]
+            at = np.minimum(np.searchsorted(self._tokens, candidates), self._tokens.size - 1)
+            frequencies[may_be] = np.where(self._tokens[at] == candidates, self._frequencies[at], 0)
+        return frequencies
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +155,7 @@ class FrequencyCounter:
     """Frequency counting and prefix filter of one round, block by block.
 
     Args:
-        scheme: Sketch scheme.
         parts: Partitioning of the blocks and of the hashes.
-        one: The current round.
         smallest: Size of the smallest document at home at each level.
     """
 
@@ -219,7 +214,7 @@ class FrequencyCounter:
             is_reachable, is_asked = mark_prefixes(entries.owners, frequency, entries.is_indexable, *prefixes)
             has_more_hashes = self.one.has_more_hashes(whole.sketches, places, level.lengths)[entries.owners]
             is_new = whole.is_new[places[entries.owners]]
-            told = (
+            flags = (
                 is_reachable * IS_INDEXED | is_asked * IS_PROBED | has_more_hashes * HAS_MORE_HASHES | is_new * IS_NEW
             )
             through = is_reachable | is_asked
@@ -227,12 +222,12 @@ class FrequencyCounter:
             columns.append(
                 (
                     np.full(of.size, level.level, np.uint8), own, whole.keys[of], whole.sketches.sizes[of],
-                    told[through].astype(np.uint8),
+                    flags[through].astype(np.uint8),
                 )
             )  # fmt: skip
         if columns:
-            of_levels, hashes, keys, sizes, told = (np.concatenate(several) for several in zip(*columns, strict=True))
-            rows = {"levels": of_levels, "tokens": self._narrowed(hashes), "keys": keys, "sizes": sizes, "told": told}
+            of_levels, hashes, keys, sizes, flags = (np.concatenate(several) for several in zip(*columns, strict=True))
+            rows = {"levels": of_levels, "tokens": self._narrowed(hashes), "keys": keys, "sizes": sizes, "told": flags}
             yield rows_by_part(self.parts.of(_mixed(of_levels, hashes)), rows)
 
     def _levels(self, block: Block) -> Iterator[_LevelDocuments]:
@@ -258,14 +253,14 @@ class FrequencyCounter:
             starts = run_starts(tokens)
             if not starts.size:
                 continue
-            told = _any(entries.is_indexable[order], starts) * _IS_INDEXABLE
-            told |= _any(level.is_larger[entries.owners[order]], starts) * _IS_LARGER
+            flags = _any(entries.is_indexable[order], starts) * _IS_INDEXABLE
+            flags |= _any(level.is_larger[entries.owners[order]], starts) * _IS_LARGER
             counts = np.diff(np.append(starts, tokens.size)).astype(np.uint32)
             levels = np.full(starts.size, level.level, np.uint8)
-            columns.append((levels, tokens[starts], counts, told.astype(np.uint8)))
+            columns.append((levels, tokens[starts], counts, flags.astype(np.uint8)))
         if columns:
-            levels, tokens, counts, told = (np.concatenate(several) for several in zip(*columns, strict=True))
-            rows = {"levels": levels, "tokens": self._narrowed(tokens), "counts": counts, "told": told}
+            levels, tokens, counts, flags = (np.concatenate(several) for several in zip(*columns, strict=True))
+            rows = {"levels": levels, "tokens": self._narrowed(tokens), "counts": counts, "told": flags}
             yield rows_by_part(self.parts.of(_mixed(levels, tokens)), rows, source=source)
 
     def _known(self, frequencies: pa.Table) -> Callable[[int], _FrequencyTable]:
@@ -288,7 +283,7 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     """Add up the frequencies of a part's hashes, and yield each that may make a pair to the blocks that have it."""
     rows = list(batches)
     names, types = "levels tokens counts told", f"u1 {narrow_type(scheme.bits)} u4 u1"
-    levels, narrow, counts, told = joined(rows, names, types)
+    levels, narrow, counts, flags = joined(rows, names, types)
     if not levels.size:
         return
     sources, tokens = repeated(rows, "source", "levels", 1), widened(narrow)
@@ -297,19 +292,19 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     else:
         # A stable sort is fast here because the hashes of each block are sorted already.
         order = np.argsort(_together(levels, tokens), kind="stable")
-    levels, tokens, told = levels[order], tokens[order], told[order]
+    levels, tokens, flags = levels[order], tokens[order], flags[order]
     starts = run_starts(levels, tokens)
     several = np.add.reduceat(counts[order].astype(np.int64), starts)
     # A pair needs a document that offers the hash and another one at home at the level.
-    meets = (several > 1) & (np.bitwise_or.reduceat(told, starts) == _IS_INDEXABLE | _IS_LARGER)
+    meets = (several > 1) & (np.bitwise_or.reduceat(flags, starts) == _IS_INDEXABLE | _IS_LARGER)
     lengths = np.diff(np.append(starts, order.size))
-    kept = np.repeat(meets, lengths)
+    is_shared = np.repeat(meets, lengths)
     columns = {
-        "levels": levels[kept],
-        "tokens": narrow[order][kept],
-        "frequencies": np.repeat(several, lengths)[kept],
+        "levels": levels[is_shared],
+        "tokens": narrow[order][is_shared],
+        "frequencies": np.repeat(several, lengths)[is_shared],
     }
-    yield rows_by_part(sources[order][kept].astype(np.int32), columns)
+    yield rows_by_part(sources[order][is_shared].astype(np.int32), columns)
 
 
 def _any(holds: _Bools, starts: Numbers) -> npt.NDArray[np.int64]:

@@ -40,7 +40,6 @@ class Summary:
         documents: Number of documents read.
         too_short: Documents of fewer words than a shingle has, which are not compared.
         repeated: Number of ids that came more than once.
-        unfit: Number of rows that could not be converted to documents.
         problems: Ids and problems of some of these rows.
         written: Rows written: pairs, or documents in clusters.
         left: Rows of the files that remain without duplicates, None if they were not written.
@@ -113,33 +112,33 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         )
         # A file in both sets counts as reference.
         but = frozenset() if known is None else frozenset(known.inputFiles())
-        found = SparkDuplicates(
+        search = SparkDuplicates(
             read(own, paths, operation.input, columns, but=but),
             options,
             reference=known,
             state=operation.state,
             new=operation.new,
         )
-        rows = found.clusters_in_lists(complete=complete) if clusters else found.pairs()
+        rows = search.clusters_in_lists(complete=complete) if clusters else search.pairs()
         left = None
         if filtered is not None:
-            rows = found.kept(rows)
+            rows = search.materialise(rows)
             superfluous = member_by_member(rows).where("not is_principal and not stays").select("id")
-            rest = without(own, paths, operation.input, columns, superfluous, but=but)
-            left = _write(rest.rows, rest.form, filtered)
+            remaining = without(own, paths, operation.input, columns, superfluous, but=but)
+            left = _write(remaining.rows, remaining.form, filtered)
         # Same form as `whorl duplicates`: a line per cluster in JSON; names of pairs only in tables.
         if clusters:
             rows = nested(rows) if form == "json" else member_by_member(rows).drop("stays")
         elif form == "json":
             rows = rows.drop("a_name", "b_name")
         written = _write(rows, form, output)
-        documents, too_short = found.counts()
-        unfit = found.count_unfit()
-        examples = found.unfit.limit(_TOLD).collect() if unfit else []
+        documents, too_short = search.counts()
+        unfit = search.count_unfit()
+        examples = search.unfit.limit(_TOLD).collect() if unfit else []
         problems = tuple(f"{row.id}: {row.problem}" for row in examples)
-        found.remember()
-        found.release()
-        return Summary(documents, too_short, found.repeated, unfit, problems, written, left)
+        search.remember()
+        search.release()
+        return Summary(documents, too_short, search.repeated, unfit, problems, written, left)
 
 
 def _session() -> SparkSession:

@@ -85,14 +85,12 @@ class LoadedDocuments:
 
     Args:
         blocks: Rows for `Block.of` and `BlockMembers.of`, partitioned by part.
-        parts: Partitioning of the blocks.
-        scheme: Sketch scheme.
         documents: Number of distinct ids.
         too_short: Number of documents with fewer words than a shingle has.
         repeated: Number of ids that came more than once; the largest document of each id counts.
         largest: Number of hashes in the largest sketch.
         gone: Keys of earlier runs that no document has any more, in a column key; None if no key is gone.
-        kept: Holds the materialised rows of the search.
+        cache: Holds the materialised rows of the search.
     """
 
     blocks: DataFrame
@@ -103,7 +101,7 @@ class LoadedDocuments:
     repeated: int
     largest: int
     gone: DataFrame | None
-    kept: MaterialisedRows
+    cache: MaterialisedRows
 
     @property
     def sketches(self) -> DataFrame:
@@ -116,14 +114,10 @@ class LoadedDocuments:
         return self.blocks.select("part", "keys", "sizes", *arrow_schema(MEMBERS).names)
 
     def compared_again(self, keys: DataFrame) -> LoadedDocuments:
-        """Return the same documents, with those of some keys marked as new, so that they are compared with all others.
-
-        Args:
-            keys: Integer columns; only key is used.
-        """
+        """Mark the documents of the column `key` as new, so that they are compared with all others."""
         rows = group_by_part(keys, self.parts, part_of="key", key="key")
         blocks = partition_by_part(cogroup_blocks(self.blocks, rows, _compared_again, BLOCKS, self.parts), self.parts)
-        return replace(self, blocks=self.kept.materialise_in_place(blocks))
+        return replace(self, blocks=self.cache.materialise_in_place(blocks))
 
     @property
     def unfit(self) -> DataFrame:
@@ -146,16 +140,10 @@ def load_blocks(
 ) -> LoadedDocuments:
     """Convert rows to documents and sketches, and divide them into blocks.
 
-    Args:
-        frame: Rows to read.
-        documents: Converts rows to documents.
-        sketching: Converts documents to sketches.
-        parts: Partitioning to divide them over.
-        run: The current run.
-        earlier: Blocks of earlier runs, divided over any parts. A document whose id comes again is replaced, unless its
-            text is the same.
+    `earlier` are blocks of earlier runs, divided over any parts. A document whose id comes again is replaced, unless
+    its text is the same.
     """
-    scheme, kept = sketching.sketch_scheme, MaterialisedRows()
+    scheme, cache = sketching.sketch_scheme, MaterialisedRows()
     step = partial(_sketched, documents=documents, sketching=sketching, parts=parts, run=run)
     rows = map_batches(frame, step, BLOCKS)
     if earlier is not None:
@@ -163,10 +151,10 @@ def load_blocks(
             map_batches(earlier, partial(_divided_anew, scheme=scheme, parts=parts, since=run.since), BLOCKS)
         )
     # Sort by part once, so that `cogroup_blocks` need not sort in each step.
-    blocks = kept.materialise_in_place(partition_by_part(rows, parts).sortWithinPartitions("part"))
-    told = blocks.select("keys", "sizes", "counts", "members", "identities", "runs")
-    identities = map_batches(told, partial(_identities, parts=parts), _IDENTITIES)
-    verdict = kept.materialise(
+    blocks = cache.materialise_in_place(partition_by_part(rows, parts).sortWithinPartitions("part"))
+    member_rows = blocks.select("keys", "sizes", "counts", "members", "identities", "runs")
+    identities = map_batches(member_rows, partial(_identities, parts=parts), _IDENTITIES)
+    verdict = cache.materialise(
         map_batches(partition_by_part(identities, parts), partial(_judged, parts=parts), _VERDICT)
     )
     names = ("documents", "too_short", "repeated", "lost", "again")
@@ -177,14 +165,14 @@ def load_blocks(
     if row["repeated"] or row["again"]:
         losers = verdict.where(f.length("keys") > 0)
         step = partial(_kept, scheme=scheme, parts=parts, since=run.since)
-        blocks = kept.materialise_in_place(
+        blocks = cache.materialise_in_place(
             partition_by_part(cogroup_blocks(blocks, losers, step, BLOCKS, parts), parts)
         )
         if row["lost"] and earlier is not None:
             members = blocks.select("part", "members")
-            gone = kept.materialise(cogroup_blocks(members, losers, _gone, "key long", parts))
+            gone = cache.materialise(cogroup_blocks(members, losers, _gone, "key long", parts))
     counts = (row["documents"], row["too_short"], row["repeated"], row["largest"] or 0)
-    return LoadedDocuments(blocks, parts, scheme, *counts, gone, kept)
+    return LoadedDocuments(blocks, parts, scheme, *counts, gone, cache)
 
 
 def _sketched(
@@ -207,12 +195,14 @@ def _sketched(
                 yield made
 
     waiting: list[tuple[SketchBatch, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]] = []
-    for some, made in sketching.sketched(portions()):
-        runs = np.array([REFERENCE_RUN if STAYS in each.properties else run.number for each in some], np.uint32)
-        digests = numbered([each.text for each in some]) if run.lasts else np.zeros(len(some), np.uint64)
+    for portion, made in sketching.sketched(portions()):
+        runs = np.array(
+            [REFERENCE_RUN if STAYS in document.properties else run.number for document in portion], np.uint32
+        )
+        digests = numbered([document.text for document in portion]) if run.lasts else np.zeros(len(portion), np.uint64)
         waiting.append((made, runs, digests))
         count, hashes = (
-            sum(each) for each in zip(*((len(one.ids), one.hashes.size) for one, *_ in waiting), strict=True)
+            sum(numbers) for numbers in zip(*((len(one.ids), one.hashes.size) for one, *_ in waiting), strict=True)
         )
         if count >= _AT_ONCE or hashes >= _HASHES_AT_ONCE:
             yield _together(waiting, sketching.sketch_scheme, parts, run.since)
@@ -233,8 +223,8 @@ def _together(
 ) -> pa.RecordBatch:
     """Divide sketched documents, with their run numbers and text digests, over the parts."""
     sketched = [made for made, *_ in several]
-    runs, digests = (np.concatenate([each[at] for each in several]) for at in (1, 2))
-    ids, names = ([each for made in sketched for each in getattr(made, name)] for name in ("ids", "names"))
+    runs, digests = (np.concatenate([sketch_batch[at] for sketch_batch in several]) for at in (1, 2))
+    ids, names = ([value for made in sketched for value in getattr(made, name)] for name in ("ids", "names"))
     sizes, counts, keys, worths = (
         np.concatenate([getattr(made, name) for made in sketched]) for name in ("sizes", "counts", "keys", "worths")
     )
@@ -280,7 +270,7 @@ def _judged(batches: Batches, parts: Partitioning) -> Batches:
     lasts = np.append(starts[1:], order.size) - 1
     # Equal documents with one id count as one document, which is not lost.
     is_lost = keys != np.repeat(keys[lasts], np.diff(np.append(starts, order.size)))
-    told = {
+    counts = {
         "documents": starts.size,
         "too_short": int(np.count_nonzero(sizes[lasts] == 0)),
         "repeated": int(np.count_nonzero(np.diff(np.append(of_runs, order.size)) > 1)),
@@ -289,22 +279,24 @@ def _judged(batches: Batches, parts: Partitioning) -> Batches:
         "largest": largest,
     }
     schema = arrow_schema(_VERDICT)
-    yield pa.RecordBatch.from_pylist([{"part": int(parts.names[0]), "keys": b"", "identities": b"", **told}], schema)
+    yield pa.RecordBatch.from_pylist([{"part": int(parts.names[0]), "keys": b"", "identities": b"", **counts}], schema)
     if is_lost.any():
         where = parts.of(np.where(sizes > 0, keys, identities.view(np.int64))[is_lost])
         columns = {"keys": keys[is_lost], "identities": identities[is_lost]}
-        yield rows_by_part(where, columns, **dict.fromkeys(told, 0))
+        yield rows_by_part(where, columns, **dict.fromkeys(counts, 0))
 
 
 def _kept(block: pa.Table, losers: pa.Table, scheme: SketchScheme, parts: Partitioning, since: int) -> Batches:
     """Yield a block as one row, without replaced members and without sketches that no member uses any more."""
     members, _ = BlockMembers.of(block)
-    gone = set(zip(*(each.tolist() for each in joined(losers, "keys identities", "i8 u8")), strict=True))
+    gone = set(zip(*(column.tolist() for column in joined(losers, "keys identities", "i8 u8")), strict=True))
     own = zip(members.keys.tolist(), members.identities.tolist(), strict=True)
-    kept = members.only(np.flatnonzero([each not in gone for each in own]))
+    remaining = members.only(np.flatnonzero([member not in gone for member in own]))
     whole = Block.of(block, scheme)
     yield block_rows(
-        whole.only(np.flatnonzero(np.isin(whole.keys, kept.keys)), kept.keys[kept.runs >= since]), kept, parts
+        whole.only(np.flatnonzero(np.isin(whole.keys, remaining.keys)), remaining.keys[remaining.runs >= since]),
+        remaining,
+        parts,
     )
     problems = block.filter(pa.compute.is_valid(block["problem"]))
     yield from problems.select(arrow_schema(BLOCKS).names).to_batches()

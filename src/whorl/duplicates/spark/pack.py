@@ -61,24 +61,24 @@ def pack(target: Path) -> int:
 
 def _needed() -> list[Distribution]:
     """Return the installed distributions that whorl depends on, directly or not."""
-    found: dict[str, Distribution] = {}
+    distributions: dict[str, Distribution] = {}
     wanted = ["whorl", *_EXTRA]
     while wanted:
         name = wanted.pop()
-        if name in found or name in _THERE:
+        if name in distributions or name in _THERE:
             continue
         try:
-            found[name] = distribution(name)
+            distributions[name] = distribution(name)
         except PackageNotFoundError:
             # Dependencies for other systems or Python versions are not installed.
             if name in _EXTRA:
                 raise ParameterError(f"{name} is missing: pip install 'whorl[spark]'") from None
             continue
-        required = [each for each in found[name].requires or () if "extra ==" not in each]
-        names = (re.split(r"[^A-Za-z0-9._-]", each, maxsplit=1)[0] for each in required)
-        wanted += [re.sub("[-_.]+", "-", each).lower() for each in names]
-    del found["whorl"]
-    return [found[name] for name in sorted(found)]
+        required = [requirement for requirement in distributions[name].requires or () if "extra ==" not in requirement]
+        names = (re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0] for requirement in required)
+        wanted += [re.sub("[-_.]+", "-", name).lower() for name in names]
+    del distributions["whorl"]
+    return [distributions[name] for name in sorted(distributions)]
 
 
 @click.command()

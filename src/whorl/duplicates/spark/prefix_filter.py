@@ -156,21 +156,23 @@ def find_candidates(
         counted = partition_by_part(map_batches(blocks, looking.counts, COUNTS), parts)
         frequencies = map_batches(counted, partial(frequencies_of, scheme=scheme), FREQUENCIES)
         if looking.first < 1:
-            frequencies = documents.kept.materialise(frequencies)
-            rest = partition_by_part(cogroup_blocks(blocks, frequencies, looking.counts_of_rest, COUNTS, parts), parts)
+            frequencies = documents.cache.materialise(frequencies)
+            remaining = partition_by_part(
+                cogroup_blocks(blocks, frequencies, looking.counts_of_rest, COUNTS, parts), parts
+            )
             frequencies = frequencies.unionByName(
-                map_batches(rest, partial(frequencies_of, scheme=scheme), FREQUENCIES)
+                map_batches(remaining, partial(frequencies_of, scheme=scheme), FREQUENCIES)
             )
         rarest_hashes = partition_by_part(cogroup_blocks(blocks, frequencies, looking.prefixes, RAREST, parts), parts)
         finder = _PairFinder(scheme, parts, one, number, options, pivots)
-        found = documents.kept.materialise(map_batches(rarest_hashes, finder.pair, _MET))
-        kinds = {row["kind"] for row in found.select("kind").distinct().collect()}
-        pairs = found.where(f.col("kind") == _PAIRS).select("part", "travellers", "homes")
+        rows = documents.cache.materialise(map_batches(rarest_hashes, finder.pair, _MET))
+        kinds = {row["kind"] for row in rows.select("kind").distinct().collect()}
+        pairs = rows.where(f.col("kind") == _PAIRS).select("part", "travellers", "homes")
         if not kinds - {_PAIRS}:
             yield RoundResult(pairs, None)
             return
         blocks = _blocks_of(
-            map_batches(found.where(f.col("kind") != _PAIRS), partial(_aside, parts=parts), _KEYS), documents
+            map_batches(rows.where(f.col("kind") != _PAIRS), partial(_aside, parts=parts), _KEYS), documents
         )
         in_bytes = blocks.agg(f.sum(f.length("hashes"))).collect()[0][0]
         if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
@@ -178,10 +180,10 @@ def find_candidates(
             local = replace(options, rounds=rounds_left[number + 1 :] or [one])
             yield RoundResult(pairs, None, LocalRemainder(blocks, local))
             return
-        yield RoundResult(pairs, _told(found, _CROWD) if _CROWD in kinds else None)
+        yield RoundResult(pairs, _told(rows, _CROWD) if _CROWD in kinds else None)
         if _OPEN_CROWD not in kinds:
             return
-        put_off = _told(found, _OPEN_CROWD)
+        put_off = _told(rows, _OPEN_CROWD)
         if decide is not None:
             put_off = put_off.join(decide(put_off), "crowd", "left_semi")
         blocks = _blocks_of(group_by_part(put_off.select("key").distinct(), parts, part_of="key", key="key"), documents)
@@ -190,14 +192,9 @@ def find_candidates(
 
 
 def _blocks_of(keys: DataFrame, documents: LoadedDocuments) -> DataFrame:
-    """Return some documents as rows of SKETCHES, each row in the partition of its part.
-
-    Args:
-        keys: Rows of _KEYS.
-        documents: The documents to choose from.
-    """
+    """Return some documents as rows of SKETCHES, each row in the partition of its part."""
     step, parts = partial(some_of, scheme=documents.scheme), documents.parts
-    return documents.kept.materialise_in_place(
+    return documents.cache.materialise_in_place(
         partition_by_part(cogroup_blocks(documents.sketches, keys, step, SKETCHES, parts), parts)
     )
 
@@ -210,15 +207,15 @@ def _aside(batches: Batches, parts: Partitioning) -> Batches:
         yield rows_by_part(parts.of(keys), {"keys": keys})
 
 
-def _told(found: DataFrame, kind: int) -> DataFrame:
+def _told(rows: DataFrame, kind: int) -> DataFrame:
     """Return the crowds of one kind, a row for each document, with the columns of `RoundResult.crowds`."""
-    return map_batches(found.where(f.col("kind") == kind), _one_by_one, "crowd string, key long, is_new boolean")
+    return map_batches(rows.where(f.col("kind") == kind), _one_by_one, "crowd string, key long, is_new boolean")
 
 
 def _one_by_one(batches: Batches) -> Batches:
     for batch in batches:
         for crowd, *raw in zip(*(batch[name].to_pylist() for name in ("crowd", "homes", "travellers")), strict=True):
-            keys, new = (np.frombuffer(each, np.int64) for each in raw)
+            keys, new = (np.frombuffer(column, np.int64) for column in raw)
             names = pa.array([crowd] * keys.size, pa.string())
             yield pa.RecordBatch.from_arrays(
                 [names, pa.array(keys), pa.array(np.isin(keys, new))], names=["crowd", "key", "is_new"]
@@ -248,11 +245,7 @@ class _PairFinder:
     """Pair finder of one part: sorts the documents of each hash by size and key, and pairs them.
 
     Args:
-        scheme: Sketch scheme.
-        parts: Partitioning of the blocks.
-        one: The current round.
         number: Number of this round.
-        options: Options of the join, as in `find_candidates`.
         pivots: Number of new documents of each crowd that are paired with all others.
     """
 
@@ -266,12 +259,12 @@ class _PairFinder:
     def pair(self, batches: Batches) -> Batches:
         """Yield candidate pairs and crowds as rows of _MET."""
         names, types = "levels tokens keys sizes told", f"u1 {narrow_type(self.scheme.bits)} i8 i8 u1"
-        levels, narrow, keys, sizes, told = joined(batches, names, types)
+        levels, narrow, keys, sizes, flags = joined(batches, names, types)
         if not levels.size:
             return
         tokens = widened(narrow)
         order = np.lexsort((keys, sizes, tokens, levels))
-        levels, tokens, told = levels[order], tokens[order], told[order]
+        levels, tokens, flags = levels[order], tokens[order], flags[order]
         keys, sizes = keys[order], sizes[order]
         groups = np.zeros(order.size, np.int64)
         groups[run_starts(levels, tokens)[1:]] = 1
@@ -279,19 +272,21 @@ class _PairFinder:
         is_same = (groups[1:] == groups[:-1]) & (keys[1:] == keys[:-1])
         # A document that has a hash twice is not paired with itself.
         first = np.maximum.accumulate(np.where(np.append(False, is_same), 0, np.arange(order.size)))
-        found = np.flatnonzero(told & IS_INDEXED)
-        asked = np.flatnonzero(told & IS_PROBED)
-        before = np.searchsorted(found, first)
-        least = self.one.pair_options.smallest_partner(sizes[asked])
-        places = (groups[found] << np.int64(_SIZE_BITS)) + sizes[found]
-        low = np.searchsorted(places, (groups[asked] << np.int64(_SIZE_BITS)) + least)
-        counts = np.maximum(0, before[asked] - low)
+        indexed = np.flatnonzero(flags & IS_INDEXED)
+        probed = np.flatnonzero(flags & IS_PROBED)
+        before = np.searchsorted(indexed, first)
+        least = self.one.pair_options.smallest_partner(sizes[probed])
+        places = (groups[indexed] << np.int64(_SIZE_BITS)) + sizes[indexed]
+        low = np.searchsorted(places, (groups[probed] << np.int64(_SIZE_BITS)) + least)
+        counts = np.maximum(0, before[probed] - low)
         is_left = counts > 0
-        for at in oversized_groups(groups[asked], counts, self.options.most):
-            there = found[low[at].min() : (low[at] + counts[at]).max()]
-            together = np.unique(np.concatenate([asked[at], there]))
-            crowd, new = (np.unique(keys[some]) for some in (together, together[told[together] & IS_NEW > 0]))
-            is_open = not self.one.is_last and bool((told[together] & HAS_MORE_HASHES).any())
+        for at in oversized_groups(groups[probed], counts, self.options.most):
+            there = indexed[low[at].min() : (low[at] + counts[at]).max()]
+            together = np.unique(np.concatenate([probed[at], there]))
+            crowd, new = (
+                np.unique(keys[positions]) for positions in (together, together[flags[together] & IS_NEW > 0])
+            )
+            is_open = not self.one.is_last and bool((flags[together] & HAS_MORE_HASHES).any())
             if not (is_open or self.options.spanning_only):
                 continue
             is_left[at] = False
@@ -306,9 +301,10 @@ class _PairFinder:
         left = np.flatnonzero(is_left)
         ends = np.cumsum(counts[left])
         cuts = np.searchsorted(ends, np.arange(_AT_ONCE, ends[-1] if ends.size else 0, _AT_ONCE))
-        for some in np.split(left, np.unique(cuts)):
-            smaller, larger = found[spread(low[some], counts[some])], np.repeat(asked[some], counts[some])
-            is_open = (told[smaller] | told[larger]) & IS_NEW > 0
+        for portion in np.split(left, np.unique(cuts)):
+            smaller = indexed[spread(low[portion], counts[portion])]
+            larger = np.repeat(probed[portion], counts[portion])
+            is_open = (flags[smaller] | flags[larger]) & IS_NEW > 0
             yield self._pairs(keys[smaller[is_open]], keys[larger[is_open]])
 
     def _with_pivots(self, crowd: Numbers, new: Numbers) -> Batches:

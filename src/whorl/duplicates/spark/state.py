@@ -40,10 +40,7 @@ _FOREIGN = "{} holds something else than what was found before; name a new folde
 class SearchState:
     """A folder that one run after the other continues from.
 
-    Args:
-        session: Spark session.
-        path: The folder; created if it does not exist.
-        options: Options of the current search.
+    The folder is created if it does not exist.
 
     Raises:
         StoreError: The folder holds something else, or cannot be used.
@@ -59,7 +56,7 @@ class SearchState:
             "question": f"{'links' if options.spanning_only else 'pairs'} of {options.pairs}",
         }
         names = self._folder.names()
-        last = max((int(found[1]) for found in map(_DONE.fullmatch, names) if found), default=0)
+        last = max((int(match[1]) for match in map(_DONE.fullmatch, names) if match), default=0)
         if not last and not all(map(_OURS.fullmatch, names)):
             raise StoreError(_FOREIGN.format(path))
         before = self._described(last) if last else self._told
@@ -77,8 +74,8 @@ class SearchState:
 
     def _described(self, number: int) -> dict[str, Any]:
         try:
-            told: dict[str, Any] = json.loads(self._folder.read(f"run-{number}.json"))
-            form = told["format"]
+            description: dict[str, Any] = json.loads(self._folder.read(f"run-{number}.json"))
+            form = description["format"]
         except (ValueError, LookupError, TypeError) as error:
             raise StoreError(_FOREIGN.format(self._path)) from error
         if form != _FORMAT:
@@ -86,22 +83,18 @@ class SearchState:
                 f"{self._path} is of format {form}, and this version reads format {_FORMAT}; delete the folder, and "
                 "all is compared anew"
             )
-        if not all(isinstance(told.get(key), str) for key in ("origin", "sketches", "question", "folder")):
+        if not all(isinstance(description.get(key), str) for key in ("origin", "sketches", "question", "folder")):
             raise StoreError(_FOREIGN.format(self._path))
         for key in ("origin", "sketches"):
-            if told[key] != self._told[key]:
+            if description[key] != self._told[key]:
                 now = self._told[key]
                 raise ParameterError(
-                    f"{self._path} holds what was found in {told[key]}, and this is {now}; name another folder"
+                    f"{self._path} holds what was found in {description[key]}, and this is {now}; name another folder"
                 )
-        return told
+        return description
 
     def keep(self, blocks: DataFrame, pairs: DataFrame) -> None:
         """Write the state for the next run, which replaces the previous state.
-
-        Args:
-            blocks: All documents, earlier ones included.
-            pairs: All pairs of these documents.
 
         Raises:
             StoreError: Another run finished first, or the folder cannot be written.
@@ -114,32 +107,29 @@ class SearchState:
         if not self._folder.rename(f"{own}.json", f"run-{number}.json"):
             raise StoreError(f"another run has written to {self._path} meanwhile; run this one again")
         for name in self._folder.names():
-            found = _OURS.fullmatch(name)
+            match = _OURS.fullmatch(name)
             # Files of this run number belong to concurrent runs, whose rename will fail.
-            if found and int(found[1]) < number:
+            if match and int(match[1]) < number:
                 self._folder.delete(name)
 
 
 def still_paired(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -> tuple[LoadedDocuments, DataFrame]:
     """Drop the pairs of removed documents, and mark documents that have to be compared again.
 
-    Args:
-        documents: The documents to compare.
-        pairs: Pairs of these and of removed documents.
-        links: Whether the pairs only connect clusters. Then documents of a cluster that lost a member may be similar
-            without a pair, so they are compared again.
+    If the pairs only connect clusters (`links`), documents of a cluster that lost a member may be similar without a
+    pair, so they are compared again.
     """
     if documents.gone is None:
         return documents, pairs
-    kept, gone = documents.kept, documents.gone
+    cache, gone = documents.cache, documents.gone
     left = pairs
     for side in ("a", "b"):
         left = left.join(gone.select(f.col("key").alias(side)), side, "left_anti")
     if links:
-        roots = components(pairs, kept)
+        roots = components(pairs, cache)
         broken = roots.join(gone, "key", "left_semi").select("root").distinct()
         documents = documents.compared_again(roots.join(broken, "root", "left_semi"))
-    return documents, kept.materialise(left.select(*pairs.columns))
+    return documents, cache.materialise(left.select(*pairs.columns))
 
 
 class _Folder:
@@ -161,7 +151,7 @@ class _Folder:
     def names(self) -> list[str]:
         """Return the names of all entries except hidden files."""
         with self._failures():
-            names = [str(each.getPath().getName()) for each in self._files.listStatus(self._root)]
+            names = [str(status.getPath().getName()) for status in self._files.listStatus(self._root)]
         return [name for name in names if not name.startswith(".")]
 
     def parquet(self, *names: str) -> DataFrame:

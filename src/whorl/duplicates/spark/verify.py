@@ -45,10 +45,7 @@ _Compare = Callable[[Sketches, Numbers, Numbers, Numbers], Pairs]
 def verify_candidates(candidates: DataFrame, documents: LoadedDocuments, pair_options: PairOptions) -> DataFrame:
     """Return the candidates that reach the threshold.
 
-    Args:
-        candidates: Columns part, travellers and homes, as in `prefix_filter.RoundResult`.
-        documents: The documents to compare.
-        pair_options: Metric, threshold and recall.
+    The candidates have the columns part, travellers and homes, as in `prefix_filter.RoundResult`.
 
     Returns:
         Columns a, b, size_a, size_b, shared, low and high, as in `verification.Pairs`; a is the smaller key.
@@ -69,8 +66,8 @@ def _verified(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers, pair_op
 
 
 def _measured(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers) -> Pairs:
-    found = measure_pairs(sketches, a, b)
-    return replace(found, a=keys[found.a], b=keys[found.b])
+    pairs = measure_pairs(sketches, a, b)
+    return replace(pairs, a=keys[pairs.a], b=keys[pairs.b])
 
 
 def _compared(pairs: DataFrame, documents: LoadedDocuments, compare: _Compare) -> DataFrame:
@@ -97,11 +94,11 @@ def _travelling(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: P
         # Both `distinct` and the cuts follow the order of the keys.
         heavy = np.cumsum(whole.sketches.counts[distinct]) // _HASHES_AT_ONCE
         for portion in np.unique(heavy).tolist():
-            some = np.flatnonzero(heavy == portion)
-            is_here = (whose >= some[0]) & (whose <= some[-1])
-            columns = {"whose": whose[is_here] - some[0], "homes": own_homes[is_here]}
+            chosen = np.flatnonzero(heavy == portion)
+            is_here = (whose >= chosen[0]) & (whose <= chosen[-1])
+            columns = {"whose": whose[is_here] - chosen[0], "homes": own_homes[is_here]}
             values = {name: pa.array([column.astype(np.int64).tobytes()]) for name, column in columns.items()}
-            row = sketch_row(part, whole, distinct[some], arrow_schema(SKETCHES))
+            row = sketch_row(part, whole, distinct[chosen], arrow_schema(SKETCHES))
             yield pa.RecordBatch.from_arrays([*row.columns, *values.values()], schema=schema)
 
 
@@ -111,8 +108,8 @@ def _at_home(block: pa.Table, travelling: pa.Table, scheme: SketchScheme, compar
         return
     whole = Block.of(block, scheme)
     rows = (batch.slice(at, 1) for batch in travelling.to_batches() for at in range(batch.num_rows))
-    for some in chunks(rows, lambda row: len(row["hashes"][0].as_buffer()), _BYTES_AT_ONCE):
-        yield _met_at_home(whole, some, scheme, compare)
+    for portion in chunks(rows, lambda row: len(row["hashes"][0].as_buffer()), _BYTES_AT_ONCE):
+        yield _met_at_home(whole, portion, scheme, compare)
 
 
 def _met_at_home(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme, compare: _Compare) -> pa.RecordBatch:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whorl.fingerprint.compiled.jit import get, inlined, int64, kept, loop
+from whorl.fingerprint.compiled.jit import cached, get, inlined, int64, loop
 from whorl.fingerprint.compiled.tables import ASKS, DIVIDED_WORD, ENGINE, RARE
 from whorl.fingerprint.words.dictionary import (
     CJK,
@@ -231,7 +231,7 @@ def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work
     return count + 1
 
 
-@kept
+@cached
 def divide(units: Any, slow: Any, engines: Any, trie: Any, work: Any, ends: Any, counts: Any) -> Any:
     """Divide the segments that contain only Chinese and Japanese.
 

@@ -11,7 +11,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from whorl.fingerprint.compiled.jit import element, get, inlined, int64, kept, load8, loop, uint64
+from whorl.fingerprint.compiled.jit import cached, element, get, inlined, int64, load8, loop, uint64
 
 #: Shingles sorted by length together, so that shingles of equal length are hashed in parallel lanes.
 SHINGLE_BATCH = 2048
@@ -52,9 +52,9 @@ def _hash(words: Any, start: int, length: int, masks: Any, add: Any) -> Any:
         second ^= _rotate(load8(words, start + 4) * _C2, 33) * _C1
         second = (_rotate(second, 31) + first) * uint64(5) + _N2
         start += 8
-    rest = length & 7
-    second ^= _rotate((load8(words, start + 4) & masks[rest, 1]) * _C2, 33) * _C1
-    first ^= _rotate((load8(words, start) & masks[rest, 0]) * _C1, 31) * _C2
+    tail = length & 7
+    second ^= _rotate((load8(words, start + 4) & masks[tail, 1]) * _C2, 33) * _C1
+    first ^= _rotate((load8(words, start) & masks[tail, 0]) * _C1, 31) * _C2
     first ^= uint64(2 * length)
     second ^= uint64(2 * length)
     first += second
@@ -210,7 +210,7 @@ def _hash_some(
     return slot
 
 
-@kept
+@cached
 def reduce(
     words: Any,
     starts: Any,
@@ -220,7 +220,7 @@ def reduce(
     masks: Any,
     minima: Any,
     filled: Any,
-    kept: Any,
+    highs: Any,
     shingles: Any,
     scratch: Any,
 ) -> Any:
@@ -236,12 +236,12 @@ def reduce(
         masks: uint64 array of shape (8, 2), for a tail of 0 to 7 units: first and second eight bytes.
         minima: uint64 array of shape (texts, buckets, 2): high half and low half.
         filled: bool array of shape (texts, buckets).
-        kept: uint64 array, empty or long enough; receives the high half of every hash, unordered and with repeats.
+        highs: uint64 array, empty or long enough; receives the high half of every hash, unordered and with repeats.
         shingles: int64 array of shape (texts,); increased by the number of shingles.
         scratch: Result of `make_scratch`.
 
     Returns:
-        Number of hashes in `kept`.
+        Number of hashes in `highs`.
     """
     hashes = scratch[2]
     bucket_size, shift = numbers[2], numbers[3]
@@ -261,9 +261,9 @@ def reduce(
                 smallest[bucket, 0] = high if is_lower else old_high
                 smallest[bucket, 1] = low if is_lower else old_low
                 full[bucket] = True
-            if kept.size:
+            if highs.size:
                 for i in range(slot):
-                    kept[total + i] = hashes[i]
+                    highs[total + i] = hashes[i]
             total += slot
     return total
 
@@ -281,7 +281,7 @@ def _hash_in_order(
             out[uint64(begins[i])] = get(hashes, half * _HASHES + i)
 
 
-@kept
+@cached
 def low_halves(
     words: Any, starts: Any, counts: Any, size: int, numbers: Any, masks: Any, out: Any, scratch: Any
 ) -> None:
@@ -362,7 +362,7 @@ def _heap_sort(numbers: Any, at: int, count: int) -> None:
             root, child = child, 2 * child + 1
 
 
-@kept
+@cached
 def distinct(
     words: Any,
     starts: Any,
@@ -370,7 +370,7 @@ def distinct(
     size: int,
     numbers: Any,
     masks: Any,
-    kept: Any,
+    highs: Any,
     aside: Any,
     heads: Any,
     sizes: Any,
@@ -378,9 +378,9 @@ def distinct(
 ) -> Any:
     """Write the distinct hashes of the shingles of texts, grouped by text and ascending, and return their number.
 
-    The arguments are those of `reduce`, and these: `kept`, a uint64 array with an element per word, receives the high
+    The arguments are those of `reduce`, and these: `highs`, a uint64 array with an element per word, receives the high
     halves; `sizes`, an int64 array of shape (texts,), their number in each text. `aside` is scratch space like `out` of
-    `low_halves`; `heads` is int64, one element longer than `kept`.
+    `low_halves`; `heads` is int64, one element longer than `highs`.
     """
     # Shingles that cross the border of two texts are hashed as well, and skipped below.
     _hash_in_order(words, starts, counts, size, numbers, masks, 0, aside, scratch)
@@ -388,19 +388,19 @@ def distinct(
     for text in range(counts.size - 1):
         first = counts[text]
         shingles = max(0, counts[text + 1] - size + 1 - first)
-        put_in_order(aside, first, shingles, 0, kept, total, heads)
+        put_in_order(aside, first, shingles, 0, highs, total, heads)
         end = total + shingles
         begin = total
         for i in range(begin, end):
-            number = get(kept, i)
-            if total == begin or get(kept, total - 1) != number:
-                kept[uint64(total)] = number
+            number = get(highs, i)
+            if total == begin or get(highs, total - 1) != number:
+                highs[uint64(total)] = number
                 total += 1
         sizes[text] = total - begin
     return total
 
 
-@kept
+@cached
 def rotate(minima: Any, filled: Any) -> None:
     """Give every empty bucket the value of the next filled one, wrapping around; texts without one are unchanged.
 
@@ -434,6 +434,6 @@ def make_scratch() -> tuple[NDArray[Any], ...]:
     )
 
 
-def kept_size(words: int) -> int:
-    """Return the length of `kept` for the hashes of `words` words: batches are padded to whole lanes."""
+def padded_size(words: int) -> int:
+    """Return the length of `highs` for the hashes of `words` words: batches are padded to whole lanes."""
     return words + (words // SHINGLE_BATCH + 1) * LANES * LENGTH_CLASSES

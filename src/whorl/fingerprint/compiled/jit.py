@@ -33,7 +33,7 @@ uint16: Any = np.uint16
 uint32: Any = np.uint32
 uint64: Any = np.uint64
 
-_KEPT: list[Any] = []
+_CACHED: list[Any] = []
 
 #: Matches a mapping that is not writable in `/proc/self/smaps`: start, end, file name, and its further lines.
 _MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) .-.. .*/(.*)\n((?:\w+:.*\n)+)", re.MULTILINE)
@@ -66,10 +66,10 @@ class _Cache(FunctionCache):
             with self._guard_against_spurious_io_errors():
                 return self._load_overload(sig, target_context)
         finally:
-            let_go_of_llvm()
+            release_llvm_pages()
 
 
-def let_go_of_llvm() -> None:
+def release_llvm_pages() -> None:
     """Release the pages of LLVM that this process has mapped, 45 MB once all loops are loaded.
 
     LLVM's code runs again only for a compilation; its pages are then mapped again, from memory if still cached.
@@ -91,15 +91,11 @@ def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
     """Return the mappings of a file that still equal it: address and number of bytes.
 
     Mappings that the linker has written to, possibly swapped out since, would lose those changes.
-
-    Args:
-        smaps: Content of `/proc/self/smaps`.
-        name: File name without folder.
     """
     return [
         (int(begin, 16), int(end, 16) - int(begin, 16))
-        for begin, end, of, told in _MAPPING.findall(smaps)
-        if of == name and len(_NOTHING_OWN.findall(told)) == 2
+        for begin, end, file, details in _MAPPING.findall(smaps)
+        if file == name and len(_NOTHING_OWN.findall(details)) == 2
     ]
 
 
@@ -108,7 +104,7 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None)
 
 
-def kept(function: Callable[..., Any]) -> Any:
+def cached(function: Callable[..., Any]) -> Any:
     """Compile on first use, and store the compiled code on disk if possible.
 
     numba validates its cache by the function's own module only; the digest in the name covers all other sources.
@@ -120,26 +116,26 @@ def kept(function: Callable[..., Any]) -> Any:
     except RuntimeError as problem:  # numba looks for a cache folder immediately
         warn_of_cache(problem)
         return compiled
-    _KEPT.append(compiled)
+    _CACHED.append(compiled)
     return compiled
 
 
-def is_kept(package: str) -> bool:
+def is_cached(package: str) -> bool:
     """Check whether the compiled loops of a package are on disk.
 
     Code compiled by another version of numba, or for another processor, does not count.
     """
-    own = _kept_of(package)
+    own = _cached_functions(package)
     return bool(own) and all(map(_is_on_disk, own))
 
 
-def can_be_kept(package: str) -> bool:
+def can_be_cached(package: str) -> bool:
     """Check whether the compiled loops of a package can be stored on disk."""
-    return any(not isinstance(each._cache, NullCache) for each in _kept_of(package))
+    return any(not isinstance(function._cache, NullCache) for function in _cached_functions(package))
 
 
-def _kept_of(package: str) -> list[Any]:
-    return [each for each in _KEPT if each.py_func.__module__.startswith(package)]
+def _cached_functions(package: str) -> list[Any]:
+    return [function for function in _CACHED if function.py_func.__module__.startswith(package)]
 
 
 def _is_on_disk(function: Any) -> bool:
@@ -160,10 +156,10 @@ def warn_of_cache(problem: Exception) -> None:
     )
 
 
-def keep_nothing(problem: Exception) -> None:
+def disable_cache(problem: Exception) -> None:
     """Stop storing compiled code, and warn about it."""
     warn_of_cache(problem)
-    for function in _KEPT:
+    for function in _CACHED:
         function._cache = NullCache()
 
 

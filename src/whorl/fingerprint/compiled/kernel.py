@@ -42,7 +42,7 @@ _log = logging.getLogger("whorl.fingerprint")
 #: the loops hold the interpreter's lock; smaller windows would mean more of them, and threads that wait.
 WINDOW = 1 << 18
 #: Maximum length of cached slow segments, and maximum number of them.
-LONGEST_KEPT, MOST_KEPT = 64, 1 << 17
+LONGEST_CACHED, MOST_CACHED = 64, 1 << 17
 DEFAULT_SCHEME = Scheme()
 
 #: Set once this process has called all loops.
@@ -120,7 +120,7 @@ class Kernel:
         try:
             self._call_each()
         except OSError as problem:  # the folder exists, but is full or no longer writable
-            self._loops.jit.keep_nothing(problem)
+            self._loops.jit.disable_cache(problem)
             self._call_each()
         _compiled.set()
 
@@ -167,7 +167,7 @@ class Kernel:
         """
         minima, filled = self._nothing(len(texts))
         hashes: list[npt.NDArray[np.uint64]] = []
-        found: list[JoinedWords] = []
+        texts_words: list[JoinedWords] = []
         # Results for the current text.
         parts: list[npt.NDArray[np.uint64]] = []
         nothing, overlap = join([]), 0
@@ -175,18 +175,18 @@ class Kernel:
         for stretch, words, starts, before in self._stretches(texts):
             for number in range(stretch.texts):
                 own, row = before[number : number + 2], slice(len(hashes), len(hashes) + 1)
-                kept = np.empty(self._loops.hashes.kept_size(int(own[1] - own[0])), np.uint64)
-                count = self._reduce(words, starts, own, minima[row], filled[row], np.zeros(1, np.int64), kept)
-                parts.append(kept[:count])
+                highs = np.empty(self._loops.hashes.padded_size(int(own[1] - own[0])), np.uint64)
+                count = self._reduce(words, starts, own, minima[row], filled[row], np.zeros(1, np.int64), highs)
+                parts.append(highs[:count])
                 if with_words:
                     read = read.followed_by(_joined(words, starts, int(own[0]) + overlap, int(own[1])))
                 if stretch.finished:
                     hashes.append(sorted_distinct(parts))
-                    found.append(read)
+                    texts_words.append(read)
                     parts, read = [], nothing
             overlap = 0 if stretch.finished else min(int(own[1] - own[0]), self.scheme.shingle_size - 1)
         self._loops.hashes.rotate(minima, filled)
-        return minima, hashes, found
+        return minima, hashes, texts_words
 
     def distinct_hashes(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return only the hashes of the shingles of texts, which is fastest for many short texts.
@@ -195,30 +195,30 @@ class Kernel:
             uint64 array of the high halves of the hashes, grouped by text, ascending and distinct within a text; and
             the number of hashes of each text, int64 array of shape (texts,).
         """
-        found: list[npt.NDArray[np.uint64]] = [_NOTHING]
+        hashes: list[npt.NDArray[np.uint64]] = [_NOTHING]
         sizes = np.zeros(len(texts), np.int64)
         # Hashes of the current text, if it is a long one.
         parts: list[npt.NDArray[np.uint64]] = []
         first = 0
         for stretch, words, starts, before in self._stretches(texts):
             words_here = max(1, int(before[-1] - before[0]))
-            kept, aside = np.empty(words_here, np.uint64), np.empty(int(before[-1]) + 1, np.uint64)
+            highs, aside = np.empty(words_here, np.uint64), np.empty(int(before[-1]) + 1, np.uint64)
             heads, own = np.empty(words_here + 1, np.int64), sizes[first : first + stretch.texts]
             count = self._loops.hashes.distinct(
-                words, starts, before, *self._hashing, kept, aside, heads, own, self._scratch
+                words, starts, before, *self._hashing, highs, aside, heads, own, self._scratch
             )
             if parts or not stretch.finished:
-                parts.append(kept[:count])
+                parts.append(highs[:count])
             if not stretch.finished:
                 continue
             if parts:
-                found.append(sorted_distinct(parts))
-                own[0] = found[-1].size
+                hashes.append(sorted_distinct(parts))
+                own[0] = hashes[-1].size
                 parts = []
             else:
-                found.append(kept[:count])
+                hashes.append(highs[:count])
             first += stretch.finished
-        return np.concatenate(found), sizes
+        return np.concatenate(hashes), sizes
 
     def _nothing(self, texts: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
         """Return initial bucket minima of texts, and a mask of filled buckets."""
@@ -247,13 +247,13 @@ class Kernel:
         A window that continues a text begins with the last words of the previous one, one fewer than a shingle has, so
         that each shingle is found once.
         """
-        rest, carried, lengths = b"", np.empty(0, np.uint16), np.empty(0, np.int64)
+        unread, carried, lengths = b"", np.empty(0, np.uint16), np.empty(0, np.int64)
         for stretch in _windows(texts, self._window):
-            raw = rest + stretch.raw if rest else stretch.raw
-            bounds = stretch.ends + len(rest) // 2
+            raw = unread + stretch.raw if unread else stretch.raw
+            bounds = stretch.ends + len(unread) // 2
             bounds[0] = 0
             words, starts, before, read = self._scan(raw, bounds, stretch.finished > 0)
-            rest = raw[2 * read :]
+            unread = raw[2 * read :]
             if lengths.size:
                 words = np.concatenate((carried, words))
                 starts = np.concatenate((np.cumsum(lengths) - lengths, starts + carried.size)).astype(np.int32)
@@ -263,9 +263,9 @@ class Kernel:
                 lengths = lengths[:0]
                 carried = carried[:0]
             else:
-                kept = starts[-min(starts.size, self.scheme.shingle_size) :]
-                lengths = np.diff(kept)
-                carried = words[kept[0] : kept[-1]].copy()
+                overlap = starts[-min(starts.size, self.scheme.shingle_size) :]
+                lengths = np.diff(overlap)
+                carried = words[overlap[0] : overlap[-1]].copy()
 
     def _scan(self, raw: bytes, bounds: _Before, is_whole: bool) -> tuple[_Words, _Starts, _Before, int]:
         """Return the words of one window, their starts and final end, and the number of words before each text."""
@@ -282,10 +282,10 @@ class Kernel:
         more_words, more_units, left = self._loops.cjk.divide(
             units, slow, self._tables.engines, self._tables.trie, work, *divided
         )
-        found = self._slow_words.of(raw, slow if left == slow_count else slow[divided[1] < 0])
-        filled = np.empty(length + more_units + more_words + found[0].size + PADDING, np.uint16)
-        filled_starts = np.empty(count + more_words + found[2].size + 1, np.int32)
-        self._loops.words.put_in(words, starts, before, slow, units, table, divided, found, filled, filled_starts)
+        slow_words = self._slow_words.of(raw, slow if left == slow_count else slow[divided[1] < 0])
+        filled = np.empty(length + more_units + more_words + slow_words[0].size + PADDING, np.uint16)
+        filled_starts = np.empty(count + more_words + slow_words[2].size + 1, np.int32)
+        self._loops.words.put_in(words, starts, before, slow, units, table, divided, slow_words, filled, filled_starts)
         return filled, filled_starts, before[:, 0].copy(), read
 
     def _reduce(
@@ -296,10 +296,10 @@ class Kernel:
         minima: npt.NDArray[np.uint64],
         filled: npt.NDArray[np.bool_],
         counts: npt.NDArray[np.int64],
-        kept: npt.NDArray[np.uint64] = _NOTHING,
+        highs: npt.NDArray[np.uint64] = _NOTHING,
     ) -> int:
         reduce = self._loops.hashes.reduce
-        return int(reduce(words, starts, before, *self._hashing, minima, filled, kept, counts, self._scratch))
+        return int(reduce(words, starts, before, *self._hashing, minima, filled, highs, counts, self._scratch))
 
 
 def _joined(words: _Words, starts: _Starts, first: int, last: int) -> JoinedWords:
@@ -318,7 +318,6 @@ class _Stretch(NamedTuple):
     """Texts that are read together, or a part of a long text.
 
     Attributes:
-        raw: UTF-16LE bytes.
         ends: Start of the first text, and end of each; int64 array of shape (texts + 1,), in units.
         finished: Number of texts that end in this stretch: all texts, or 0 for a part of a long one.
     """
@@ -381,9 +380,9 @@ class _SlowWords:
         words, lengths = [], []
         for _, start, end, bits in slow.tolist():
             segment, machine = raw[2 * start : 2 * end], bits & 1
-            found = self._known[machine].get(segment) or self._find(segment, machine)
-            words.append(found[0])
-            lengths.append(found[1])
+            entry = self._known[machine].get(segment) or self._find(segment, machine)
+            words.append(entry[0])
+            lengths.append(entry[1])
         return (
             np.frombuffer(b"".join(words), np.uint16),
             np.array(list(accumulate(map(len, words))), np.int64) >> 1,
@@ -393,16 +392,16 @@ class _SlowWords:
 
     def _find(self, segment: bytes, machine: int) -> tuple[bytes, bytes]:
         words = [java_utf16(word) for word in self._chunks[machine][segment.decode("utf-16-le", "surrogatepass")]]
-        found = (
+        entry = (
             b"".join([word + b" \0" for word in words]),
             np.array([len(word) // 2 for word in words], np.int32).tobytes(),
         )
-        if len(segment) <= 2 * LONGEST_KEPT:
+        if len(segment) <= 2 * LONGEST_CACHED:
             known = self._known[machine]
-            if len(known) >= MOST_KEPT:
+            if len(known) >= MOST_CACHED:
                 known.clear()
-            known[segment] = found
-        return found
+            known[segment] = entry
+        return entry
 
 
 _slow_words = cache(_SlowWords)
@@ -480,9 +479,7 @@ def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kerne
     loops do not support the scheme; and while another process compiles the loops for this machine; that process is
     started here on first use. If compiled code cannot be stored, this process compiles, and the caller waits.
 
-    Args:
-        scheme: Token scheme.
-        is_worth_compiling: Whether this process may compile for that; otherwise the result is None.
+    Unless it `is_worth_compiling`, this process does not compile.
     """
     if not (scheme.fills_every_bucket and scheme.unit == "words"):
         return None
@@ -491,8 +488,8 @@ def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kerne
     try:
         with _loading:
             jit = load_loops().jit
-            if not jit.is_kept(__package__):
-                if not _started and jit.can_be_kept(__package__):
+            if not jit.is_cached(__package__):
+                if not _started and jit.can_be_cached(__package__):
                     _start_compiler()
                 if is_compiling() or not is_worth_compiling:
                     return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from whorl.fingerprint.compiled.jit import inlined, int64, kept, loop, lowest_bit, uint64
+from whorl.fingerprint.compiled.jit import cached, inlined, int64, loop, lowest_bit, uint64
 
 #: Size of an encoded sketch's head and checksum; see `sketch.codec`.
 _HEAD, _CHECK = 12, 4
@@ -18,7 +18,7 @@ _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 _LEAST_TERM = 1e-30
 
 
-@kept
+@cached
 def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashes: Any) -> Any:
     """Decode the hashes of sketches written by `sketch.codec`.
 
@@ -62,20 +62,20 @@ def _unary(raw: Any, at: int, end: int, low: int, count: int, first: int, hashes
     """Decode the high parts of hashes; return whether their number is right."""
     if at > end:
         return False
-    found = 0
+    decoded = 0
     for byte in range(at, end):
         bits = uint64(raw[byte])
         while bits:
-            if found == count:
+            if decoded == count:
                 return False
-            high = uint64(8 * (byte - at) + int64(lowest_bit(bits)) - found)
-            hashes[first + found] = high << uint64(low) if low < 64 else uint64(0)
+            high = uint64(8 * (byte - at) + int64(lowest_bit(bits)) - decoded)
+            hashes[first + decoded] = high << uint64(low) if low < 64 else uint64(0)
             bits &= bits - uint64(1)
-            found += 1
-    return found == count
+            decoded += 1
+    return decoded == count
 
 
-@kept
+@cached
 def count_shared(hashes: Any, starts_a: Any, counts_a: Any, starts_b: Any, counts_b: Any, shared: Any) -> None:
     """Count the shared hashes of pairs of documents.
 
@@ -100,58 +100,38 @@ def count_shared(hashes: Any, starts_a: Any, counts_a: Any, starts_b: Any, count
         shared[pair] = count
 
 
-@kept
+@cached
 def upper_tails(population: Any, good: Any, drawn: Any, least: Any, tails: Any) -> None:
     """Compute P(X >= least) of hypergeometric laws.
 
-    Args:
-        population: int64 array of shape (laws,); so are the next three.
-        good: 0 to population.
-        drawn: 0 to population.
-        least: Any integer.
-        tails: float64 array of the same shape; receives the probabilities.
+    Arguments are those of `hypergeometric.upper_tail`, as arrays of shape (laws,); `tails` receives the probabilities.
     """
     for i in range(tails.size):
         tails[i] = _tail(population[i], good[i], drawn[i], least[i])
 
 
-@kept
+@cached
 def overlap_intervals(
     total: Any, is_union: Any, drawn: Any, shared: Any, most: Any, tail: float, low: Any, high: Any
 ) -> None:
     """Find the smallest and the largest overlaps compatible with counts, as `estimate.overlap_interval` does.
 
-    Args:
-        total: int64 array of shape (hits,), like all others; as in `overlap_interval`.
-        is_union: As in `overlap_interval`; 1 or 0.
-        drawn: As in `overlap_interval`.
-        shared: As in `overlap_interval`.
-        most: As in `overlap_interval`; at least `shared`.
-        tail: Probability above which an overlap is possible, on either side.
-        low: Receives the smallest overlaps.
-        high: Receives the largest overlaps.
+    All arguments but `tail` are arrays of shape (hits,), and `most` is at least `shared`. An overlap is possible if its
+    probability on either side exceeds `tail`. `low` and `high` receive the overlaps.
     """
     for i in range(shared.size):
         low[i] = _least_possible(total[i], is_union[i], drawn[i], shared[i], most[i], tail)
         high[i] = max(low[i], _largest_possible(total[i], is_union[i], drawn[i], shared[i], most[i], tail))
 
 
-@kept
+@cached
 def likeliest(
     sizes_a: Any, sizes_b: Any, alone_a: Any, alone_b: Any, shared: Any, low: Any, high: Any, lost: Any, middle: Any
 ) -> None:
     """Find the overlaps of maximum likelihood, as `estimate._likeliest` does.
 
-    Args:
-        sizes_a: int64 array of shape (pairs,), like all except `lost`; as in `_likeliest`.
-        sizes_b: As in `_likeliest`.
-        alone_a: As in `_likeliest`.
-        alone_b: As in `_likeliest`.
-        shared: As in `_likeliest`.
-        low: As in `_likeliest`.
-        high: As in `_likeliest`.
-        lost: Fraction of the hashes that the level leaves out; float64 array.
-        middle: Receives the overlaps.
+    All arguments are arrays of shape (pairs,); `lost` is the share of the hashes that the level leaves out. `middle`
+    receives the overlaps.
     """
     for i in range(middle.size):
         middle[i] = _last_rise(sizes_a[i], sizes_b[i], alone_a[i], alone_b[i], shared[i], low[i], high[i], lost[i])

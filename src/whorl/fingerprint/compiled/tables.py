@@ -97,7 +97,7 @@ def tables_for_loops(profile: str) -> LoopTables:
     inner = np.isin(categories, kinds.starts + kinds.inner) & ~surrogate
     scripts = tables.script[:FIRST_PLANE]
     spaces = np.zeros(FIRST_PLANE, np.bool_)
-    spaces[[found.start() for found in plain.SAFE_ENDS.finditer("".join(map(chr, range(FIRST_PLANE))))]] = True
+    spaces[[match.start() for match in plain.SAFE_ENDS.finditer("".join(map(chr, range(FIRST_PLANE))))]] = True
     units = folded << FOLD_SHIFT | categories.astype(np.uint32) << CATEGORY_SHIFT
     for flag, mask in (
         (RUN, ~gap),
@@ -176,10 +176,10 @@ class _Kinds:
                 self.inner.append(category)
         gaps = [c for c in plain_categories if c not in {*self.starts, *self.inner, *joiners}]
         while True:
-            kept = [c for c in gaps if self._is_gap(c, gaps)]
-            if kept == gaps:
+            remaining = [c for c in gaps if self._is_gap(c, gaps)]
+            if remaining == gaps:
                 break
-            gaps = kept
+            gaps = remaining
         self.gaps = gaps
         ends = sorted(self._reached(self.starts, [*self.starts, *self.inner]))
         self.hard_ends = [c for c in gaps if not following[ends, c].any()]
@@ -194,12 +194,12 @@ class _Kinds:
     def _reached(self, begin: Sequence[int], go_on: Sequence[int]) -> set[int]:
         """Return the states reached by texts with a first category in `begin` and all others in `go_on`."""
         following = self._machine.following
-        found: set[int] = set()
+        reached: set[int] = set()
         waiting = set(following[START, list(begin)].tolist())
         while waiting:
-            found |= waiting
-            waiting = set(following[np.ix_(sorted(waiting - {STOP}), list(go_on))].ravel().tolist()) - found
-        return found
+            reached |= waiting
+            waiting = set(following[np.ix_(sorted(waiting - {STOP}), list(go_on))].ravel().tolist()) - reached
+        return reached
 
     def _is_word(self, starts: Sequence[int], inner: Sequence[int]) -> bool:
         states = self._reached(starts, [*starts, *inner])

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from whorl.fingerprint.compiled.jit import copy8, get, inlined, int64, kept, loop, lowest_bit, uint16, uint32, uint64
+from whorl.fingerprint.compiled.jit import cached, copy8, get, inlined, int64, loop, lowest_bit, uint16, uint32, uint64
 from whorl.fingerprint.compiled.tables import (
     ACCEPTS,
     BUFFER,
@@ -114,7 +114,7 @@ def _segment(units: Any, start: int, end: int, machine: int, layout: Any) -> Any
     stride, dictionary = layout.numbers[STRIDE], layout.numbers[DICTIONARY_0 + machine]
     row = layout.begins[machine]
     stop, last, place = start, int64(0), start
-    asks, asked = int64(0), int64(0)
+    asks, flags = int64(0), int64(0)
     while place < end:
         code = _code(units, place, end)
         place += 2 if code > 0xFFFF else 1
@@ -127,12 +127,12 @@ def _segment(units: Any, start: int, end: int, machine: int, layout: Any) -> Any
             break
         kind = int64(get(layout.states, state))
         if kind & ACCEPTS:
-            stop, last, asked = place, kind, asks
+            stop, last, flags = place, kind, asks
         row = state
     if stop == start:  # no rule matches: advance by one character
         code = _code(units, start, end)
         stop = start + (2 if code > 0xFFFF else 1)
-        asked = int64(SLOW)
+        flags = int64(SLOW)
     is_word = (last & IS_WORD) != 0
     if not is_word:
         code = _code(units, start, end)
@@ -140,7 +140,7 @@ def _segment(units: Any, start: int, end: int, machine: int, layout: Any) -> Any
         if kind:
             second = start + (2 if code > 0xFFFF else 1)
             is_word = (kind & EMOJI) != 0 or (second < stop and (units[second] == 0xFE0F or units[second] == 0x20E3))
-    return stop, is_word, asked
+    return stop, is_word, flags
 
 
 @inlined
@@ -150,12 +150,12 @@ def _by_machine(
     """Write the words of the segments from `place` on until `target` is reached; return the end of the last segment."""
     length, count, slow = at[0], at[1], at[2]
     while place < target:
-        stop, is_word, asked = _segment(units, place, end, machine, layout)
+        stop, is_word, flags = _segment(units, place, end, machine, layout)
         # A dictionary also finds words in a segment that is no word as a whole.
-        if is_word or asked & DIVIDED:
-            if asked:
+        if is_word or flags & DIVIDED:
+            if flags:
                 work.slow[slow, 0], work.slow[slow, 1] = count, place
-                work.slow[slow, 2], work.slow[slow, 3] = stop, machine | asked << 1 | (8 if is_word else 0)
+                work.slow[slow, 2], work.slow[slow, 3] = stop, machine | flags << 1 | (8 if is_word else 0)
                 slow += 1
             else:
                 work.starts[count] = length
@@ -233,10 +233,10 @@ def _continues(code: int, script: int, layout: Any) -> Any:
         low, high = 0, layout.joins.size
         while low < high:
             middle = (low + high) >> 1
-            found = int64(get(layout.joins, middle))
-            if found == wanted:
+            join = int64(get(layout.joins, middle))
+            if join == wanted:
                 return True
-            if found < wanted:
+            if join < wanted:
                 low = middle + 1
             else:
                 high = middle
@@ -264,7 +264,7 @@ def _script_run(units: Any, start: int, end: int, layout: Any) -> Any:
     return place, current
 
 
-@kept
+@cached
 def scan(units: Any, bounds: Any, is_whole: bool, layout: Any, work: Any, before: Any) -> Any:
     """Write the folded words of texts, each word followed by a space.
 
@@ -310,7 +310,7 @@ def scan(units: Any, bounds: Any, is_whole: bool, layout: Any, work: Any, before
     return at[0], at[1], at[2], start
 
 
-@kept
+@cached
 def put_in(
     words: Any,
     starts: Any,
@@ -319,7 +319,7 @@ def put_in(
     units: Any,
     table: Any,
     divided: Any,
-    found: Any,
+    python_words: Any,
     filled: Any,
     filled_starts: Any,
 ) -> Any:
@@ -334,8 +334,8 @@ def put_in(
         units: uint16 array; as in `scan`.
         table: Table of the units.
         divided: Result of `cjk.divide`: word ends, and the number of words of each segment, or -1.
-        found: Words that Python found for the other segments: units, end of each segment's units, length of each word
-            without its space, and end of each segment's lengths.
+        python_words: Words that Python found for the other segments: units, end of each segment's units, length of each
+            word without its space, and end of each segment's lengths.
         filled: Output; uint16 array with room for PADDING more units.
         filled_starts: Output; int32 array.
 
@@ -343,7 +343,7 @@ def put_in(
         Numbers of units and words written.
     """
     ends, counts = divided
-    found_units, unit_ends, lengths, length_ends = found
+    found_units, unit_ends, lengths, length_ends = python_words
     length, count, done, unit, word, end, other, text = 0, 0, 0, 0, 0, 0, 0, 0
     for segment in range(slow.shape[0] + 1):
         upto = slow[segment, 0] if segment < slow.shape[0] else starts.size - 1

@@ -19,10 +19,6 @@ Item = TypeVar("Item")
 def min_should_match(token_count: int, overlap: Fraction) -> int:
     """Return the minimum number of a source's tokens that a hit must share: ceil(count * overlap).
 
-    Args:
-        token_count: Number of the source's tokens, with repeats.
-        overlap: Fraction in (0, 1].
-
     Alfresco computes this in 32-bit floats and requires one token too many at some counts; this is exact.
     Source: Solr4QueryParser.createFingerPrintQuery.
 
@@ -35,11 +31,6 @@ def min_should_match(token_count: int, overlap: Fraction) -> int:
 
 def band_match_probability(similarity: float, bands: int, rows: int) -> float:
     """Return the probability that two documents share at least one whole band.
-
-    Args:
-        similarity: Jaccard similarity, a fraction in [0, 1].
-        bands: Number of bands, at least 1.
-        rows: Tokens per band, at least 1.
 
     Source: Mining of Massive Datasets, section 3.4.2.
 

@@ -114,11 +114,6 @@ class StockOverlaps:
 def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int | None = None) -> StockOverlaps:
     """Compare the buckets of a source with those of many hits.
 
-    Args:
-        source: Buckets of the source.
-        hits: Buckets of the hits.
-        source_size: Distinct shingles of the source, None if unknown.
-
     Raises:
         SchemeMismatchError: The numbers of buckets differ.
     """
@@ -150,11 +145,7 @@ def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int |
 def judge_buckets(overlaps: StockOverlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> Bools:
     """Return a mask of the candidates to keep.
 
-    Args:
-        overlaps: Overlaps with the candidates.
-        metric: Metric of the threshold.
-        threshold: Fraction in (0, 1].
-        recall: Approximate probability in (0, 1] of keeping a document just at the threshold.
+    `recall` is the approximate probability of keeping a document just at the threshold.
 
     Raises:
         ParameterError: A fraction is out of range.
@@ -170,9 +161,7 @@ def judge_buckets(overlaps: StockOverlaps, metric: Metric, threshold: Fraction, 
 def estimate_buckets(overlaps: StockOverlaps, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
     """Return estimates from bucket minima; sizes are estimates as well.
 
-    Args:
-        overlaps: Overlaps with the hits.
-        confidence: Approximate confidence of the intervals, in (0, 1).
+    The confidence of the intervals, in (0, 1), is approximate.
 
     Raises:
         ParameterError: The confidence is out of range.
@@ -186,11 +175,11 @@ def estimate_buckets(overlaps: StockOverlaps, confidence: float = CONFIDENCE) ->
         value = overlaps.shared / np.maximum(drawn, 1)
         low, high = np.minimum(least / population, value), np.maximum(largest / population, value)
         columns.append([value.tolist(), low.tolist(), high.tolist()])
-    values, lows, highs = (map(Shares, *each) for each in zip(*columns, strict=True))
+    values, lows, highs = (map(Shares, *column) for column in zip(*columns, strict=True))
     counts = (part.tolist() for part in (overlaps.shared, overlaps.source_counts, overlaps.sizes))
     return tuple(
-        Estimate(shares, low, high, shared, asked, overlaps.source_size, size, is_exact=False)
-        for shares, low, high, shared, asked, size in zip(values, lows, highs, *counts, strict=True)
+        Estimate(shares, low, high, shared, source_count, overlaps.source_size, size, is_exact=False)
+        for shares, low, high, shared, source_count, size in zip(values, lows, highs, *counts, strict=True)
     )
 
 
@@ -199,7 +188,7 @@ def _law(overlaps: StockOverlaps, metric: Metric) -> tuple[Counts, Counts]:
     if metric is Metric.CONTAINMENT:
         # The law of the smaller text has the larger share.
         is_hit = overlaps.sizes < overlaps.source_size
-        of_hit, of_source = (_law(overlaps, each) for each in (Metric.B_IN_A, Metric.A_IN_B))
+        of_hit, of_source = (_law(overlaps, side) for side in (Metric.B_IN_A, Metric.A_IN_B))
         return np.where(is_hit, of_hit[0], of_source[0]), np.where(is_hit, of_hit[1], of_source[1])
     sizes, drawn = {
         Metric.JACCARD: (overlaps.union_sizes, overlaps.union_counts),

@@ -123,10 +123,7 @@ def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...
 def spelled_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tuple[str, str]:
     """Encode integers of tokens as one string, with a separator between tokens.
 
-    Args:
-        numbers: At least one integer.
-        spelling: As in `spell_integers`.
-        marks: Possible separators, characters of one unit.
+    `marks` are possible separators, characters of one unit.
 
     Returns:
         The string, and the first separator that no token contains; two empty strings if each occurs, and for HEX, whose
@@ -135,7 +132,7 @@ def spelled_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tu
     if spelling is Spelling.HEX:
         return "", ""
     units, _ = _kept_units(_hashes(numbers, spelling), spelling)
-    mark = next((each for each in marks if not (units == ord(each)).any()), "")
+    mark = next((mark for mark in marks if not (units == ord(mark)).any()), "")
     if not mark:
         return "", ""
     rows = np.full((len(units), units.shape[1] + 1), ord(mark), ">u2")

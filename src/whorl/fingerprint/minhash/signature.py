@@ -43,7 +43,6 @@ class Signature:
     """A document's tokens, in Lucene's order.
 
     Args:
-        scheme: Token scheme.
         hashes: One token per bucket (`scheme.bucket_count` of them) in the order of the buckets, empty ones filled by
             rotation, or the tokens of other schemes; none for a text of fewer words than one shingle. uint64 array of
             shape (tokens,), the top 64 bits of each; or of several columns as `codec.read` returns them for `spelling`.
@@ -63,7 +62,7 @@ class Signature:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Signature):
             return NotImplemented
-        mine, theirs = ((each.scheme, each.spelling, each.is_exact) for each in (self, other))
+        mine, theirs = ((signature.scheme, signature.spelling, signature.is_exact) for signature in (self, other))
         return mine == theirs and np.array_equal(self.hashes, other.hashes)
 
     def __hash__(self) -> int:
@@ -83,10 +82,7 @@ class Signature:
 def sign(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signature:
     """Return the signature of a text.
 
-    Args:
-        text: Any text.
-        scheme: Token scheme.
-        spelling: Token encoding of the index to compare with, None for an index of numbers.
+    `spelling` is the token encoding of the index to compare with, None for an index of numbers.
     """
     return signature_of(text_minima(text, scheme), scheme, spelling)
 
@@ -94,10 +90,7 @@ def sign(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signatu
 def signature_of(minima: npt.NDArray[np.uint64], scheme: Scheme, spelling: Spelling | None = None) -> Signature:
     """Return the signature of a text from its tokens.
 
-    Args:
-        minima: uint64 array of shape (tokens, 2): high and low half of each token, as returned by `text_minima`.
-        scheme: As in `sign`.
-        spelling: As in `sign`.
+    `minima` is a uint64 array of shape (tokens, 2): high and low half of each token, as returned by `text_minima`.
     """
     if spelling is None:
         return Signature(scheme, minima[:, 0])
@@ -124,13 +117,8 @@ def from_distinct(
 ) -> Signature:
     """Reconstruct a signature from the distinct tokens that an index returned.
 
-    Args:
-        repeats: Number of occurrences of each token in the signature, as far as the index knows.
-        scheme: Token scheme of the collection.
-        spelling: Token encoding.
-        has_repeats: Whether the numbers are the signature's (an index made with rotation), or all 1.
-        order_matters: Whether the caller cuts bands. If so, a guessed order makes the signature inexact; otherwise the
-            tokens may come in any order.
+    `repeats` has the occurrences of each token: those in the signature if `has_repeats` (an index made with rotation),
+    otherwise 1. The order matters to a caller that cuts bands; a guessed order then makes the signature inexact.
     """
     tokens, is_exact = _in_order(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
     return Signature(scheme, read(tokens, spelling), spelling, is_exact)
@@ -182,7 +170,7 @@ def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[
         own = _ends_of_runs(letters)
         # A shorter first unit: restore its missing zeros.
         padded = [words >> np.uint64(4 * zeros) for zeros in range(4)]
-        fits = [bucket_of(each, count) == own for each in padded]
+        fits = [bucket_of(candidates, count) == own for candidates in padded]
         if np.logical_or.reduce(fits).all():
             return own, np.select(fits, padded), True
     buckets = bucket_of(words, count).astype(np.int64)
@@ -463,24 +451,22 @@ class _SmallestSeveral:
 
     def kept(self) -> npt.NDArray[np.uint64]:
         """Return the hashes of all buckets, in order."""
-        kept = [pair for bucket in sorted(self.members) for pair in self.members[bucket]]
-        return np.array(kept, dtype=np.uint64).reshape(-1, 2)
+        pairs = [pair for bucket in sorted(self.members) for pair in self.members[bucket]]
+        return np.array(pairs, dtype=np.uint64).reshape(-1, 2)
 
 
-def _with_number(kept: npt.NDArray[np.uint64], number: int) -> npt.NDArray[np.uint64]:
+def _with_number(hashes: npt.NDArray[np.uint64], number: int) -> npt.NDArray[np.uint64]:
     """Put the hash function's number into the top 32 bits, and drop the last 32 bits of the hash."""
     half = np.uint64(32)
-    high = (kept[:, 0] >> half) | np.uint64(number << 32)
-    low = (kept[:, 0] << half) | (kept[:, 1] >> half)
+    high = (hashes[:, 0] >> half) | np.uint64(number << 32)
+    low = (hashes[:, 0] << half) | (hashes[:, 1] >> half)
     return np.stack((high, low), axis=1)
 
 
 def rotate(smallest: npt.NDArray[np.uint64], filled: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
     """Give every empty bucket the value of the next filled one, wrapping around.
 
-    Args:
-        smallest: uint64 array of shape (buckets, halves).
-        filled: Indexes of the filled buckets, ascending, at least one.
+    `filled` holds the ascending indexes of the filled buckets, at least one.
     """
     following = filled[np.searchsorted(filled, np.arange(len(smallest))) % filled.size]
     return smallest[following]

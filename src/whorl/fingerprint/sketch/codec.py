@@ -69,10 +69,6 @@ def encode(sketch: Sketch) -> bytes:
 def decode(raw: bytes, scheme: SketchScheme = _DEFAULT_SCHEME) -> Sketch:
     """Decode the sketch that `encode` wrote.
 
-    Args:
-        raw: The bytes.
-        scheme: Sketch scheme of the collection.
-
     Raises:
         StoreError: The bytes are damaged, or no sketch.
         SchemeMismatchError: The sketch has another scheme or version.
@@ -86,10 +82,6 @@ def decode(raw: bytes, scheme: SketchScheme = _DEFAULT_SCHEME) -> Sketch:
 
 def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch]:
     """Decode several sketches, in order; with the compiled loops in a third of the time of `decode`.
-
-    Args:
-        raws: Encoded sketches; all results are in memory together.
-        scheme: Sketch scheme of the collection.
 
     Raises:
         StoreError: A sketch is damaged; raised for the first one, as in `decode`.
@@ -109,28 +101,23 @@ def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) ->
         together, columns = np.frombuffer(b"".join(raws), np.uint8), np.array([low_bits, counts, firsts], np.int64)
         if loops.sketches.decode(together, np.array(starts, np.int64), *columns, hashes) == len(raws):
             hashes.flags.writeable = False
-            each = zip(sizes, firsts, ends, strict=True)
-            return [Sketch(scheme, size, hashes[first:end]) for size, first, end in each]
+            ranges = zip(sizes, firsts, ends, strict=True)
+            return [Sketch(scheme, size, hashes[first:end]) for size, first, end in ranges]
     # `decode` raises the error for the sketch that contradicts itself.
     return [decode(raw, scheme) for raw in raws]
 
 
 def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch | None]:
-    """Decode sketches from base64, as servers store bytes; None for a missing sketch and for any that `decode` rejects.
-
-    Args:
-        texts: Stored values of several documents.
-        scheme: Sketch scheme of the collection.
-    """
+    """Decode sketches from base64; None for a missing sketch, and for one that `decode` rejects."""
     known = [at for at, text in enumerate(texts) if text is not None]
     try:
         raws = [a2b_base64(texts[at] or "", strict_mode=True) for at in known]
-        found = dict(zip(known, decode_all(raws, scheme), strict=True))
+        sketches = dict(zip(known, decode_all(raws, scheme), strict=True))
     except (ValueError, StoreError, SchemeMismatchError):
         if len(known) == 1:
             return [None] * len(texts)
         return [decode_texts([text], scheme)[0] for text in texts]
-    return [found.get(at) for at in range(len(texts))]
+    return [sketches.get(at) for at in range(len(texts))]
 
 
 def _head(raw: bytes, scheme: SketchScheme) -> tuple[int, int, int]:
@@ -178,15 +165,15 @@ def _hashes(raw: bytes, low_bits: int, count: int) -> npt.NDArray[np.uint64]:
 
 def _packed(numbers: npt.NDArray[np.uint64], width: int) -> bytes:
     """Return the lowest bits of all numbers, 0 to 7 of each, concatenated."""
-    each = np.unpackbits(numbers.astype(np.uint8)[:, None], axis=1, count=width, bitorder="little")
-    return np.packbits(each, bitorder="little").tobytes()
+    bits = np.unpackbits(numbers.astype(np.uint8)[:, None], axis=1, count=width, bitorder="little")
+    return np.packbits(bits, bitorder="little").tobytes()
 
 
 def _unpacked(raw: bytes, at: int, width: int, count: int) -> npt.NDArray[np.uint8]:
     """Decode the numbers that `_packed` wrote at an offset: uint8 array of shape (count,)."""
     packed = np.frombuffer(raw, np.uint8, -(-width * count // 8), at)
-    each = np.unpackbits(packed, count=width * count, bitorder="little").reshape(count, width)
-    return each @ _WORTH[:width]
+    bits = np.unpackbits(packed, count=width * count, bitorder="little").reshape(count, width)
+    return bits @ _WORTH[:width]
 
 
 def _shifted(hashes: npt.NDArray[np.uint64], right: int) -> npt.NDArray[np.uint64]:

@@ -101,8 +101,8 @@ class SketchScheme:
         """Raise SchemeMismatchError, listing the differing parameters, unless both schemes are equal."""
         differing = [part for part in (*_PARTS, "version") if getattr(self, part) != getattr(other, part)]
         if differing:
-            told = ", ".join(f"{part} ({getattr(self, part)} and {getattr(other, part)})" for part in differing)
-            raise SchemeMismatchError(f"sketches differ in {told}; index both under one scheme")
+            differences = ", ".join(f"{part} ({getattr(self, part)} and {getattr(other, part)})" for part in differing)
+            raise SchemeMismatchError(f"sketches differ in {differences}; index both under one scheme")
 
     def level(self, size: int) -> int:
         """Return the level of a document with `size` distinct shingles; its sketch keeps 2**-level of them.
@@ -119,7 +119,7 @@ class SketchScheme:
         [0, 0, 1, 4]
         """
         # The exponents of floats are bit lengths, exact up to 2**53.
-        needed, capped = (np.frexp(np.maximum(sizes - 1, 0) // each)[1] for each in (self.k, self.cap))
+        needed, capped = (np.frexp(np.maximum(sizes - 1, 0) // limit)[1] for limit in (self.k, self.cap))
         floor = self.floor_level
         return np.asarray(np.where(needed <= floor, needed, np.maximum(floor, capped)), dtype=np.int64)
 
@@ -159,7 +159,6 @@ class Sketch:
     """Sketch of a document.
 
     Args:
-        scheme: Sketch scheme.
         size: Distinct shingles of the document.
         hashes: Ascending uint64, the top `bits` bits of each hash below `scheme.bound(level)`; repeats are rare.
     """
@@ -196,16 +195,14 @@ class Sketch:
 def sketch_of_distinct(hashes: npt.NDArray[np.uint64], scheme: SketchScheme) -> Sketch:
     """Return the sketch of a document from its hashes.
 
-    Args:
-        hashes: Distinct 64-bit hashes of its shingles, ascending; uint64 array of shape (n,).
-        scheme: Sketch scheme.
+    `hashes` are the distinct 64-bit hashes of its shingles, ascending.
     """
     level = scheme.level(hashes.size)
     # Level 0 keeps all hashes; its bound of 2**64 would not fit into a uint64.
     count = hashes.size if level == 0 else np.searchsorted(hashes, np.uint64(1 << (64 - level)))
-    kept = hashes[:count] >> np.uint64(64 - scheme.bits)
-    kept.flags.writeable = False
-    return Sketch(scheme, hashes.size, kept)
+    prefixes = hashes[:count] >> np.uint64(64 - scheme.bits)
+    prefixes.flags.writeable = False
+    return Sketch(scheme, hashes.size, prefixes)
 
 
 def lookup_numbers(sketch: Sketch) -> npt.NDArray[np.uint64]:

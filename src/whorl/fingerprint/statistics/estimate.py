@@ -88,11 +88,6 @@ class Estimate:
 def estimate(source: Sketch, hits: Sequence[Sketch], confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
     """Estimate the overlap of a source with hits from the sketches of both sides.
 
-    Args:
-        source: Sketch of the source.
-        hits: Sketches of the hits.
-        confidence: Confidence of the intervals, in (0, 1).
-
     Raises:
         ParameterError: The confidence is out of range.
         SchemeMismatchError: Some sketches were made under different schemes.
@@ -215,9 +210,9 @@ def _require_confidence(confidence: float) -> None:
 
 
 def _estimates(
-    source_size: int, sizes: Counts, middle: Counts, low: Counts, high: Counts, shared: Counts, asked: Counts
+    source_size: int, sizes: Counts, middle: Counts, low: Counts, high: Counts, shared: Counts, drawn: Counts
 ) -> tuple[Estimate, ...]:
-    rows = zip(*(part.tolist() for part in (middle, low, high, sizes, shared, asked)), strict=True)
+    rows = zip(*(part.tolist() for part in (middle, low, high, sizes, shared, drawn)), strict=True)
     estimates = []
     for likeliest, least, largest, size, common, counted in rows:
         shares = low_shares = high_shares = Shares.of_counts(likeliest, source_size, size)
@@ -232,11 +227,7 @@ def _estimates(
 def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> npt.NDArray[np.bool_]:
     """Return a mask of the candidates to keep.
 
-    Args:
-        overlaps: Overlaps of the source's sketch with those of the candidates.
-        metric: Metric of the threshold.
-        threshold: Fraction in (0, 1].
-        recall: Minimum probability in (0, 1] of keeping a document just at the threshold.
+    `recall` is the minimum probability of keeping a document just at the threshold.
 
     Raises:
         ParameterError: A fraction is out of range.
@@ -246,13 +237,13 @@ def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, reca
     needed = np.array([least_overlap(metric, threshold, source_size, size) for size in sizes.tolist()], dtype=np.int64)
     is_exact = overlaps.levels == 0
     is_possible = needed <= np.minimum(source_size, sizes)
-    kept: npt.NDArray[np.bool_] = is_exact & is_possible & (shared >= needed)
+    is_kept: npt.NDArray[np.bool_] = is_exact & is_possible & (shared >= needed)
     at = np.flatnonzero(is_possible & ~is_exact)
     if not at.size:
-        return kept
+        return is_kept
     population, drawn = law(metric, source_size, sizes[at], overlaps.source_counts[at], overlaps.counts[at])
-    kept[at] = reaches(population, needed[at], drawn, shared[at], recall)
-    return kept
+    is_kept[at] = reaches(population, needed[at], drawn, shared[at], recall)
+    return is_kept
 
 
 def law(
@@ -264,12 +255,7 @@ def law(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the population and the sample size of the law that judges each hit.
 
-    Args:
-        metric: Metric of the threshold.
-        source_size: Distinct shingles of the source.
-        sizes: Distinct shingles of the hits; this and the next two are int64 arrays of shape (hits,).
-        source_counts: Hashes of the source at the common level.
-        counts: Hashes of the hits at the common level.
+    `source_counts` and `counts` are numbers of hashes at the common level; arrays have the shape (hits,).
     """
     is_of_hit = (sizes < source_size) & (metric in (Metric.B_IN_A, Metric.CONTAINMENT))
     return np.where(is_of_hit, sizes, source_size), np.where(is_of_hit, counts, source_counts)

@@ -70,10 +70,7 @@ def upper_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayL
 def binomial_upper_tail(trials: npt.ArrayLike, chance: npt.ArrayLike, least: npt.ArrayLike) -> Floats:
     """Return P(X >= least) for `trials` independent trials with success probability `chance`; arguments broadcast.
 
-    Args:
-        trials: 0 to 2**40.
-        chance: Probability in [0, 1].
-        least: Any whole number.
+    `trials` is 0 to 2**40.
 
     Raises:
         ParameterError: An argument is out of range.
@@ -143,8 +140,8 @@ class Tails:
         """Return P(X >= least), one value per law, with an error of at most 1e-15; float64 of shape (laws,)."""
         columns = self._largest - np.asarray(least)
         places = np.minimum(np.maximum(columns, 0), self._tails.shape[1] - 1)
-        found = self._tails[np.arange(len(places)), places]
-        return np.where(columns < 0, 0.0, np.where(columns > places, 1.0, found))
+        tails = self._tails[np.arange(len(places)), places]
+        return np.where(columns < 0, 0.0, np.where(columns > places, 1.0, tails))
 
 
 def min_should_match_for(
@@ -199,11 +196,7 @@ def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.A
 
     Exchanging good and drawn does not change the law, so this is also the smallest number to draw.
 
-    Args:
-        population: 0 to 2**40; this and the next two are integers and broadcast.
-        drawn: 0 to population.
-        least: At least 0.
-        recall: Fraction in (0, 1].
+    The arguments are integers and broadcast; `population` is at most 2**40.
 
     Raises:
         ParameterError: An argument is out of range.
@@ -237,12 +230,6 @@ def first_that(holds: Callable[[Counts], Bools], low: Counts, high: Counts) -> C
 
 def draws_to_meet(population: int, good: int, recall: Fraction, most: int) -> int:
     """Return the smallest number of draws with P(X >= 1) >= recall, but at most `most`.
-
-    Args:
-        population: At least 1.
-        good: 1 to population.
-        recall: Fraction in (0, 1].
-        most: At least 0.
 
     >>> draws_to_meet(10, 5, Fraction(3, 4), 4), draws_to_meet(10, 1, Fraction(1), 4)
     (2, 4)
@@ -349,8 +336,8 @@ def _terms(left: Floats, spread: Floats) -> int:
 
 def _log_choices(n: Floats, x: Floats) -> Floats:
     """Return log(n over x), without the part that `_deviance` contains."""
-    whole, part, rest = _stirling(np.array([n, x, n - x]))
-    return np.asarray(whole - part - rest)
+    whole, part, complement = _stirling(np.array([n, x, n - x]))
+    return np.asarray(whole - part - complement)
 
 
 def _stirling(n: Floats) -> Floats:

@@ -49,17 +49,13 @@ _TYPED = {"similarity": Metric.JACCARD, "contains": Metric.A_IN_B, "within": Met
 def metric_named(word: Metric | str, choices: Sequence[Metric]) -> Metric:
     """Return the metric for a word that a user typed.
 
-    Args:
-        word: Name of a metric, a synonym, or the metric itself.
-        choices: The metrics allowed.
-
     Raises:
         ParameterError: The word names none of these.
 
     >>> metric_named("contains", list(Metric))
     <Metric.A_IN_B: 'a_in_b'>
     """
-    names = [each.value for each in choices]
+    names = [choice.value for choice in choices]
     metric = word if isinstance(word, Metric) else _TYPED.get(word) or (Metric(word) if word in names else None)
     if metric is None or metric not in choices:
         raise ParameterError(f"metric must be {', '.join(names[:-1])} or {names[-1]}, got {word!r:.80}")
@@ -122,11 +118,7 @@ def require_threshold(threshold: Fraction) -> None:
 def least_overlap(metric: Metric, threshold: Fraction, source_size: int, hit_size: int) -> int:
     """Return the number of shared shingles that reaches a threshold, at least 1; it may exceed the sizes.
 
-    Args:
-        metric: Metric of the threshold.
-        threshold: Fraction; a value of 0 or less returns 0.
-        source_size: Distinct shingles of the source.
-        hit_size: Distinct shingles of the hit.
+    A threshold of 0 or less returns 0.
 
     >>> least_overlap(Metric.JACCARD, Fraction(1, 2), 30, 30)
     20
@@ -149,11 +141,6 @@ def least_overlap(metric: Metric, threshold: Fraction, source_size: int, hit_siz
 
 def sizes_for(metric: Metric, threshold: Fraction, source_size: int) -> tuple[int, int | None]:
     """Return the smallest and largest size of a hit at a threshold; None if any larger size is possible.
-
-    Args:
-        metric: Metric of the threshold.
-        threshold: Fraction in (0, 1].
-        source_size: Distinct shingles of the source.
 
     >>> sizes_for(Metric.JACCARD, Fraction(7, 10), 10)
     (7, 14)

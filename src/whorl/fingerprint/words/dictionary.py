@@ -281,28 +281,28 @@ class Trie:
 
         The prefix length is the result of ICU4J's matches(): the number of units read, including the mismatch.
         """
-        found: list[tuple[int, int]] = []
+        words: list[tuple[int, int]] = []
         nodes, data = self.nodes, self.data
         _, choices, place, stretch = nodes.get(0) or self._read(0)
         for count in range(1, limit - start + 1):
             unit = units[start + count - 1]
             if stretch:
                 if data[place] != unit:
-                    return found, count
+                    return words, count
                 place += 1
                 stretch -= 1
             else:
                 place = choices.get(unit, -1)
                 if place < 0:
-                    return found, count
+                    return words, count
             if not stretch:
                 value, choices, begin, stretch = nodes.get(place) or self._read(place)
                 if value is not None:
-                    found.append((count, value))
+                    words.append((count, value))
                     if not choices and not stretch:
-                        return found, count
+                        return words, count
                 place = begin
-        return found, limit - start
+        return words, limit - start
 
     def _read(self, place: int) -> tuple[int | None, Mapping[int, int], int, int]:
         node = self.nodes[place] = (_read_chars_node if self.wide else _read_bytes_node)(self.data, place)

@@ -38,7 +38,7 @@ from whorl.fingerprint.words.wordbreak import (
     CODE_POINTS,
     FIRST_PLANE,
     JAPANESE,
-    LONGEST_KEPT,
+    LONGEST_CACHED,
     StateMachine,
     WordBreakTables,
     character_class,
@@ -61,7 +61,7 @@ _SAFE_END = re.compile(f"(?s:.*){SAFE_ENDS.pattern}")
 #: Characters that make positions in characters differ from positions in UTF-16 units.
 _SURROGATE_OR_PAIR = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
 #: Maximum number of chunks in the cache: some 20 MB at most.
-_MOST_KEPT = 1 << 16
+_MOST_CACHED = 1 << 16
 
 
 def tokens(text: str, profile: str = DEFAULT_PROFILE) -> list[str]:
@@ -69,10 +69,6 @@ def tokens(text: str, profile: str = DEFAULT_PROFILE) -> list[str]:
 
     The same words as from Lucene's ``ICUTokenizer`` followed by ``ICUNormalizer2Filter`` (nfkc_cf). A word may be
     empty: a lone Hangul filler is a word to the tokenizer, and folding removes it. Lone surrogates stay.
-
-    Args:
-        text: Any text.
-        profile: Lucene releases to follow, one of ``PROFILES``.
 
     Raises:
         ParameterError: The profile does not exist.
@@ -106,10 +102,6 @@ def folding_growth(text: str, profile: str = DEFAULT_PROFILE) -> int:
 def spans(text: str, profile: str = DEFAULT_PROFILE) -> npt.NDArray[np.int64]:
     """Return the positions of the words of a text, one for each word from `tokens`, in the same order.
 
-    Args:
-        text: Any text.
-        profile: As in `tokens`.
-
     Returns:
         int64 array of shape (words, 2); a row is the half-open range [start, end) of a word in the text, in characters
         as Python counts them. The text in this range folds to the token.
@@ -132,9 +124,9 @@ def tokens_and_spans(text: str, profile: str = DEFAULT_PROFILE) -> tuple[list[st
         offset += len(buffer)
     starts = np.repeat(np.frombuffer(placed.starts, np.int64), np.frombuffer(placed.counts, np.int64))
     require_time()
-    found = np.frombuffer(placed.relative, np.int64).reshape(-1, 2) + starts[:, None]
+    ranges = np.frombuffer(placed.relative, np.int64).reshape(-1, 2) + starts[:, None]
     require_time()
-    return placed.words, _as_typed(found, text) if _SURROGATE_OR_PAIR.search(text) else found
+    return placed.words, _as_typed(ranges, text) if _SURROGATE_OR_PAIR.search(text) else ranges
 
 
 def shingles(tokens: Sequence[str], size: int = 5) -> list[str]:
@@ -169,7 +161,7 @@ def buffers(text: str) -> Iterator[str]:
     yield units.decode(encoding, "surrogatepass")
 
 
-def _as_typed(found: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
+def _as_typed(spans: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
     """Convert ranges within the buffers of a text to ranges in the text itself, in place.
 
     Both agree in UTF-16 units, but not in characters: a buffer may contain one half of a surrogate pair, and two halves
@@ -177,14 +169,14 @@ def _as_typed(found: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
     """
     pairs_in_buffers, pairs = _pairs("".join(buffers(text))), _pairs(text)
     second_halves = pairs + np.arange(len(pairs)) + 1
-    for at in range(0, len(found), _ENCODED_AT_ONCE):
+    for at in range(0, len(spans), _ENCODED_AT_ONCE):
         require_time()
-        ranges = found[at : at + _ENCODED_AT_ONCE]
+        ranges = spans[at : at + _ENCODED_AT_ONCE]
         ranges += np.searchsorted(pairs_in_buffers, ranges)
         ranges[:, 1] -= 1  # from the end to the last unit
         ranges -= np.searchsorted(second_halves, ranges, side="right")
         ranges[:, 1] += 1
-    return found
+    return spans
 
 
 def _pairs(text: str) -> npt.NDArray[np.int64]:
@@ -213,7 +205,6 @@ class _Placed:
     """Collected words with positions: the start of each chunk, and the ranges of its words relative to it.
 
     Attributes:
-        words: The folded words.
         relative: Start and end of each word in its chunk, alternating.
         starts: Start of each chunk.
         counts: Number of words of each chunk.
@@ -291,8 +282,8 @@ class _Chunks(dict[str, tuple[str, ...]]):
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
         words = tuple(map(self.fold, self.raw_words(chunk)))
-        if len(chunk) <= LONGEST_KEPT:
-            if len(self) >= _MOST_KEPT:
+        if len(chunk) <= LONGEST_CACHED:
+            if len(self) >= _MOST_CACHED:
                 self.clear()
             self[chunk] = words
         return words
@@ -301,10 +292,10 @@ class _Chunks(dict[str, tuple[str, ...]]):
         """Append the words of one script run, which starts at an offset, to `placed`."""
         # The parts alternate between separators and chunks.
         parts = ["", run, ""] if self.leading_joiner(run) else self.divided(run)
-        found = list(map(self.places.__getitem__, parts[1::2]))
-        placed.words.extend(chain.from_iterable([words for words, _ in found]))
-        placed.relative.extend(chain.from_iterable([ranges for _, ranges in found]))
-        placed.counts.extend([len(words) for words, _ in found])
+        chunks = list(map(self.places.__getitem__, parts[1::2]))
+        placed.words.extend(chain.from_iterable([words for words, _ in chunks]))
+        placed.relative.extend(chain.from_iterable([ranges for _, ranges in chunks]))
+        placed.counts.extend([len(words) for words, _ in chunks])
         placed.starts.extend(list(accumulate(map(len, parts), initial=offset))[1:-1:2])
 
     def raw_words(self, chunk: str) -> list[str]:
@@ -338,12 +329,12 @@ class _Places(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
     def __missing__(self, chunk: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
         ranges = self.chunks.ranges(chunk)
         words = tuple([self.chunks.fold(chunk[start:end]) for start, end in ranges])
-        found = words, tuple(chain.from_iterable(ranges))
-        if len(chunk) <= LONGEST_KEPT:
-            if len(self) >= _MOST_KEPT:
+        entry = words, tuple(chain.from_iterable(ranges))
+        if len(chunk) <= LONGEST_CACHED:
+            if len(self) >= _MOST_CACHED:
                 self.clear()
-            self[chunk] = found
-        return found
+            self[chunk] = entry
+        return entry
 
 
 def is_emoji(segment: str, kind: int) -> bool:

@@ -26,7 +26,7 @@ STOP, START = 0, 1
 
 TABLES = Path(__file__).with_name("tables")
 #: Longer texts are segmented again each time, which limits the size of the cache.
-LONGEST_KEPT = 32
+LONGEST_CACHED = 32
 
 #: Start, end, and whether the segment is a word.
 Segment = tuple[int, int, bool]
@@ -59,15 +59,14 @@ class StateMachine:
     def segments(self, text: str, divide: Callable[[str], list[int]]) -> Sequence[Segment]:
         """Return start, end and whether it is a word, for each segment of a text.
 
-        Args:
-            text: A script run, or a part of one between separators.
-            divide: Returns the word ends inside a segment; called if a character needs a dictionary.
+        The text is a script run, or a part of one between separators. `divide` returns the word ends inside a segment;
+        it is called if a character needs a dictionary.
         """
         if text.isascii():
             categories = text.encode().translate(self._category[:256])
         else:
             categories = bytes([self._category[ord(character)] for character in text])
-        segments = self.scan(categories) if len(categories) <= LONGEST_KEPT else self._scan(categories)
+        segments = self.scan(categories) if len(categories) <= LONGEST_CACHED else self._scan(categories)
         if max(categories, default=0) < self.dictionary_start:
             return segments
         return [
@@ -214,11 +213,11 @@ def spread(starts: NDArray[np.int32], values: NDArray[np.uint8]) -> NDArray[np.u
 
 def reachable(following: NDArray[np.uint8]) -> set[int]:
     """Return the reachable states of a machine, without STOP."""
-    found, waiting = set[int](), {START}
+    reached, waiting = set[int](), {START}
     while waiting:
-        found |= waiting
-        waiting = set(following[list(waiting)].ravel().tolist()) - found - {STOP}
-    return found
+        reached |= waiting
+        waiting = set(following[list(waiting)].ravel().tolist()) - reached - {STOP}
+    return reached
 
 
 def character_class(mask: NDArray[np.bool_]) -> str:

@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 
 class TextBuffer:
-    """Collects the text of a document during extraction.
-
-    Args:
-        most: Maximum number of characters.
-    """
+    """Collects the text of a document during extraction."""
 
     def __init__(self, most: int) -> None:
         self._most, self._length = most, 0
@@ -47,14 +43,7 @@ class TextBuffer:
 
 
 def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
-    """Append the text of a file of any format.
-
-    Args:
-        raw: The file.
-        form: Name of its format.
-        most_unpacked: As in `read_office`.
-        text: The text to append to.
-    """
+    """Append the text of a file of any format."""
     if form == PDF.name:
         read_pdf(raw, text)
     elif form in (DOCX.name, PPTX.name, XLSX.name):
@@ -202,11 +191,7 @@ _DEEPEST = 3
 def read_office(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
     """Append the text of a DOCX, PPTX or XLSX.
 
-    Args:
-        raw: The file.
-        form: Name of the format.
-        most_unpacked: Maximum size of the unpacked archive in bytes, including embedded files.
-        text: The text to append to.
+    `most_unpacked` is the maximum size of the unpacked archive in bytes, including embedded files.
 
     Raises:
         DocumentError: The file is not an archive, or unpacks to too much.
@@ -241,7 +226,7 @@ def _unpacked(raw: bytes, most: int) -> int:
     """Return the unpacked size declared by an archive, at most `most`; Python never unpacks more than declared."""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            size = sum(each.file_size for each in archive.infolist())
+            size = sum(member.file_size for member in archive.infolist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
         raise DocumentError("this file is damaged: it is no whole archive") from None
     if size > most:
@@ -260,11 +245,11 @@ def _docx(file: BinaryIO, text: TextBuffer) -> list[Any]:
     from docx.oxml.parser import parse_xml
 
     main = OpcPackage.open(file).main_document_part
-    related = [each for each in main.rels.values() if not each.is_external]
-    beside = [each.target_part for kind in _BESIDE for each in related if each.reltype.endswith(kind)]
+    related = [relation for relation in main.rels.values() if not relation.is_external]
+    beside = [relation.target_part for kind in _BESIDE for relation in related if relation.reltype.endswith(kind)]
     for part in dict.fromkeys((main, *beside)):
         _walk(part.element if isinstance(part, XmlPart) else parse_xml(part.blob), text)
-    return [each.target_part for each in related if each.reltype.endswith(_ATTACHED)]
+    return [relation.target_part for relation in related if relation.reltype.endswith(_ATTACHED)]
 
 
 def _pptx(file: BinaryIO, text: TextBuffer) -> None:

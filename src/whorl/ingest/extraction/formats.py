@@ -16,7 +16,6 @@ class FileFormat:
     """A format that needs text extraction.
 
     Args:
-        name: Name of the format for messages.
         suffixes: Suffixes of file names, in lower case.
         library: Module that reads it, installed by an extra; "" if the standard installation suffices.
         member: Member of the ZIP archive that identifies the format; "" if it is not a ZIP archive.
@@ -51,21 +50,19 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
     """Return the format of a file; None for plain text.
 
-    Args:
-        raw: Content of the file.
-        file: Name of the file, used if the content is ambiguous.
+    The name counts if the content is ambiguous.
 
     Raises:
         DocumentError: The format is known but not supported.
     """
-    by_name = next((each for each in FORMATS if file.suffix.lower() in each.suffixes), None)
+    by_name = next((form for form in FORMATS if file.suffix.lower() in form.suffixes), None)
     if raw.startswith(_OLE):
         raise DocumentError(_older(file, by_name))
     if _PDF.match(raw):
         return PDF
     if raw.startswith(_ZIP):
         # Names in an archive are not compressed, so searching them does not require a valid index.
-        held = next((each for each in FORMATS if each.member and each.member.encode() in raw), by_name)
+        held = next((form for form in FORMATS if form.member and form.member.encode() in raw), by_name)
         if held is None:
             raise DocumentError("this is an archive (ZIP), or of a format that is one and is not read")
         return held

@@ -33,10 +33,7 @@ class Limits:
     """Limits for reading one file.
 
     Args:
-        file_bytes: Size of the file.
-        seconds: Time in seconds.
         memory_bytes: Memory of the worker process, and size of an unpacked archive.
-        text_characters: Length of the text.
     """
 
     file_bytes: int = 100_000_000
@@ -56,7 +53,6 @@ class Reader:
     waits.
 
     Args:
-        limits: Limits for each file.
         workers: Maximum number of processes; further files wait for a slot.
     """
 
@@ -69,10 +65,6 @@ class Reader:
 
     def text(self, raw: bytes, form: FileFormat) -> str:
         """Return the text of a file.
-
-        Args:
-            raw: Content of the file.
-            form: FileFormat of the file.
 
         Raises:
             DocumentError: The file has no readable text; the message gives the reason. A BusyError means that the
@@ -161,13 +153,7 @@ class _Queue:
 
 
 class _Clock:
-    """Watchdog thread that kills a worker process when a file takes too long, even if the pipe to it blocks.
-
-    Args:
-        queue: The waiting files.
-        seconds: Maximum time.
-        setting: The setting that limits the time, for messages.
-    """
+    """Watchdog thread that kills a worker process when a file takes too long, even if the pipe to it blocks."""
 
     def __init__(self, queue: _Queue, seconds: float, setting: str) -> None:
         self._queue, self._seconds, self._setting = queue, seconds, setting
@@ -195,13 +181,13 @@ class _Clock:
                 is_slow = time.monotonic() - began >= SLOW_SECONDS
                 is_counted = is_counted or (is_slow and self._queue.slow.acquire(blocking=False))
                 if is_slow and not is_counted and not self._queue.is_empty:
-                    told = f"reading it took longer than {SLOW_SECONDS:g} seconds, and others wait; try again"
-                    self._end(BusyError(told), end)
+                    problem = f"reading it took longer than {SLOW_SECONDS:g} seconds, and others wait; try again"
+                    self._end(BusyError(problem), end)
                     return
                 if self._is_over.wait(min(left, _LOOK_SECONDS)):
                     return
-            told = f"reading it took longer than {self._seconds:.3g} seconds (setting {self._setting})"
-            self._end(DocumentError(told), end)
+            problem = f"reading it took longer than {self._seconds:.3g} seconds (setting {self._setting})"
+            self._end(DocumentError(problem), end)
         finally:
             if is_counted:
                 self._queue.slow.release()
@@ -255,17 +241,17 @@ class _Worker:
 
         OSError means that the process has ended, other errors mean an invalid response.
         """
-        asked, answers = self._process.stdin, self._process.stdout
-        assert asked is not None
-        assert answers is not None
-        asked.write(json.dumps({"format": form.name, "size": len(raw)}).encode() + b"\n")
-        asked.write(raw)
-        asked.flush()
-        told = json.loads(answers.readline(_MOST_LINE_BYTES))
-        size, problem, is_out_of_memory = told["size"], told["problem"], told["is_out_of_memory"]
+        requests, responses = self._process.stdin, self._process.stdout
+        assert requests is not None
+        assert responses is not None
+        requests.write(json.dumps({"format": form.name, "size": len(raw)}).encode() + b"\n")
+        requests.write(raw)
+        requests.flush()
+        response = json.loads(responses.readline(_MOST_LINE_BYTES))
+        size, problem, is_out_of_memory = response["size"], response["problem"], response["is_out_of_memory"]
         if size > self._most_bytes:
             raise ValueError
-        encoded = answers.read(size)
+        encoded = responses.read(size)
         if len(encoded) < size:
             raise ValueError
         return _Extraction(encoded.decode("utf-8"), problem, is_out_of_memory)

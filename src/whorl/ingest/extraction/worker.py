@@ -32,17 +32,17 @@ _LOOK_SECONDS = 1.0
 def main() -> None:
     """Answer requests until the end of the input."""
     seconds, memory_bytes, characters = float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    requests, responses = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     # Output printed by a library must not mix with the responses.
     for standard in (0, 1):
         os.dup2(os.open(os.devnull, os.O_RDWR), standard)
     _confine(memory_bytes)
     end_with_parent()
-    while line := asked.readline():
-        question = json.loads(line)
-        raw = asked.read(question["size"])
+    while line := requests.readline():
+        request = json.loads(line)
+        raw = requests.read(request["size"])
         limit_processor_time(seconds)
-        _answer(answers, *_read(raw, question["format"], memory_bytes, characters))
+        _answer(responses, *_read(raw, request["format"], memory_bytes, characters))
 
 
 def _read(raw: bytes, name: str, memory_bytes: int, characters: int) -> tuple[str, str, bool]:
@@ -54,8 +54,8 @@ def _read(raw: bytes, name: str, memory_bytes: int, characters: int) -> tuple[st
     except DocumentError as error:
         return "", str(error), False
     except MemoryError:
-        told = f"reading it took more than {memory_bytes:,} bytes of memory (setting file_memory_bytes)"
-        return "", told, True
+        problem = f"reading it took more than {memory_bytes:,} bytes of memory (setting file_memory_bytes)"
+        return "", problem, True
     except ImportError as error:
         return "", f"the library that reads {name} does not load: {error}", False
     except RecursionError:
@@ -65,11 +65,11 @@ def _read(raw: bytes, name: str, memory_bytes: int, characters: int) -> tuple[st
         return "", f"this {name} is damaged, or it is none: {first_line or type(error).__name__:.200}", False
 
 
-def _answer(answers: BinaryIO, text: str, problem: str, is_out_of_memory: bool) -> None:
+def _answer(responses: BinaryIO, text: str, problem: str, is_out_of_memory: bool) -> None:
     encoded = text.encode("utf-8", errors="replace")
-    told = {"size": len(encoded), "problem": problem, "is_out_of_memory": is_out_of_memory}
-    answers.write(json.dumps(told).encode() + b"\n" + encoded)
-    answers.flush()
+    head = {"size": len(encoded), "problem": problem, "is_out_of_memory": is_out_of_memory}
+    responses.write(json.dumps(head).encode() + b"\n" + encoded)
+    responses.flush()
 
 
 def _confine(memory_bytes: int) -> None:

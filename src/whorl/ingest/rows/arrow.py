@@ -102,7 +102,7 @@ class Parquet(_Columnar):
                 waiting: list[pa.RecordBatch] = []
                 for batch in _kept(file.iter_batches(AT_ONCE, use_threads=False), columns, decide, added, schema):
                     waiting.append(batch)
-                    if sum(each.nbytes for each in waiting) >= _ROW_GROUP_BYTES:
+                    if sum(waiting_batch.nbytes for waiting_batch in waiting) >= _ROW_GROUP_BYTES:
                         writer.write_table(pa.Table.from_batches(waiting))
                         waiting.clear()
                 writer.write_table(pa.Table.from_batches(waiting, schema))
@@ -243,7 +243,7 @@ def _values(column: pa.Array) -> list[object]:
     try:
         return column.to_pylist()  # type: ignore[no-any-return]
     except (UnicodeDecodeError, ValueError, OverflowError):
-        return [_value(each) for each in column]
+        return [_value(scalar) for scalar in column]
 
 
 def _value(scalar: pa.Scalar) -> object:
@@ -260,24 +260,24 @@ def _kept(
     before = 0
     for batch in batches:
         wanted = columns.wanted(batch.schema.names)
-        told = decide(list(_rows(batch.select(wanted), before)))
+        decisions = decide(list(_rows(batch.select(wanted), before)))
         before += batch.num_rows
-        mask = pa.array([each is not None for each in told], pa.bool_())
-        more = [each for each in told if each is not None]
-        kept = batch.filter(mask)
+        mask = pa.array([decision is not None for decision in decisions], pa.bool_())
+        more = [decision for decision in decisions if decision is not None]
+        remaining = batch.filter(mask)
         arrays = [
-            kept.column(field.name) if field.name not in added else _changed(kept, field, more, columns)
+            remaining.column(field.name) if field.name not in added else _changed(remaining, field, more, columns)
             for field in schema
         ]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _changed(
-    kept: pa.RecordBatch, field: pa.Field, more: Sequence[Mapping[str, object]], columns: RowColumns
+    batch: pa.RecordBatch, field: pa.Field, more: Sequence[Mapping[str, object]], columns: RowColumns
 ) -> pa.Array:
     """Return the values of an added column; rows without a new text keep theirs."""
-    before = kept.column(field.name).to_pylist() if field.name == columns.text else repeat(None)
-    return pa.array([each.get(field.name, own) for each, own in zip(more, before, strict=False)], field.type)
+    before = batch.column(field.name).to_pylist() if field.name == columns.text else repeat(None)
+    return pa.array([values.get(field.name, own) for values, own in zip(more, before, strict=False)], field.type)
 
 
 def _with(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Schema:
@@ -303,5 +303,5 @@ def _failures(name: str) -> Iterator[None]:
         raise
     except Exception as error:
         # pyarrow raises its own errors and Python's.
-        told = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise UnreadRowsError(f"this {name} cannot be read, or not completely: {told:.200}") from error
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise UnreadRowsError(f"this {name} cannot be read, or not completely: {reason:.200}") from error

@@ -74,11 +74,6 @@ class Expansion:
 def unpacked(opened: IO[bytes], module: str, expansion: Expansion | None = None) -> Iterator[IO[bytes]]:
     """Open the content of a compressed file, from its beginning.
 
-    Args:
-        opened: The file.
-        module: Module that unpacks it.
-        expansion: Limit on its expansion; None for a new one.
-
     Raises:
         UnreadRowsError: The file cannot be unpacked to its end, or expands too much.
     """
@@ -156,12 +151,7 @@ class _Zstandard(io.RawIOBase):
 
 
 class Packed:
-    """A format inside a compressed file.
-
-    Args:
-        inner: The format inside.
-        module: Module that unpacks it.
-    """
+    """A format inside a compressed file."""
 
     def __init__(self, inner: RowFormat, module: str) -> None:
         self._inner, self._module = inner, module

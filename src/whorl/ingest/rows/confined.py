@@ -33,10 +33,7 @@ class ReadRequest(NamedTuple):
     Attributes:
         method: "detect" for the format's `takes_columns`, or the name of the method.
         arguments: Arguments of the method, without files and functions.
-        file: Name of the file.
         path: Path that opens the file; "" if the worker has to ask for its content.
-        columns: Columns of its rows.
-        limits: Limits for reading it.
     """
 
     method: str
@@ -49,12 +46,6 @@ class ReadRequest(NamedTuple):
 
 class ConfinedFormat:
     """A format that a worker process detects and reads.
-
-    Args:
-        opened: The file.
-        file: Name of the file.
-        columns: Columns of its rows.
-        extract: Extracts the text of pages.
 
     Raises:
         UnreadRowsError: The format is not supported, or the file cannot be read.

@@ -42,12 +42,8 @@ def format_of(
 ) -> RowFormat | None:
     """Return the format of a file with many rows; None for a file that is a single document.
 
-    Args:
-        opened: The file; its position is at the beginning before and after the call.
-        file: Name of the file.
-        columns: Columns of its rows.
-        extract: Extracts the text of pages.
-        as_text: Whether tables, and arrays of other values than objects, are single documents.
+    The position in the file is at its beginning before and after the call. With `as_text`, tables, and arrays of other
+    values than objects, are single documents.
 
     Raises:
         UnreadRowsError: The format is known but not supported.

@@ -84,10 +84,7 @@ Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | No
 def portions(rows: Iterable[T], weight: Callable[[T], int], most: int = AT_ONCE) -> Iterator[list[T]]:
     """Yield rows in groups; if reading fails, yield the rows before the error first.
 
-    Args:
-        rows: Any number of rows.
-        weight: Returns the memory of a row in bytes; a group ends when its rows exceed a limit together.
-        most: Maximum number of rows in a group.
+    `weight` returns the memory of a row in bytes; a group ends when its rows exceed a limit together.
     """
     group: list[T] = []
     taken = 0
@@ -126,13 +123,7 @@ class RowFormat(Protocol):
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         """Write the kept rows, in the same format and with all their columns.
 
-        Args:
-            opened: The file to read.
-            out: The file to write.
-            columns: RowColumns that `decide` needs.
-            decide: Chooses the rows to keep.
-            added: The columns that `decide` adds; they replace columns of the same names, and a text column keeps its
-                position.
+        Columns that `decide` adds replace columns of the same names; a text column keeps its position.
 
         Raises:
             UnreadRowsError: As in `rows`.
@@ -197,19 +188,13 @@ class RowColumns:
         """
         for name, option in ((self.text, "text"), (self.id, "id")):
             if name and name not in there:
-                told = ", ".join(map(repr, list(there)[:_SHOWN])) or "none"
+                known = ", ".join(map(repr, list(there)[:_SHOWN])) or "none"
                 raise DocumentError(
-                    f"there is no column {name!r}; name the one of the {option} (--{option}-column), of {told}"
+                    f"there is no column {name!r}; name the one of the {option} (--{option}-column), of {known}"
                 )
 
     def documents(self, rows: Sequence[Mapping[str, object]], file: str, first: int) -> list[Document] | None:
-        """Return the documents of consecutive rows, created together; None if a row may be invalid.
-
-        Args:
-            rows: Values of the rows by column.
-            file: As in `document`.
-            first: Number of the first row.
-        """
+        """Return the documents of consecutive rows, created together; None if a row may be invalid."""
         from whorl.model import documents_of
 
         if self.further is None:
@@ -223,8 +208,12 @@ class RowColumns:
         ids = [row.get(id_column) for row in rows]
         if type(ids[0]) is not str:
             ids = [
-                str(each) if type(each) is int else f"{file}:{number}" if each is None else each
-                for number, each in enumerate(ids, first)
+                str(document_id)
+                if type(document_id) is int
+                else f"{file}:{number}"
+                if document_id is None
+                else document_id
+                for number, document_id in enumerate(ids, first)
             ]
         names = [name if isinstance(name := row.get(named), str) else "" for row in rows]
         properties = [self._properties(row) for row in rows] if further else []
@@ -233,10 +222,7 @@ class RowColumns:
     def document(self, row: Mapping[str, object], file: str, number: int) -> Document:
         """Return the document of a row.
 
-        Args:
-            row: Values of the row by column.
-            file: The file; with the number, the id of a row without one.
-            number: Number of the row.
+        A row without an id is identified by file and number.
 
         Raises:
             DocumentError: The row has no text, or a value that cannot be stored.
@@ -250,7 +236,7 @@ class RowColumns:
             document_id = str(document_id)
         if self.further is None:
             own = {self.text, self.id_column, self.name}
-            properties = {each: _plain(value) for each, value in row.items() if value is not None and each not in own}
+            properties = {key: _plain(value) for key, value in row.items() if value is not None and key not in own}
         else:
             # The name column may also decide which document is kept, so it is read as a property, too.
             properties = self._properties(row)
@@ -264,8 +250,8 @@ class RowColumns:
 
     def _properties(self, row: Mapping[str, object]) -> dict[str, object]:
         """Return the values of further columns, which are only compared and never stored."""
-        values = ((each, _comparable(row[each])) for each in self.further or () if row.get(each) is not None)
-        return {each: value for each, value in values if value is not None}
+        values = ((key, _comparable(row[key])) for key in self.further or () if row.get(key) is not None)
+        return {key: value for key, value in values if value is not None}
 
 
 def _text(value: object) -> str:

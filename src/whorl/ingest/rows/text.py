@@ -67,14 +67,14 @@ class JsonLinesFormat:
             yield _row(number, line)
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
-        for some in portions(_lines(opened), _weight):
-            rows = [_row(*each) for each in some]
-            for row, (_, line), more in zip(rows, some, decide(rows), strict=True):
+        for lines in portions(_lines(opened), _weight):
+            rows = [_row(*numbered_line) for numbered_line in lines]
+            for row, (_, line), more in zip(rows, lines, decide(rows), strict=True):
                 if more is None or isinstance(row.values, DocumentError) or isinstance(line, DocumentError):
                     continue
                 # Lines without additions are copied unchanged.
-                kept = _line({**row.values, **more}) if more else line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n")
-                out.write(kept + b"\n")
+                output = _line({**row.values, **more}) if more else line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n")
+                out.write(output + b"\n")
 
 
 class JsonArrayFormat:
@@ -91,12 +91,12 @@ class JsonArrayFormat:
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         rows = [_value_row(number, value) for number, value in enumerate(_array(opened), start=1)]
-        kept = [
+        remaining = [
             {**row.values, **more}
             for row, more in zip(rows, decide(rows), strict=True)
             if more is not None and not isinstance(row.values, DocumentError)
         ]
-        out.write(b"[\n" + b",\n".join(map(_line, kept)) + b"\n]\n")
+        out.write(b"[\n" + b",\n".join(map(_line, remaining)) + b"\n]\n")
 
 
 def json_document(line: bytes) -> Document:
@@ -105,12 +105,12 @@ def json_document(line: bytes) -> Document:
     Raises:
         DocumentError: The line is not JSON, not an object, or lacks an id or a text.
     """
-    told = _object(_json(line))
-    if "id" not in told or "text" not in told:
+    values = _object(_json(line))
+    if "id" not in values or "text" not in values:
         raise DocumentError('a line is an object with at least "id" and "text"')
-    if told["id"] is None:
+    if values["id"] is None:
         raise DocumentError("id must be text, got None")
-    return RowColumns(id="id").document(told, "", 0)
+    return RowColumns(id="id").document(values, "", 0)
 
 
 def is_row(line: bytes, columns: RowColumns) -> bool:
@@ -128,14 +128,14 @@ def _array(opened: IO[bytes]) -> list[object]:
         raise UnreadRowsError(f"a JSON array is read up to {MOST_BYTES:,} bytes; make JSON lines of it")
     try:
         _require_modest(raw)
-        told = json.loads(raw)
+        values = json.loads(raw)
     except DocumentError as error:
         raise UnreadRowsError(str(error)) from None
     except (ValueError, RecursionError) as error:
         raise UnreadRowsError(f"this is not JSON: {error}") from None
-    if not isinstance(told, list) or not told or not isinstance(told[0], dict):
+    if not isinstance(values, list) or not values or not isinstance(values[0], dict):
         raise UnreadRowsError('a JSON array has documents in it, objects with at least "id" and "text"')
-    return told
+    return values
 
 
 def _lines(opened: IO[bytes], span: FileSpan | None = None) -> Iterator[tuple[int, bytes | DocumentError]]:
@@ -150,9 +150,9 @@ def _lines(opened: IO[bytes], span: FileSpan | None = None) -> Iterator[tuple[in
         if number == 1 and (encoding := announced(line)) not in (None, "utf-8-sig"):
             raise UnreadRowsError(f"JSON lines are UTF-8, and this is {encoding}")
         if len(line) == MOST_BYTES and not line.endswith(b"\n"):
-            while (rest := opened.readline(MOST_BYTES)) and not rest.endswith(b"\n"):
-                left -= len(rest)
-            left -= len(rest)
+            while (part := opened.readline(MOST_BYTES)) and not part.endswith(b"\n"):
+                left -= len(part)
+            left -= len(part)
             yield number, DocumentError(f"a line has at most {MOST_BYTES:,} bytes")
         elif line.strip():
             blank = 0
@@ -218,8 +218,8 @@ def _json(line: bytes) -> object:
 
 def _has_large_number(value: object) -> bool:
     if type(value) is dict:
-        for each in value.values():  # noqa: SIM110 - a generator would take as long as all the rest
-            if type(each) is not str and _has_large_number(each):
+        for member in value.values():  # noqa: SIM110 - a generator would take as long as all the rest
+            if type(member) is not str and _has_large_number(member):
                 return True
         return False
     if type(value) is float:
@@ -252,9 +252,9 @@ def _object(value: object) -> dict[str, object]:
 
 def _line(values: object) -> bytes:
     # Lone surrogates cannot be encoded in UTF-8, so they are escaped as in the input.
-    told = json.dumps(values, ensure_ascii=False)
+    text = json.dumps(values, ensure_ascii=False)
     try:
-        return told.encode()
+        return text.encode()
     except UnicodeEncodeError:
         return json.dumps(values).encode()
 
@@ -297,8 +297,8 @@ class TableFormat:
             own = [at for at, name in enumerate(cells.names) if name not in further]
             write([*(cells.names[at] for at in own), *further])
             try:
-                for some in portions(cells, lambda each: each[0].weight):
-                    for (_, values), more in zip(some, decide([row for row, _ in some]), strict=True):
+                for group in portions(cells, lambda pair: pair[0].weight):
+                    for (_, values), more in zip(group, decide([row for row, _ in group]), strict=True):
                         if more is not None and values:
                             here = [more.get(cells.names[at], values[at]) for at in own]
                             write([*here, *(_cell(more.get(name)) for name in further)])
@@ -308,12 +308,7 @@ class TableFormat:
 
 
 class _Lines:
-    """Lines of a table with a length limit per row, also for rows of several lines.
-
-    Args:
-        text: The table.
-        most: Maximum number of characters of a row.
-    """
+    """Lines of a table with a length limit per row, also for rows of several lines."""
 
     def __init__(self, text: io.TextIOWrapper, most: int) -> None:
         self._text, self._most, self._left = text, most, most
@@ -410,9 +405,9 @@ class _Cells:
 class _Rest(io.RawIOBase):
     """A stream with its first bytes put back."""
 
-    def __init__(self, first: bytes, rest: IO[bytes]) -> None:
+    def __init__(self, first: bytes, following: IO[bytes]) -> None:
         super().__init__()
-        self._first, self._rest = first, rest
+        self._first, self._rest = first, following
 
     def readable(self) -> bool:
         return True

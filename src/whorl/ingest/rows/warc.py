@@ -47,7 +47,6 @@ class Warc:
     """Web archive; each page is a document, with its record's id as id and its address as name.
 
     Args:
-        extract: Extracts the text of pages.
         is_packed: Whether each record is compressed, as in `.warc.gz`.
     """
 
@@ -67,11 +66,11 @@ class Warc:
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         if added:
             raise DocumentError("a web archive has no columns that could be added")
-        for some in portions(self._records(opened), lambda each: len(each[2]), _AT_ONCE):
-            rows = [self._row(*each) for each in some]
-            told = iter(decide([row for row in rows if row is not None]))
-            for row, (_, record, raw) in zip(rows, some, strict=True):
-                if row is None or next(told) is not None:
+        for records in portions(self._records(opened), lambda record: len(record[2]), _AT_ONCE):
+            rows = [self._row(*record) for record in records]
+            decisions = iter(decide([row for row in rows if row is not None]))
+            for row, (_, record, raw) in zip(rows, records, strict=True):
+                if row is None or next(decisions) is not None:
                     self._write(out, record.rec_headers.to_bytes() + raw + b"\r\n\r\n")
 
     def _records(self, opened: IO[bytes]) -> Iterator[tuple[int, Any, bytes]]:

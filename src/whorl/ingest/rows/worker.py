@@ -136,8 +136,8 @@ def _answer(request: ReadRequest, parent: _Parent) -> None:
         parent.send("end", error)
     except MemoryError:
         most = request.limits.memory_bytes
-        told = f"this cannot be read, or not completely: it takes more than {most:,} bytes of memory"
-        parent.send("end", UnreadRowsError(f"{told} (setting file_memory_bytes)"))
+        problem = f"this cannot be read, or not completely: it takes more than {most:,} bytes of memory"
+        parent.send("end", UnreadRowsError(f"{problem} (setting file_memory_bytes)"))
     else:
         parent.send("end")
 

@@ -27,10 +27,7 @@ from whorl.query.plan.nodes import (
 def bind(plan: ResolvedPlan, signatures: Mapping[str, Signature], texts: Collection[str] = ()) -> BoundPlan:
     """Return a plan that an engine can run.
 
-    Args:
-        plan: A plan returned by `resolve`.
-        signatures: Signatures by reference; a missing reference is an unknown document.
-        texts: References of texts given with the query.
+    A missing signature means an unknown document; `texts` names the texts given with the query.
 
     Source: Solr4QueryParser.createFingerPrintQuery: a FINGERPRINT with one part matches any shared token, two parts set
     a minimum, three parts make bands without a minimum.

@@ -30,8 +30,6 @@ class QueryDefaults:
     """Defaults for reading queries; without arguments, those of the command line.
 
     Args:
-        default_operator: Operator between adjacent words.
-        field_operator: Operator between words in a group after a field.
         templates: Queries by name, with `%field` as the placeholder for the searched words.
         default_field: Field of words without a field.
         text_fields: Fields that TEXT stands for; empty for the store's own text fields.
@@ -39,7 +37,6 @@ class QueryDefaults:
         empty_fields: Fields that the store may lack; clauses on them then match no document. Other unknown fields are
             errors.
         strict: Whether to parse queries strictly in Alfresco's dialect.
-        limits: Size limits for queries.
     """
 
     default_operator: Operator = Operator.OR

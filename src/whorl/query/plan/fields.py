@@ -105,7 +105,6 @@ class Fields:
     """Fields of a store.
 
     Args:
-        known: The fields by name.
         patterns: Types of Solr's dynamic fields by pattern (`*_i`), for engines that do not list the fields of
             documents; any field that fits a pattern may exist.
         called: Aliases of fields in a collection, e.g. for `content`.
@@ -133,9 +132,7 @@ class Fields:
     def named(self, typed: str, names: Mapping[str, str]) -> Places | None:
         """Return the types and engine fields of a name in a query, or None.
 
-        Args:
-            typed: The name in the query.
-            names: Aliases from the settings.
+        `names` are the aliases from the settings.
         """
         return next(filter(None, map(self.find, _meanings(typed, names))), None)
 
@@ -161,13 +158,7 @@ def split_name(name: str) -> str:
 
 
 def value_named(typed: str, names: Mapping[str, str], values: Mapping[str, _Value]) -> _Value | None:
-    """Return the value of a property by its name in a query, or None.
-
-    Args:
-        typed: The name in the query.
-        names: Aliases from the settings.
-        values: Values by the store's names.
-    """
+    """Return the value of a property by its name in a query, or None. `names` are the aliases from the settings."""
     return next((values[name] for name in _meanings(typed, names) if name in values), None)
 
 
@@ -180,8 +171,8 @@ def _meanings(typed: str, names: Mapping[str, str]) -> Iterator[str]:
     yield typed
     if typed in DEFAULT_NAMES:
         yield DEFAULT_NAMES[typed]
-    prefix, _, rest = typed.partition("_")
-    qualified = f"{prefix}:{rest}" if prefix in _NAMESPACES and rest else spelled_otherwise(typed)
+    prefix, _, local = typed.partition("_")
+    qualified = f"{prefix}:{local}" if prefix in _NAMESPACES and local else spelled_otherwise(typed)
     for name in (*((qualified,) if qualified else ()), *_local(typed)):
         yield names.get(name, name)
     if ":" not in typed:
@@ -190,13 +181,13 @@ def _meanings(typed: str, names: Mapping[str, str]) -> Iterator[str]:
 
 def _local(typed: str) -> Iterator[str]:
     """Yield a property's name without its namespace, if it has one."""
-    prefix, _, rest = typed.partition("_")
+    prefix, _, after = typed.partition("_")
     if in_braces := _IN_BRACES.fullmatch(typed):
         local = in_braces[1]
     elif ":" in typed:
         local = typed.partition(":")[2]
-    elif prefix in _NAMESPACES and rest:
-        local = rest
+    elif prefix in _NAMESPACES and after:
+        local = after
     else:
         return
     yield local

@@ -186,8 +186,6 @@ class SketchTokens:
     """At least `min_should_match` of a sketch's tokens, in documents of certain sizes; scores the number of matches.
 
     Args:
-        reference: The document of the sketch.
-        scheme: Scheme of the sketch.
         numbers: The tokens: distinct hashes with the number of bits of the scheme.
         min_should_match: At least 1.
         smallest_size: Minimum size of a document, in distinct shingles.
@@ -207,8 +205,6 @@ class PassageNumbers:
     """At least one of a text's passage numbers; scores the number of matches.
 
     Args:
-        reference: Name of the text.
-        scheme: Scheme of the numbers.
         numbers: Distinct numbers from `fingerprint.winnowing.winnowed`.
     """
 
@@ -262,9 +258,7 @@ class BoundPlan:
 def make_plan(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
     """Return the plan of a syntax tree.
 
-    Args:
-        node: The syntax tree.
-        placed: Replaces each clause by the same clause in the fields that it refers to.
+    `placed` replaces each clause by the same clause in the fields that it refers to.
     """
     counts_words = not any(isinstance(part, ast.Fingerprint) for part in ast.walk(node))
     return _Planner(placed, float(counts_words), 1.0).plan(node)
@@ -280,7 +274,6 @@ class _Planner:
     """Turns syntax trees into plans.
 
     Args:
-        placed: See `make_plan`.
         word_weight: Score of a clause without a boost.
         scale: Factor for all scores: 0 in a filter.
     """

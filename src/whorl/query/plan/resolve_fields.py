@@ -428,10 +428,6 @@ def _pieces(word: str, jokers: dict[str, Joker]) -> Pattern:
 def edits_of(similarity: Decimal, length: int) -> int:
     """Return the number of edits that Lucene derives from a similarity; from 1 on it is the number of edits itself.
 
-    Args:
-        similarity: At least 0.
-        length: Length of the word in characters.
-
     Source: FuzzyQuery.floatToEdits, which reads a 32-bit float.
 
     >>> edits_of(Decimal("0.7"), 4), edits_of(Decimal("0.9"), 4), edits_of(Decimal(1), 4), edits_of(Decimal(0), 4)

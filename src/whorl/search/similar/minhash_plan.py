@@ -37,8 +37,6 @@ class MinHashPlan:
     """Tokens to look up, and the approximate recall to expect.
 
     Args:
-        metric: Metric that the threshold applies to.
-        threshold: Fraction in (0, 1].
         recall: Wanted probability that a document at the threshold is found.
         second_recall: Recall for the verification of candidates by `judge_buckets`.
         source_size: Distinct shingles of the source; estimated, if unknown.
@@ -107,23 +105,23 @@ def make_minhash_plan(
     if largest_size is not None:
         largest = max(smallest, min(largest, largest_size))
     order = filled[np.argsort(source.places[filled], kind="stable")]
-    asked = order if metric in (Metric.B_IN_A, Metric.CONTAINMENT) else order[:budget]
+    buckets = order if metric in (Metric.B_IN_A, Metric.CONTAINMENT) else order[:budget]
     # Include the source's own size: users ask about it first.
     middle = min(max(size, smallest), largest)
     grid = np.unique(
         np.append(np.geomspace(smallest, largest, _GRID).round().astype(np.int64), [smallest, middle, largest])
     )
     grid = grid[(grid >= smallest) & (grid <= largest)]
-    chances = _Chances(source, asked, metric, threshold, size, grid)
+    chances = _Chances(source, buckets, metric, threshold, size, grid)
     wanted = float(first)
     least = 1
     if metric is Metric.JACCARD or (metric is Metric.A_IN_B and largest_size is not None):
-        low, high = 0, len(asked)
+        low, high = 0, len(buckets)
         while low < high:
             half = (low + high + 1) // 2
             low, high = (half, high) if (chances.at_least(half) >= wanted).all() else (low, half - 1)
         least = max(1, low)
-    found = chances.at_least(least) if len(asked) else np.zeros(len(grid))
+    recalls = chances.at_least(least) if len(buckets) else np.zeros(len(grid))
     at = np.searchsorted(grid, middle)
     return MinHashPlan(
         metric,
@@ -131,36 +129,27 @@ def make_minhash_plan(
         recall,
         second,
         size,
-        tuple(asked.tolist()),
-        least if len(asked) else 0,
+        tuple(buckets.tolist()),
+        least if len(buckets) else 0,
         (smallest, largest),
-        _longest_run(grid, found >= wanted),
-        (float(found[0]), float(found[at]), float(found[-1])),
+        _longest_run(grid, recalls >= wanted),
+        (float(recalls[0]), float(recalls[at]), float(recalls[-1])),
     )
 
 
 class _Chances:
-    """Probabilities that documents just at a threshold have given numbers of the tokens.
-
-    Args:
-        source: Buckets of the source.
-        asked: Buckets whose tokens are looked up; int64 array of shape (tokens,).
-        metric: Metric that the threshold applies to.
-        threshold: Fraction in (0, 1].
-        size: Distinct shingles of the source.
-        grid: Distinct shingles of the documents; int64 array of shape (sizes,).
-    """
+    """Probabilities that documents just at a threshold have given numbers of the tokens."""
 
     def __init__(
-        self, source: Buckets, asked: Counts, metric: Metric, threshold: Fraction, size: int, grid: Counts
+        self, source: Buckets, buckets: Counts, metric: Metric, threshold: Fraction, size: int, grid: Counts
     ) -> None:
         needed = [min(size, other, least_overlap(metric, threshold, size, other)) for other in grid.tolist()]
         overlaps = np.array(needed, dtype=np.int64)
-        lost = np.log1p(-source.places[asked] / source.places.size)
-        survival = np.exp((grid - overlaps)[:, None] * lost).mean(axis=1) if asked.size else np.zeros(grid.size)
+        lost = np.log1p(-source.places[buckets] / source.places.size)
+        survival = np.exp((grid - overlaps)[:, None] * lost).mean(axis=1) if buckets.size else np.zeros(grid.size)
         self._survival = np.minimum(survival, 1.0)[:, None]
-        self._drawn = np.arange(asked.size + 1)
-        tails = upper_tail(size, overlaps[:, None], asked.size, np.arange(asked.size + 2))
+        self._drawn = np.arange(buckets.size + 1)
+        tails = upper_tail(size, overlaps[:, None], buckets.size, np.arange(buckets.size + 2))
         self._chances = tails[:, :-1] - tails[:, 1:]
 
     def at_least(self, count: int) -> Floats:

@@ -21,7 +21,6 @@ class SimilarCriteria:
     """Options of the calibrated search.
 
     Args:
-        metric: Metric that the threshold applies to.
         threshold: Fraction in (0, 1].
         recall: Probability that a document just at the threshold is found, at least; a fraction in (0, 1].
         notes: Remarks on ambiguous numbers and how they were read.

@@ -126,12 +126,9 @@ class SketchPlan:
     """Tokens to look up, and the recall that they guarantee.
 
     Args:
-        metric: Metric that the threshold applies to.
-        threshold: Fraction in (0, 1].
         recall: Wanted probability that a document at the threshold is found, a fraction in (0, 1].
         first_recall: Recall of the look-ups.
         second_recall: Recall of the second phase; None without one.
-        source: Sketch of the source.
         branches: Branches by ascending size, without gaps.
     """
 
@@ -163,10 +160,6 @@ class SketchPlan:
 
         Documents that share enough are never lost here, but accidental matches are possible: a document with n shingles
         has a share of n / 2**bits of the tokens by accident. The second phase drops these; without one they are hits.
-
-        Args:
-            sizes: Distinct shingles of the documents; int64 array of shape (documents,).
-            shared: Tokens of the document's branch that it shares; int64 array of shape (documents,).
         """
         is_found = np.zeros(len(sizes), dtype=np.bool_)
         needed = np.array([self.overlap_at(size) for size in sizes.tolist()], dtype=np.int64)
@@ -177,11 +170,7 @@ class SketchPlan:
         return is_found
 
     def is_hit(self, overlaps: Overlaps) -> npt.NDArray[np.bool_]:
-        """Return the candidates that pass the second phase; all without a second phase.
-
-        Args:
-            overlaps: Overlaps of the source's sketch with those of the candidates.
-        """
+        """Return the candidates that pass the second phase; all without a second phase."""
         is_passing = np.full(len(overlaps.sizes), self.second_recall is None)
         for branch, is_own in self._by_branch(overlaps.sizes):
             at = np.flatnonzero(is_own)
@@ -311,28 +300,30 @@ def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator
 def _branches(plan: SketchPlan, groups: tuple[_SizeRange, ...], costs: Costs | None) -> tuple[Branch, ...]:
     """Return the branches of groups, each with the cheapest number of tokens.
 
-    Args:
-        plan: Plan without branches; only the size of its source matters.
-        groups: Size ranges of the branches.
-        costs: As in `make_plan`.
+    Only the size of the plan's source matters.
     """
     options = [_options(plan, group, costs) for group in groups]
     ends = list(accumulate(map(len, options)))
     # The engine's filter uses the overlap of the smallest documents of a group.
-    asked = [[plan.overlap_at(group.smallest) for group in groups]]
+    overlaps_of_groups = [[plan.overlap_at(group.smallest) for group in groups]]
     if is_open := costs is None and ends[-1] > len(groups):
         nearest = [plan.nearest_size(group.smallest, group.largest) for group in groups]
         at = (plan.threshold, plan.threshold - _NEAR_POINTS_BELOW)
-        asked += [[plan.overlap_at(size, each) for size in nearest] for each in at]
+        overlaps_of_groups += [[plan.overlap_at(size, threshold) for size in nearest] for threshold in at]
     # For few numbers, Python lists are faster than numpy's repeat.
-    overlaps = [overlap for each in asked for overlap, own in zip(each, options, strict=True) for _ in own]
-    drawn = np.array([*chain.from_iterable(options)] * len(asked), dtype=np.int64)
+    overlaps = [
+        overlap
+        for overlaps_at in overlaps_of_groups
+        for overlap, own in zip(overlaps_at, options, strict=True)
+        for _ in own
+    ]
+    drawn = np.array([*chain.from_iterable(options)] * len(overlaps_of_groups), dtype=np.int64)
     laws = Tails(plan.source_size, np.array(overlaps, dtype=np.int64), drawn)
     drawn = drawn[: ends[-1]]
-    minima = laws.largest_least(plan.first_recall).reshape(len(asked), -1)
+    minima = laws.largest_least(plan.first_recall).reshape(len(overlaps_of_groups), -1)
     # If no min-should-match reaches the recall, look for one token, as best effort.
     least = [np.maximum(1, minima[0]), *([minima[1], minima[1]] if is_open else [])]
-    tails = laws.from_least(np.concatenate(least)).reshape(len(asked), -1)
+    tails = laws.from_least(np.concatenate(least)).reshape(len(overlaps_of_groups), -1)
     prices = np.zeros(ends[-1])
     if costs is not None:
         prices = _price(drawn, minima[0], costs)
@@ -340,9 +331,9 @@ def _branches(plan: SketchPlan, groups: tuple[_SizeRange, ...], costs: Costs | N
         prices = _imprecision(plan, minima[1], tails[1], tails[2])
     branches = []
     for group, own, end in zip(groups, options, ends, strict=True):
-        some = prices[end - len(own) : end]
+        costs_of_group = prices[end - len(own) : end]
         # If no min-should-match reaches the recall, all tokens come nearest to it.
-        place = int(np.argmin(some)) if np.isfinite(some).any() else len(own) - 1
+        place = int(np.argmin(costs_of_group)) if np.isfinite(costs_of_group).any() else len(own) - 1
         row = end - len(own) + place
         branches.append(_branch(plan, group, own[place], int(least[0][row]), float(tails[0, row])))
     return tuple(branches)
@@ -370,11 +361,8 @@ def _imprecision(plan: SketchPlan, minima: Counts, recalls: Floats, unwanted: Fl
     tokens one often does. The price is the probability of finding a document 10 points below the threshold plus the
     excess recall.
 
-    Args:
-        plan: The plan.
-        minima: Min-should-match of each number of tokens, 0 if none reaches the recall.
-        recalls: Probability that a document at the threshold has so many of them.
-        unwanted: Probability that a document 10 points below the threshold has so many of them.
+    `minima` has the min-should-match of each number of tokens, 0 if none reaches the recall; `recalls` and `unwanted`
+    have the probabilities of finding a document at the threshold, and 10 points below it.
     """
     return np.where(minima > 0, unwanted + recalls - float(plan.first_recall), np.inf)
 
@@ -420,8 +408,6 @@ class RestPlan:
 
     Args:
         metric: Metric that the threshold applies to, without common text.
-        threshold: Fraction in (0, 1].
-        recall: Wanted probability that a document at the threshold is found, a fraction in (0, 1].
         source_size: Distinct shingles of the source, common ones included.
         candidates: Plan that finds documents with enough of the source's rest.
     """
@@ -449,13 +435,7 @@ class RestPlan:
 
 
 def part_of_source(metric: Metric, threshold: Fraction, left: int) -> Fraction:
-    """Return the share of the source's rest that makes a document a candidate, in (0, 1].
-
-    Args:
-        metric: Metric of the search.
-        threshold: Threshold of the search, a fraction in (0, 1].
-        left: Distinct shingles of the source that are not common.
-    """
+    """Return the share of the source's rest that makes a document a candidate, in (0, 1]."""
     if metric not in FINDS_WITHIN or not left:
         return threshold
     part = Fraction(max(1, min(_LEAST_WITHIN, -(-left // _PART_WITHIN))), left)
@@ -515,7 +495,7 @@ def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, floa
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     level = max(plan.source.level, plan.source.scheme.level(size))
     # The number of a hit's hashes at the common level is unknown; use the average.
-    counts = (np.array([each], dtype=np.int64) for each in (size, plan.source.count_at(level), size >> level))
+    counts = (np.array([number], dtype=np.int64) for number in (size, plan.source.count_at(level), size >> level))
     population, drawn = law(plan.metric, plan.source_size, *counts)
     needed, lower = _overlaps_near(plan, branch)
     passing = upper_tail(population, lower, drawn, min_should_match_for(population, needed, drawn, plan.second_recall))

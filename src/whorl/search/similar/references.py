@@ -58,7 +58,6 @@ class References:
     """Resolves references to the documents of a store.
 
     Args:
-        engine: Engine of the store.
         bound: Binds a query to the store.
         same: Returns the ids of documents with the same shingles as a text.
         folder: The user's current folder, for paths; None if the user is not on this machine.
@@ -83,8 +82,8 @@ class References:
 
     def other_ids(self, references: Iterable[str]) -> dict[str, str]:
         """Return the ids of documents whose references are paths or names, by reference."""
-        found = {each: self._id_by_path(each) or self._id_by_name(each) for each in references}
-        return {reference: document_id for reference, document_id in found.items() if document_id is not None}
+        ids = ((name, self._id_by_path(name) or self._id_by_name(name)) for name in references)
+        return {name: document_id for name, document_id in ids if document_id is not None}
 
     def keys(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the ids of documents by reference, where a document's own id comes before all other meanings."""
@@ -115,24 +114,14 @@ class References:
         raise UnknownDocumentError(reference, ", and there is no such file; 'whorl list' shows its documents")
 
     def of_text(self, text: str, name: str) -> Referent:
-        """Return the document with a text, or the text if the store does not have it.
-
-        Args:
-            text: The text.
-            name: What messages call it.
-        """
+        """Return the document with a text, or the text if the store does not have it. Messages call the text `name`."""
         document_id = self.document_with(text)
         if document_id is not None:
             return Referent(name, document_id, note=f"{name} is in the store as {quoted(document_id)}")
         return Referent(name, text=text)
 
     def source(self, reference: str | None, text: str | None) -> Referent:
-        """Return the source of a request: the document of a reference, or of a given text, or the text itself.
-
-        Args:
-            reference: A reference, which may be unknown; None if a text is given.
-            text: The text.
-        """
+        """Return the source of a request: the document of a reference, or of a given text, or the text itself."""
         return Referent(reference, reference) if reference is not None else self.of_text(text or "", "the text")
 
     def document_with(self, text: str) -> str | None:
@@ -141,22 +130,20 @@ class References:
         with suppress(SchemaError, ParameterError):
             ids = sorted(self._same(text)) if words else []
             texts = self._engine.texts(ids) if ids else {}
-            return next((each for each in ids if texts.get(each, "").split() == words), None)
+            return next((document_id for document_id in ids if texts.get(document_id, "").split() == words), None)
         return None
 
     def base_for(self, file: str) -> Path | None:
         """Return the folder that the ids of files are relative to, chosen once, before the first file is indexed.
 
-        Args:
-            file: A file that is going to be indexed. If the end of its path is the id of a document, the base is the
-                rest of the path.
+        If the end of the file's path is the id of a document, the folder is the rest of the path.
         """
         return self._engine.file_base(None if self._folder is None else lambda: self._base_of(file))
 
     def _base_of(self, file: str) -> Path:
         end, absolute = self._stored_end(file), self._absolute(file)
-        rest = absolute.removesuffix(end or absolute)
-        return Path(rest or self._folder or "/")
+        base = absolute.removesuffix(end or absolute)
+        return Path(base or self._folder or "/")
 
     def _note_on_change(self, reference: str, document_id: str) -> str | None:
         text = self._file_text(reference)

@@ -52,9 +52,6 @@ class Batch:
 
     Args:
         total: Number of all candidates.
-        ids: Ids of the candidates in this batch.
-        hits: Hits in this batch.
-        warnings: Warnings for the user.
     """
 
     total: int
@@ -68,10 +65,8 @@ class Verified:
     """All hits of a search, as `best_first` orders them.
 
     Args:
-        hits: The hits.
         candidates: Number of documents found by the look-ups.
         seen: Number of candidates verified.
-        warnings: Warnings for the user.
     """
 
     hits: tuple[SimilarHit, ...]
@@ -97,13 +92,10 @@ class Similar:
     """One page of a calibrated search: best hits by the metric first, of equal ones the most similar as a whole.
 
     Args:
-        total: Number of all hits.
         is_total_exact: False if there were more candidates than a search verifies; the total is then projected from the
             verified ones.
-        found: Hits on this page.
         plan: Plan of the search, with the promised recall.
         candidates: Number of documents found by the look-ups.
-        warnings: Warnings for the user.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
@@ -135,7 +127,7 @@ def best_first(hits: Iterable[SimilarHit]) -> list[SimilarHit]:
 
     A document with the source's text and little else comes before a document that merely contains it.
     """
-    return sorted(hits, key=lambda found: (-found.hit.score, -found.estimate.shares.jaccard, found.hit.id))
+    return sorted(hits, key=lambda hit: (-hit.hit.score, -hit.estimate.shares.jaccard, hit.hit.id))
 
 
 def exact_estimate(source_size: int, hit_size: int, shared: int) -> Estimate:
@@ -166,12 +158,8 @@ def measure(
 
     Estimates use the sketches if both sides have one, otherwise the MinHash tokens, which are less precise.
 
-    Args:
-        sources: Sources of the query.
-        reference: Name of the source; an unknown name gives an empty result.
-        ids: Ids of the hits.
-        counts: Shared tokens of hits where the search has counted them; signatures of these hits are read only if
-            they have no sketch.
+    An unknown source gives an empty result. `counts` has the shared tokens of hits where the search has counted them;
+    signatures of these hits are read only if they have no sketch.
     """
     try:
         source = sources.source(reference)

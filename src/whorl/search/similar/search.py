@@ -75,15 +75,7 @@ _plan = lru_cache(64)(make_plan)
 
 
 class SketchSearch:
-    """Calibrated search for one source, in a store whose documents have sketches.
-
-    Args:
-        engine: Engine of the store.
-        source: Source that documents are compared with.
-        sketch: Sketch of the source.
-        criteria: Options of the search.
-        budget: Tokens of a branch, as in `make_plan`.
-    """
+    """Calibrated search for one source, in a store whose documents have sketches."""
 
     def __init__(
         self,
@@ -209,11 +201,8 @@ class MinHashSearch:
     """Calibrated search for one source, in a store whose documents have no sketches.
 
     Args:
-        engine: Engine of the store.
-        source: Source that documents are compared with.
         signature: Tokens of the source, as the collection encodes them.
         size: Distinct shingles of the source, if its text was given; otherwise estimated from the tokens.
-        criteria: Options of the search.
     """
 
     def __init__(
@@ -272,11 +261,7 @@ _BUDGET_WITHIN = 4 * BUDGET_OF_TWO_PHASES
 class RestSearch:
     """Calibrated search for one source without common text, in a store whose documents have sketches and texts.
 
-    Args:
-        engine: Engine of the store.
-        source: Source that documents are compared with.
-        criteria: Options of the search, applied to the text that is not common.
-        commons: Detector of common text.
+    The options apply to the text that is not common.
 
     Raises:
         ParameterError: The documents have no sketches, or the source has no text.
@@ -421,15 +406,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
 def find_similar(
     search: SimilarSearch, only: BoundPlan, *, start: int = 0, rows: int = 10, exact: bool = False
 ) -> Similar:
-    """Return one page of the documents that share content with a source.
-
-    Args:
-        search: Prepared search of the source.
-        only: Bound plan of a filter.
-        start: Hits before the page.
-        rows: Hits on the page.
-        exact: Whether the hits on the page are compared on their whole texts.
-    """
+    """Return one page of the documents that share content with a source."""
     verified = verify(search, only.root)
     warnings = [*only.warnings, *search.criteria.notes, *verified.warnings]
     total, hits = verified.projected, verified.hits
@@ -449,9 +426,9 @@ def find_similar(
 def choose(search: SimilarSearch, verified: Verified, weight: float) -> DocumentIds | Nothing:
     """Return verified hits, and the source itself, as a node of a plan; each scores its percentage times a weight."""
     groups: dict[int, list[str]] = {}
-    for found in verified.hits:
+    for similar in verified.hits:
         # Round to whole percentages: the engine's query has one group of documents for each score.
-        groups.setdefault(max(1, round(found.hit.score)), []).append(found.hit.id)
+        groups.setdefault(max(1, round(similar.hit.score)), []).append(similar.hit.id)
     source = search.source
     if source.document_id is not None:
         groups.setdefault(100, []).append(source.document_id)

@@ -23,7 +23,6 @@ class Source:
     """Source that other documents are compared with.
 
     Args:
-        name: Name of the source in the query.
         document_id: Id of the source, if it is a document of the store.
         text: Text of the source, if it was given with the query.
     """
@@ -41,7 +40,6 @@ class Sources:
     """Sources of a query with their signatures, sketches and texts; each is requested from the engine once.
 
     Args:
-        engine: Engine of the store.
         texts: Texts given with the query, by their names in the query, or a single text named `SOURCE`; a text hides a
             document with the same name.
         references: Resolves paths and names of documents; None to take the engine's own references only.
@@ -87,9 +85,7 @@ class Sources:
     def source(self, reference: str, *, with_sketch: bool = False) -> Source:
         """Return the source that a reference names.
 
-        Args:
-            reference: A document of the store, or a text given with the query.
-            with_sketch: Whether to fetch a document's sketch together with its id.
+        With `with_sketch`, a document's sketch is fetched together with its id.
 
         Raises:
             UnknownDocumentError: The reference names neither.
@@ -110,8 +106,7 @@ class Sources:
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
         """Return the signatures of sources, by reference, for sources that have one.
 
-        Args:
-            wanted: References, each with whether the order of its tokens matters to the caller.
+        `wanted` says for each reference whether the order of its tokens matters.
         """
         for name in wanted.keys() & self.texts.keys() - self._signatures.keys():
             self._signatures[name] = self.engine.sign(self.texts[name])
@@ -124,13 +119,13 @@ class Sources:
         missing = [name for name in missing if name not in self._signatures or name not in unknown]
         ids = {name: known for name in missing if (known := self._ids[name]) is not None}
         # Two references may name the same document.
-        asked = {ids[name]: any(wanted[other] for other in ids if ids[other] == ids[name]) for name in ids}
-        found = self.engine.signatures(asked) if asked else {}
+        order_matters = {ids[name]: any(wanted[other] for other in ids if ids[other] == ids[name]) for name in ids}
+        fetched = self.engine.signatures(order_matters) if order_matters else {}
         for name in missing:
-            self._signatures[name] = found.get(ids.get(name, ""))
-            if asked.get(ids.get(name, "")):
+            self._signatures[name] = fetched.get(ids.get(name, ""))
+            if order_matters.get(ids.get(name, "")):
                 self._in_order.add(name)
-        return {name: each for name in wanted if (each := self._signatures.get(name)) is not None}
+        return {name: signature for name in wanted if (signature := self._signatures.get(name)) is not None}
 
     def _sign(self, unknown: Mapping[str, bool]) -> None:
         """Request documents and their signatures together."""
@@ -149,10 +144,10 @@ class Sources:
         """Return a source's sketch, None for a document without one."""
         if source.name not in self._sketches:
             if source.document_id is None:
-                found: Sketch | None = batch.text_sketch(source.text or "", self.engine.scheme, scheme)
+                sketch: Sketch | None = batch.text_sketch(source.text or "", self.engine.scheme, scheme)
             else:
-                found = self.engine.sketches([source.document_id]).get(source.document_id)
-            self._sketches[source.name] = found
+                sketch = self.engine.sketches([source.document_id]).get(source.document_id)
+            self._sketches[source.name] = sketch
         return self._sketches[source.name]
 
     def signature(self, source: Source) -> Signature:
@@ -161,13 +156,13 @@ class Sources:
         Raises:
             ParameterError: The source is a document without a fingerprint.
         """
-        found = self.signatures({source.name: False}).get(source.name)
-        if found is None:
+        signature = self.signatures({source.name: False}).get(source.name)
+        if signature is None:
             raise ParameterError(source.no_fingerprint(self.engine.scheme))
-        return found
+        return signature
 
     def _resolved(self, references: Collection[str]) -> Mapping[str, str | None]:
-        unknown = [each for each in references if each not in self._ids]
+        unknown = [name for name in references if name not in self._ids]
         if unknown:
             ids = self.engine.resolve(unknown)
             others = self._other_ids([name for name in unknown if name not in ids])

@@ -30,13 +30,7 @@ _LEAST_AT_ONCE = 5
 
 
 class TextVerifier:
-    """Exact verification of hits on their texts, within the limits of one search.
-
-    Args:
-        engine: Engine of the store.
-        source: Source that the texts are compared with.
-        criteria: Options of the search.
-    """
+    """Exact verification of hits on their texts, within the limits of one search."""
 
     def __init__(self, engine: Engine, source: Source, criteria: SimilarCriteria) -> None:
         self._engine, self._source, self._criteria = engine, source, criteria
@@ -50,7 +44,7 @@ class TextVerifier:
     def _texts(self, hits: Sequence[SimilarHit], beside: Sequence[str] = ()) -> dict[str, str]:
         """Return the texts of hits by id, and of the documents `beside`, whose texts do not count for the limits."""
         require_time()
-        texts = dict(self._engine.texts([*beside, *(found.hit.id for found in hits)]))
+        texts = dict(self._engine.texts([*beside, *(similar.hit.id for similar in hits)]))
         read = [text for document_id, text in texts.items() if document_id not in beside]
         self._read += len(read)
         self._characters += sum(map(len, read))
@@ -59,20 +53,16 @@ class TextVerifier:
     # Exact verification of undecided hits.
 
     def verify_exact(self, hits: list[SimilarHit]) -> Iterator[SimilarHit]:
-        """Yield the hits without the ones ruled out by their texts; undecided ones get exact numbers.
-
-        Args:
-            hits: Hits by their sketches.
-        """
-        is_open = [found for found in hits if self._is_open(found.estimate)]
+        """Yield the hits without the ones ruled out by their texts; undecided ones get exact numbers."""
+        is_open = [similar for similar in hits if self._is_open(similar.estimate)]
         # Read the smallest first, to decide as many hits as possible.
-        is_open.sort(key=lambda found: (found.estimate.hit_size, found.hit.id))
+        is_open.sort(key=lambda similar: (similar.estimate.hit_size, similar.hit.id))
         hashes = dict(self._hashes(is_open))
-        for found in hits:
-            if self._own is None or found.hit.id not in hashes:
-                yield found
-            elif exact := self._exact(self._own, hashes[found.hit.id]):
-                yield scored(found.hit, exact, self._criteria.metric)
+        for similar in hits:
+            if self._own is None or similar.hit.id not in hashes:
+                yield similar
+            elif exact := self._exact(self._own, hashes[similar.hit.id]):
+                yield scored(similar.hit, exact, self._criteria.metric)
 
     def _is_open(self, estimate: Estimate) -> bool:
         # An interval below the threshold is undecided, too: its law may be sharper than the acceptance test.
@@ -111,19 +101,15 @@ class TextVerifier:
 
         A hit is read as long as the upper end of its interval allows it to be among them.
 
-        Args:
-            hits: Hits by their estimates.
-            end: Index after the last hit of the page.
-
         Returns:
             The hits, best first, without those that the texts rule out; and warnings for the user.
         """
         metric = self._criteria.metric
         unread = sorted(
-            (found for found in hits if not found.estimate.is_exact),
-            key=lambda found: (-found.estimate.high.by(metric), found.hit.id),
+            (similar for similar in hits if not similar.estimate.is_exact),
+            key=lambda similar: (-similar.estimate.high.by(metric), similar.hit.id),
         )
-        known = best_first(found for found in hits if found.estimate.is_exact)
+        known = best_first(similar for similar in hits if similar.estimate.is_exact)
         own = text_of(self._engine, self._source) if unread and end else None
         if unread and end and own is None:
             return tuple(hits), [f"{self._source.name!r} has no stored text, so the percentages are estimates"]
@@ -137,12 +123,12 @@ class TextVerifier:
             group = next(chunks(wanted, _shingles, _SHINGLES_AT_ONCE, _TEXTS_AT_ONCE))
             del unread[: len(group)]
             texts = self._texts(group)
-            without_text += [found for found in group if found.hit.id not in texts]
-            read = (self._compared(own, found, texts[found.hit.id]) for found in group if found.hit.id in texts)
-            known = best_first([*known, *(found for found in read if found is not None)])
+            without_text += [similar for similar in group if similar.hit.id not in texts]
+            read = (self._compared(own, similar, texts[similar.hit.id]) for similar in group if similar.hit.id in texts)
+            known = best_first([*known, *(similar for similar in read if similar is not None)])
         page = tuple(best_first([*known, *without_text, *unread]))
-        on_page = {found.hit.id for found in page[:end] if not found.estimate.is_exact}
-        missing = sum(found.hit.id in on_page for found in without_text)
+        on_page = {similar.hit.id for similar in page[:end] if not similar.estimate.is_exact}
+        missing = sum(similar.hit.id in on_page for similar in without_text)
         warnings = [f"{missing} of the hits have no stored text, so their percentages are estimates"] if missing else []
         if len(on_page) > missing:
             warnings.append(
@@ -151,21 +137,21 @@ class TextVerifier:
             )
         return page, warnings
 
-    def _compared(self, own: str, found: SimilarHit, text: str) -> SimilarHit | None:
+    def _compared(self, own: str, similar: SimilarHit, text: str) -> SimilarHit | None:
         criteria, comparison = self._criteria, compare(own, text, self._engine.scheme)
         if comparison.shared_shingles < least_overlap(
             criteria.metric, criteria.threshold, comparison.a.shingles, comparison.b.shingles
         ):
             return None
         return scored(
-            found.hit,
+            similar.hit,
             exact_estimate(comparison.a.shingles, comparison.b.shingles, comparison.shared_shingles),
             criteria.metric,
         )
 
 
-def _shingles(found: SimilarHit) -> int:
-    return found.estimate.hit_size
+def _shingles(similar: SimilarHit) -> int:
+    return similar.estimate.hit_size
 
 
 #: Characters of a page's texts after which no further text is read.
@@ -178,7 +164,6 @@ class Rests:
 
     Args:
         by_id: Shares by the id of the hit, for hits whose text and whose source's text are available.
-        warnings: Warnings for the user.
     """
 
     by_id: Mapping[str, Rest]
@@ -186,24 +171,17 @@ class Rests:
 
 
 def rests(engine: Engine, source: Source, ids: Sequence[str], commons: Commons) -> Rests:
-    """Compare a source with documents without common text.
-
-    Args:
-        engine: Engine of the store.
-        source: The source, as A.
-        ids: Ids of the documents.
-        commons: Detector of common text.
-    """
+    """Compare a source with documents without common text."""
     own = text_of(engine, source)
     if own is None:
         return Rests({}, (f"{source.name!r} has no stored text, so its common text cannot be left out",))
-    found: dict[str, Rest] = {}
+    rest_by_id: dict[str, Rest] = {}
     for document_id, comparison in comparisons(engine, own, ids, commons):
         assert comparison.rest is not None
-        found[document_id] = comparison.rest
-    missing = len(ids) - len(found)
+        rest_by_id[document_id] = comparison.rest
+    missing = len(ids) - len(rest_by_id)
     warnings = (f"{missing} of the hits were not read, so nothing is known of them without what is common",)
-    return Rests(found, warnings if missing else ())
+    return Rests(rest_by_id, warnings if missing else ())
 
 
 def comparisons(
@@ -213,11 +191,7 @@ def comparisons(
 
     Documents without a text are left out, and so are the last ones after the limit of characters.
 
-    Args:
-        engine: Engine of the store.
-        text: Text to compare the documents with.
-        ids: Ids of the documents.
-        commons: Detector of common text; None to count all text only.
+    Without `commons`, the comparison covers all text only.
     """
     scheme, characters = engine.scheme, 0
     comparer = Comparer(words_of(text, scheme), scheme, commons)
