@@ -2,9 +2,9 @@
 
 whorl's own scheme, ``simhash1-icu74`` (or with another word-break profile), uses the folded words of a text and its
 pairs of neighbouring words as features, in any script, hashed by murmur3. A pair has 4 votes per occurrence. A word
-that occurs n times has 4 * n ** 0.75 votes, rounded, which damps words common to all texts of a language. Measurements
-behind the choice: docs/decisions/0012-simhash-of-words-and-word-pairs.md. `features.py` has the schemes of
-published libraries.
+that occurs n times has 4 * n ** 0.75 votes, rounded, which damps words common to all texts of a language.
+docs/decisions/0012-simhash-of-words-and-word-pairs.md has the measurements for this choice. `features.py` has the
+schemes of published libraries.
 
 >>> a = simhash("Whoever finds this text may keep it, and whoever keeps it may read it.")
 >>> b = simhash("Whoever finds this text may keep it, and whoever keeps it may burn it.")

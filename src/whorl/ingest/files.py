@@ -243,7 +243,7 @@ def _documents(
 def source_text(named: str, *, with_notation: bool = False) -> str:
     """Return the text of a file, or of standard input for `-`.
 
-    With `with_notation`, the result is the file as it is, with tags.
+    With `with_notation`, tags remain in the text.
 
     Raises:
         ParameterError: The file cannot be read, or is not text.

@@ -249,15 +249,15 @@ def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) ->
     return columns
 
 
-def repeated(batches: Iterable[pa.RecordBatch], name: str, beside: str, size: int) -> Numbers:
+def repeated(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int) -> Numbers:
     """Repeat each row's number once for each number in another column of the row.
 
-    `beside` is a binary column of numbers of `size` bytes.
+    `other` is a binary column of numbers of `size` bytes.
     """
     values, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
         values.append(whole_numbers(batch[name]))
-        counts.append(np.array([len(numbers) // size for numbers in batch[beside].to_pylist()], np.int64))
+        counts.append(np.array([len(numbers) // size for numbers in batch[other].to_pylist()], np.int64))
     return np.repeat(np.concatenate(values), np.concatenate(counts))
 
 

@@ -48,7 +48,7 @@ class LoopTables(NamedTuple):
         states: uint8 array: flags of each state.
         begins: int64 array of shape (2,): start states of the machines.
         soft_ends: uint64 array of shape (64,): for the category of the unit after a word, a mask of the categories of
-            the next unit (62: none) with which the word has certainly ended.
+            the next unit (62: none) that certainly end the word.
         engines: uint8 array of shape (65536,): dictionary engine of each unit, by the second machine's rules.
         trie: uint16 array: ICU's dictionary of Chinese and Japanese.
         numbers: int64 array, indexed by STRIDE and the constants after it.

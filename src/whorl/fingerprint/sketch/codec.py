@@ -108,7 +108,7 @@ def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) ->
 
 
 def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch | None]:
-    """Decode sketches from base64; None for a missing sketch, and for one that `decode` rejects."""
+    """Decode sketches from base64; None for a missing or an invalid sketch."""
     known = [at for at, text in enumerate(texts) if text is not None]
     try:
         raws = [a2b_base64(texts[at] or "", strict_mode=True) for at in known]

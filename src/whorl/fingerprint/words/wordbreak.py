@@ -38,8 +38,8 @@ class StateMachine:
     Attributes:
         categories: The character category of each code point.
         following: The next state, by state and category.
-        accepting: 1 for each state in which a segment may end.
-        word: 1 for each accepting state with a non-zero rule status, for which Lucene's ICUTokenizer emits a token.
+        accepting: 1 for each possible end state of a segment.
+        word: 1 for each accepting state with a non-zero rule status; Lucene's ICUTokenizer emits a token there.
         dictionary_start: First category whose characters need a dictionary.
     """
 

@@ -41,11 +41,11 @@ class TextVerifier:
         """Return the number of texts that may still be read, out of `most`."""
         return most - self._read if self._characters < MOST_CHARACTERS else 0
 
-    def _texts(self, hits: Sequence[SimilarHit], beside: Sequence[str] = ()) -> dict[str, str]:
-        """Return the texts of hits by id, and of the documents `beside`, whose texts do not count for the limits."""
+    def _texts(self, hits: Sequence[SimilarHit], others: Sequence[str] = ()) -> dict[str, str]:
+        """Return the texts of hits by id, and of `others`, whose texts do not count for the limits."""
         require_time()
-        texts = dict(self._engine.texts([*beside, *(similar.hit.id for similar in hits)]))
-        read = [text for document_id, text in texts.items() if document_id not in beside]
+        texts = dict(self._engine.texts([*others, *(similar.hit.id for similar in hits)]))
+        read = [text for document_id, text in texts.items() if document_id not in others]
         self._read += len(read)
         self._characters += sum(map(len, read))
         return texts
@@ -102,7 +102,7 @@ class TextVerifier:
         A hit is read as long as the upper end of its interval allows it to be among them.
 
         Returns:
-            The hits, best first, without those that the texts rule out; and warnings for the user.
+            The hits that the texts do not rule out, best first; and warnings for the user.
         """
         metric = self._criteria.metric
         unread = sorted(
