@@ -8,7 +8,7 @@ each kept with probability r = 2**-L, so the likelihood of I grows by
 
 which falls as I rises; the estimate is the last I with a ratio of at least 1. At level 0, r is 1 and I is x.
 
-Two laws are exact for x and give the interval: x ~ Hypergeometric(a, I, x + ya), or the same for the hit, and x
+Two laws are exact for x and give the interval: x ~ Hypergeometric(a, I, x + ya), or the same for the hit, and x ~
 Hypergeometric(a + b - I, I, x + ya + yb), the union's. The smaller document's law has less spread than the larger
 one's. For documents of similar size the union's has the least: with a <= b, s = (a + b) / a and I / a below s (3 - s) /
 2. The choice of the law must not depend on the observation, so sizes within 3 : 2 of each other (s <= 5 / 2) take the

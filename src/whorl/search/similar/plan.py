@@ -2,7 +2,7 @@
 
 A branch of the plan looks up the m smallest hashes of the source's sketch, among documents in a range of sizes whose
 index entries are complete for these hashes. Hashes are uniform and a document's look-up level depends only on its size,
-so the m tokens are a uniform sample of the source's a shingles. A document that shares I shingles therefore has X
+so the m tokens are a uniform sample of the source's a shingles. A document that shares I shingles therefore has X ~
 Hypergeometric(a, I, m) of them in the index: exactly, for any size, except for a few accidental matches
 (`sketch.sketch`), which never make a document harder to find. The largest min-should-match c with P(X >= c) >= recall,
 at the least I that reaches the threshold, then finds every document at or above the threshold with at least that
