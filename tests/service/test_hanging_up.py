@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import pytest
 import requests
-from starlette.routing import Route
 
 from tests.service.contracts import MINUTES, documents
 from tests.service.limited import PATIENCE_SECONDS, until
@@ -20,6 +19,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.service.app import create_app
 from whorl.service.middleware import request_log
+from whorl.service.middleware.headers import Methods
 from whorl.service.paths import DISCOVERY, DOCUMENTS, NODES, PEOPLE, SEARCH, TICKETS
 
 pytestmark = pytest.mark.process
@@ -100,12 +100,9 @@ def test_every_route_is_known(store: Store) -> None:
     """
     Every route is tested here, or listed as one without long work.
     """
-    (methods,) = (each for each in create_app(store).user_middleware if "routes" in each.kwargs)
-    routes = {
-        (method, route.path)
-        for route in cast("list[Route]", methods.kwargs["routes"])
-        for method in (route.methods or set()) - {"HEAD"}
-    }
+    (checks,) = (layer.kwargs["checks"] for layer in create_app(store).user_middleware if "checks" in layer.kwargs)
+    (methods,) = (check for check in cast("list[object]", checks) if isinstance(check, Methods))
+    routes = {(method, route.path) for route in methods.routes for method in (route.methods or set()) - {"HEAD"}}
     assert routes == ASKING.keys() | SHORT
 
 

@@ -19,7 +19,7 @@ from whorl.service.errors import Json, answer_failures
 from whorl.service.jobs import Jobs
 from whorl.service.middleware.admission import Admission, ClientLimit, RequestGauge, RequestSemaphore
 from whorl.service.middleware.bodies import Bodies, BodyMemory
-from whorl.service.middleware.headers import ANY, Authentication, Framing, Heads, HostCheck, Hosts, Methods
+from whorl.service.middleware.headers import ANY, Authentication, Checks, Framing, Heads, HostCheck, Hosts, Methods
 from whorl.service.middleware.request_log import REQUEST_ID, Metrics, RequestLog
 from whorl.service.routes.documents import FILE_READERS, documents_routes
 from whorl.service.routes.duplicates import Found, duplicates_routes
@@ -81,7 +81,9 @@ def create_app(
         redirect_slashes=False,
         lifespan=lifespan,
     )
+    # The router tries routes in this order, so those called most often come first.
     routers = [
+        health_routes(store, metrics),
         search_routes(store),
         similar_routes(store),
         verify_routes(store),
@@ -90,16 +92,14 @@ def create_app(
         duplicates_routes(store, jobs, is_read_only=settings.is_read_only),
         page_routes(),
         alfresco_routes(store, access, is_read_only=settings.is_read_only),
-        health_routes(store, metrics),
     ]
     routes = [*app.routes, *(route for router in routers for route in router.routes)]
     # Starlette runs the middleware added last first.
     app.add_middleware(Admission, semaphore=searches, seconds=settings.request_timeout_seconds)
     app.add_middleware(Bodies, settings=settings, memory=memory)
     app.add_middleware(ClientLimit, most=settings.max_per_client, is_open=credentials.is_open)
-    app.add_middleware(Methods, routes=routes)
-    app.add_middleware(Authentication, access=access)
-    app.add_middleware(HostCheck, hosts=Hosts("localhost", [ANY], settings.allowed_origins) if hosts is None else hosts)
+    hosts = Hosts("localhost", [ANY], settings.allowed_origins) if hosts is None else hosts
+    app.add_middleware(Checks, checks=[HostCheck(hosts), Authentication(access), Methods(routes)])
     app.add_middleware(Heads)
     app.add_middleware(RequestLog, metrics=metrics)
     if settings.allowed_origins:

@@ -6,10 +6,12 @@ import itertools
 import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, NotRequired
 
+import orjson
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -141,6 +143,9 @@ def _pieces(content: Any) -> Iterator[bytes]:
 
 
 def _encoded(value: Any) -> bytes:
+    # orjson refuses integers of more than 64 bits and lone surrogates.
+    with suppress(orjson.JSONEncodeError):
+        return orjson.dumps(value)
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Paths of routes used in several modules, and the kinds of request they stand for."""
+"""Paths of routes used in several modules, and what a request's path, method and headers say about it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,16 @@ DOCUMENTS = f"{API}/documents"
 
 #: Routes whose bodies hold whole texts or files.
 _OF_TEXTS = frozenset(f"{API}/{name}" for name in ("compare", "passages", "similar", "sources", "text"))
+
+
+def header(scope: Scope, name: bytes) -> str:
+    """Return the first value of a request's header, or "".
+
+    Args:
+        scope: The request.
+        name: Name of the header in lower case.
+    """
+    return next((value.decode("latin-1") for given, value in scope["headers"] if given == name), "")
 
 
 def speaks_as_alfresco(path: str) -> bool:

@@ -14,15 +14,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from fastapi import HTTPException
-from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.context import deadline
-from whorl.service.paths import is_log_in, is_of_the_store, is_upload
+from whorl.service.paths import header, is_log_in, is_of_the_store, is_upload
 
 #: Time after the deadline for the worker to report the reason; afterwards the answer gives no reason.
 _GRACE_SECONDS = 0.5
+#: Time of a request before its client's connection is watched; most requests are answered by then.
+_UNWATCHED_SECONDS = 0.05
 
 
 @dataclass(slots=True)
@@ -65,7 +66,7 @@ class ClientLimit:
 
     def _client(self, scope: Scope) -> str:
         """Return a key for the client: its credentials, which have been checked, or its address."""
-        authorization = Headers(scope=scope).get("Authorization", "")
+        authorization = header(scope, b"authorization")
         if authorization and not self._is_open:
             # Normalised as `Access` does; otherwise extra blanks would make several clients out of one.
             kind, _, given = authorization.partition(" ")
@@ -144,33 +145,38 @@ class Admission:
             await self._app(scope, receive, send)
             return
         # The message holds the whole body, since `Bodies` has read it; the next message is the disconnect.
-        body = await receive()
-        gone = asyncio.create_task(_until_gone(receive))
+        body, client = await receive(), _Client(receive)
+        if body["type"] == "http.disconnect":
+            raise ClientDisconnect
         answer, has_slot = _ResponseGuard(send), False
 
         async def work() -> None:
             nonlocal has_slot
             async with self._semaphore.slot(self._seconds):
                 has_slot = True
-                await self._app(scope, _receiving(body, gone), answer.send)
+                await self._app(scope, client.replaying(body), answer.send)
 
         with deadline(self._seconds) as request:
             task = asyncio.create_task(work())
         self._late.add(task)
         task.add_done_callback(self._late.discard)
         try:
-            await asyncio.wait(
-                {task, gone}, timeout=self._seconds + _GRACE_SECONDS, return_when=asyncio.FIRST_COMPLETED
-            )
+            await asyncio.wait({task}, timeout=_UNWATCHED_SECONDS)
+            if not task.done():
+                await asyncio.wait(
+                    {task, client.gone()},
+                    timeout=self._seconds + _GRACE_SECONDS,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
             if task.done():
                 task.result()
-            elif gone.done():
+            elif client.gone().done():
                 raise ClientDisconnect
             elif not answer.has_begun:
                 limit = f"{self._seconds:g} s"
                 raise HTTPException(503, f"this took longer than {limit}; try again, ask for less, or allow more")
         finally:
-            gone.cancel()
+            client.close()
             if not task.done():
                 answer.is_closed = True
                 # Retrieve its exception, which no caller awaits any more.
@@ -198,21 +204,42 @@ def _needs_no_slot(scope: Scope) -> bool:
     return scope["type"] != "http" or not is_of_the_store(scope["path"]) or is_log_in(scope)
 
 
-async def _until_gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+class _Client:
+    """Watches whether the client is still connected, from the first call of `gone` on.
 
+    Args:
+        receive: Yields the messages after the body.
+    """
 
-def _receiving(body: Message, gone: asyncio.Task[None]) -> Receive:
-    """Return a `receive` that yields a whole body, and then blocks until the client has disconnected."""
-    left = [body]
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._gone: asyncio.Task[None] | None = None
 
-    async def receive() -> Message:
-        if not left:
-            await asyncio.wait({gone})
-        return left.pop() if left else {"type": "http.disconnect"}
+    def gone(self) -> asyncio.Task[None]:
+        """Return the task that ends when the client disconnects."""
+        if self._gone is None:
+            self._gone = asyncio.create_task(self._until_gone())
+        return self._gone
 
-    return receive
+    async def _until_gone(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._gone is not None:
+            self._gone.cancel()
+
+    def replaying(self, body: Message) -> Receive:
+        """Return a `receive` that yields a whole body, and then blocks until the client has disconnected."""
+        left = [body]
+
+        async def receive() -> Message:
+            if not left:
+                await asyncio.wait({self.gone()})
+            return left.pop() if left else {"type": "http.disconnect"}
+
+        return receive
 
 
 def _forget(task: asyncio.Task[None]) -> None:

@@ -12,13 +12,12 @@ import math
 import threading
 
 from fastapi import HTTPException
-from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.context import cancellation
 from whorl.errors import ParameterError
-from whorl.service.paths import brings_text, is_log_in, is_of_the_store, is_upload
+from whorl.service.paths import brings_text, header, is_log_in, is_of_the_store, is_upload
 from whorl.settings.settings import Settings
 
 #: Maximum number of keys and values of a request. A list of ids to delete may have 10,000.
@@ -117,7 +116,7 @@ class Bodies:
         self._log_in_memory = BodyMemory(_LOG_IN_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not is_of_the_store(scope["path"]):
+        if scope["type"] != "http" or not is_of_the_store(scope["path"]) or _has_no_body(scope):
             await self._app(scope, receive, send)
             return
         _require_media_type(scope)
@@ -149,7 +148,7 @@ class Bodies:
             limit = self._settings.max_text_bytes
         elif scope["method"] == "POST" and not is_log_in(scope):
             limit = self._settings.max_search_bytes
-        length = Headers(scope=scope).get("Content-Length", "")
+        length = header(scope, b"content-length")
         if length.isdecimal() and int(length[:20]) > limit:
             raise HTTPException(413, _too_large(limit))
         return limit
@@ -254,10 +253,16 @@ class RateLimit:
         return message
 
 
+def _has_no_body(scope: Scope) -> bool:
+    if scope["method"] != "GET":
+        return False
+    return not any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
+
+
 def _require_media_type(scope: Scope) -> None:
     if scope["method"] != "POST":
         return
-    media_type = Headers(scope=scope).get("Content-Type", "").partition(";")[0].strip().lower()
+    media_type = header(scope, b"content-type").partition(";")[0].strip().lower()
     wanted = _JSON_LINES if is_upload(scope) else (_JSON,)
     if media_type not in wanted:
         got = f", not {media_type:.80}" if media_type else ""

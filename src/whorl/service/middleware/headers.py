@@ -11,11 +11,10 @@ from __future__ import annotations
 import ipaddress
 import logging
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from urllib.parse import urlsplit
 
 from fastapi import HTTPException
-from starlette.datastructures import Headers
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -23,7 +22,7 @@ from whorl.errors import ParameterError
 from whorl.service.credentials import Access
 from whorl.service.errors import failure
 from whorl.service.logs import LOGGER
-from whorl.service.paths import is_log_in, is_of_the_store
+from whorl.service.paths import header, is_log_in, is_of_the_store
 from whorl.settings.settings import LOOPBACK
 
 _log = logging.getLogger(LOGGER)
@@ -49,7 +48,7 @@ class Framing:
 
 def _ambiguity(scope: Scope) -> str:
     """Return the reason why the end of a request is ambiguous, or ""."""
-    names = {name.lower() for name, _ in scope["headers"]}
+    names = [name.lower() for name, _ in scope["headers"]]
     if b"transfer-encoding" not in names:
         return ""
     if b"content-length" in names:
@@ -122,24 +121,22 @@ class HostCheck:
     """Refuses requests to other host names, and requests of the store from pages of other sites.
 
     Args:
-        app: The next ASGI application.
         hosts: The allowed hosts.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Hosts) -> None:
-        self._app, self._hosts = app, hosts
+    def __init__(self, hosts: Hosts) -> None:
+        self._hosts = hosts
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            headers = Headers(scope=scope)
-            host, origin = headers.get("Host", ""), headers.get("Origin", "")
-            if not self._hosts.admit(host):
-                raise HTTPException(403, f"this service is not called {host:.80}; WHORL_ALLOWED_HOSTS may name it")
-            site = headers.get("Sec-Fetch-Site", "")
-            if is_of_the_store(scope["path"]) and not self._hosts.admit_page(host, origin, site):
-                asking = f"a page of another site asked for this ({origin or site:.80})"
-                raise HTTPException(403, f"{asking}; WHORL_ALLOWED_HOSTS may name its host")
-        await self._app(scope, receive, send)
+    def __call__(self, scope: Scope) -> None:
+        host = header(scope, b"host")
+        if not self._hosts.admit(host):
+            raise HTTPException(403, f"this service is not called {host:.80}; WHORL_ALLOWED_HOSTS may name it")
+        if not is_of_the_store(scope["path"]):
+            return
+        origin, site = header(scope, b"origin"), header(scope, b"sec-fetch-site")
+        if not self._hosts.admit_page(host, origin, site):
+            asking = f"a page of another site asked for this ({origin or site:.80})"
+            raise HTTPException(403, f"{asking}; WHORL_ALLOWED_HOSTS may name its host")
 
 
 def _host_of(origin: str) -> str:
@@ -174,53 +171,71 @@ class Authentication:
     """Answers 401 to requests without valid credentials.
 
     Args:
-        app: The next ASGI application.
         access: Checks the credentials.
     """
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
-        self._app, self._access = app, access
+    def __init__(self, access: Access) -> None:
+        self._access = access
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope) -> None:
         # The router uses the same path, and no Host header can change it.
-        if scope["type"] == "http" and is_of_the_store(scope["path"]) and not is_log_in(scope):
-            authorization = Headers(scope=scope).get("Authorization", "")
-            if not self._access.admits(authorization, scope["query_string"].decode("latin-1")):
-                raise HTTPException(
-                    401,
-                    "this needs Authorization: Bearer KEY, or Basic with the user and password, or a ticket",
-                    {"WWW-Authenticate": 'Basic realm="whorl", charset="UTF-8"'},
-                )
-        await self._app(scope, receive, send)
+        if not is_of_the_store(scope["path"]) or is_log_in(scope):
+            return
+        if not self._access.admits(header(scope, b"authorization"), scope["query_string"].decode("latin-1")):
+            raise HTTPException(
+                401,
+                "this needs Authorization: Bearer KEY, or Basic with the user and password, or a ticket",
+                {"WWW-Authenticate": 'Basic realm="whorl", charset="UTF-8"'},
+            )
 
 
 class Methods:
     """Answers 404 if the path has no route, and 405 with the allowed methods if no route takes the method.
 
     Args:
-        app: The next ASGI application.
         routes: All routes of the service.
     """
 
-    def __init__(self, app: ASGIApp, routes: Sequence[BaseRoute]) -> None:
-        self._app, self._routes = app, routes
+    def __init__(self, routes: Iterable[BaseRoute]) -> None:
+        self.routes = [route for route in routes if isinstance(route, Route)]
+        self._patterns = [route for route in self.routes if "{" in route.path]
+        self._by_path: dict[str, set[str]] = {}
+        for route in self.routes:
+            self._by_path.setdefault(route.path, set()).update(route.methods or ())
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            path = scope["path"]
-            methods = self._methods(scope)
-            if not methods:
-                raise HTTPException(404, f"there is nothing at {path:.80}")
-            if scope["method"] not in methods:
-                allowed = {"Allow": ", ".join(sorted(methods))}
-                raise HTTPException(405, f"{path:.80} does not take {scope['method']}", allowed)
-        await self._app(scope, receive, send)
+    def __call__(self, scope: Scope) -> None:
+        path, method = scope["path"], scope["method"]
+        if method in self._by_path.get(path, ()):
+            return
+        methods = self._methods(scope)
+        if not methods:
+            raise HTTPException(404, f"there is nothing at {path:.80}")
+        if method not in methods:
+            raise HTTPException(405, f"{path:.80} does not take {method}", {"Allow": ", ".join(sorted(methods))})
 
     def _methods(self, scope: Scope) -> set[str]:
         """Return the methods allowed at the path of a request; HEAD is allowed wherever GET is."""
-        there = (route for route in self._routes if isinstance(route, Route) and route.matches(scope)[0] != Match.NONE)
-        methods = {method for route in there for method in route.methods or ()}
+        matching = (route.methods or () for route in self._patterns if route.matches(scope)[0] != Match.NONE)
+        methods = self._by_path.get(scope["path"], set()).union(*matching)
         return methods | {"HEAD"} if "GET" in methods else methods
+
+
+class Checks:
+    """Runs checks of a request's line and headers; each raises HTTPException to refuse it.
+
+    Args:
+        app: The next ASGI application.
+        checks: The checks, in their order.
+    """
+
+    def __init__(self, app: ASGIApp, checks: Sequence[Callable[[Scope], None]]) -> None:
+        self._app, self._checks = app, checks
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            for check in self._checks:
+                check(scope)
+        await self._app(scope, receive, send)
 
 
 class Heads:

@@ -12,7 +12,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,6 +20,7 @@ from whorl.context import Trace, new_request
 from whorl.service.errors import DEFECT, failure, failure_of
 from whorl.service.logs import LOGGER
 from whorl.service.middleware.admission import RequestGauge
+from whorl.service.paths import header
 
 #: Seconds; from the time of a cached answer to more than a client waits.
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -79,10 +79,12 @@ class Metrics:
         self._seconds.labels(method, route).observe(seconds)
         if trace.engine_requests:
             self._engine_seconds.labels(route).observe(trace.engine_seconds)
-        self._engine_requests.inc(trace.engine_requests)
-        self._engine_retries.inc(trace.engine_retries)
-        self._verified.inc(trace.verified)
-        self._stored.inc(trace.stored)
+            self._engine_requests.inc(trace.engine_requests)
+            self._engine_retries.inc(trace.engine_retries)
+        if trace.verified:
+            self._verified.inc(trace.verified)
+        if trace.stored:
+            self._stored.inc(trace.stored)
         if trace.error:
             self._errors.labels(trace.error).inc()
 
@@ -96,13 +98,14 @@ class Metrics:
 
 #: Header for a request id given by the client, which appears in the logs of all services that handle the request.
 REQUEST_ID = "X-Request-Id"
+_REQUEST_ID = REQUEST_ID.lower().encode()
 #: Default headers of every response: no content sniffing, no embedding, no caching.
-_CAUTIOUS = {
-    "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
+_CAUTIOUS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+)
 _SANE = re.compile(r"[A-Za-z0-9._:+=-]{1,128}")
 #: Status logged if the client disconnected before the response, as in nginx.
 _CLIENT_HAS_GONE = 499
@@ -125,7 +128,7 @@ class RequestLog:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = Headers(scope=scope).get(REQUEST_ID, "")
+        given = header(scope, _REQUEST_ID)
         request_id = given if _SANE.fullmatch(given) else str(uuid.uuid4())
         status, began = 0, time.perf_counter()
 
@@ -133,10 +136,10 @@ class RequestLog:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers[REQUEST_ID] = request_id
-                for name, value in _CAUTIOUS.items():
-                    headers.setdefault(name, value)
+                headers = message["headers"]
+                names = {name for name, _ in headers}
+                cautious = [pair for pair in _CAUTIOUS if pair[0] not in names]
+                message["headers"] = [*headers, (_REQUEST_ID, request_id.encode()), *cautious]
             await send(message)
 
         with new_request(request_id) as request:

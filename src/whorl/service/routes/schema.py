@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
+from inspect import iscoroutinefunction
 from types import UnionType
-from typing import Annotated, Any, ClassVar, Literal, NotRequired, Self, TypeAlias, TypeVar, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NotRequired,
+    Self,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+from urllib.parse import parse_qsl
 
-from fastapi import APIRouter
+import orjson
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, create_model, field_validator, model_validator
 from typing_extensions import TypedDict
 
@@ -139,9 +157,54 @@ class OneText(RequestBody):
         return self
 
 
+class ModelRoute(APIRoute):
+    """A route that reads its only argument, a `RequestBody`, itself: FastAPI takes as long as a search for that."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        by_fastapi = super().get_route_handler()
+        model = _only_model(self.endpoint)
+        if model is None:
+            return by_fastapi
+
+        async def handle(request: Request) -> Response:
+            try:
+                body = _parameters(request) if model.is_text else orjson.loads(await request.body())
+                argument = model.model_validate(body)
+            except ValueError:
+                # FastAPI describes the mistakes.
+                return await by_fastapi(request)
+            response: Response = await run_in_threadpool(self.endpoint, argument)
+            return response
+
+        return handle
+
+
+def _only_model(endpoint: Callable[..., Any]) -> type[RequestBody] | None:
+    """Return the model of a function that runs in a thread, takes nothing else, and returns a response."""
+    arguments = get_type_hints(endpoint)
+    result = arguments.pop("return", None)
+    is_response = isinstance(result, type) and issubclass(result, Response) and not iscoroutinefunction(endpoint)
+    model = next(iter(arguments.values()), None)
+    is_model = len(arguments) == 1 and isinstance(model, type) and issubclass(model, RequestBody)
+    return model if is_response and is_model else None
+
+
+def _parameters(request: Request) -> dict[str, str]:
+    """Return the parameters in a request's address.
+
+    Raises:
+        ValueError: A parameter is repeated.
+    """
+    pairs = parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    parameters = dict(pairs)
+    if len(parameters) != len(pairs):
+        raise ValueError("a parameter is repeated")
+    return parameters
+
+
 def api_router() -> APIRouter:
     """Return a router for whorl's own routes."""
-    return APIRouter(prefix=API, tags=["whorl"], default_response_class=Json)
+    return APIRouter(prefix=API, tags=["whorl"], default_response_class=Json, route_class=ModelRoute)
 
 
 @lru_cache(None)

@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from whorl.context import deadline, trace
 from whorl.engine.protocol import lag_message
 from whorl.errors import WhorlError
-from whorl.service.errors import status_of
+from whorl.service.errors import Json, status_of
 from whorl.service.logs import LOGGER
 from whorl.service.middleware.request_log import Metrics
 from whorl.service.routes.schema import api_router
@@ -44,10 +44,10 @@ def health_routes(store: Store, metrics: Metrics) -> APIRouter:
     router = APIRouter(tags=["state"])
     limiter: list[CapacityLimiter] = []
 
-    @router.get("/healthz")
-    async def health() -> Health:
+    @router.get("/healthz", response_model=Health)
+    async def health() -> Json:
         """The process runs."""
-        return {"status": "ok"}
+        return Json({"status": "ok"})
 
     @router.get("/readyz")
     async def ready() -> Health:
