@@ -30,6 +30,8 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from corpus_texts import texts
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
@@ -162,7 +164,10 @@ def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Ite
             certain += met(ids, own)
             is_promised += [is_followed(kept, each) for each in own]
             begin = time.process_time()
-            sketched = find_candidates(plain.engine, text, of_text, RECALL, min_words=8, left_out=None, own_id=None)
+            whole = np.array([[0, len(of_text.words)]])
+            sketched = find_candidates(
+                plain.engine, text, of_text, whole, RECALL, min_words=8, left_out=None, own_id=None
+            )
             took["by sketches"].append((time.process_time() - begin) * 1000)
             by_sketch += met((each.id for each in sketched.found), own)
             for each in own:

@@ -412,7 +412,7 @@ class Store:
         options = operation_of(CompareOperation, options, keywords)
         texts, scheme = Sources(self.engine, source, self.references).whole_texts([a, b]), self.engine.scheme
         common = commons_for_comparison(self.engine, options.common_above, options.boilerplate)
-        return Comparer(words_of(texts[a], scheme), scheme, common).compare(texts[b])
+        return Comparer(words_of(texts[a], scheme), scheme, common).compare(words_of(texts[b], scheme))
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the stored fields of documents except their texts, by id; unknown ids are left out."""

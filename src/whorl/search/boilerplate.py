@@ -139,14 +139,14 @@ class Comparer:
         """See `Commons.edge`; 0 if common text is not defined."""
         return self._commons.edge if self._commons else 0
 
-    def compare(self, other: str, min_words: int = 0) -> Comparison:
-        """Return the comparison of the text with another one, as B.
+    def compare(self, words: TextWords, min_words: int = 0) -> Comparison:
+        """Return the comparison of the text with the words of another one, as B.
 
         Args:
-            other: The other text.
+            words: The words of the other text, under the same scheme.
             min_words: As in `compare_words`.
         """
-        words, common = words_of(other, self._scheme), None
+        common = None
         if self._commons is not None:
             common = CommonWords(self.is_common, self._commons.words(words), self._commons.edge)
         return self._index.compare(words, common, min_words)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,7 +37,9 @@ RECALL = Fraction(95, 100)
 
 
 def found(store: Store, text: str, recall: Fraction = RECALL) -> Candidates:
-    return find_candidates(store.engine, text, words_of(text), recall, min_words=8, left_out=None, own_id=None)
+    of_text = words_of(text)
+    whole = np.array([[0, len(of_text.words)]])
+    return find_candidates(store.engine, text, of_text, whole, recall, min_words=8, left_out=None, own_id=None)
 
 
 @given(st.integers(0, 300_000))
@@ -117,8 +120,8 @@ def test_who_is_left_out(tmp_path: Path) -> None:
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         store.index([Document(name, text) for name in "abc"])
         left = find_candidates(
-            store.engine, text, words_of(text), RECALL, min_words=8, left_out=DocumentIds("", ((1.0, ("a",)),)),
-            own_id="b",
+            store.engine, text, words_of(text), np.array([[0, 60]]), RECALL, min_words=8, own_id="b",
+            left_out=DocumentIds("", ((1.0, ("a",)),)),
         )  # fmt: skip
     assert [each.id for each in left.found] == ["c"]
 
@@ -230,7 +233,7 @@ def test_texts_under_twenty_words(store: Store) -> None:
     short = " ".join(words(random.Random(32), 19))
     store.index([Document("copy", short)])
     assert asked(store, short).holders == ()
-    found = find_sources(store.engine, short, Fraction(95, 100))
+    found = find_sources(store.engine, short)
     assert [each.id for each in found.sources] == ["copy"]
     assert found.promise.certain_words == 20
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ def test_what_is_not_said_is_as_usual(engine: EmbeddedEngine) -> None:
     found = sources_of(engine, TEXT, "whole", None)
     assert [each.id for each in found.sources] == ["half"]
     assert found == sources_of(engine, TEXT, "whole", None, SourcesOperation(recall=95, min_words=8, most_read=300))
-    assert found == find_sources(engine, TEXT, Fraction(95, 100), own_id="whole")
+    assert found == find_sources(engine, TEXT, own_id="whole")
 
 
 @pytest.mark.parametrize(

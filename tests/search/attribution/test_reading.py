@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare import words_of
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.search.attribution.reading import CandidateReader, Shared
+from whorl.search.attribution.reading import Candidate, CandidateReader
 from whorl.search.attribution.search import find_sources
 from whorl.search.boilerplate import Comparer
 
@@ -36,8 +35,8 @@ def test_narrowed_candidates(tmp_path: Path, size: int) -> None:
         comparer = Comparer(of_text, store.engine.scheme, None)
         reader = CandidateReader(store.engine, of_text, comparer, 8, everything, 99, ignore_common=False)
         nothing, everywhere = np.empty((0, 2), np.int64), np.array([[0, 300]])
-        candidates = [Shared(each, None, nothing, everywhere) for each in own]
-        reader.narrow(candidates)
+        candidates = [Candidate(each, None, nothing, everywhere) for each in own]
+        reader.narrow(candidates, everything)
         for each, start in zip(candidates, range(0, 260, 13), strict=True):
             possible = {at for first, end in each.possible.tolist() for at in range(first, end)}
             assert possible >= set(range(start, start + 40))
@@ -89,7 +88,7 @@ def test_no_origin_is_missed(tmp_path: Path, seed: int) -> None:
                 text += texts[number][start : start + length]
                 if chance.random() < 0.5:
                     text += words(chance, chance.randint(1, 9))
-            found = find_sources(store.engine, " ".join(text), Fraction(95, 100))
+            found = find_sources(store.engine, " ".join(text))
             assert found.unread == 0
             spans = words_of(found.content).spans
             covered = np.zeros(len(text), np.bool_)

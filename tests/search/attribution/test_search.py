@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -18,9 +17,8 @@ from whorl.fingerprint.compare import Passage
 from whorl.search.attribution import reading
 from whorl.search.attribution.exclusions import Exclusion
 from whorl.search.attribution.results import Attribution
-from whorl.search.attribution.search import find_sources
+from whorl.search.attribution.search import SourceCriteria, find_sources
 
-RECALL = Fraction(95, 100)
 #: Twelve words of Melville, ten of Austen, six of our own.
 WHALE = "call me ishmael some years ago never mind how long precisely having"
 PRIDE = "it is a truth universally acknowledged that a single man"
@@ -36,7 +34,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def answer(store: Store, text: str, *, min_words: int = 8, most_read: int = 300) -> Attribution:
-    return find_sources(store.engine, text, RECALL, min_words=min_words, most_read=most_read)
+    return find_sources(store.engine, text, SourceCriteria(min_words=min_words, most_read=most_read))
 
 
 def test_by_hand(store: Store) -> None:
@@ -84,14 +82,15 @@ def test_parts_that_are_left_out(store: Store) -> None:
     purse = f"{WHALE} little or no money in my purse and nothing particular to interest me on shore"
     store.index([Document("moby", purse), Document("pride", wife)])
     text = f"“{purse.title()}!” And so we come to {wife}.\n\nReferences\n\n{WHALE}"
-    whole = find_sources(store.engine, text, RECALL)
+    whole = find_sources(store.engine, text)
     assert [(each.id, each.words) for each in whole.sources] == [("moby", 39), ("pride", 23)]
     assert (whole.words, whole.counted_words, whole.excluded_words) == (68, 68, 0)
     # Moby-Dick keeps the words below the heading.
-    quoted = find_sources(store.engine, text, RECALL, without=[Exclusion.QUOTATIONS])
+    quoted = find_sources(store.engine, text, SourceCriteria(without=[Exclusion.QUOTATIONS]))
     assert [(each.id, each.words) for each in quoted.sources] == [("pride", 23), ("moby", 12)]
     assert (quoted.counted_words, quoted.excluded_words, quoted.covered_words) == (41, 27, 35)
-    found = find_sources(store.engine, text, RECALL, without=[Exclusion.QUOTATIONS, Exclusion.REFERENCES])
+    criteria = SourceCriteria(without=[Exclusion.QUOTATIONS, Exclusion.REFERENCES])
+    found = find_sources(store.engine, text, criteria)
     assert [(each.id, each.words, each.new_words, each.only_words) for each in found.sources] == [("pride", 23, 23, 23)]
     assert (found.words, found.counted_words, found.excluded_words) == (68, 28, 40)
 
@@ -184,7 +183,7 @@ def test_what_is_told_meanwhile(store: Store) -> None:
     store.index([Document("a", WHALE), Document("b", PRIDE)])
     reports: list[tuple[str, int, int | None]] = []
     with reporting(lambda *report: reports.append(report)):
-        find_sources(store.engine, TEXT, RECALL)
+        find_sources(store.engine, TEXT)
     assert reports == [("looking for candidates", 0, 1), ("comparing", 0, 2), ("comparing", 1, 2)]
 
 
@@ -198,7 +197,7 @@ def test_it_ends_when_nobody_waits(store: Store) -> None:
         reporting(lambda step, *_: request.cancel() if step == "comparing" else None),
         pytest.raises(StoppedError),
     ):
-        find_sources(store.engine, TEXT, RECALL)
+        find_sources(store.engine, TEXT)
 
 
 @pytest.mark.parametrize(

@@ -28,12 +28,13 @@ import numpy.typing as npt
 
 from whorl.context import report_progress, require_time, trace
 from whorl.engine.protocol import Engine, PassageHolders
-from whorl.fingerprint.compare import TextWords
+from whorl.fingerprint.compare import TextWords, words_of
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.winnowing import PassageScheme, all_numbers
+from whorl.model import Hit
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, MatchAll, Nothing, PassageNumbers
-from whorl.search.attribution.cover import Numbers
+from whorl.search.attribution.cover import Numbers, ranges_by_owner
 from whorl.search.attribution.results import Promise
 from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.options import SimilarCriteria
@@ -53,32 +54,16 @@ _WINDOW = "a part of the text"
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A document that may have a passage of a text.
-
-    Args:
-        id: The document's id.
-        name: The document's name, or "".
-        shingles: Estimate of its distinct shingles; None if unknown.
-    """
-
-    id: str
-    name: str
-    shingles: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class Candidates:
     """Documents that may have a passage of a text.
 
     Args:
-        found: The candidates in reading order: the best candidate of each part of the text comes before the second of
-            any part.
+        found: Hits in reading order: the best of each part of the text comes before the second of any part.
         promise: How surely documents with a passage are among the candidates.
         warnings: Warnings for the user.
     """
 
-    found: tuple[Candidate, ...]
+    found: tuple[Hit, ...]
     promise: Promise
     warnings: tuple[str, ...]
 
@@ -115,31 +100,39 @@ def find_candidates(
     engine: Engine,
     text: str,
     of_text: TextWords,
+    searched: Numbers,
     recall: Fraction,
     *,
     min_words: int,
     left_out: BoundNode | None,
     own_id: str | None,
-    wanted: npt.NDArray[np.bool_] | None = None,
 ) -> Candidates:
-    """Look for the documents that may have a passage of a text.
+    """Look for the documents that may have a passage in the searched parts of a text.
 
     Args:
         engine: The engine of the store.
         text: The text.
         of_text: The words of the text.
+        searched: Parts of the text to search, as ranges of words; int64 array of shape (parts, 2). They are searched
+            as one text.
         recall: Wanted chance that a document with a passage is found, a fraction in (0, 1].
         min_words: Words of the shortest passage that counts.
         left_out: Documents to exclude.
         own_id: The id of the document that the text comes from; it is excluded as well.
-        wanted: Mask of the words to find documents for; a window without `min_words` consecutive wanted words is
-            skipped. None for all words.
     """
+    if not searched.size and of_text.words:
+        return Candidates((), Promise(recall, None), ())
+    if len(searched) != 1 or searched[0].tolist() != [0, len(of_text.words)]:
+        starts, ends = of_text.spans[searched[:, 0], 0], of_text.spans[searched[:, 1] - 1, 1]
+        text = "\n".join(text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True))
+        of_text = words_of(text, engine.scheme)
     best = _Best(own_id)
-    asked = _Windows(engine, text, of_text, recall, min_words, left_out, wanted)
-    for found in asked.found():
-        best.add(Candidate(each.hit.id, each.hit.name, each.estimate.hit_size) for each in found)
-    return Candidates(best.in_order(), Promise(recall, asked.promised_words), tuple(dict.fromkeys(asked.warnings)))
+    windowed = _Windows(engine, text, of_text, recall, min_words, left_out)
+    for hits in windowed.found():
+        best.add(hit.hit for hit in hits)
+    return Candidates(
+        best.in_order(), Promise(recall, windowed.promised_words), tuple(dict.fromkeys(windowed.warnings))
+    )
 
 
 class _Best:
@@ -147,16 +140,16 @@ class _Best:
 
     def __init__(self, own_id: str | None) -> None:
         self._own_id = own_id
-        self._ranked: dict[str, tuple[int, Candidate]] = {}
+        self._ranked: dict[str, tuple[int, Hit]] = {}
 
-    def add(self, found: Iterable[Candidate]) -> None:
+    def add(self, found: Iterable[Hit]) -> None:
         """Add the candidates of one part of the text, best first."""
         for rank, each in enumerate(found):
             known = self._ranked.get(each.id)
             if each.id != self._own_id and (known is None or rank < known[0]):
                 self._ranked[each.id] = rank, each
 
-    def in_order(self) -> tuple[Candidate, ...]:
+    def in_order(self) -> tuple[Hit, ...]:
         # A stable sort: ties keep the order of the parts.
         return tuple(each for _, each in sorted(self._ranked.values(), key=lambda ranked: ranked[0]))
 
@@ -177,9 +170,7 @@ class _Windows:
         recall: Fraction,
         min_words: int,
         left_out: BoundNode | None,
-        wanted: npt.NDArray[np.bool_] | None,
     ) -> None:
-        self._wanted = wanted
         self._engine, self._text, self._of_text = engine, text, of_text
         self._recall, self._min_words = recall, min_words
         self._others: BoundNode = MatchAll() if left_out is None else Bool(must=(MatchAll(),), must_not=(left_out,))
@@ -194,7 +185,6 @@ class _Windows:
             self.warnings.append(f"the text has no fingerprint: it has fewer than {size} words")
             return
         window = places[0][1]
-        places = [each for each in places if self._is_wanted(each[0], each[1] + size - 1)]
         shared = least_shared(window, self._min_words, size)
         question = SimilarCriteria(Metric.A_IN_B, Fraction(shared, window), self._recall)
         crowded, longest = 0, float(shared)
@@ -223,14 +213,6 @@ class _Windows:
         # A passage longer than the overlap of two windows need not have more than the overlap in any window.
         is_promised = longest <= max(window // 4, shared)
         self.promised_words = math.ceil(longest) + size - 1 if is_promised else None
-
-    def _is_wanted(self, start: int, end: int) -> bool:
-        """Check whether a part of the text has `min_words` consecutive wanted words."""
-        if self._wanted is None:
-            return True
-        before = np.append(0, np.cumsum(self._wanted[start:end], dtype=np.int64))
-        least = min(self._min_words, end - start)
-        return bool((before[least:] - before[:-least] == least).any())
 
 
 def _promised(plan: SketchPlan | MinHashPlan, shared: int) -> float:
@@ -359,23 +341,9 @@ def _holders(
     starts, owners = starts[order], owners[order]
     # The hash nearest to the end of a run is less than one window away from it.
     edge, width = scheme.window - 1, scheme.hashed_words
-    proven = _ranges(owners, starts, starts + width, len(found.ids))
-    possible = _ranges(owners, np.maximum(starts - edge, 0), np.minimum(starts + width + edge, words), len(found.ids))
+    proven = ranges_by_owner(owners, starts, starts + width, len(found.ids))
+    possible = ranges_by_owner(
+        owners, np.maximum(starts - edge, 0), np.minimum(starts + width + edge, words), len(found.ids)
+    )
     # Sort by id, so that ties do not depend on the engine.
     return tuple(sorted(map(PassageHolder, found.ids, proven, possible), key=lambda each: each.id))
-
-
-def _ranges(owners: Numbers, starts: Numbers, ends: Numbers, many: int) -> list[Numbers]:
-    """Merge overlapping and adjacent ranges of each owner, and return the ranges by owner.
-
-    Args:
-        owners: Owner of each range, from 0 on, ascending.
-        starts: Starts of the ranges, ascending for each owner.
-        ends: Ends of the ranges, ascending for each owner.
-        many: Number of owners.
-    """
-    is_first = np.ones(starts.size, np.bool_)
-    is_first[1:] = (owners[1:] != owners[:-1]) | (starts[1:] > ends[:-1])
-    is_last = np.append(is_first[1:], True)[: starts.size]
-    joined = np.stack((starts[is_first], ends[is_last]), axis=1)
-    return np.split(joined, np.searchsorted(owners[is_first], np.arange(1, many)))

@@ -1,12 +1,14 @@
 """Greedy set cover of a text by documents, and operations on ranges of words.
 
 The greedy cover is at most 1 + ln(n) times as large as the smallest cover of the same n words (the classical bound of
-greedy set cover: Johnson 1974, Lovász 1975, Chvátal 1979); finding the smallest is NP-hard.
+greedy set cover: Johnson 1974, Lovász 1975, Chvátal 1979); finding the smallest is NP-hard. Gains are evaluated lazily
+(Minoux, "Accelerated greedy algorithms for maximizing submodular set functions", 1978).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heapify, heappop, heapreplace
 
 import numpy as np
 import numpy.typing as npt
@@ -54,27 +56,29 @@ def ranges_of(is_marked: npt.NDArray[np.bool_]) -> Numbers:
     return edges.reshape(-1, 2)
 
 
-def marked_rows(ranges: Sequence[Numbers], words: int) -> npt.NDArray[np.bool_]:
-    """Return the mask of the words in each document's ranges; bool array of shape (documents, words)."""
-    rows = np.repeat(np.arange(len(ranges)), [len(each) for each in ranges]) * (words + 1)
-    every = np.concatenate([np.empty((0, 2), np.int64), *ranges])
-    cells = len(ranges) * (words + 1)
-    edges = np.bincount(rows + every[:, 0], minlength=cells) - np.bincount(rows + every[:, 1], minlength=cells)
-    is_marked: npt.NDArray[np.bool_] = (np.cumsum(edges) > 0).reshape(len(ranges), words + 1)[:, :words]
-    return is_marked
-
-
-def row_ranges(is_marked: npt.NDArray[np.bool_]) -> list[Numbers]:
-    """Return the runs of marked words of each document as ranges.
+def ranges_by_owner(owners: Numbers, starts: Numbers, ends: Numbers, many: int) -> list[Numbers]:
+    """Merge overlapping and adjacent ranges of each owner; return the ranges of each owner.
 
     Args:
-        is_marked: bool array of shape (documents, words).
+        owners: Owner of each range, from 0 on, ascending.
+        starts: Starts of the ranges, ascending for each owner.
+        ends: Ends of the ranges, ascending for each owner.
+        many: Number of owners.
+
+    >>> a, b = ranges_by_owner(np.array([0, 0, 1]), np.array([1, 2, 5]), np.array([3, 6, 9]), 2)
+    >>> a.tolist(), b.tolist()
+    ([[1, 6]], [[5, 9]])
     """
-    documents, words = is_marked.shape
-    # A column of unmarked words keeps the rows apart.
-    every = ranges_of(np.pad(is_marked, ((0, 0), (0, 1))).ravel())
-    rows = every[:, 0] // (words + 1)
-    return np.split(every - rows[:, None] * (words + 1), np.searchsorted(rows, np.arange(1, documents)))
+    is_first = np.ones(starts.size, np.bool_)
+    is_first[1:] = (owners[1:] != owners[:-1]) | (starts[1:] > ends[:-1])
+    is_last = np.append(is_first[1:], True)[: starts.size]
+    merged = np.stack((starts[is_first], ends[is_last]), axis=1)
+    return np.split(merged, np.searchsorted(owners[is_first], np.arange(1, many)))
+
+
+def owners_of(ranges: Sequence[Numbers]) -> Numbers:
+    """Return the index of the list that each of the concatenated ranges comes from."""
+    return np.repeat(np.arange(len(ranges)), np.fromiter(map(len, ranges), np.int64, len(ranges)))
 
 
 def common_ranges(one: Numbers, other: Numbers, words: int) -> Numbers:
@@ -112,20 +116,29 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     """
     if not covers:
         return []
-    ranges = np.concatenate(covers)
-    owners = np.repeat(np.arange(len(covers)), [len(each) for each in covers])
+    ranges, owners = np.concatenate(covers), owners_of(covers)
     totals = np.bincount(owners, ranges[:, 1] - ranges[:, 0], len(covers)).astype(np.int64)
-    is_open = is_counted.copy()
-    chosen: list[tuple[int, int]] = []
-    while True:
+    gains = np.bincount(owners, words_in(ranges, is_counted), len(covers)).astype(np.int64)
+    # A document's gain only falls, so an outdated rank is an upper bound: update the best document until it stays best.
+    scale = int(totals.max()) + 1
+    heap = [(-rank, place) for place, rank in enumerate((gains * scale + totals).tolist()) if rank >= scale]
+    heapify(heap)
+    is_open, chosen = is_counted.copy(), list[tuple[int, int]]()
+    while heap:
         require_time()
-        gains = np.bincount(owners, words_in(ranges, is_open), len(covers)).astype(np.int64)
-        best = int(np.lexsort((-totals, -gains))[0])
-        if not gains[best]:
-            return chosen
-        chosen.append((best, int(gains[best])))
-        for start, end in covers[best].tolist():
-            is_open[start:end] = False
+        rank, place = heap[0]
+        own = covers[place].tolist()
+        gain = sum(int(np.count_nonzero(is_open[start:end])) for start, end in own)
+        if not gain:
+            heappop(heap)
+        elif (updated := -(gain * scale + int(totals[place]))) != rank:
+            heapreplace(heap, (updated, place))
+        else:
+            heappop(heap)
+            chosen.append((place, gain))
+            for start, end in own:
+                is_open[start:end] = False
+    return chosen
 
 
 def covered_once(covers: Sequence[Numbers], words: int) -> npt.NDArray[np.bool_]:

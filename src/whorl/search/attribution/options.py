@@ -11,7 +11,7 @@ from whorl.operations import SourcesOperation
 from whorl.query.plan.nodes import BoundPlan
 from whorl.search.attribution.exclusions import Exclusion, exclusion_named
 from whorl.search.attribution.results import Attribution
-from whorl.search.attribution.search import find_sources
+from whorl.search.attribution.search import SourceCriteria, find_sources
 from whorl.search.boilerplate import CommonOptions, commons
 
 
@@ -44,17 +44,20 @@ def sources_of(
     Raises:
         ParameterError: A number is out of its range, or boilerplate is to be left out but not defined.
     """
+    criteria = SourceCriteria(
+        recall=fraction_of("recall", options.recall),
+        min_words=options.min_words,
+        most_read=options.most_read,
+        ignore_common=options.ignore_common,
+        without={exclusion_named(part) for part in options.without},
+    )
     attribution = find_sources(
         engine,
         text,
-        fraction_of("recall", options.recall),
-        min_words=options.min_words,
-        most_read=options.most_read,
+        criteria,
         left_out=None if excluded is None else excluded.root,
         own_id=own_id,
         commons=commons(engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common),
-        ignore_common=options.ignore_common,
-        without={exclusion_named(part) for part in options.without},
     )
     warnings = (*(excluded.warnings if excluded else ()), *notes_on(recall=options.recall), *attribution.warnings)
     return replace(attribution, warnings=tuple(dict.fromkeys(warnings)))

@@ -1,7 +1,7 @@
 """Reader of candidates for attribution: bounds on their shared words from sketches, and comparison with their texts.
 
 Passage hashes and the sketch give an upper bound of the words that a candidate shares. Its text gives the actual ones:
-first by hashes of runs of words, which is fast, and then word by word if the candidate may become a source.
+first by hashes of runs of words, which is fast, and then word by word for the sources that are returned.
 """
 
 from __future__ import annotations
@@ -12,38 +12,48 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import batches
+from whorl.arrays import batches, chunks, spread
 from whorl.context import report_progress, require_time
 from whorl.engine.protocol import Engine
-from whorl.fingerprint.batch import Parts, hashed, hashes_of_words
-from whorl.fingerprint.compare import Comparison, Passage, TextWords
+from whorl.fingerprint.batch import hashes_of_words
+from whorl.fingerprint.compare import Comparison, Passage, TextWords, words_of
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.fingerprint.winnowing import hashes_of_runs, word_hashes
-from whorl.search.attribution.cover import Numbers, common_ranges, joined, marked_rows, ranges_of, row_ranges, words_in
+from whorl.search.attribution.cover import (
+    Numbers,
+    common_ranges,
+    joined,
+    owners_of,
+    ranges_by_owner,
+    ranges_of,
+    words_in,
+)
 from whorl.search.boilerplate import Comparer
 
 #: Total characters of texts read after which no further document is read.
 MOST_CHARACTERS = 50_000_000
+#: Total characters of texts whose words are kept for the comparison; further texts are fetched again.
+_MOST_KEPT = 5_000_000
 #: Texts and sketches fetched in one request.
 _TEXTS_AT_ONCE, _SKETCHES_AT_ONCE = 25, 500
-#: Largest product of the text's words and the documents narrowed at once, between two checks of the deadline.
-_CELLS_AT_ONCE = 1 << 20
+#: Most shingles looked up in sketches between two checks of the deadline.
+_SHINGLES_AT_ONCE = 1 << 20
 _NOTHING = np.empty((0, 2), np.int64)
 
 
 @dataclass(slots=True, eq=False)
-class Shared:
-    """A candidate and the words of the text that it shares.
+class Candidate:
+    """A document that may have words of the text.
 
     Args:
         id: The document's id.
         name: The document's name; None before it is looked up.
         cover: Known words of the text in passages that count: half-open ranges, ascending, not adjacent.
         possible: Words that may be in further passages, as ranges of the same form; empty once the text was read.
-        is_narrowed: Whether the sketch has narrowed `possible`.
         is_read: Whether the text was read, or is known to be missing.
-        content: The document's text, after the comparison word by word.
+        words: Words of the document's text, if they are kept for the comparison.
+        content: The document's text, if it is kept for the comparison or was compared.
         comparison: The comparison of both texts.
         passages: The passages that count.
     """
@@ -52,8 +62,8 @@ class Shared:
     name: str | None
     cover: Numbers
     possible: Numbers
-    is_narrowed: bool = False
     is_read: bool = False
+    words: TextWords | None = field(default=None, repr=False)
     content: str = field(default="", repr=False)
     comparison: Comparison | None = None
     passages: tuple[Passage, ...] = ()
@@ -89,7 +99,7 @@ class CandidateReader:
     ) -> None:
         self._engine, self._of_text, self._comparer, self._min_words = engine, of_text, comparer, min_words
         self._is_counted, self._ignore_common = is_counted, ignore_common
-        self._most, self._characters = most, 0
+        self._most, self._characters, self._kept = most, 0, 0
         self.read = self.without_text = 0
         scheme = engine.scheme
         #: Words of a run that is compared by its hash; no passage is shorter.
@@ -110,81 +120,93 @@ class CandidateReader:
         """Return the ranges with enough counted words for a passage."""
         return ranges[words_in(ranges, self._is_counted) >= self._min_words]
 
-    def narrow(self, candidates: Iterable[Shared]) -> None:
-        """Remove from the possible words of candidates all runs that their sketches rule out."""
-        size, words = self._engine.scheme.shingle_size, len(self._of_text.words)
-        if words < self._run:
-            return
-        portion = max(1, min(_SKETCHES_AT_ONCE, _CELLS_AT_ONCE // words))
-        for some in batches([each for each in candidates if not each.is_narrowed], portion):
+    def narrow(self, candidates: Iterable[Candidate], is_open: npt.NDArray[np.bool_]) -> None:
+        """Remove from candidates' possible ranges with open words all runs that their sketches rule out."""
+        weighed = chunks(candidates, _possible_words, _SHINGLES_AT_ONCE, _SKETCHES_AT_ONCE)
+        for portion in weighed:
             require_time()
-            sketches = self._engine.sketches([each.id for each in some])
-            known = [(each, sketches[each.id]) for each in some if each.id in sketches]
-            for each in some:
-                each.is_narrowed = True
-            if not known:
-                continue
-            # A run of words is possible if none of its shingles is known to be missing.
-            can_begin = ~_missing(self._shingles, [sketch for _, sketch in known])
-            runs = words - self._run + 1
-            can_run = can_begin[:, :runs].copy()
-            for step in range(1, self._run - size + 1):
-                can_run &= can_begin[:, step : step + runs]
-            possible = np.zeros((len(known), words), np.bool_)
-            for step in range(self._run):
-                possible[:, step : step + runs] |= can_run
-            possible &= marked_rows([each.possible for each, _ in known], words)
-            for (each, _), ranges in zip(known, row_ranges(possible), strict=True):
-                each.possible = ranges
+            sketches = self._engine.sketches([candidate.id for candidate in portion])
+            sketched = [candidate for candidate in portion if candidate.id in sketches]
+            if sketched:
+                possible = [candidate.possible for candidate in sketched]
+                narrowed = self._narrowed(possible, [sketches[candidate.id] for candidate in sketched], is_open)
+                for candidate, ranges in zip(sketched, narrowed, strict=True):
+                    candidate.possible = ranges
 
-    def check(self, candidates: Sequence[Shared]) -> Iterator[Shared]:
+    def _narrowed(
+        self, possible: Sequence[Numbers], sketches: Sequence[Sketch], is_open: npt.NDArray[np.bool_]
+    ) -> list[Numbers]:
+        """Return the possible ranges of each document without the runs that its sketch rules out."""
+        ranges, owners = np.concatenate(possible), owners_of(possible)
+        is_examined = words_in(ranges, is_open) > 0
+        (starts, ends), examined = ranges[is_examined].T, owners[is_examined]
+        shingles = np.maximum(ends - starts - self._engine.scheme.shingle_size + 1, 0)
+        places, place_owners = spread(starts, shingles), np.repeat(examined, shingles)
+        missing_before = np.append(0, np.cumsum(_is_missing(self._shingles[places], place_owners, sketches)))
+        # A run of words is possible if none of its shingles is known to be missing.
+        first = spread(np.cumsum(shingles) - shingles, np.maximum(ends - starts - self._run + 1, 0))
+        last = first + self._run - self._engine.scheme.shingle_size
+        first = first[missing_before[last + 1] == missing_before[first]]
+        starts = np.concatenate((ranges[~is_examined, 0], places[first]))
+        ends = np.concatenate((ranges[~is_examined, 1], places[first] + self._run))
+        owners = np.concatenate((owners[~is_examined], place_owners[first]))
+        order = np.lexsort((starts, owners))
+        return ranges_by_owner(owners[order], starts[order], ends[order], len(possible))
+
+    def check(self, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
         """Read the texts of candidates and set their covers by hashes; yield each candidate that was read."""
-        for some in batches(candidates, _TEXTS_AT_ONCE):
-            texts = self._texts(some, len(candidates))
-            there = [each for each in some if each.id in texts]
-            if not there:
-                continue
-            made = hashed([texts[each.id] for each in there], self._engine.scheme, Parts.WORDS, workers=1)
-            words = [each.words for each in made]
-            ends = np.cumsum([len(each.starts) - 1 for each in words])
-            for each, of_words in zip(there, np.split(word_hashes(words), ends[:-1]), strict=True):
-                each.cover, each.possible, each.is_read = self._hashed_cover(of_words), _NOTHING, True
-                yield each
+        for batch in batches(candidates, _TEXTS_AT_ONCE):
+            texts = self._texts(batch, len(candidates))
+            for candidate in batch:
+                if candidate.id in texts:
+                    words = words_of(texts[candidate.id], self._engine.scheme)
+                    candidate.cover, candidate.possible, candidate.is_read = self._hashed_cover(words), _NOTHING, True
+                    if candidate.cover.size and self._kept < _MOST_KEPT:
+                        candidate.content, candidate.words = texts[candidate.id], words
+                        self._kept += len(candidate.content)
+                    yield candidate
 
-    def compare(self, candidates: Sequence[Shared]) -> None:
-        """Compare the text with candidates word by word."""
-        for some in batches(candidates, _TEXTS_AT_ONCE):
-            texts = self._texts(some, len(candidates))
-            for each in some:
-                if each.id in texts:
-                    self._compare(each, texts[each.id])
+    def compare(self, candidates: Sequence[Candidate]) -> bool:
+        """Compare the text with candidates that were read word by word; return whether the cover of any has changed."""
+        is_changed = False
+        for batch in batches(candidates, _TEXTS_AT_ONCE):
+            texts = self._texts([candidate for candidate in batch if candidate.words is None], len(candidates))
+            for candidate in batch:
+                if candidate.id in texts:
+                    candidate.content = texts[candidate.id]
+                    candidate.words = words_of(candidate.content, self._engine.scheme)
+                before = candidate.cover
+                if candidate.words is not None:
+                    self._compare(candidate, candidate.words)
+                is_changed |= not np.array_equal(before, candidate.cover)
+        return is_changed
 
-    def _texts(self, candidates: Sequence[Shared], total: int) -> dict[str, str]:
+    def _texts(self, candidates: Sequence[Candidate], total: int) -> dict[str, str]:
         """Fetch texts within the limits; clear the cover of a candidate without a text or beyond the limits."""
         require_time()
         left = self._most - self.read - self.without_text if self._characters < MOST_CHARACTERS else 0
-        new = [each for each in candidates if not each.is_read]
-        for each in new[max(left, 0) :]:
-            each.cover = _NOTHING
-        wanted = [each for each in candidates if each.is_read] + new[: max(left, 0)]
-        texts = dict(self._engine.texts([each.id for each in wanted])) if wanted else {}
-        for each in wanted:
-            if each.id not in texts:
-                each.cover = each.possible = _NOTHING
-                self.without_text += not each.is_read
-                each.is_read = True
-            elif not each.is_read:
+        new = [candidate for candidate in candidates if not candidate.is_read]
+        for candidate in new[max(left, 0) :]:
+            candidate.cover = _NOTHING
+        wanted = [candidate for candidate in candidates if candidate.is_read] + new[: max(left, 0)]
+        texts = dict(self._engine.texts([candidate.id for candidate in wanted])) if wanted else {}
+        for candidate in wanted:
+            if candidate.id not in texts:
+                candidate.cover = candidate.possible = _NOTHING
+                self.without_text += not candidate.is_read
+                candidate.is_read = True
+            elif not candidate.is_read:
                 report_progress("comparing", self.read, max(self.read + 1, total))
                 require_time()
                 self.read += 1
-                self._characters += len(texts[each.id])
+                self._characters += len(texts[candidate.id])
         return texts
 
-    def _hashed_cover(self, of_words: npt.NDArray[np.uint64]) -> Numbers:
+    def _hashed_cover(self, words: TextWords) -> Numbers:
         """Return the words of the text in runs of at least `_run` words that a document shares, by hashes."""
-        if of_words.size < self._run:
+        if len(words.words) < self._run:
             return _NOTHING
-        runs = np.sort(hashes_of_runs(of_words, self._run))
+        runs = np.sort(hashes_of_runs(word_hashes([join(words.words)]), self._run))
         at = np.minimum(np.searchsorted(runs, self._runs), runs.size - 1)
         starts = self._run_places[runs[at] == self._runs]
         cover = joined(starts, starts + self._run)
@@ -202,44 +224,45 @@ class CandidateReader:
             shorter.append((start, end))
         return np.array(shorter, np.int64).reshape(-1, 2)
 
-    def _compare(self, each: Shared, content: str) -> None:
-        comparison = self._comparer.compare(content, self._min_words)
-        each.content, each.comparison = content, comparison
-        each.possible, each.is_read = _NOTHING, True
+    def _compare(self, candidate: Candidate, words: TextWords) -> None:
+        comparison = self._comparer.compare(words, self._min_words)
+        candidate.comparison = comparison
         # Words do not overlap, so a passage starts with the word at its first character.
         starts = np.searchsorted(self._of_text.spans[:, 0], [passage.a[0] for passage in comparison.passages])
-        words = np.array([passage.words for passage in comparison.passages], np.int64)
-        ranges = np.stack((starts, starts + words), axis=1)
+        lengths = np.array([passage.words for passage in comparison.passages], np.int64)
+        ranges = np.stack((starts, starts + lengths), axis=1)
         is_counted = self._is_counted
         if self._ignore_common and comparison.rest is not None:
             is_counted = is_counted & ~comparison.rest.words_a
         is_long = words_in(ranges, is_counted) >= self._min_words
-        each.passages = tuple(
+        candidate.passages = tuple(
             passage for passage, keep in zip(comparison.passages, is_long.tolist(), strict=True) if keep
         )
-        each.cover = joined(*ranges[is_long].T)
+        candidate.cover = joined(*ranges[is_long].T)
         if is_counted is not self._is_counted:
-            each.cover = common_ranges(each.cover, ranges_of(is_counted), is_counted.size)
+            candidate.cover = common_ranges(candidate.cover, ranges_of(is_counted), is_counted.size)
 
 
-def _missing(shingles: npt.NDArray[np.uint64], sketches: Sequence[Sketch]) -> npt.NDArray[np.bool_]:
-    """Return for each document the shingles of a text that its sketch rules out.
+def _possible_words(candidate: Candidate) -> int:
+    return int((candidate.possible[:, 1] - candidate.possible[:, 0]).sum())
+
+
+def _is_missing(shingles: npt.NDArray[np.uint64], owners: Numbers, sketches: Sequence[Sketch]) -> npt.NDArray[np.bool_]:
+    """Return the mask of the shingles that the sketch of a document rules out.
 
     Args:
-        shingles: Hashes of the text's shingles, in order.
+        shingles: Hashes of shingles, for one document after the other; uint64 array of shape (shingles,).
+        owners: The document of each shingle, as an index of `sketches`; int64 array of the same shape.
         sketches: Sketches of the documents, under one scheme.
-
-    Returns:
-        bool array of shape (documents, shingles).
     """
     scheme = sketches[0].scheme
     numbers = shingles >> np.uint64(64 - scheme.bits)
-    bounds = np.array([scheme.bound(each.level) for each in sketches], np.uint64)
+    is_missing = numbers < np.array([scheme.bound(sketch.level) for sketch in sketches], np.uint64)[owners]
     # With the document's index as upper bits, the concatenated hashes are ascending as a whole.
-    before = np.arange(len(sketches), dtype=np.uint64) << np.uint64(scheme.bits)
-    hashes = np.concatenate([each.hashes + own for each, own in zip(sketches, before, strict=True)])
-    wanted = before[:, None] + numbers[None, :]
-    places = np.minimum(np.searchsorted(hashes, wanted), max(0, hashes.size - 1))
-    is_there = hashes[places] == wanted if hashes.size else np.zeros(wanted.shape, np.bool_)
-    missing: npt.NDArray[np.bool_] = ~is_there & (numbers[None, :] < bounds[:, None])
-    return missing
+    upper = np.arange(len(sketches), dtype=np.uint64) << np.uint64(scheme.bits)
+    hashes = np.concatenate([sketch.hashes + own for sketch, own in zip(sketches, upper, strict=True)])
+    if hashes.size:
+        wanted = numbers[is_missing] + upper[owners[is_missing]]
+        places = np.minimum(np.searchsorted(hashes, wanted), hashes.size - 1)
+        is_missing[is_missing] = hashes[places] != wanted
+    return is_missing

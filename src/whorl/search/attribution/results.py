@@ -18,7 +18,8 @@ class TextSource:
         name: The document's name, or "".
         words: Words of the text in the passages.
         new_words: Words in the passages that no earlier source covers, at least 1.
-        only_words: Words in the passages that no other candidate is known to have in a passage.
+        only_words: Words in the passages that no other candidate is known to have in a passage. An upper bound if
+            candidates were not read: such a candidate may have more words at the ends of its passages.
         shares: Overlap of both, counted on all shingles.
         shingles: The document's distinct shingles.
         passages: The passages, longest first, ties in the order of the text; they may overlap.

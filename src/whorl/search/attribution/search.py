@@ -1,13 +1,16 @@
 """Search for the sources of a text: candidates by passage hashes and sketches, exact comparison, greedy cover.
 
 Passage hashes bound the words that each candidate shares from below and above. A greedy cover over the known words
-chooses documents to read; further candidates are read as long as they can have a word that no chosen document has.
+chooses documents to read; further candidates are read as long as they can have a word that no candidate is known to
+have. Windows of the words that remain are searched by sketches. Only the final choice is compared word by word.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +18,22 @@ import numpy.typing as npt
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare import words_of
+from whorl.fingerprint.compiled.kernel import count_search
+from whorl.fingerprint.statistics.metric import fraction_of
 from whorl.operations import SourcesOperation
 from whorl.query.plan.nodes import BoundNode
 from whorl.search.attribution.candidates import by_passages, find_candidates
-from whorl.search.attribution.cover import Numbers, covered_once, greedy_cover, marked, words_in
+from whorl.search.attribution.cover import (
+    Numbers,
+    covered_once,
+    greedy_cover,
+    marked,
+    owners_of,
+    ranges_of,
+    words_in,
+)
 from whorl.search.attribution.exclusions import Exclusion, excluded_words
-from whorl.search.attribution.reading import CandidateReader, Shared
+from whorl.search.attribution.reading import Candidate, CandidateReader
 from whorl.search.attribution.results import Attribution, Common, Promise, TextSource
 from whorl.search.boilerplate import Commons, Comparer
 
@@ -28,6 +41,7 @@ from whorl.search.boilerplate import Commons, Comparer
 MIN_WORDS = SourcesOperation.min_words
 #: Default and upper limit of the documents read for one text.
 DEFAULT_READ, MOST_READ = SourcesOperation.most_read, 10_000
+DEFAULT_RECALL = fraction_of("recall", SourcesOperation.recall)
 #: Most documents listed that share passages but add nothing to the sources.
 MOST_ALSO = 300
 #: Documents read between two updates of the ranking of candidates.
@@ -35,51 +49,66 @@ CHECKED_AT_ONCE = 25
 _NOTHING = np.empty((0, 2), np.int64)
 
 
-def find_sources(
-    engine: Engine,
-    text: str,
-    recall: Fraction,
-    *,
-    min_words: int = MIN_WORDS,
-    most_read: int = DEFAULT_READ,
-    left_out: BoundNode | None = None,
-    own_id: str | None = None,
-    commons: Commons | None = None,
-    ignore_common: bool = False,
-    without: Collection[Exclusion] = (),
-) -> Attribution:
-    """Return the documents that account for a text.
+@dataclass(frozen=True, slots=True)
+class SourceCriteria:
+    """Options of a search for sources.
 
     Args:
-        engine: The engine of the store.
-        text: The text.
         recall: Wanted chance that a document with a passage becomes a candidate, a fraction in (0, 1].
         min_words: Words of the shortest passage that counts, at least 1. No passage is shorter than a shingle.
         most_read: Most documents to read, 1 to 10,000.
-        left_out: Documents to exclude as sources.
-        own_id: The id of the document that the text comes from; it is no source.
-        commons: Detects boilerplate.
         ignore_common: Whether the sources account only for words that are not boilerplate.
         without: Parts of the text to leave out.
 
     Raises:
         ParameterError: A number is out of its range.
     """
-    if min_words < 1:
-        raise ParameterError(f"min_words must be at least 1, got {min_words}")
-    if not 1 <= most_read <= MOST_READ:
-        raise ParameterError(f"most_read must be 1 to {MOST_READ:,}, got {most_read}")
+
+    recall: Fraction = DEFAULT_RECALL
+    min_words: int = MIN_WORDS
+    most_read: int = DEFAULT_READ
+    ignore_common: bool = False
+    without: Collection[Exclusion] = ()
+
+    def __post_init__(self) -> None:
+        if self.min_words < 1:
+            raise ParameterError(f"min_words must be at least 1, got {self.min_words}")
+        if not 1 <= self.most_read <= MOST_READ:
+            raise ParameterError(f"most_read must be 1 to {MOST_READ:,}, got {self.most_read}")
+
+
+def find_sources(
+    engine: Engine,
+    text: str,
+    criteria: SourceCriteria = SourceCriteria(),
+    *,
+    left_out: BoundNode | None = None,
+    own_id: str | None = None,
+    commons: Commons | None = None,
+) -> Attribution:
+    """Return the documents that account for a text.
+
+    Args:
+        engine: The engine of the store.
+        text: The text.
+        criteria: Options of the search.
+        left_out: Documents to exclude as sources.
+        own_id: The id of the document that the text comes from; it is no source.
+        commons: Detects boilerplate.
+    """
+    count_search(engine.scheme)
+    min_words, ignore_common = criteria.min_words, criteria.ignore_common
     of_text = words_of(text, engine.scheme)
     comparer = Comparer(of_text, engine.scheme, commons)
     is_counted = ~comparer.is_common if ignore_common else np.full(len(of_text.words), True)
-    is_excluded = excluded_words(text, of_text, without) & is_counted
+    is_excluded = excluded_words(text, of_text, criteria.without) & is_counted
     is_counted &= ~is_excluded
     reader = CandidateReader(
-        engine, of_text, comparer, min_words, is_counted, most_read, ignore_common=ignore_common
+        engine, of_text, comparer, min_words, is_counted, criteria.most_read, ignore_common=ignore_common
     )  # fmt: skip
     chooser = _Chooser(reader, is_counted)
     warnings: list[str] = []
-    certain_words, crowded = None, 0
+    unknown, certain_words, crowded = ranges_of(np.full(len(of_text.words), True)), None, 0
     if (scheme := engine.passage_scheme) is not None:
         certain = by_passages(engine, scheme, of_text, left_out=left_out)
         warnings += certain.warnings
@@ -87,44 +116,40 @@ def find_sources(
         is_whole = min_words <= scheme.hashed_words and bool(is_counted.all())
         certain_words, crowded = scheme.run_words, certain.crowded
         chooser.add(
-            Shared(each.id, None, each.proven if is_whole else reader.counted(each.proven), each.possible)
-            for each in certain.holders
-            if each.id != own_id
+            Candidate(holder.id, None, holder.proven if is_whole else reader.counted(holder.proven), holder.possible)
+            for holder in certain.holders
+            if holder.id != own_id
         )
         chooser.settle()
-    found = find_candidates(
-        engine, text, of_text, recall, min_words=min_words, left_out=left_out, own_id=own_id,
-        wanted=None if certain_words is None else chooser.uncovered(),
+        unknown = ranges_of(chooser.uncovered())
+        unknown = unknown[unknown[:, 1] - unknown[:, 0] >= min_words]
+    hits = find_candidates(
+        engine, text, of_text, unknown, criteria.recall, min_words=min_words, left_out=left_out, own_id=own_id
     )  # fmt: skip
-    everywhere = np.array([[0, len(of_text.words)]], np.int64)
-    chooser.add(Shared(each.id, each.name, _NOTHING, everywhere) for each in found.found)
+    chooser.add(Candidate(hit.id, hit.name, _NOTHING, unknown) for hit in hits.found)
     if certain_words is None:
         # Without passage hashes, no bounds on the shared words are known.
         chooser.check_all()
-    chooser.settle()
-    chooser.settle_alone()
-    chosen = chooser.chosen()
-    covers = [each.cover for each in chooser.candidates]
-    is_once = covered_once(covers, len(of_text.words)) & is_counted
+    chosen = chooser.compared()
+    is_once = covered_once([candidate.cover for candidate in chooser.candidates], len(of_text.words)) & is_counted
     others = chooser.others(chosen)
-    listed = [*(chooser.candidates[place] for place, _ in chosen), *others[:MOST_ALSO]]
-    _name(engine, listed)
-    sources = tuple(_source(chooser.candidates[place], new_words, is_once, is_counted) for place, new_words in chosen)
-    covers = [chooser.candidates[place].cover for place, _ in chosen]
+    _name(engine, [*(candidate for candidate, _ in chosen), *others[:MOST_ALSO]])
+    sources = tuple(_source(candidate, new_words, is_once, is_counted) for candidate, new_words in chosen)
+    covers = [candidate.cover for candidate, _ in chosen]
     return Attribution(
         content=text,
         words=len(of_text.words),
         min_words=min_words,
         sources=sources,
-        also=tuple((each.id, each.name or "") for each in others[:MOST_ALSO]),
+        also=tuple((candidate.id, candidate.name or "") for candidate in others[:MOST_ALSO]),
         also_count=len(others),
-        longest_passage=max((each.passages[0].words for each in sources), default=0),
+        longest_passage=max((source.passages[0].words for source in sources), default=0),
         candidates=len(chooser.candidates),
         read=reader.read,
         without_text=reader.without_text,
         unread=chooser.unread(),
-        promise=Promise(recall, found.promise.words or certain_words, certain_words, crowded),
-        warnings=tuple(dict.fromkeys((*warnings, *found.warnings))),
+        promise=Promise(criteria.recall, hits.promise.words or certain_words, certain_words, crowded),
+        warnings=tuple(dict.fromkeys((*warnings, *hits.warnings))),
         common=None if commons is None else _common(commons, comparer.is_common, covers, ignore_common),
         excluded_words=int(np.count_nonzero(is_excluded)),
     )
@@ -135,30 +160,31 @@ class _Chooser:
 
     def __init__(self, reader: CandidateReader, is_counted: npt.NDArray[np.bool_]) -> None:
         self._reader, self._is_counted = reader, is_counted
-        self.candidates: list[Shared] = []
+        self.candidates: list[Candidate] = []
         self._known: set[str] = set()
 
-    def add(self, candidates: Iterable[Shared]) -> None:
+    def add(self, candidates: Iterable[Candidate]) -> None:
         """Add candidates; documents that are candidates already are skipped."""
-        for each in candidates:
-            if each.id not in self._known:
-                self._known.add(each.id)
-                self.candidates.append(each)
+        for candidate in candidates:
+            if candidate.id not in self._known:
+                self._known.add(candidate.id)
+                self.candidates.append(candidate)
 
-    def chosen(self) -> list[tuple[int, int]]:
-        """Return the greedy cover: indices of candidates, each with the number of words that it adds."""
-        return greedy_cover([each.cover for each in self.candidates], self._is_counted)
+    def chosen(self) -> list[tuple[Candidate, int]]:
+        """Return the greedy cover: candidates, each with the number of words that it adds."""
+        cover = greedy_cover([candidate.cover for candidate in self.candidates], self._is_counted)
+        return [(self.candidates[place], new_words) for place, new_words in cover]
 
-    def others(self, chosen: Sequence[tuple[int, int]]) -> list[Shared]:
+    def others(self, chosen: Sequence[tuple[Candidate, int]]) -> list[Candidate]:
         """Return the candidates that share passages but are not chosen, the largest overlap first."""
-        words = self._words([each.cover for each in self.candidates], self._is_counted)
-        words[[place for place, _ in chosen]] = 0
-        places = np.flatnonzero(words).tolist()
-        return [self.candidates[place] for place in sorted(places, key=lambda at: (-words[at], self.candidates[at].id))]
+        words = self._words([candidate.cover for candidate in self.candidates], self._is_counted).tolist()
+        ids = {candidate.id for candidate, _ in chosen}
+        shared = [(-own, candidate.id, candidate) for own, candidate in zip(words, self.candidates, strict=True) if own]
+        return [candidate for _, name, candidate in sorted(shared, key=itemgetter(0, 1)) if name not in ids]
 
     def uncovered(self) -> npt.NDArray[np.bool_]:
         """Return the mask of counted words that no candidate is known to have; bool array of shape (words,)."""
-        ranges = np.concatenate([_NOTHING, *(each.cover for each in self.candidates)])
+        ranges = np.concatenate([_NOTHING, *(candidate.cover for candidate in self.candidates)])
         return self._is_counted & ~marked(ranges, self._is_counted.size)
 
     def unread(self) -> int:
@@ -170,53 +196,57 @@ class _Chooser:
         for _ in self._reader.check(self.candidates):
             pass
 
-    def settle(self) -> None:
-        """Read candidates until no other can have a word that the chosen ones lack, or a limit is reached."""
+    def settle(self) -> list[tuple[Candidate, int]]:
+        """Read candidates until no unread one is chosen or can add to the cover, or a limit is reached.
+
+        Returns:
+            As `chosen`.
+        """
         while True:
-            while fresh := [
-                self.candidates[place] for place, _ in self.chosen() if self.candidates[place].comparison is None
-            ]:
-                self._reader.compare(fresh)
-            if not self._check(self.uncovered()):
-                return
+            chosen = self.chosen()
+            if unread := [candidate for candidate, _ in chosen if not candidate.is_read]:
+                for _ in self._reader.check(unread):
+                    pass
+            elif not self._check(self.uncovered()):
+                return chosen
 
-    def settle_alone(self) -> None:
-        """Read candidates until none can have a word that only one is known to have, or a limit is reached."""
-        words = self._is_counted.size
-        while self._check(covered_once([each.cover for each in self.candidates], words) & self._is_counted):
-            self.settle()
+    def compared(self) -> list[tuple[Candidate, int]]:
+        """Settle the choice and compare the chosen candidates with the text; return them as `chosen` does."""
+        while True:
+            chosen = self.settle()
+            if not self._reader.compare([candidate for candidate, _ in chosen if candidate.comparison is None]):
+                return chosen
 
-    def _promising(self, is_open: npt.NDArray[np.bool_]) -> list[Shared]:
+    def _promising(self, is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
         """Return the unread candidates that can have open words, the most open words first."""
-        words = self._words([each.possible for each in self.candidates], is_open)
+        words = self._words([candidate.possible for candidate in self.candidates], is_open)
         order = np.argsort(-words, kind="stable")
         return [self.candidates[place] for place in order[: np.count_nonzero(words)].tolist()]
 
     def _check(self, is_open: npt.NDArray[np.bool_]) -> bool:
         """Read candidates that can have open words, and return True if any was read."""
-        self._reader.narrow(self._promising(is_open))
+        self._reader.narrow(self._promising(is_open), is_open)
         waiting, is_any = self._promising(is_open), False
         while waiting and not self._reader.is_exhausted:
-            words = self._words([each.possible for each in waiting], is_open)
+            words = self._words([candidate.possible for candidate in waiting], is_open)
             best = np.argsort(-words, kind="stable")[: min(CHECKED_AT_ONCE, np.count_nonzero(words))].tolist()
             if not best:
                 break
-            for each in self._reader.check([waiting[place] for place in best]):
+            for candidate in self._reader.check([waiting[place] for place in best]):
                 is_any = True
-                for start, end in each.cover.tolist():
+                for start, end in candidate.cover.tolist():
                     is_open[start:end] = False
             taken = set(best)
-            waiting = [each for place, each in enumerate(waiting) if words[place] and place not in taken]
+            waiting = [candidate for place, candidate in enumerate(waiting) if words[place] and place not in taken]
         return is_any
 
     def _words(self, ranges: Sequence[Numbers], is_meant: npt.NDArray[np.bool_]) -> Numbers:
         """Return the number of meant words in each candidate's ranges."""
-        owners = np.repeat(np.arange(len(ranges)), [len(each) for each in ranges])
         words = words_in(np.concatenate([_NOTHING, *ranges]), is_meant)
-        return np.bincount(owners, words, len(ranges)).astype(np.int64)
+        return np.bincount(owners_of(ranges), words, len(ranges)).astype(np.int64)
 
 
-def _name(engine: Engine, candidates: Iterable[Shared]) -> None:
+def _name(engine: Engine, candidates: Iterable[Candidate]) -> None:
     """Look up the missing names of candidates."""
     nameless = [each for each in candidates if each.name is None]
     stored = engine.documents([each.id for each in nameless]) if nameless else {}
@@ -231,18 +261,18 @@ def _common(commons: Commons, is_common: npt.NDArray[np.bool_], covers: Sequence
 
 
 def _source(
-    shared: Shared, new_words: int, is_once: npt.NDArray[np.bool_], is_counted: npt.NDArray[np.bool_]
+    candidate: Candidate, new_words: int, is_once: npt.NDArray[np.bool_], is_counted: npt.NDArray[np.bool_]
 ) -> TextSource:
-    assert shared.comparison is not None
+    assert candidate.comparison is not None
     return TextSource(
-        id=shared.id,
-        name=shared.name or "",
-        words=int(words_in(shared.cover, is_counted).sum()),
+        id=candidate.id,
+        name=candidate.name or "",
+        words=int(words_in(candidate.cover, is_counted).sum()),
         new_words=new_words,
-        only_words=int(words_in(shared.cover, is_once).sum()),
-        shares=shared.comparison.shares,
-        shingles=shared.comparison.b.shingles,
-        passages=shared.passages,
-        content=shared.content,
-        rest=shared.comparison.rest,
+        only_words=int(words_in(candidate.cover, is_once).sum()),
+        shares=candidate.comparison.shares,
+        shingles=candidate.comparison.b.shingles,
+        passages=candidate.passages,
+        content=candidate.content,
+        rest=candidate.comparison.rest,
     )

@@ -201,4 +201,4 @@ def comparisons(
         for document_id, other in engine.texts(batch).items():
             require_time()
             characters += len(other)
-            yield document_id, comparer.compare(other)
+            yield document_id, comparer.compare(words_of(other, scheme))
