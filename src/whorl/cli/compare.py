@@ -99,15 +99,15 @@ def _no_file(name: str) -> str:
 
 
 def _comparison(a: str, b: str, scheme: Scheme, store: str | None, options: CompareOperation) -> Comparison:
-    words = words_of(a, scheme)
+    of_a, of_b = words_of(a, scheme), words_of(b, scheme)
     if options.common_above is None:
         # Boilerplate files need no store.
         boilerplate = named_commons(options.boilerplate, scheme) if options.boilerplate else None
-        return Comparer(words, scheme, boilerplate).compare(b)
+        return Comparer(of_a, scheme, boilerplate).compare(of_b)
     with open_store(store, create=False) as opened:
         if opened.engine.scheme != scheme:
             raise SchemeMismatchError(
                 f"what is common is known under the store's scheme, {opened.engine.scheme.name}; leave --scheme out"
             )
         common = commons_for_comparison(opened.engine, options.common_above, options.boilerplate)
-        return Comparer(words, scheme, common).compare(b)
+        return Comparer(of_a, scheme, common).compare(of_b)

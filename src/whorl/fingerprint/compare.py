@@ -248,9 +248,10 @@ class ShingleIndex:
         a, b = self._index.runs, self._numbered(of_b.words)
         require_time()
         count_b = np.bincount(b, minlength=known)
-        is_shared = count_b[:known][a] > 0
+        is_shared = (count_b[:known] > 0)[a]
         require_time()
-        positions = _kept_positions(np.flatnonzero(is_shared), a.size, size)
+        shared_a = np.flatnonzero(is_shared)
+        positions = _kept_positions(shared_a, a.size, size)
         # A number that B does not have stands for the shingles that only A has.
         matcher = Matcher(np.where(is_shared[positions], a[positions], count_b.size), b, positions)
         matches = matcher.matches()
@@ -266,8 +267,8 @@ class ShingleIndex:
         shared = int(np.count_nonzero(count_b[:known]))
         return Comparison(
             self._scheme,
-            Size(len(of_a.words), known, _words_within(is_shared, size)),
-            Size(len(of_b.words), shared + count_b.size - known, _words_within(b < known, size)),
+            Size(len(of_a.words), known, _words_within(shared_a, size)),
+            Size(len(of_b.words), shared + count_b.size - known, _words_within(np.flatnonzero(b < known), size)),
             shared,
             passages,
             None
@@ -618,9 +619,6 @@ def _nearest(places: _Numbers, expected: int) -> _Numbers:
     return np.append(neighbours[np.argsort(np.abs(neighbours - expected), kind="stable")][:CANDIDATES], places[0])
 
 
-def _words_within(is_shared: npt.NDArray[np.bool_], size: int) -> int:
-    """Return the number of words inside shared shingles, from a mask of the shingles in text order."""
-    edges = np.zeros(len(is_shared) + size, np.int64)
-    edges[: len(is_shared)] += is_shared
-    edges[size:] -= is_shared
-    return int(np.count_nonzero(np.cumsum(edges)))
+def _words_within(shared: _Numbers, size: int) -> int:
+    """Return the number of words inside shared shingles, from the positions of these shingles, ascending."""
+    return int(np.minimum(np.diff(shared), size).sum()) + size if shared.size else 0

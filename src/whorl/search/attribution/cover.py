@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heapify, heappop, heapreplace
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -123,12 +124,13 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     scale = int(totals.max()) + 1
     heap = [(-rank, place) for place, rank in enumerate((gains * scale + totals).tolist()) if rank >= scale]
     heapify(heap)
-    is_open, chosen = is_counted.copy(), list[tuple[int, int]]()
+    # A bytearray counts the open words of a short range several times as fast as an array.
+    is_open, chosen = bytearray(is_counted.tobytes()), list[tuple[int, int]]()
     while heap:
         require_time()
         rank, place = heap[0]
-        own = covers[place].tolist()
-        gain = sum(int(np.count_nonzero(is_open[start:end])) for start, end in own)
+        starts, ends = covers[place].T.tolist()
+        gain = sum(map(is_open.count, repeat(1), starts, ends))
         if not gain:
             heappop(heap)
         elif (updated := -(gain * scale + int(totals[place]))) != rank:
@@ -136,8 +138,8 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
         else:
             heappop(heap)
             chosen.append((place, gain))
-            for start, end in own:
-                is_open[start:end] = False
+            for start, end in zip(starts, ends, strict=True):
+                is_open[start:end] = bytes(end - start)
     return chosen
 
 

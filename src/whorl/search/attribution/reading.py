@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import batches, chunks, spread
+from whorl.arrays import batches, chunks, sorted_distinct, spread
 from whorl.context import report_progress, require_time
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.batch import hashes_of_words
@@ -206,9 +206,9 @@ class CandidateReader:
         """Return the words of the text in runs of at least `_run` words that a document shares, by hashes."""
         if len(words.words) < self._run:
             return _NOTHING
-        runs = np.sort(hashes_of_runs(word_hashes([join(words.words)]), self._run))
-        at = np.minimum(np.searchsorted(runs, self._runs), runs.size - 1)
-        starts = self._run_places[runs[at] == self._runs]
+        runs = sorted_distinct([hashes_of_runs(word_hashes([join(words.words)]), self._run)])
+        first, end = np.searchsorted(self._runs, runs), np.searchsorted(self._runs, runs, side="right")
+        starts = self._run_places[spread(first, end - first)]
         cover = joined(starts, starts + self._run)
         return self.counted(self._without_edges(cover) if self._ignore_common else cover)
 
