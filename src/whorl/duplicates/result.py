@@ -73,6 +73,8 @@ class Pair(NamedTuple):
         low: Lower ends of their 95 % intervals; equal to the shares if all shingles were compared.
         high: Upper ends of the intervals.
         rest: Shares without common text, if boilerplate is separated.
+        spans: Half-open character ranges of the longest shared passage in A and in B, if they were searched.
+        passage: Beginning of that passage.
     """
 
     a: Member
@@ -81,6 +83,8 @@ class Pair(NamedTuple):
     low: Shares
     high: Shares
     rest: Shares | None = None
+    spans: tuple[tuple[int, int], tuple[int, int]] | None = None
+    passage: str = ""
 
     @property
     def is_exact(self) -> bool:

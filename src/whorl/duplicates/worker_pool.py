@@ -7,12 +7,12 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from whorl.arrays import batches
 from whorl.context import require_time
@@ -21,8 +21,11 @@ from whorl.duplicates.sketch_store import TemporarySketchStore, write_all
 from whorl.duplicates.sketching import SketchBatch, SketchMaker
 from whorl.errors import StoreError
 from whorl.fingerprint.compiled.kernel import give_back, kernel_if_ready
+from whorl.fingerprint.scheme import Scheme
 from whorl.model import Document
 from whorl.workers import begin_as_worker
+
+Result = TypeVar("Result")
 
 #: Documents sketched at once, and documents sent to a process if they are not read in parts.
 AT_ONCE, _GIVEN = 512, 4096
@@ -63,15 +66,73 @@ class DivisibleDocuments(Protocol):
         """Report the errors that concern the documents as a whole."""
 
 
-_Done: TypeAlias = tuple[list[SketchBatch], ReadReport | None]
-
-
 def start_method(documents: Iterable[Document]) -> str:
     """Return the start method: "fork", the fastest, where safe; else "spawn"; "" if neither works."""
     if sys.platform == "linux" and threading.active_count() == 1:
         return "fork"
     # A spawned process has neither the content of standard input nor the objects in the memory of this process.
     return "spawn" if not isinstance(documents, DivisibleDocuments) or documents.is_portable else ""
+
+
+def map_in_processes(
+    documents: Iterable[Document],
+    work: Callable[[Iterable[Document]], Iterable[Result]],
+    scheme: Scheme,
+    workers: int,
+    method: str,
+) -> Iterator[Result]:
+    """Yield the results of work on documents, in the order of the documents.
+
+    Args:
+        documents: Documents, in parts or as any iterable.
+        work: Yields the results for some documents; sent to each process once.
+        scheme: Scheme of words and shingles.
+        workers: Number of processes.
+        method: Result of `start_method`.
+
+    Raises:
+        StoreError: A process has died or cannot write.
+    """
+    fast = kernel_if_ready(scheme)
+    if fast:
+        # Load the kernel before forking, so that the copies of this process have it.
+        give_back(fast)
+    parts = documents.parts() if isinstance(documents, DivisibleDocuments) else batches(documents, _GIVEN)
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context(method), _start_worker, (work,))
+    waiting: deque[Future[tuple[list[Result], ReadReport | None]]] = deque()
+    try:
+        while True:
+            waiting.extend(pool.submit(_work_on_part, part) for part in islice(parts, workers * _WAITING - len(waiting)))
+            if not waiting:
+                break
+            require_time()
+            results, report = waiting.popleft().result()
+            yield from results
+            if isinstance(documents, DivisibleDocuments) and report is not None:
+                documents.note(report)
+        if isinstance(documents, DivisibleDocuments):
+            documents.finish()
+    except BrokenProcessPool as error:
+        raise StoreError("a process that read documents has ended, perhaps for lack of memory; try --workers 1") from (
+            error
+        )
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+class _Worker:
+    """State of a worker process."""
+
+    work: Callable[[Iterable[Document]], Iterable[Any]]
+
+
+def _start_worker(work: Callable[[Iterable[Document]], Iterable[Any]]) -> None:
+    begin_as_worker()
+    _Worker.work = staticmethod(work)
+
+
+def _work_on_part(part: Iterable[Document]) -> tuple[list[Any], ReadReport | None]:
+    return list(_Worker.work(part)), getattr(part, "report", None)
 
 
 def sketch_in_processes(
@@ -89,62 +150,37 @@ def sketch_in_processes(
     Raises:
         StoreError: A process has died or cannot write.
     """
-    fast = kernel_if_ready(sketching.scheme)
-    if fast:
-        # Load the kernel before forking, so that the copies of this process have it.
-        give_back(fast)
-    parts = documents.parts() if isinstance(documents, DivisibleDocuments) else batches(documents, _GIVEN)
-    context = multiprocessing.get_context(method)
-    end = context.Value("q", scratch.end)
-    begin = sketching, str(scratch.hashes_path), end
-    pool = ProcessPoolExecutor(workers, context, _start_worker, begin)
-    waiting: deque[Future[_Done]] = deque()
+    end = multiprocessing.get_context(method).Value("q", scratch.end)
+    work = _HashWriter(sketching, str(scratch.hashes_path), end)
     try:
-        while True:
-            waiting.extend(pool.submit(_sketch_part, part) for part in islice(parts, workers * _WAITING - len(waiting)))
-            if not waiting:
-                break
-            require_time()
-            several, report = waiting.popleft().result()
-            yield from several
-            if isinstance(documents, DivisibleDocuments) and report is not None:
-                documents.note(report)
-        if isinstance(documents, DivisibleDocuments):
-            documents.finish()
-    except BrokenProcessPool as error:
-        raise StoreError("a process that read documents has ended, perhaps for lack of memory; try --workers 1") from (
-            error
-        )
+        yield from map_in_processes(documents, work, sketching.scheme, workers, method)
     finally:
-        pool.shutdown(cancel_futures=True)
         scratch.end = end.value
 
 
-class _WorkerState:
-    """State of a worker process."""
+@dataclass(slots=True)
+class _HashWriter:
+    """Makes sketches, and writes their hashes to ranges of a file that are reserved under a shared lock.
+
+    Args:
+        sketching: Sketching method.
+        path: File of the hashes.
+        end: Number of hashes in the file, shared by the processes.
+    """
 
     sketching: SketchMaker
-    file: int
+    path: str
     end: Any
 
-
-def _start_worker(sketching: SketchMaker, path: str, end: Any) -> None:
-    begin_as_worker()
-    _WorkerState.sketching, _WorkerState.file, _WorkerState.end = sketching, os.open(path, os.O_WRONLY), end
-
-
-def _sketch_part(part: Iterable[Document]) -> _Done:
-    several = [_write_hashes(made) for _, made in _WorkerState.sketching.sketched(batches(part, AT_ONCE))]
-    return several, getattr(part, "report", None)
-
-
-def _write_hashes(made: SketchBatch) -> SketchBatch:
-    """Write hashes to a range of the file reserved under the shared lock."""
-    with _WorkerState.end.get_lock():
-        offset = _WorkerState.end.value
-        _WorkerState.end.value = offset + made.hashes.size
-    try:
-        write_all(_WorkerState.file, made.hashes, offset)
-    except OSError as error:
-        raise StoreError(f"what is put aside cannot be written: {error.strerror or error}") from None
-    return replace(made, hashes=made.hashes[:0], offset=offset)
+    def __call__(self, part: Iterable[Document]) -> Iterator[SketchBatch]:
+        """Yield the sketches of documents; their hashes are in the file."""
+        with open(self.path, "r+b", buffering=0) as file:
+            for _, made in self.sketching.sketched(batches(part, AT_ONCE)):
+                with self.end.get_lock():
+                    offset = self.end.value
+                    self.end.value = offset + made.hashes.size
+                try:
+                    write_all(file.fileno(), made.hashes, offset)
+                except OSError as error:
+                    raise StoreError(f"what is put aside cannot be written: {error.strerror or error}") from None
+                yield replace(made, hashes=made.hashes[:0], offset=offset)

@@ -77,8 +77,8 @@ class Together(NamedTuple):
     """Hashes of several texts in one array.
 
     Attributes:
-        hashes: High halves, grouped by text, ascending and distinct within each text; uint64 array.
-        sizes: Number of distinct shingles of each text; int64 array of shape (texts,).
+        hashes: High halves, grouped by text; ascending and distinct within each text, or in text order; uint64 array.
+        sizes: Number of hashes of each text; int64 array of shape (texts,).
     """
 
     hashes: _Row
@@ -220,20 +220,26 @@ def hashed(
     return chain.from_iterable(_batches(iter(texts), scheme, parts, workers or _processors()))
 
 
-def hashed_together(portions: Iterable[Sequence[str]], scheme: Scheme = DEFAULT_SCHEME) -> Iterator[Together]:
+def hashed_together(
+    portions: Iterable[Sequence[str]], scheme: Scheme = DEFAULT_SCHEME, *, in_order: bool = False
+) -> Iterator[Together]:
     """Return the hashes of many texts, one array per portion; `hashed` makes one array per text.
 
     A portion has some hundred texts, or some hundred thousand characters; the first few may be read ahead.
+    With `in_order`, return the hashes of all shingles in text order, repeated ones included, instead of the distinct ones
+    in ascending order.
 
     Raises:
         ParameterError: The profile does not exist.
     """
     if scheme.unit == "words":
         segmenter_of(scheme.profile)
-    return _portion_by_portion(portions, scheme)
+    return _portion_by_portion(portions, scheme, in_order=in_order)
 
 
-def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme) -> Iterator[Together]:
+def _portion_by_portion(
+    portions: Iterable[Sequence[str]], scheme: Scheme, *, in_order: bool
+) -> Iterator[Together]:
     portions = _looked_ahead(iter(portions), lambda texts: sum(map(_work, texts)))
     fast = _kernel_for(scheme)
     was_compiling = is_compiling()
@@ -242,9 +248,12 @@ def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme) -> It
             if was_compiling and not is_compiling():
                 fast, was_compiling = kernel_if_ready(scheme), False
             if fast:
-                yield Together(*fast.distinct_hashes(texts))
+                yield Together(*(fast.ordered_hashes(texts) if in_order else fast.distinct_hashes(texts)))
             else:
-                hashes = [_plain(text, scheme, Parts.HASHES).hashes for text in texts]
+                hashes = [
+                    _ordered_hashes(text, scheme) if in_order else _plain(text, scheme, Parts.HASHES).hashes
+                    for text in texts
+                ]
                 yield Together(np.concatenate([_NO_HASHES, *hashes]), np.array([own.size for own in hashes], np.int64))
     finally:
         if fast:
@@ -269,6 +278,12 @@ def _plain(text: str, scheme: Scheme, parts: Parts) -> Hashed:
     minima = minima_of(halves, scheme) if parts & Parts.MINIMA else _NO_MINIMA
     hashes = sorted_distinct([numbered(piece, 0)[0] for piece in halves]) if parts & Parts.HASHES else _NO_HASHES
     return Hashed(minima, hashes, JoinedWords.concatenated(words) if parts & Parts.WORDS else _NO_WORDS)
+
+
+def _ordered_hashes(text: str, scheme: Scheme) -> _Row:
+    """Return the high halves of the hashes of all shingles of a text, in text order."""
+    read = murmur_pieces(pieces(text, scheme.profile), scheme.shingle_size)
+    return np.concatenate([_NO_HASHES, *(numbered(halves, 0)[0] for halves in read)])
 
 
 def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:

@@ -282,15 +282,15 @@ def _hash_in_order(
 
 
 @cached
-def low_halves(
-    words: Any, starts: Any, counts: Any, size: int, numbers: Any, masks: Any, out: Any, scratch: Any
+def ordered_halves(
+    words: Any, starts: Any, counts: Any, size: int, numbers: Any, masks: Any, half: int, out: Any, scratch: Any
 ) -> None:
-    """Write the low half of the hash of each shingle to the index of its first word, across the borders of texts.
+    """Write one half of the hash of each shingle to the index of its first word, across the borders of texts.
 
-    The arguments are those of `reduce`; `out` is a uint64 array with an element for each word up to the end of the last
-    text.
+    The arguments are those of `reduce`, and these: `half` is 0 for the high half, 1 for the low one; `out` is a uint64
+    array with an element for each word up to the end of the last text.
     """
-    _hash_in_order(words, starts, counts, size, numbers, masks, 1, out, scratch)
+    _hash_in_order(words, starts, counts, size, numbers, masks, half, out, scratch)
 
 
 @loop
@@ -380,7 +380,7 @@ def distinct(
 
     The arguments are those of `reduce`, and these: `highs`, a uint64 array with an element per word, receives the high
     halves; `sizes`, an int64 array of shape (texts,), their number in each text. `aside` is scratch space like `out` of
-    `low_halves`; `heads` is int64, one element longer than `highs`.
+    `ordered_halves`; `heads` is int64, one element longer than `highs`.
     """
     # Shingles that cross the border of two texts are hashed as well, and skipped below.
     _hash_in_order(words, starts, counts, size, numbers, masks, 0, aside, scratch)

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import sorted_distinct
+from whorl.arrays import sorted_distinct, spread
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.tables import PADDING, tables_for_loops
 from whorl.fingerprint.scheme import Scheme
@@ -233,13 +233,32 @@ class Kernel:
         """
         finished, size = 0, self.scheme.shingle_size
         for stretch, words, starts, before in self._stretches(texts):
-            halves = np.empty(int(before[-1]) + 1, np.uint64)
-            self._loops.hashes.low_halves(words, starts, before, *self._hashing, halves, self._scratch)
+            halves = self._ordered_halves(words, starts, before, 1)
             halves -= self._hashing[1][0]
             halves *= _INVERSE_OF_37
             for number, (first, last) in enumerate(pairwise(before.tolist())):
                 yield finished + number, halves[first : max(first, last - size + 1)]
             finished += stretch.finished
+
+    def ordered_hashes(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+        """Return the hashes of all shingles of texts in text order, repeated shingles included.
+
+        Returns:
+            uint64 array of the high halves, text after text; and the number of shingles of each text, int64 array of
+            shape (texts,).
+        """
+        parts, counts, first = [_NOTHING], np.zeros(len(texts), np.int64), 0
+        for stretch, words, starts, before in self._stretches(texts):
+            shingles = np.maximum(0, np.diff(before) - self.scheme.shingle_size + 1)
+            parts.append(self._ordered_halves(words, starts, before, 0)[spread(before[:-1], shingles)])
+            counts[first : first + stretch.texts] += shingles
+            first += stretch.finished
+        return np.concatenate(parts), counts
+
+    def _ordered_halves(self, words: _Words, starts: _Starts, before: _Before, half: int) -> npt.NDArray[np.uint64]:
+        halves = np.empty(int(before[-1]) + 1, np.uint64)
+        self._loops.hashes.ordered_halves(words, starts, before, *self._hashing, half, halves, self._scratch)
+        return halves
 
     def _stretches(self, texts: Sequence[str]) -> Iterator[tuple[_Stretch, _Words, _Starts, _Before]]:
         """Yield the words of the texts, a window at a time.

@@ -1,0 +1,350 @@
+"""Contamination: documents that hold texts of a reference, for instance rows of a training set with items of a test set.
+
+The reference is the smaller side. The hashes of its shingles are held in memory, and the documents are read once: the
+hash of each shingle is looked up, and the shingles that a document shares with each reference text are counted. So time
+is linear in the documents, and memory depends on the reference and on the matches alone. Documents are not compared
+with each other.
+
+Line breaks, case and punctuation do not matter, because words are compared. Numbers of list items at the beginning of
+a line are left out of both sides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.arrays import batches, chunks, run_starts, sorted_distinct, spread, with_made
+from whorl.context import report_progress, require_time
+from whorl.duplicates.options import DuplicatesOptions
+from whorl.duplicates.result import Cluster, Member, Pair
+from whorl.duplicates.sketches import Numbers
+from whorl.duplicates.sketching import part_of
+from whorl.duplicates.worker_pool import AT_ONCE, map_in_processes, start_method
+from whorl.errors import ParameterError
+from whorl.fingerprint.batch import Together, hashed_together
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.words.tokenizer import spans
+from whorl.model import Document
+
+#: Slots of the filter for each hash of the reference, and the smallest and largest number of slots as a power of 2.
+_SLOTS, _LEAST_BITS, _MOST_BITS = 8, 16, 28
+#: Reference texts counted at once, over all shingles of some documents.
+_COUNTED_AT_ONCE = 1 << 22
+#: Places of a repeated shingle in a reference text that are tried to find the longest shared passage.
+_PLACES = 64
+#: Characters shown of a passage.
+_SHOWN = 100
+#: Number or letter of a list item, with the line break and the blanks before it: `12.`, `3)`, `(a)`, `B.`
+_NUMBERING = re.compile(r"(?:\A|\n)[ \t]*(?:\(?[0-9]{1,3}[.):]|\([a-zA-Z]\)|[a-zA-Z][.)])(?=[ \t])")
+
+_Hashes = npt.NDArray[np.uint64]
+
+
+def unnumbered(text: str) -> str:
+    r"""Return a text of the same length with blanks instead of the numbers of list items.
+
+    >>> unnumbered("1. one\n(b) two, 3. three")
+    '   one\n    two, 3. three'
+    """
+    return _NUMBERING.sub(lambda number: "\n".join(" " * len(part) for part in number[0].split("\n")), text)
+
+
+class ReferenceIndex:
+    """Shingles of reference texts.
+
+    Args:
+        documents: The reference texts.
+        scheme: Scheme of words and shingles.
+        within: A property that compared documents must have in common.
+
+    Attributes:
+        sizes: Distinct shingles of each text; int64 array of shape (texts,).
+    """
+
+    def __init__(self, documents: Sequence[Document], scheme: Scheme, within: str | None = None) -> None:
+        self.documents, self.scheme = documents, scheme
+        self.parts = np.array([part_of(document, within) for document in documents], np.object_)
+        portions = batches([unnumbered(document.text) for document in documents], AT_ONCE)
+        together = list(hashed_together(portions, scheme, in_order=True))
+        #: Hashes of all shingles in text order, and the offset of each text's first.
+        self._ordered = np.concatenate([np.empty(0, np.uint64), *(portion.hashes for portion in together)])
+        counts = np.concatenate([np.empty(0, np.int64), *(portion.sizes for portion in together)])
+        self._begins = np.append(0, np.cumsum(counts))
+        texts = np.repeat(np.arange(counts.size), counts)
+        order = np.lexsort((texts, self._ordered))
+        hashes, texts = self._ordered[order], texts[order]
+        firsts = run_starts(hashes, texts)
+        hashes, self._texts = hashes[firsts], texts[firsts]
+        self.sizes = np.bincount(self._texts, minlength=counts.size)
+        #: For each distinct hash, the range of the texts with it in `_texts`.
+        self._starts = run_starts(hashes)
+        self._counts = np.diff(np.append(self._starts, hashes.size))
+        self._hashes = hashes[self._starts]
+        bits = min(max(_LEAST_BITS, (_SLOTS * self._hashes.size).bit_length()), _MOST_BITS)
+        self._shift = np.uint64(64 - bits)
+        #: Whether a hash with these upper bits exists: rules out nearly all hashes of documents.
+        self._filter = np.zeros(1 << bits, np.bool_)
+        self._filter[self._slots(self._hashes)] = True
+
+    def _slots(self, hashes: _Hashes) -> npt.NDArray[np.int64]:
+        return (hashes >> self._shift).view(np.int64)
+
+    def look_up(self, hashes: _Hashes) -> tuple[Numbers, Numbers]:
+        """Return the positions of hashes that the reference has, and the number of each of these hashes."""
+        positions = np.flatnonzero(self._filter[self._slots(hashes)])
+        sought = hashes[positions]
+        numbers = np.minimum(np.searchsorted(self._hashes, sought), max(self._hashes.size - 1, 0))
+        is_there = self._hashes[numbers] == sought if positions.size else np.zeros(0, np.bool_)
+        return positions[is_there], numbers[is_there]
+
+    def count_shared(self, rows: Numbers, numbers: Numbers) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
+        """Yield how many distinct hashes documents share with each text that shares any.
+
+        Args:
+            rows: Index of the document of each hash; ascending.
+            numbers: The hashes by number, distinct within a document.
+
+        Returns:
+            Some documents at a time: document, text and number of shared hashes; int64 arrays.
+        """
+        counts = self._counts[numbers]
+        begins = run_starts(rows)
+        weights = np.add.reduceat(counts, begins) if begins.size else counts
+        ends = np.append(begins[1:], rows.size)
+        for group in chunks(range(begins.size), lambda at: int(weights[at]), _COUNTED_AT_ONCE):
+            require_time()
+            own = slice(int(begins[group[0]]), int(ends[group[-1]]))
+            texts = self._texts[spread(self._starts[numbers[own]], counts[own])]
+            pairs, shared = np.unique(
+                np.repeat(rows[own], counts[own]) * len(self.documents) + texts, return_counts=True
+            )
+            yield (*np.divmod(pairs, len(self.documents)), shared)
+
+    def longest_run(self, text: int, hashes: _Hashes) -> tuple[int, int, int]:
+        """Return the longest run of shingles that a text and a document share.
+
+        Args:
+            text: Index of the reference text.
+            hashes: Hashes of the document's shingles in text order.
+
+        Returns:
+            First shingle in the reference text, first shingle in the document, and number of shingles.
+        """
+        own = self._ordered[self._begins[text] : self._begins[text + 1]]
+        places: dict[int, list[int]] = {}
+        for place, value in enumerate(own.tolist()):
+            there = places.setdefault(value, [])
+            if len(there) < _PLACES:
+                there.append(place)
+        best, lengths, before = (0, 0, 0), dict[int, int](), -1
+        positions = np.flatnonzero(np.isin(hashes, own))
+        for at, value in zip(positions.tolist(), hashes[positions].tolist(), strict=True):
+            previous = lengths if at == before + 1 else {}
+            lengths = {place: previous.get(place - 1, 0) + 1 for place in places[value]}
+            place = max(lengths, key=lengths.__getitem__)
+            if lengths[place] > best[2]:
+                best = place - lengths[place] + 1, at - lengths[place] + 1, lengths[place]
+            before = at
+        return best
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceMatch:
+    """A document that shares enough shingles with a reference text.
+
+    Args:
+        text: Index of the reference text.
+        document: The document.
+        shared: Number of distinct shared shingles.
+        spans: Half-open character ranges of the longest shared passage, in the reference text and in the document.
+        passage: Beginning of that passage in the document.
+    """
+
+    text: int
+    document: Member
+    shared: int
+    spans: tuple[tuple[int, int], tuple[int, int]]
+    passage: str
+
+
+@dataclass(frozen=True, slots=True)
+class MatchBatch:
+    """Matches of some documents.
+
+    Args:
+        documents: Number of documents.
+        too_short: Documents with fewer words than a shingle.
+        matches: The matches.
+    """
+
+    documents: int
+    too_short: int
+    matches: list[ReferenceMatch]
+
+
+@dataclass(frozen=True, slots=True)
+class _ReferenceSearch:
+    """Search of documents for texts of a reference.
+
+    Args:
+        index: The reference.
+        options: Options of the search.
+    """
+
+    index: ReferenceIndex
+    options: DuplicatesOptions
+
+    def __call__(self, documents: Iterable[Document]) -> Iterator[MatchBatch]:
+        """Yield the matches of documents, some documents at a time."""
+        read = with_made(
+            batches(documents, AT_ONCE),
+            lambda ahead: hashed_together(
+                ([unnumbered(document.text) for document in batch] for batch in ahead), self.options.scheme, in_order=True
+            ),
+        )
+        for batch, together in read:
+            too_short = int(np.count_nonzero(together.sizes == 0))
+            yield MatchBatch(len(batch), too_short, list(self._matches(batch, together)))
+
+    def _matches(self, documents: Sequence[Document], together: Together) -> Iterator[ReferenceMatch]:
+        index, pairs = self.index, self.options.pairs
+        ends = np.cumsum(together.sizes)
+        positions, numbers = index.look_up(together.hashes)
+        rows = np.searchsorted(ends, positions, side="right")
+        # The first of equal hashes of a document counts.
+        order = np.lexsort((numbers, rows))
+        firsts = order[run_starts(rows[order], numbers[order])]
+        rows, numbers = rows[firsts], numbers[firsts]
+        # A document has at least as many distinct shingles as the reference shares with it.
+        least_sizes = np.bincount(rows, minlength=len(documents))
+        for row, text, shared in index.count_shared(rows, numbers):
+            is_possible = shared >= pairs.least_overlap(index.sizes[text], least_sizes[row])
+            if self.options.within is not None:
+                own = np.array([part_of(document, self.options.within) for document in documents], np.object_)
+                is_possible &= own[row] == index.parts[text]
+            row, text, shared = row[is_possible], text[is_possible], shared[is_possible]
+            hashes = {at: together.hashes[ends[at] - together.sizes[at] : ends[at]] for at in np.unique(row).tolist()}
+            sizes = {at: sorted_distinct([own]).size for at, own in hashes.items()}
+            row_sizes = np.array([sizes[at] for at in row.tolist()], np.int64)
+            is_match = shared >= pairs.least_overlap(index.sizes[text], row_sizes)
+            for at, number, count in zip(*(part[is_match].tolist() for part in (row, text, shared)), strict=True):
+                yield self._match(documents[at], number, count, hashes[at], sizes[at])
+
+    def _match(self, document: Document, text: int, shared: int, hashes: _Hashes, size: int) -> ReferenceMatch:
+        first_a, first_b, run = self.index.longest_run(text, hashes)
+        span_a = self._span(self.index.documents[text].text, first_a, run)
+        span_b = self._span(document.text, first_b, run)
+        member = Member(document.id, document.name, size)
+        passage = " ".join(document.text[slice(*span_b)][: 4 * _SHOWN].split())[:_SHOWN]
+        return ReferenceMatch(text, member, shared, (span_a, span_b), passage)
+
+    def _span(self, text: str, first: int, run: int) -> tuple[int, int]:
+        """Return the character range of a run of shingles."""
+        words = spans(unnumbered(text), self.options.scheme.profile)
+        return int(words[first, 0]), int(words[first + run + self.options.scheme.shingle_size - 2, 1])
+
+
+class ReferenceMatches:
+    """Documents that hold reference texts.
+
+    Args:
+        index: The reference.
+        options: Options of the search.
+
+    Attributes:
+        documents: Number of documents searched.
+        too_short: Documents with fewer words than a shingle.
+        too_short_references: Reference texts with fewer words than a shingle.
+    """
+
+    def __init__(self, index: ReferenceIndex, options: DuplicatesOptions) -> None:
+        self.options, self.documents, self.too_short = options, 0, 0
+        self.references = [
+            Member(document.id, document.name, size, stays=True)
+            for document, size in zip(index.documents, index.sizes.tolist(), strict=True)
+        ]
+        self.too_short_references = int(np.count_nonzero(index.sizes == 0))
+        self._texts, self._matches = [document.text for document in index.documents], list[ReferenceMatch]()
+
+    def add(self, batch: MatchBatch) -> None:
+        """Add the matches of further documents."""
+        self.documents += batch.documents
+        self.too_short += batch.too_short
+        self._matches += batch.matches
+
+    def read_texts(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the reference texts with these ids."""
+        wanted = set(ids)
+        known = zip(self.references, self._texts, strict=True)
+        return {member.id: text for member, text in known if member.id in wanted}
+
+    def pairs(self) -> Iterator[Pair]:
+        """Yield each reference text, as A, with each document that holds it, as B, the largest share first."""
+        return map(self._pair, sorted(self._matches, key=self._order))
+
+    def clusters(self) -> Iterator[Cluster]:
+        """Yield each reference text with the documents that hold it; the text in most documents comes first."""
+        return self._clusters(self._matches)
+
+    def clusters_by_document(self) -> Iterator[Cluster]:
+        """Yield clusters in which each document is once, with the reference text of which it has the largest share."""
+        best: dict[str, ReferenceMatch] = {}
+        for match in sorted(self._matches, key=self._order):
+            best.setdefault(match.document.id, match)
+        return self._clusters(best.values())
+
+    def _clusters(self, matches: Iterable[ReferenceMatch]) -> Iterator[Cluster]:
+        groups: dict[int, list[ReferenceMatch]] = {}
+        for match in sorted(matches, key=self._order):
+            groups.setdefault(match.text, []).append(match)
+        for text, group in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
+            member = self.references[text]
+            itself = Pair.of_counts(member, member, member.size, member.size, member.size)
+            yield Cluster((itself, *map(self._pair, group)))
+
+    def _pair(self, match: ReferenceMatch) -> Pair:
+        pair = Pair.of_counts(self.references[match.text], match.document, match.shared, match.shared, match.shared)
+        return pair._replace(spans=match.spans, passage=match.passage)
+
+    def _order(self, match: ReferenceMatch) -> tuple[float, int]:
+        return -self._pair(match).shares.by(self.options.pairs.metric), match.text
+
+
+def find_in_documents(
+    documents: Iterable[Document],
+    reference: Iterable[Document],
+    options: DuplicatesOptions,
+) -> ReferenceMatches:
+    """Find the documents that hold reference texts.
+
+    Args:
+        documents: Documents, read lazily and once.
+        reference: Reference texts, all held in memory.
+        options: Options of the search: metric, threshold, scheme, `within` and `workers` apply.
+
+    Raises:
+        ParameterError: The options are for other searches.
+        StoreError: A process has died.
+
+    >>> item = Document("item", "one two three four five six seven eight nine")
+    >>> row = Document("row", "So: ONE two-three four, five six seven eight nine!")
+    >>> options = DuplicatesOptions(ask_pairs("containment", 80, 95), scheme=Scheme(shingle_size=8))
+    >>> [(pair.a.id, pair.b.id, pair.shares.a_in_b) for pair in find_in_documents([row], [item], options).pairs()]
+    [('item', 'row', 1.0)]
+    """
+    if options.state is not None or options.common is not None or options.scheme.unit != "words":
+        raise ParameterError("a search for reference texts has no state and no boilerplate, and compares words")
+    index = ReferenceIndex(list(reference), options.scheme, options.within)
+    matches, search = ReferenceMatches(index, options), _ReferenceSearch(index, options)
+    method = start_method(documents) if options.workers > 1 else ""
+    found = map_in_processes(documents, search, options.scheme, options.workers, method) if method else search(documents)
+    for batch in found:
+        require_time()
+        matches.add(batch)
+        report_progress("reading", matches.documents)
+    return matches
