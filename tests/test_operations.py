@@ -310,7 +310,7 @@ def test_defaults_of_the_page() -> None:
     duplicates = (page / "duplicates.js").read_text(encoding="utf-8")
     scripts = dict(re.findall(r'(\w+): "(\w+)"', duplicates.partition("const DEFAULTS = {")[2].partition("}")[0]))
     assert (scripts["metric"], int(scripts["threshold"]), int(scripts["recall"])) == (
-        DuplicatesOperation.metric,
+        PairOptions().metric.value,
         DuplicatesOperation.threshold,
         DuplicatesOperation.recall,
     )

@@ -400,12 +400,14 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
     """Find all near-duplicates."""
 
     metric: Annotated[
-        PairMetric,
+        PairMetric | None,
         Option(
-            "Shared shingles as a share of those in either (jaccard or similarity), or in the smaller one "
-            "(containment)."
+            "Shared shingles as a share of those in either (jaccard, the default, or similarity), or in the smaller "
+            "one (containment).",
+            cli_help="Shared shingles as a share of those in either (jaccard or similarity), or in the smaller one "
+            "(containment).  [default: jaccard; containment with --reference-only]",
         ),
-    ] = "jaccard"
+    ] = None
     threshold: Annotated[
         Percent,
         *_PERCENT,
@@ -522,6 +524,22 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
             absent=dict.fromkeys(("http", "mcp"), "compares the documents of a store with each other"),
         ),
     ] = ()
+    reference_only: Annotated[
+        bool,
+        Option(
+            "Compare PATHs with SET only, not with each other: which documents hold a text of SET, and where.",
+            absent=dict.fromkeys(("http", "mcp"), "compares the documents of a store with each other"),
+        ),
+    ] = False
+    reference_column: Annotated[
+        tuple[str, ...],
+        Option(
+            "A column with texts of SET, such as question or answer, if not that of PATHs; can be given several times. "
+            "Each column is compared by itself, and all together.",
+            "COLUMN",
+            absent=_FILES,
+        ),
+    ] = ()
     within: Annotated[
         str | None,
         Option(
@@ -554,7 +572,8 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
         Ge(1),
         Le(999),
         Option(
-            "Words in a shingle; 1 compares sets of words.  [default: 5, or the store's; 9 characters]",
+            "Words in a shingle; 1 compares sets of words.  [default: 5, or the store's; 8 with --reference-only; "
+            "9 characters]",
             "N",
             names={"python": "scheme"},
             absent=dict.fromkeys(("http", "mcp"), "compares under the store's scheme"),

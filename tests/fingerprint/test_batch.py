@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 import numpy as np
 import pytest
 
-from tests.plain import full_minima, plain_minima, plain_token
+from tests.plain import full_minima, murmur_halves, plain_minima, plain_token
 from whorl.context import reporting
 from whorl.errors import ParameterError
 from whorl.fingerprint import batch as bulk
@@ -23,13 +23,14 @@ from whorl.fingerprint.batch import (
     as_text,
     fingerprints,
     hashed,
+    hashed_together,
     signatures_of,
     sized_signatures_of,
 )
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import well_formed
+from whorl.fingerprint.shingling import numbered, well_formed
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.words.tokenizer import shingles, tokens
 
@@ -65,6 +66,22 @@ def test_numbers_of_many_texts(has_loops: bool, workers: int, monkeypatch: pytes
     assert all(row.shape in {(0, 2), (64, 2)} for row, _ in sized)
     words = [tokens(text, scheme.profile) for text in TEXTS]
     assert [size for _, size in sized] == [len(set(shingles(each, 4))) for each in words]
+
+
+@pytest.mark.parametrize("has_loops", [False, pytest.param(True, marks=needs_numba)])
+def test_hashes_in_text_order(has_loops: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Each shingle of each text has its hash, in order and repeated ones included, also in a text of several windows.
+    """
+    use_loops(monkeypatch, has_loops)
+    monkeypatch.setattr(kernel, "WINDOW", 4096)
+    monkeypatch.setattr(kernel, "_idle", {})
+    scheme, long = Scheme(shingle_size=4), " ".join(f"word {n % 700} e\u0301" for n in range(3000))
+    portions = [[*TEXTS[:5], long, "a b c d e a b c d"], TEXTS[5:]]
+    for portion, (hashes, sizes) in zip(portions, hashed_together(portions, scheme, in_order=True), strict=True):
+        expected_hashes = [numbered(murmur_halves(tokens(text), 4), 0)[0].tolist() for text in portion]
+        assert sizes.tolist() == [len(own) for own in expected_hashes]
+        assert hashes.tolist() == [number for own in expected_hashes for number in own]
 
 
 def use_loops(monkeypatch: pytest.MonkeyPatch, has_loops: bool) -> None:

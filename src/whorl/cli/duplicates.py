@@ -54,7 +54,11 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
     command.require_targets()
     reading = command.reading()
     with terminable():
-        write = _write_passages if command.level == "passage" else _write_duplicates
+        write = _write_duplicates
+        if command.level == "passage":
+            write = _write_passages
+        elif command.reference_only:
+            write = _write_reference_matches
         documents = write(command, reading)
     is_lost = is_too_much_lost(reading.problems, reading.count, strict=command.strict)
     if is_lost or (command.paths and not documents):
@@ -256,6 +260,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
             reading.documents(),
             words,
             reference=reading.reference() if command.reference else (),
+            reference_only=command.reference_only,
             within=command.within,
             workers=command.workers or worthwhile_workers(reading.share[1]),
             on_repeated=reading.note_repeated,
@@ -286,4 +291,49 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
             lines.insert(0, f"{told}, of {counted(found.documents, 'document')} in all")
         finally:
             print_lines(lines)
+    return found.documents
+
+
+def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -> int:
+    """Find the documents that hold reference texts, write the requested output, and return the number of documents."""
+    from whorl.cli.render.console import problem_lines, reading_bar
+    from whorl.cli.render.duplicates import (
+        print_lines,
+        rewrite,
+        write_clusters_to,
+        write_list,
+        write_pairs_to,
+        write_reference_table_to,
+    )
+    from whorl.duplicates import Keep, find_in_documents
+    from whorl.duplicates.worker_pool import worthwhile_workers
+    from whorl.output.duplicates import ClusterPreview, not_compared_line, reference_line
+
+    search = replace(command.search, workers=command.workers or worthwhile_workers(reading.share[1]))
+    with reading_bar(lambda: reading.share) as show, reporting(show):
+        found = find_in_documents(reading.documents(), reading.reference(), search)
+        report_progress("", 0)
+    items = found.items()
+    lines = [reference_line(found, items), *(f"note: {line}" for line in search.pairs.notes)]
+    # Write files before printing: the reader of standard output may be gone.
+    if command.delete_file is not None:
+        lines += write_list(found.clusters_by_document(), Keep("first"), command.delete_file)
+    if command.folders:
+        lines += rewrite(found.clusters_by_document(), reading, command.folders, search.pairs.metric)
+    lack = f"of fewer than {search.scheme.shingle_size} words"
+    for count, kind in ((found.too_short_references, "reference text"), (found.too_short, search.level.value)):
+        if count:
+            lines.append(f"note: {not_compared_line(count, kind, lack)}")
+    try:
+        if not command.clusters:
+            write_pairs_to(command.file, found.pairs(), command.form, with_spans=True)
+        elif command.form == "table":
+            preview = ClusterPreview(lambda ids: {}) if command.is_preview else None
+            write_reference_table_to(command.file, items, preview)
+            if preview is not None and len(items) > preview.clusters:
+                lines.append(f"the {preview.clusters} in most documents are shown; --all shows all")
+        else:
+            write_clusters_to(command.file, found.clusters(), command.form)
+    finally:
+        print_lines([*lines, *problem_lines(reading.problems, "could not be read as they are")])
     return found.documents

@@ -19,13 +19,18 @@ from whorl.operations import DuplicatesOperation
 _FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
 #: Name for standard output, as for standard input among PATHs.
 _STANDARD_OUTPUT = "-"
-#: Options that only files or whole documents have, that passages or Spark lack, and that only Spark has.
+#: Options that only files or whole documents have; that a search for reference texts, passages or Spark lack; and that
+#: only Spark has.
 _OF_FILES = ("within", "text_column", "id_column", "follow_links", "filtered", "annotated", "characters", "level")
 _OF_DOCUMENTS = ("annotated", "versions")
+_NOT_OF_REFERENCE_ONLY = (
+    *("recall", "complete", "versions", "state", "new", "date", "common_above", "boilerplate", "ignore_common"),
+    *("characters", "words"),
+)
 _NOT_OF_PASSAGES = ("metric", "threshold", "recall", "state", "common_above", "boilerplate", "shingle", "characters")
 _LOCAL = (
     *("delete_list", "workers", "within", "follow_links", "annotated", "versions", "common_above", "boilerplate"),
-    *("ignore_common", "level"),
+    *("ignore_common", "level", "reference_only", "reference_column"),
 )
 _OF_SPARK = ("input", "name_column", "checkpoints")
 
@@ -108,6 +113,14 @@ class DuplicatesCommand(DuplicatesOperation):
             raise ParameterError(
                 "--reference keeps no state; with --state FOLDER run SET as PATHs first, then the others with --new"
             )
+        if not self.reference:
+            require_default(
+                self, ["reference_only", "reference_column"], "is about a reference; name it with --reference"
+            )
+        if self.reference_only and self.level != "passage":
+            require_default(self, _NOT_OF_REFERENCE_ONLY, "is not for --reference-only; leave one of the two out")
+            if self.keep not in (None, "first"):
+                raise ParameterError(f"--keep {self.keep} chooses among PATHs, which --reference-only does not compare")
         if self.engine == "local":
             require_default(self, _OF_SPARK, "is for --engine spark")
         self._require_of_level()
@@ -171,6 +184,7 @@ class DuplicatesCommand(DuplicatesOperation):
             self.paths,
             self.search,
             reference=self.reference,
+            reference_columns=self.reference_column,
             columns=self.columns,
             is_rewritten=bool(self.folders),
             follow_links=self.follow_links,

@@ -10,10 +10,12 @@ A search (`run`) goes through these stages, each a module:
 6. pair_search    run 4 and 5, and skip pairs of documents that are connected already
 7. clusters       group the pairs; result yields pairs and clusters, filtered_files writes them
 
-spark has the same stages on data frames; boilerplate and passages are further searches of the same documents.
+spark has the same stages on data frames; boilerplate, passages and contamination are further searches of the
+same documents.
 
 duplicates_among  near-duplicates among documents outside any store
 duplicates_in     near-duplicates in a store
+find_in_documents  documents that hold texts of a reference, such as a test set
 passages_among    passages repeated word for word within or across documents
 ask_pairs         options of the search: metric, threshold, recall
 ask_common        options of boilerplate: common text, reported separately or ignored
@@ -30,6 +32,7 @@ from whorl.exports import lazily
 
 if TYPE_CHECKING:
     from whorl.duplicates.boilerplate import ask_common as ask_common
+    from whorl.duplicates.contamination import find_in_documents as find_in_documents
     from whorl.duplicates.filtered_files import write_ids as write_ids
     from whorl.duplicates.options import DuplicatesOptions as DuplicatesOptions
     from whorl.duplicates.options import Keep as Keep

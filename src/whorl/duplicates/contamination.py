@@ -1,4 +1,4 @@
-"""Contamination: documents that hold texts of a reference, for instance rows of a training set with items of a test set.
+"""Contamination: documents that hold texts of a reference, such as training rows with items of a test set.
 
 The reference is the smaller side. The hashes of its shingles are held in memory, and the documents are read once: the
 hash of each shingle is looked up, and the shingles that a document shares with each reference text are counted. So time
@@ -204,7 +204,9 @@ class _ReferenceSearch:
         read = with_made(
             batches(documents, AT_ONCE),
             lambda ahead: hashed_together(
-                ([unnumbered(document.text) for document in batch] for batch in ahead), self.options.scheme, in_order=True
+                ([unnumbered(document.text) for document in batch] for batch in ahead),
+                self.options.scheme,
+                in_order=True,
             ),
         )
         for batch, together in read:
@@ -249,6 +251,28 @@ class _ReferenceSearch:
         return int(words[first, 0]), int(words[first + run + self.options.scheme.shingle_size - 2, 1])
 
 
+def item_of(text: Member) -> str:
+    """Return the id of the item that a reference text is a part of, or its own id if it is no part.
+
+    >>> item_of(Member("tests.jsonl:17#answer", "answer", 12))
+    'tests.jsonl:17'
+    """
+    return text.id.removesuffix(f"#{text.name}")
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceItem:
+    """An item of the reference, for instance a question with its answer.
+
+    Args:
+        id: Id of the item.
+        documents: For each document that holds a part, the pairs of the parts as A with the document as B.
+    """
+
+    id: str
+    documents: list[list[Pair]]
+
+
 class ReferenceMatches:
     """Documents that hold reference texts.
 
@@ -259,6 +283,8 @@ class ReferenceMatches:
     Attributes:
         documents: Number of documents searched.
         too_short: Documents with fewer words than a shingle.
+        references: The reference texts.
+        items_in_all: Number of items whose texts these are.
         too_short_references: Reference texts with fewer words than a shingle.
     """
 
@@ -268,8 +294,9 @@ class ReferenceMatches:
             Member(document.id, document.name, size, stays=True)
             for document, size in zip(index.documents, index.sizes.tolist(), strict=True)
         ]
+        self.items_in_all = len(set(map(item_of, self.references)))
         self.too_short_references = int(np.count_nonzero(index.sizes == 0))
-        self._texts, self._matches = [document.text for document in index.documents], list[ReferenceMatch]()
+        self._matches = list[ReferenceMatch]()
 
     def add(self, batch: MatchBatch) -> None:
         """Add the matches of further documents."""
@@ -277,15 +304,17 @@ class ReferenceMatches:
         self.too_short += batch.too_short
         self._matches += batch.matches
 
-    def read_texts(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return the reference texts with these ids."""
-        wanted = set(ids)
-        known = zip(self.references, self._texts, strict=True)
-        return {member.id: text for member, text in known if member.id in wanted}
-
     def pairs(self) -> Iterator[Pair]:
         """Yield each reference text, as A, with each document that holds it, as B, the largest share first."""
         return map(self._pair, sorted(self._matches, key=self._order))
+
+    def items(self) -> list[ReferenceItem]:
+        """Return each item of the reference with the documents that hold a part of it, most documents first."""
+        items: dict[str, dict[str, list[Pair]]] = {}
+        for pair in self.pairs():
+            items.setdefault(item_of(pair.a), {}).setdefault(pair.b.id, []).append(pair)
+        found = [ReferenceItem(item, list(documents.values())) for item, documents in items.items()]
+        return sorted(found, key=lambda item: -len(item.documents))
 
     def clusters(self) -> Iterator[Cluster]:
         """Yield each reference text with the documents that hold it; the text in most documents comes first."""
@@ -342,7 +371,9 @@ def find_in_documents(
     index = ReferenceIndex(list(reference), options.scheme, options.within)
     matches, search = ReferenceMatches(index, options), _ReferenceSearch(index, options)
     method = start_method(documents) if options.workers > 1 else ""
-    found = map_in_processes(documents, search, options.scheme, options.workers, method) if method else search(documents)
+    found = (
+        map_in_processes(documents, search, options.scheme, options.workers, method) if method else search(documents)
+    )
     for batch in found:
         require_time()
         matches.add(batch)

@@ -20,6 +20,7 @@ from whorl.duplicates.options import Granularity
 from whorl.duplicates.result import Cluster
 from whorl.engine.protocol import ClusterLabel, Engine, require_current_index
 from whorl.errors import DocumentError, ParameterError
+from whorl.fingerprint.statistics.metric import Metric
 from whorl.ingest.extraction.formats import decode
 from whorl.ingest.extraction.formats import format_of as format_of_file
 from whorl.ingest.files import Place, file_text, without_notes
@@ -50,12 +51,15 @@ class RetentionDecisions:
     added_columns: dict[str, dict[str, object]] = field(default_factory=dict)
 
 
-def decide_retention(clusters: Iterable[Cluster], *, with_columns: bool) -> RetentionDecisions:
+def decide_retention(
+    clusters: Iterable[Cluster], *, with_columns: bool, metric: Metric = Metric.JACCARD
+) -> RetentionDecisions:
     """Return the results for the members of clusters.
 
     Args:
         clusters: Complete clusters, each compared with the member to keep.
         with_columns: Whether columns are added to rows.
+        metric: Metric of the similarity in the columns.
     """
     decisions = RetentionDecisions()
     for cluster in clusters:
@@ -64,7 +68,7 @@ def decide_retention(clusters: Iterable[Cluster], *, with_columns: bool) -> Rete
             if not is_kept:
                 decisions.to_delete.add(match.b.id)
             if with_columns:
-                values = (match.a.id, is_kept, round(match.shares.jaccard, 6))
+                values = (match.a.id, is_kept, round(match.shares.by(metric), 6))
                 decisions.added_columns[match.b.id] = dict(zip(ADDED, values, strict=True))
     return decisions
 

@@ -168,6 +168,7 @@ class InputReader:
         options: Options of the run. A folder in them stores the dates of files for later runs; the columns of dates, of
             the retention policy and of the parts become properties.
         reference: Files to compare them with, named as in `ingest.files.places`.
+        reference_columns: Columns of the texts in rows of the reference; empty for the column of `columns`.
         columns: Columns of ids and texts in rows.
         is_rewritten: Whether the files are rewritten, so that ids must identify rows.
         follow_links: Whether to follow links that lead out of the named folders.
@@ -179,6 +180,7 @@ class InputReader:
         options: DuplicatesOptions = DuplicatesOptions(),  # noqa: B008 - frozen
         *,
         reference: Sequence[str] = (),
+        reference_columns: Sequence[str] = (),
         columns: RowColumns = RowColumns(),  # noqa: B008 - frozen
         is_rewritten: bool = False,
         follow_links: bool = False,
@@ -187,6 +189,7 @@ class InputReader:
         #: Number of documents read.
         self.count = 0
         self.options, self._is_rewritten = options, is_rewritten
+        self.reference_columns = tuple(reference_columns)
         self._keep, self._is_persistent = options.policy, options.state is not None
         needed = frozenset(filter(None, (self._keep.column, options.date, options.within)))
         self.columns = replace(columns, further=needed, is_text_optional=True)
@@ -214,7 +217,12 @@ class InputReader:
 
     def part(self, place: Place, span: FileSpan | None, *, is_reference: bool) -> InputPart:
         """Return the reader of a file, or of a byte range of it."""
-        return InputPart(place.file, span, self.columns, self.options, is_reference)
+        columns, names = self.columns, self.reference_columns if is_reference else ()
+        if names:
+            there = self._columns_of(place)
+            names = tuple(name for name in names if name in there) or names
+            columns = replace(columns, text=names[0], further=frozenset({*(columns.further or ()), *names[1:]}))
+        return InputPart(place.file, span, columns, self.options, is_reference, names)
 
     def note_bytes(self, done: int, at: int = 0) -> None:
         """Record `done` further bytes as read, and the position `at` in the current file."""
@@ -240,6 +248,22 @@ class InputReader:
             self.problems.append(Problem(str(place.file), str(error), None))
             self.without_texts.add(place.file.as_posix())
             self.count -= rows
+
+    def require_reference_columns(self, used: Collection[str]) -> None:
+        """Raise if no row of the reference has a text in one of the named columns.
+
+        Raises:
+            ParameterError: A column has no text; without it, items would be missed without an error.
+        """
+        for name in self.reference_columns:
+            if name not in used:
+                there = ", ".join(
+                    sorted({name for place in self._reference for name in self._columns_of(place)})[:_SHOWN]
+                )
+                raise ParameterError(
+                    f"no row of the reference has a text in the column {name!r}; name another one "
+                    f"(--reference-column COLUMN{there and ', of '}{there})"
+                )
 
     def require_used_columns(self, *, has_worth: bool, has_date: bool, has_part: bool) -> None:
         """Raise if no document has a usable value in the column of the retention policy or in the date column.
@@ -342,7 +366,8 @@ class InputReader:
         from whorl.ingest.rows.formats import column_names
 
         try:
-            return column_names(place.file, self.columns, file_text)
+            # Files without the columns of ids and texts have names, too.
+            return column_names(place.file, replace(self.columns, text="", id=None), file_text)
         except (DocumentError, OSError):
             return []
 
@@ -371,6 +396,7 @@ class ReadReport:
         has_date: Whether a document has a date in the date column.
         has_part: Whether a document has a value in the column that compared documents must have in common.
         has_text: Whether a document has a text that is not empty.
+        columns: Columns of the reference in which a row has a text.
         file: Name of the file.
     """
 
@@ -380,6 +406,7 @@ class ReadReport:
     has_date: bool = False
     has_part: bool = False
     has_text: bool = False
+    columns: set[str] = field(default_factory=set)
     file: str = ""
 
 
@@ -393,6 +420,7 @@ class InputPart:
         columns: Columns of ids and texts in rows.
         options: Options of the run.
         is_reference: Whether ids of rows are prefixed with their file's name.
+        texts: Columns of the texts if each is a document of its own; the first is that of `columns`.
         at_byte: Called at intervals with the position in the file.
         report: Findings, complete once the part is read.
     """
@@ -402,6 +430,7 @@ class InputPart:
     columns: RowColumns
     options: DuplicatesOptions
     is_reference: bool
+    texts: tuple[str, ...] = ()
     at_byte: Callable[[int], None] = _ignore
     report: ReadReport = field(default_factory=ReadReport)
 
@@ -418,6 +447,8 @@ class InputPart:
         ):
             told.count += 1
             told.has_text = told.has_text or bool(document.text)
+            if self.texts and document.text:
+                told.columns.add(self.texts[0])
             if is_plain:
                 yield document
                 continue
@@ -429,13 +460,27 @@ class InputPart:
                 told.has_part = document.properties.get(within) is not None
             if self.is_reference and document.id != file and not document.id.startswith(f"{file}:"):
                 document = replace(document, id=f"{file}:{document.id}")
-            if is_whole:
-                yield document
-                continue
             try:
-                yield from pieces_of(document, options.level)
+                for part in [document] if len(self.texts) < 2 else self._columns_of(document):
+                    yield from [part] if is_whole else pieces_of(part, options.level)
             except DocumentError as error:
                 told.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
+
+    def _columns_of(self, document: Document) -> list[Document]:
+        """Return the text of each column of a row, and all of them together, as documents named by their columns."""
+        texts = {self.texts[0]: document.text}
+        for name in self.texts[1:]:
+            value = document.properties.get(name, "")
+            texts[name] = "\n".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        texts = {name: text for name, text in texts.items() if text}
+        self.report.columns |= texts.keys()
+        if len(texts) > 1:
+            texts["+".join(texts)] = "\n".join(texts.values())
+        properties = {name: value for name, value in document.properties.items() if name not in self.texts}
+        return [
+            replace(document, id=f"{document.id}#{name}", name=name, text=text, properties=properties)
+            for name, text in texts.items()
+        ]
 
 
 class InputDocuments:
@@ -485,6 +530,7 @@ class InputDocuments:
         self._noted.has_worth |= report.has_worth
         self._noted.has_date |= report.has_date
         self._noted.has_part |= report.has_part
+        self._noted.columns |= report.columns
         if report.has_text:
             self._with_text.add(report.file)
             self._without_text.pop(report.file, None)
@@ -501,7 +547,9 @@ class InputDocuments:
         for place in self._places:
             if rows := self._without_text.get(place.file.as_posix()):
                 self._reading.note_without_text(place, rows)
-        if not self._is_reference:
+        if self._is_reference:
+            self._reading.require_reference_columns(self._noted.columns)
+        else:
             noted = self._noted
             self._reading.require_used_columns(
                 has_worth=noted.has_worth, has_date=noted.has_date, has_part=noted.has_part

@@ -230,6 +230,7 @@ class DuplicatesOptions:
         spanning_only: Whether clusters alone are needed, so that pairs within connected components may be skipped.
         state: Folder of the persistent sketch store, from which a later run continues: it completes an interrupted
             run, and compares further documents with all earlier ones. None for a temporary store.
+        reference_only: Whether documents are compared with the reference only, not with each other.
         workers: Processes for reading and sketching, and threads for comparing; the result does not depend on it. With
             a folder a single process reads.
     """
@@ -244,6 +245,7 @@ class DuplicatesOptions:
     common: BoilerplateOptions | None = None
     spanning_only: bool = False
     state: Path | None = None
+    reference_only: bool = False
     workers: int = 1
 
     @property
@@ -264,10 +266,12 @@ class DuplicatesOptions:
             return cls(options)
         keep = _keep_of(options)
         date = options.date or (keep.column or None if keep is not None and keep.is_by_date else None)
+        # An item of a test set is a small part of a document, and common phrases have fewer than eight words.
+        metric, words = (Metric.CONTAINMENT, 8) if options.reference_only else (Metric.JACCARD, 5)
         size = options.shingle
         return cls(
-            ask_pairs(options.metric, options.threshold, options.recall),
-            scheme=Scheme(CHARACTERS, size or 9) if options.characters else Scheme(shingle_size=size or 5),
+            ask_pairs(options.metric or metric, options.threshold, options.recall),
+            scheme=Scheme(CHARACTERS, size or 9) if options.characters else Scheme(shingle_size=size or words),
             keep=keep,
             date=date,
             within=options.within,
@@ -275,6 +279,7 @@ class DuplicatesOptions:
             common=ask_common(options.common_above, options.boilerplate, ignore_common=options.ignore_common),
             spanning_only=options.clusters and not options.is_complete,
             state=None if options.state is None else Path(options.state),
+            reference_only=options.reference_only,
             workers=options.workers or 1,
         )
 

@@ -61,6 +61,7 @@ def passages_among(
     *,
     scheme: Scheme = Scheme(),  # noqa: B008 - frozen
     reference: Iterable[Document] = (),
+    reference_only: bool = False,
     within: str | None = None,
     workers: int = 1,
     on_repeated: Callable[[str], None] = lambda document_id: None,
@@ -72,6 +73,7 @@ def passages_among(
         words: Smallest number of words of a passage; 2 to 999.
         scheme: Scheme of the words.
         reference: Documents that come before the others, and whose own repeated passages are not reported.
+        reference_only: Whether only passages of the reference count, not those that documents share with each other.
         within: A property that compared documents must have in common; documents without it are compared with each
             other.
         workers: Processes for reading; the result does not depend on it.
@@ -94,7 +96,7 @@ def passages_among(
         load_documents(store, documents, reading, workers, on_repeated)
         stored = store.stored()
         stream = _WordStream(stored, words)
-        sources = _sources(stream, folder)
+        sources = _sources(stream, folder, reference_only=reference_only)
         yield Passages(store, stored, stream, _cover_windows(stream, sources), scheme)
 
 
@@ -192,7 +194,7 @@ class _WordStream:
         return held.astype(HASH, copy=False).tobytes()[:size].decode()
 
 
-def _sources(stream: _WordStream, folder: Path) -> Numbers:
+def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numbers:
     """Return for each window the position of its first occurrence plus 1, or 0 if the window repeats none.
 
     Returns:
@@ -224,7 +226,7 @@ def _sources(stream: _WordStream, folder: Path) -> Numbers:
             is_met &= (of_windows >= bounds[0]) & (of_windows <= bounds[1])
             hashes.append(of_windows[is_met])
             windows.append(np.flatnonzero(is_met) + begin)
-        _record_sources(stream, np.concatenate(hashes), np.concatenate(windows), sources)
+        _record_sources(stream, np.concatenate(hashes), np.concatenate(windows), sources, reference_only=reference_only)
         report_progress("comparing", (part + 1) * total // parts)
     return sources
 
@@ -258,17 +260,21 @@ def _windows_around(places: Numbers, before: int, is_window: _Bools) -> _Bools:
     return (np.cumsum(steps[:-1]) > 0) & is_window
 
 
-def _record_sources(stream: _WordStream, hashes: _Hashes, windows: Numbers, sources: Numbers) -> None:
+def _record_sources(
+    stream: _WordStream, hashes: _Hashes, windows: Numbers, sources: Numbers, *, reference_only: bool
+) -> None:
     """Record the sources of windows; equal windows must all be in one call."""
     order = np.argsort(hashes, kind="stable")
     # Windows ascend, so the first of equal ones is the earliest.
     starts = run_starts(hashes[order])
     firsts = np.repeat(windows[order[starts]], np.diff(np.append(starts, order.size)))
     later = windows[order]
-    texts = stream.texts_of(later)
+    texts, first_texts = stream.texts_of(later), stream.texts_of(firsts)
     # A window that overlaps its source repeats itself, not another place.
-    repeats = (later - firsts >= stream.window) | (texts != stream.texts_of(firsts))
+    repeats = (later - firsts >= stream.window) | (texts != first_texts)
     repeats &= stream.is_new[texts]
+    if reference_only:
+        repeats &= ~stream.is_new[first_texts]
     sources[later[repeats]] = firsts[repeats] + 1
 
 

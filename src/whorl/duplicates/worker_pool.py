@@ -102,7 +102,9 @@ def map_in_processes(
     waiting: deque[Future[tuple[list[Result], ReadReport | None]]] = deque()
     try:
         while True:
-            waiting.extend(pool.submit(_work_on_part, part) for part in islice(parts, workers * _WAITING - len(waiting)))
+            waiting.extend(
+                pool.submit(_work_on_part, part) for part in islice(parts, workers * _WAITING - len(waiting))
+            )
             if not waiting:
                 break
             require_time()

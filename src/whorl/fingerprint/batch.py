@@ -237,9 +237,7 @@ def hashed_together(
     return _portion_by_portion(portions, scheme, in_order=in_order)
 
 
-def _portion_by_portion(
-    portions: Iterable[Sequence[str]], scheme: Scheme, *, in_order: bool
-) -> Iterator[Together]:
+def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme, *, in_order: bool) -> Iterator[Together]:
     portions = _looked_ahead(iter(portions), lambda texts: sum(map(_work, texts)))
     fast = _kernel_for(scheme)
     was_compiling = is_compiling()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, islice, pairwise
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from whorl.duplicates.boilerplate import Residual
 from whorl.duplicates.clusters import Own
+from whorl.duplicates.contamination import ReferenceItem, ReferenceMatches
 from whorl.duplicates.filtered_files import Marked
 from whorl.duplicates.input import span_of
 from whorl.duplicates.options import Keep
@@ -318,6 +319,47 @@ def write_clusters(
     return count, documents
 
 
+def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview: ClusterPreview | None) -> None:
+    """Write a table of reference items, each with the documents that hold a part and the beginning of the passage.
+
+    Args:
+        items: Items of `ReferenceMatches`.
+        out: The file.
+        preview: As in `write_clusters`.
+    """
+    for count, item in enumerate(items if preview is None else items[: preview.clusters]):
+        size = len(item.documents)
+        shown = size if preview is None else preview.members
+        out.write(f"{chr(10) if count else ''}{printable(item.id)} is in {counted(size, 'document')}\n")
+        for pairs in item.documents[:shown]:
+            document = titled(pairs[0].b.id, pairs[0].b.name)
+            # That a document is within all parts together follows if it holds one of them.
+            parts = [pair for pair in pairs if not _is_within(pair)] or pairs[:1]
+            out.write(f"  {document}: {', '.join(map(_held_part, parts))}{_snippet(pairs[0].passage)}\n")
+        if size > shown:
+            out.write(f"  … and {size - shown:,} more\n")
+
+
+def _held_part(pair: Pair) -> str:
+    """Return how much of a reference text is in a document, or of the document in the text if that is more."""
+    if _is_within(pair):
+        return f"{_percent(pair, 'b_in_a')} of the document"
+    return f"{_percent(pair, 'a_in_b')} of {printable(pair.a.name) or 'it'}"
+
+
+def _is_within(pair: Pair) -> bool:
+    return pair.shares.b_in_a > pair.shares.a_in_b
+
+
+def reference_line(found: ReferenceMatches, items: Sequence[ReferenceItem]) -> str:
+    """Return a line with the numbers of reference items that were found, and of the documents that hold them."""
+    documents = {pairs[0].b.id for item in items for pairs in item.documents}
+    return (
+        f"{len(items):,} of {counted(found.items_in_all, 'item')} of the reference in {len(documents):,} of "
+        f"{counted(found.documents, 'document')}"
+    )
+
+
 def _snippet(text: str) -> str:
     """Return the beginning of a text, in quotes, for the heading of its cluster; empty for an unknown text."""
     words = printable(" ".join(text[: 10 * _SNIPPET].split()))
@@ -401,7 +443,9 @@ def _pair_row(pair: Pair, *, with_spans: bool = False) -> list[object]:
 
 
 def _spans(pair: Pair) -> tuple[str | int, ...]:
-    """Return two passages as values of _SPAN_COLUMNS."""
+    """Return the documents and the passages of a pair as values of _SPAN_COLUMNS."""
+    if pair.spans is not None:
+        return (pair.a.id, *pair.spans[0], pair.b.id, *pair.spans[1])
     return (*span_of(pair.a.id), *span_of(pair.b.id))
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from whorl.cli.options import written_file
 from whorl.duplicates import Keep, superfluous
+from whorl.duplicates.contamination import ReferenceItem
 from whorl.duplicates.filtered_files import decide_retention, write_filtered
 from whorl.duplicates.input import InputReader
 from whorl.duplicates.result import Cluster, Duplicates, Pair
+from whorl.fingerprint.statistics.metric import Metric
 from whorl.ingest.files import Problems
 from whorl.output.duplicates import (
     ClusterPreview,
@@ -21,6 +23,7 @@ from whorl.output.duplicates import (
     write_pair_lines,
     write_pairs,
     write_pairs_parquet,
+    write_reference_table,
 )
 from whorl.output.format import counted, is_one_line
 
@@ -54,6 +57,14 @@ def write_clusters_to(
         if form == "parquet":
             return write_clusters_parquet(clusters, out, **more)
         return write_clusters(clusters, form, out, marks_principal=marks_principal, preview=preview, **more)
+
+
+def write_reference_table_to(
+    output: Path | None, items: Sequence[ReferenceItem], preview: ClusterPreview | None
+) -> None:
+    """Write the table of reference items with their documents to a file, or for None to standard output."""
+    with written_file(output) as out:
+        write_reference_table(items, out, preview)
 
 
 def write_pairs_to(
@@ -107,16 +118,18 @@ def write_list(clusters: Iterable[Cluster], keep: Keep, delete_list: Path) -> li
     return lines
 
 
-def rewrite(clusters: Iterable[Cluster], reading: InputReader, folders: Mapping[Path, bool]) -> list[str]:
+def rewrite(
+    clusters: Iterable[Cluster], reading: InputReader, folders: Mapping[Path, bool], metric: Metric = Metric.JACCARD
+) -> list[str]:
     """Write the files to new folders, each with or without added columns.
 
-    Return the lines to print about it.
+    Return the lines to print about it; the metric is that of the added similarity.
 
     If no input could be read, no folder is created, so that the corrected command can create it.
     """
     if reading.problems and not reading.count:
         return []
-    told = decide_retention(clusters, with_columns=any(folders.values()))
+    told = decide_retention(clusters, with_columns=any(folders.values()), metric=metric)
     lines = []
     for folder, with_columns in folders.items():
         written, read = write_filtered(reading, told, folder, with_columns=with_columns)

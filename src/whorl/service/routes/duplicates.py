@@ -121,7 +121,7 @@ class FoundPage:
     @property
     def metric(self) -> str:
         """Metric of the threshold."""
-        return self.found.options.metric
+        return self.found.options.metric or "jaccard"
 
     @property
     def threshold(self) -> float:

@@ -1,0 +1,181 @@
+"""Tests of `whorl duplicates --reference-only`: its report, its files, and its errors."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+from whorl.cli.main import main
+
+QUESTION = "How many minutes does a train need for a hundred miles at fifty miles an hour?"
+ANSWER = "It needs two hours, which are a hundred and twenty minutes in all."
+OTHER = "Name the three longest rivers of the continent in which the city of Lima lies."
+REPEATED = "This row is in the training set twice, and in no item of the test set."
+
+
+def run(*arguments: str | int | Path) -> Result:
+    return CliRunner().invoke(main, ["duplicates", *map(str, arguments)])
+
+
+def lines(path: Path, rows: Sequence[dict[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def tests(tmp_path: Path) -> Path:
+    rows: list[dict[str, object]] = [{"question": QUESTION, "answer": ANSWER}, {"question": OTHER, "answer": "Short."}]
+    return lines(tmp_path / "tests.jsonl", rows)
+
+
+@pytest.fixture
+def training(tmp_path: Path) -> Path:
+    both = f"Q. {QUESTION.upper()}\n\nA. {ANSWER}"
+    return lines(
+        tmp_path / "training.jsonl",
+        [
+            {"id": "both", "text": both, "n": 1},
+            {"id": "part", "text": f"So: {ANSWER.replace(' ', chr(10))}", "n": 2},
+            {"id": "one", "text": REPEATED, "n": 3},
+            {"id": "two", "text": REPEATED, "n": 4},
+            {"id": "no", "text": "too short", "n": 5},
+        ],
+    )
+
+
+COLUMNS = ("--reference-column", "question", "--reference-column", "answer")
+
+
+@pytest.mark.process
+def test_report_of_items(tests: Path, training: Path) -> None:
+    """
+    The table has each item with its rows, the parts in them and the passage; rows that only repeat each other are not
+    in it.
+    """
+    done = run(training, "--reference", tests, "--reference-only", *COLUMNS)
+    assert done.exit_code == 0, done.output
+    assert done.stdout == (
+        f"{tests}:1 is in 2 documents\n"
+        '  both: 100.0% of question, 100.0% of answer, 100.0% of question+answer  "HOW MANY MINUTES DOES A TRAIN NEED '
+        'FOR A HUNDRED MILES AT FIFTY MILES…"\n'
+        '  part: 100.0% of answer  "It needs two hours, which are a hundred and twenty minutes in all"\n'
+    )
+    assert "1 of 2 items of the reference in 2 of 5 documents" in done.stderr
+    assert "1 reference text of fewer than 8 words was not compared" in done.stderr
+    assert "1 document of fewer than 8 words was not compared" in done.stderr
+
+
+@pytest.mark.process
+def test_pairs_name_items_rows_and_places(tests: Path, training: Path, tmp_path: Path) -> None:
+    """
+    Each pair has both ids, both character ranges, and the column of the item as the name of A.
+    """
+    output = tmp_path / "pairs.csv"
+    done = run(training, "--reference", tests, "--reference-only", *COLUMNS, "--threshold", 90, "--pairs", "-o", output)
+    assert done.exit_code == 0, done.output
+    rows = {json.loads(line)["id"]: json.loads(line)["text"] for line in training.read_text().splitlines()}
+    parts = {"question": QUESTION, "answer": ANSWER, "question+answer": f"{QUESTION}\n{ANSWER}"}
+    pairs = list(csv.DictReader(output.read_text().splitlines()))
+    assert sorted((pair["a_name"], pair["b"]) for pair in pairs) == [
+        ("answer", "both"),
+        ("answer", "part"),
+        ("question", "both"),
+        ("question+answer", "both"),
+    ]
+    for pair in pairs:
+        assert pair["a"] == pair["a_document"] == f"{tests}:1#{pair['a_name']}"
+        a = parts[pair["a_name"]][int(pair["a_start"]) : int(pair["a_end"])]
+        b = rows[pair["b_document"]][int(pair["b_start"]) : int(pair["b_end"])]
+        assert a.lower().split()[-1] == b.lower().split()[-1]
+        assert float(pair["a_in_b"]) == 1
+
+
+@pytest.mark.process
+def test_rows_are_removed_and_marked(tests: Path, training: Path, tmp_path: Path) -> None:
+    """
+    Contaminated rows are removed, marked or listed; rows that only repeat each other stay.
+    """
+    done = run(
+        training, "--reference", tests, "--reference-only", *COLUMNS, "--filtered", tmp_path / "clean", "--annotated",
+        tmp_path / "marked", "--keep", "first", "--delete-list", tmp_path / "ids", "--format", "json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert len(done.stdout.splitlines()) == 3
+    clean = [json.loads(line) for line in (tmp_path / "clean" / training.name).read_text().splitlines()]
+    assert [(row["id"], row["n"]) for row in clean] == [("one", 3), ("two", 4), ("no", 5)]
+    marked = [json.loads(line) for line in (tmp_path / "marked" / training.name).read_text().splitlines()]
+    values = [(row["cluster"], row["is_principal"], row["similarity"]) for row in marked]
+    assert values == [
+        (f"{tests}:1#question", False, 1.0),
+        (f"{tests}:1#answer", False, 1.0),
+        *[(None, True, None)] * 3,
+    ]
+    assert (tmp_path / "ids").read_text().split() == ["both", "part"]
+
+
+@pytest.mark.process
+def test_parquet_and_a_reference_of_several_files(training: Path, tmp_path: Path) -> None:
+    """
+    Rows and items of Parquet files are read; each file of the reference may have some of the columns.
+    """
+    suites = tmp_path / "suites"
+    suites.mkdir()
+    pq.write_table(pa.table({"question": [QUESTION, OTHER]}), suites / "a.parquet")
+    pq.write_table(pa.table({"prompt": [ANSWER], "n": [7]}), suites / "b.parquet")
+    rows = [json.loads(line)["text"] for line in training.read_text().splitlines()]
+    pq.write_table(pa.table({"text": rows}), tmp_path / "rows.parquet")
+    done = run(
+        tmp_path / "rows.parquet", "--reference", suites, "--reference-only", "--reference-column", "question",
+        "--reference-column", "prompt", "--threshold", 50, "--pairs", "--format", "csv", "--workers", 2,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    pairs = list(csv.DictReader(done.stdout.splitlines()))
+    rows_of = str(tmp_path / "rows.parquet")
+    assert [(pair["a"], pair["b"]) for pair in pairs] == [
+        (f"{suites}/a.parquet:1", f"{rows_of}:1"),
+        (f"{suites}/b.parquet:1", f"{rows_of}:1"),
+        (f"{suites}/b.parquet:1", f"{rows_of}:2"),
+    ]
+    assert "2 of 3 items of the reference in 2 of 5 documents" in done.stderr
+
+
+@pytest.mark.process
+def test_passages_of_the_reference_alone(tests: Path, training: Path) -> None:
+    """
+    With passages, those that rows share with each other do not count either.
+    """
+    options = ("--level", "passage", "--words", 10, "--pairs", "--format", "csv", "--reference", tests, *COLUMNS)
+    everything, alone = run(training, *options), run(training, *options, "--reference-only")
+    found = [
+        sorted((pair["a_document"], pair["b_document"]) for pair in csv.DictReader(done.stdout.splitlines()))
+        for done in (everything, alone)
+    ]
+    assert ("one", "two") in found[0]
+    # The first occurrence is in the single columns, which come before both together.
+    assert found[1] == [(f"{tests}:1#answer", "both"), (f"{tests}:1#answer", "part"), (f"{tests}:1#question", "both")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--reference-only"], "--reference-only is about a reference; name it with --reference"),
+        (["--reference-column", "answer"], "--reference-column is about a reference"),
+        (["--reference", "SET", "--reference-only", "--recall", "90"], "--recall is not for --reference-only"),
+        (["--reference", "SET", "--reference-only", "--keep", "longest"], "--keep longest chooses among PATHs"),
+        (["--reference", "SET", "--reference-column", "anwser"], "no text in the column 'anwser'"),
+    ],
+)
+def test_what_does_not_fit(tests: Path, training: Path, arguments: list[str], message: str) -> None:
+    """
+    Options that do not fit, and columns that the reference lacks, are refused.
+    """
+    done = run(training, *(str(tests) if argument == "SET" else argument for argument in arguments))
+    assert done.exit_code != 0
+    assert message.replace("no text", "has a text") in done.output.replace("\n", " ")
