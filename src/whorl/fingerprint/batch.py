@@ -226,8 +226,8 @@ def hashed_together(
     """Return the hashes of many texts, one array per portion; `hashed` makes one array per text.
 
     A portion has some hundred texts, or some hundred thousand characters; the first few may be read ahead.
-    With `in_order`, return the hashes of all shingles in text order, repeated ones included, instead of the distinct ones
-    in ascending order.
+    With `in_order`, return the hashes of all shingles in text order, repeated ones included; otherwise the distinct
+    hashes of each text, ascending.
 
     Raises:
         ParameterError: The profile does not exist.
