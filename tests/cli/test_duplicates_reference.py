@@ -149,7 +149,7 @@ def test_parquet_and_a_reference_of_several_files(training: Path, tmp_path: Path
 @pytest.mark.process
 def test_passages_of_the_reference_alone(tests: Path, training: Path) -> None:
     """
-    With passages, those that rows share with each other do not count either.
+    Passages that rows share only with each other do not count.
     """
     options = ("--level", "passage", "--words", 10, "--pairs", "--format", "csv", "--reference", tests, *COLUMNS)
     everything, alone = run(training, *options), run(training, *options, "--reference-only")

@@ -103,7 +103,7 @@ class ReferenceIndex:
         return positions[is_there], numbers[is_there]
 
     def count_shared(self, rows: Numbers, numbers: Numbers) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
-        """Yield how many distinct hashes documents share with each text that shares any.
+        """Count the distinct hashes that documents share with each reference text.
 
         Args:
             rows: Index of the document of each hash; ascending.
@@ -321,7 +321,7 @@ class ReferenceMatches:
         return self._clusters(self._matches)
 
     def clusters_by_document(self) -> Iterator[Cluster]:
-        """Yield clusters in which each document is once, with the reference text of which it has the largest share."""
+        """Yield the clusters with each document once, at the reference text with the largest share."""
         best: dict[str, ReferenceMatch] = {}
         for match in sorted(self._matches, key=self._order):
             best.setdefault(match.document.id, match)

@@ -341,7 +341,7 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
 
 
 def _held_part(pair: Pair) -> str:
-    """Return how much of a reference text is in a document, or of the document in the text if that is more."""
+    """Return the share of a reference text in a document, or the share of the document in the text if it is larger."""
     if _is_within(pair):
         return f"{_percent(pair, 'b_in_a')} of the document"
     return f"{_percent(pair, 'a_in_b')} of {printable(pair.a.name) or 'it'}"
