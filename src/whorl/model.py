@@ -66,9 +66,7 @@ class Document:
         object.__setattr__(self, "text", well_formed(self.text))
         object.__setattr__(self, "name", well_formed(self.name))
         object.__setattr__(
-            self,
-            "properties",
-            {name: _values(name, value, self.id) for name, value in self.properties.items()},
+            self, "properties", {name: _values(name, value, self.id) for name, value in self.properties.items()}
         )
 
     @cached_property
@@ -109,10 +107,7 @@ class Document:
 
 
 def documents_of(
-    ids: Sequence[Any],
-    texts: Sequence[Any],
-    names: Sequence[Any],
-    properties: Sequence[Mapping[str, object]],
+    ids: Sequence[Any], texts: Sequence[Any], names: Sequence[Any], properties: Sequence[Mapping[str, object]]
 ) -> list[Document] | None:
     """Return several documents, many times faster than creating them one by one.
 

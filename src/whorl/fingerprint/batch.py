@@ -120,10 +120,7 @@ def _minima(text: str, scheme: Scheme) -> _Row:
 
 
 def signatures_of(
-    texts: Iterable[str],
-    scheme: Scheme = DEFAULT_SCHEME,
-    *,
-    workers: int | None = None,
+    texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, *, workers: int | None = None
 ) -> Iterator[_Row]:
     """Return the tokens of each text, in order, as `fingerprint(text, scheme)` does.
 
@@ -148,10 +145,7 @@ def signatures_of(
 
 
 def sized_signatures_of(
-    texts: Iterable[str],
-    scheme: Scheme = DEFAULT_SCHEME,
-    *,
-    workers: int | None = None,
+    texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, *, workers: int | None = None
 ) -> Iterator[Sized]:
     """Return all bits of each text's tokens, and its number of distinct shingles, in order.
 
@@ -165,10 +159,7 @@ def sized_signatures_of(
 
 
 def fingerprints(
-    texts: Iterable[str],
-    scheme: Scheme = DEFAULT_SCHEME,
-    *,
-    workers: int | None = None,
+    texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, *, workers: int | None = None
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
     """Return the bucket minima of all texts as one array, and a mask of the texts that have any.
 
@@ -198,11 +189,7 @@ def fingerprints(
 
 
 def hashed(
-    texts: Iterable[str],
-    scheme: Scheme = DEFAULT_SCHEME,
-    parts: Parts = Parts.HASHES,
-    *,
-    workers: int | None = None,
+    texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, parts: Parts = Parts.HASHES, *, workers: int | None = None
 ) -> Iterator[Hashed]:
     """Return the requested results of each text, in order.
 

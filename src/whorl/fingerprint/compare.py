@@ -307,13 +307,7 @@ def _kept_positions(shared: _Numbers, length: int, size: int) -> _Numbers:
 
 
 def _rest(
-    of_a: TextWords,
-    of_b: TextWords,
-    a: _Numbers,
-    b: _Numbers,
-    size: int,
-    common: CommonWords,
-    with_edges: CommonWords,
+    of_a: TextWords, of_b: TextWords, a: _Numbers, b: _Numbers, size: int, common: CommonWords, with_edges: CommonWords
 ) -> Rest:
     """Count the shingles of two texts that remain without common words.
 

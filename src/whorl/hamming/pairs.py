@@ -21,17 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whorl.context import report_progress
-from whorl.hamming.codes import (
-    LARGEST,
-    Codes,
-    CodesLike,
-    Groups,
-    as_codes,
-    as_distance,
-    blocks_of,
-    in_ranges,
-    loops,
-)
+from whorl.hamming.codes import LARGEST, Codes, CodesLike, Groups, as_codes, as_distance, blocks_of, in_ranges, loops
 from whorl.hamming.tables import PADDING, order_by, sort_codes
 
 #: Pairs of codes; uint64 of shape (pairs, 2), the smaller code first.
@@ -185,12 +175,7 @@ def _long_runs(starts: NDArray[np.int64], longest: int) -> list[tuple[int, int]]
 
 
 def _pairs_in_runs(
-    codes: Codes,
-    lead: int,
-    differing: Codes,
-    distance: int,
-    longest: int,
-    long: list[tuple[int, int]],
+    codes: Codes, lead: int, differing: Codes, distance: int, longest: int, long: list[tuple[int, int]]
 ) -> Iterator[tuple[int, Pairs]]:
     """Yield the pairs of codes that agree on the leading bits, except in runs that are too long.
 

@@ -391,12 +391,7 @@ class _Fold:
 
 def compose_hangul(first: str, second: str) -> str | None:
     """Return the Hangul syllable of two jamo or of a syllable and a last consonant (Unicode Standard, section 3.12)."""
-    lead, vowel, tail, syllable = (
-        ord(first) - 0x1100,
-        ord(second) - 0x1161,
-        ord(second) - 0x11A7,
-        ord(first) - 0xAC00,
-    )
+    lead, vowel, tail, syllable = (ord(first) - 0x1100, ord(second) - 0x1161, ord(second) - 0x11A7, ord(first) - 0xAC00)
     if 0 <= lead < 19 and 0 <= vowel < 21:
         return chr(0xAC00 + (lead * 21 + vowel) * 28)
     if 0 <= syllable < 11172 and syllable % 28 == 0 and 0 < tail < 28:

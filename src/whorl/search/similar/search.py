@@ -136,12 +136,7 @@ class SketchSearch:
         # Two shingles with the same token count as one match.
         minimum = max(1, branch.min_should_match - (tokens.size - distinct.size))
         return SketchTokens(
-            self.source.name,
-            self._sketch.scheme,
-            tuple(distinct.tolist()),
-            minimum,
-            branch.smallest_size,
-            largest_size,
+            self.source.name, self._sketch.scheme, tuple(distinct.tolist()), minimum, branch.smallest_size, largest_size
         )
 
     def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch | None:

@@ -46,10 +46,7 @@ class Sources:
     """
 
     def __init__(
-        self,
-        engine: Engine,
-        texts: str | Mapping[str, str] | None = None,
-        references: References | None = None,
+        self, engine: Engine, texts: str | Mapping[str, str] | None = None, references: References | None = None
     ) -> None:
         self.engine, self.texts = engine, {SOURCE: texts} if isinstance(texts, str) else texts or {}
         self._references = references
