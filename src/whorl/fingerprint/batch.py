@@ -1,8 +1,8 @@
 """Tokens, hashes and words of single texts and of streams of texts.
 
-All fingerprinting goes through here. Large amounts of text use the compiled loops, in threads. A small amount of text,
-which is done before numba is loaded, is read one text at a time by `shingling`, and so is all text while the loops are
-being compiled for this machine, and where numba is missing. The numbers are the same.
+All fingerprinting goes through here. Large amounts of text use the compiled loops, in threads. `shingling` reads small
+amounts, one text at a time, because loading numba would take longer. It also reads all text while the loops are being
+compiled for this machine, and where numba is missing. The numbers are the same.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def hashed_together(
 
 
 def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme, *, in_order: bool) -> Iterator[Together]:
-    portions = _looked_ahead(iter(portions), lambda texts: sum(map(_work, texts)))
+    portions = _read_ahead(iter(portions), lambda texts: sum(map(_work, texts)))
     fast = _kernel_for(scheme)
     was_compiling = is_compiling()
     try:
@@ -280,7 +280,7 @@ def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
     if parts == Parts.HASHES:
         together, sizes = one.distinct_hashes(texts)
         split = np.split(together, np.cumsum(sizes)[:-1])
-        # Copy, so that a kept result does not keep the hashes of all texts in memory.
+        # Copy: a slice would keep the hashes of all texts in memory.
         return [Hashed(_NO_MINIMA, own.copy(), _NO_WORDS) for own in split]
     rows, hashes, words = one.many_hashed(texts, with_words=bool(parts & Parts.WORDS))
     minima = [_NO_MINIMA] * len(texts)
@@ -290,7 +290,7 @@ def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
 
 
 class _Amount:
-    """Amount of text seen by this process: many small batches justify the compiled loops as one large batch does."""
+    """Amount of text that this process has seen: many small batches justify loading the compiled loops, too."""
 
     seen = 0
 
@@ -300,8 +300,8 @@ def _work(text: str) -> int:
     return _FIXED + (len(text) // _ASCII_IN_ONE if text.isascii() else len(text))
 
 
-def _looked_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> Iterator[Item]:
-    """Return all items unchanged, after reading enough of them to know whether they are a large amount of text."""
+def _read_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> Iterator[Item]:
+    """Read ahead until the amount of text is known to be large or small; return all items unchanged."""
     first, seen = [], 0
     for item in items:
         first.append(item)
@@ -325,8 +325,8 @@ def kernel_for(texts: Sequence[str], scheme: Scheme) -> Kernel | None:
 
 
 def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -> Iterator[list[Hashed]]:
-    """Yield the results of some texts at a time: of one, or with the compiled loops of many."""
-    texts = _looked_ahead(texts, _work)
+    """Yield results batch by batch: many texts with the compiled loops, one text without."""
+    texts = _read_ahead(texts, _work)
     fast, was_compiling = _kernel_for(scheme), is_compiling()
     while not fast:
         if (text := next(texts, None)) is None:

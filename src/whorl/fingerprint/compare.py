@@ -277,13 +277,13 @@ class ShingleIndex:
         )
 
     def _numbered(self, words: Iterable[str]) -> _Numbers:
-        """Number the shingles of another text: A's shingles as in A, further shingles from `kinds` on."""
+        """Number the shingles of another text: those of A as in A, new ones from `kinds` on."""
         numbers = map(_OtherWords(self._numbers).__getitem__, timely(words, _NUMBERED_AT_ONCE))
         return self._index.number(np.fromiter(numbers, np.int64))
 
 
 class _OtherWords(dict[str, int]):
-    """Numbers of the words of another text: those of the known words, the others after them."""
+    """Numbers of another text's words: known words keep theirs, new words get the next ones."""
 
     def __init__(self, known: dict[str, int]) -> None:
         super().__init__()
@@ -297,7 +297,7 @@ class _OtherWords(dict[str, int]):
 def _kept_positions(shared: _Numbers, length: int, size: int) -> _Numbers:
     """Return the positions of shared shingles and of the shingles that begin inside one.
 
-    Runs of shared shingles with at least one other shingle between them stay apart, and so do their words.
+    Two runs of shared shingles stay separate, in words as well, if another shingle lies between them.
 
     >>> _kept_positions(np.array([2, 3, 20, 22]), 30, 3).tolist()
     [2, 3, 4, 5, 20, 21, 22, 23, 24]
@@ -377,9 +377,9 @@ class RunIndex:
             self.kinds = distinct.size
 
     def number(self, items: _Numbers) -> _Numbers:
-        """Number the runs of another sequence: those of this sequence as in it, the others from `kinds` on.
+        """Number the runs of another sequence: known runs as in this sequence, new ones from `kinds` on.
 
-        Items of this sequence keep their numbers; other items have larger ones, without gaps.
+        The items are numbered in the same way.
         """
         for step, known in zip(self._steps, self._keys, strict=True):
             items, _ = _number(_keys(items, step), known)
@@ -387,18 +387,18 @@ class RunIndex:
 
 
 def _keys(items: _Numbers, step: int) -> npt.NDArray[np.uint64]:
-    """Return a key of each pair of items at a distance, equal pairs equally; their upper bits are spread evenly."""
+    """Return a key for each pair of items `step` apart; the upper bits of the keys are spread evenly."""
     keys: npt.NDArray[np.uint64] = (items[:-step] << 32 | items[step:]).view(np.uint64) * _SPREAD
     return keys
 
 
 def _number(keys: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]) -> tuple[_Numbers, npt.NDArray[np.uint64]]:
-    """Number keys, equal keys equally: known ones by their index, the others from there on without gaps.
+    """Number keys: known ones by their index, new ones after these, without gaps.
 
     The known keys ascend and are distinct.
 
     Returns:
-        The numbers, int64 array of the same shape, and the other keys, ascending.
+        The numbers, int64 array of the same shape, and the new keys, ascending.
     """
     numbers, others, count = np.empty(keys.size, np.int64), list[npt.NDArray[np.uint64]](), known.size
     for places in _portions(keys):
@@ -414,7 +414,7 @@ def _number(keys: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]) -> tupl
 
 
 def _portions(keys: npt.NDArray[np.uint64]) -> Iterator[slice | _Numbers]:
-    """Yield the indices of each portion's keys; every key of a portion is smaller than every key of the next one."""
+    """Split keys by value into portions, the smallest first; yield the indices of each portion."""
     bits = (keys.size // _SORTED_AT_ONCE).bit_length()
     if not bits:
         require_time()
@@ -431,7 +431,7 @@ def _distinct(keys: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], _Nu
     if keys.size <= 2 * _SORTED_AT_ONCE:
         distinct, inverse = np.unique(keys, return_inverse=True)
         return distinct, inverse
-    # A portion is so large only if few keys occur often.
+    # Only repeats make a portion this large, so it has few distinct keys.
     pieces = [keys[start : start + _SORTED_AT_ONCE] for start in range(0, keys.size, _SORTED_AT_ONCE)]
     distinct = sorted_distinct([sorted_distinct([piece]) for piece in timely(pieces, 1)])
     return distinct, np.concatenate([np.searchsorted(distinct, piece) for piece in timely(pieces, 1)])
@@ -551,7 +551,7 @@ class Matcher:
         first = np.append(0, np.cumsum(self.count_b))
         kinds = np.searchsorted(first, np.arange(0, self.b.size, _SORTED_AT_ONCE), side="right") - 1
         parts = []
-        # A shingle that fills a portion is sorted apart: it needs no sorting.
+        # A shingle that fills a portion needs no sorting.
         for low, high in pairwise(np.unique([*kinds, *(kinds + 1), self.kinds]).tolist()):
             require_time()
             places = np.flatnonzero((self.b >= low) & (self.b < high))
@@ -575,7 +575,7 @@ class Matcher:
 
 
 def _completed(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words: int) -> _Numbers:
-    """Add matches until matches of `min_words` words cover every word inside a shared run of that length."""
+    """Add matches until every word inside a shared run of `min_words` words is in a match of that length."""
     least = min_words - size + 1
     starts, _, lengths = matches[matches[:, 2] >= least].T
     words = a.size + size - 1

@@ -82,7 +82,7 @@ class PassageScheme:
 
 def winnowed(words: JoinedWords, scheme: PassageScheme) -> Numbers:
     """Return the passage hashes of a text: sorted distinct uint64 array, empty if the text is shorter than a run."""
-    return sorted_distinct([_smallest(words, scheme)])
+    return sorted_distinct([_numbers(_across(np.minimum, run_hashes(words, scheme), scheme.window), scheme)])
 
 
 def all_numbers(words: JoinedWords, scheme: PassageScheme) -> Numbers:
@@ -124,11 +124,6 @@ def kept_of(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDArray[np
     padding = np.zeros(window - 1, np.uint64)
     around = _across(np.maximum, np.concatenate((padding, smallest, padding)), window)
     return np.flatnonzero(around == hashes)
-
-
-def _smallest(words: JoinedWords, scheme: PassageScheme) -> Numbers:
-    """Return the smallest hash of each window, reduced to the scheme's bits, in text order."""
-    return _numbers(_across(np.minimum, run_hashes(words, scheme), scheme.window), scheme)
 
 
 def _across(best: np.ufunc, hashes: Numbers, window: int) -> Numbers:

@@ -101,7 +101,7 @@ def find_pairs(codes: CodesLike, distance: int) -> Pairs:
 
 
 def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
-    """Yield the pairs of `find_pairs`, some at a time.
+    """Yield the pairs of `find_pairs` in batches.
 
     Takes 16 bytes a code (without numba about 50), plus the yielded pairs. Each pair comes once, in an arbitrary but
     reproducible order. `whorl.reporting` shows the progress.
@@ -179,7 +179,7 @@ def _pairs_in_runs(
 ) -> Iterator[tuple[int, Pairs]]:
     """Yield the pairs of codes that agree on the leading bits, except in runs that are too long.
 
-    With some pairs at a time comes the number of codes that are done.
+    Each batch of pairs comes with the number of codes processed so far.
 
     Args:
         codes: Codes and PADDING; codes that agree are adjacent.

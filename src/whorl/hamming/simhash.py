@@ -152,7 +152,7 @@ def _coder(scheme: str) -> Callable[[Sequence[str]], Hashes]:
 
 
 class _WordCodes:
-    """whorl's own scheme."""
+    """Codes under whorl's own scheme."""
 
     def __init__(self, profile: str) -> None:
         self.profile = profile

@@ -104,7 +104,7 @@ def sort_codes(codes: Codes) -> Codes:
 
 
 def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
-    """Sort codes in place so that codes that agree on the masked bits are adjacent; by the value of a block of bits."""
+    """Sort codes in place so that codes with equal masked bits are adjacent; a mask of one block sorts by its value."""
     compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
         scratch = np.empty_like(codes) if scratch is None else scratch

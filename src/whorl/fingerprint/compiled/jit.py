@@ -75,7 +75,7 @@ def release_llvm_pages() -> None:
     LLVM's code runs again only for a compilation; its pages are then mapped again, from memory if still cached.
     """
     for address, size in _pages_of_llvm():
-        _libc().madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), mmap.MADV_DONTNEED)
+        ctypes.CDLL(None).madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), mmap.MADV_DONTNEED)
 
 
 @cache
@@ -97,11 +97,6 @@ def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
         for begin, end, file, details in _MAPPING.findall(smaps)
         if file == name and len(_NOTHING_OWN.findall(details)) == 2
     ]
-
-
-@cache
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None)
 
 
 def cached(function: Callable[..., Any]) -> Any:

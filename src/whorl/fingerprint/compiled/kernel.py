@@ -141,8 +141,8 @@ class Kernel:
         """Return the bucket minima of texts, and their numbers of shingles.
 
         Returns:
-            uint64 array of shape (texts, bucket_count, 2): high and low halves as in `minima.minima_of`, all bits set
-            for a text with fewer words than one shingle; and int64 array of shape (texts,).
+            uint64 array of shape (texts, bucket_count, 2): high and low halves as in `signature.minima_of`, all bits
+            set for a text with fewer words than one shingle; and int64 array of shape (texts,).
         """
         minima, filled = self._nothing(len(texts))
         counts = np.zeros(len(texts), np.int64)

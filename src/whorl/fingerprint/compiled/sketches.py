@@ -128,7 +128,7 @@ def overlap_intervals(
 def likeliest(
     sizes_a: Any, sizes_b: Any, alone_a: Any, alone_b: Any, shared: Any, low: Any, high: Any, lost: Any, middle: Any
 ) -> None:
-    """Find the overlaps of maximum likelihood, as `estimate._likeliest` does.
+    """Find the overlaps of maximum likelihood, as `estimate.shared_shingles` does.
 
     All arguments are arrays of shape (pairs,); `lost` is the share of the hashes that the level leaves out. `middle`
     receives the overlaps.

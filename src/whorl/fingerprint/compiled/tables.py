@@ -35,7 +35,7 @@ PADDING = 64
 
 
 class LoopTables(NamedTuple):
-    """Tables of a profile for the loops; the second state machine's follow the first's.
+    """Tables of a profile for the loops; the tables of the second state machine follow those of the first.
 
     Attributes:
         units: uint32 array of shape (65536,): folded unit, category by the default rules, flags.
@@ -147,7 +147,7 @@ def tables_for_loops(profile: str) -> LoopTables:
 
 
 class _Kinds:
-    """Kinds of character categories, derived from a state machine's table without names of categories.
+    """Kinds of character categories, derived from the transitions of a state machine.
 
     Attributes:
         starts: Categories that begin words: any sequence of their characters is one word.

@@ -246,7 +246,7 @@ def _continues(code: int, script: int, layout: Any) -> Any:
 
 @inlined
 def _script_run(units: Any, start: int, end: int, layout: Any) -> Any:
-    """Return the end and the script of the script run that begins at `start`: Tables.script_runs."""
+    """Return the end and the script of the script run that begins at `start`: WordBreakTables.script_runs."""
     current, place = int64(0), start
     while place < end:
         script = int64(get(layout.unit_scripts, int64(get(units, place))))

@@ -191,7 +191,7 @@ def _ends_of_runs(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
 
 
 def buckets_from(signature: Signature) -> Buckets:
-    """Return the buckets of a signature, which may have lost some in an index.
+    """Return the buckets of a signature; an index may have lost some of them.
 
     If an index can lose the first unit of a bucket's tokens (half of a surrogate pair, or a number with leading zeros),
     the bucket counts as unknown in every document; otherwise the readable tokens would be a biased sample. A later
@@ -298,7 +298,7 @@ def _raw(token: str) -> bytes:
 
 
 def _bucket_of_bits(bits: int, bucket_count: int) -> int:
-    """Return the bucket for the top 32 bits of a hash, as `minima.bucket_of` does."""
+    """Return the bucket for the top 32 bits of a hash, as `bucket_of` does."""
     return bits // -(-(1 << 32) // bucket_count)
 
 

@@ -111,7 +111,15 @@ def estimate_overlaps(overlaps: Overlaps, confidence: float = CONFIDENCE) -> tup
             overlaps.shared,
             confidence,
         )
-    return _estimates(size, sizes, middle, low, high, overlaps.shared, overlaps.source_counts)
+    estimates = []
+    columns = (middle, low, high, sizes, overlaps.shared, overlaps.source_counts)
+    for likeliest, least, largest, hit_size, common, counted in zip(*(part.tolist() for part in columns), strict=True):
+        shares = low_shares = high_shares = Shares.of_counts(likeliest, size, hit_size)
+        if least < largest:
+            low_shares, high_shares = (Shares.of_counts(end, size, hit_size) for end in (least, largest))
+        is_exact = least == largest
+        estimates.append(Estimate(shares, low_shares, high_shares, common, counted, size, hit_size, is_exact=is_exact))
+    return tuple(estimates)
 
 
 def shared_shingles(
@@ -207,21 +215,6 @@ def overlap_interval(
 def _require_confidence(confidence: float) -> None:
     if not 0 < confidence < 1:
         raise ParameterError(f"confidence must be a fraction between 0 and 1, got {confidence}")
-
-
-def _estimates(
-    source_size: int, sizes: Counts, middle: Counts, low: Counts, high: Counts, shared: Counts, drawn: Counts
-) -> tuple[Estimate, ...]:
-    rows = zip(*(part.tolist() for part in (middle, low, high, sizes, shared, drawn)), strict=True)
-    estimates = []
-    for likeliest, least, largest, size, common, counted in rows:
-        shares = low_shares = high_shares = Shares.of_counts(likeliest, source_size, size)
-        if least < largest:
-            low_shares, high_shares = (Shares.of_counts(end, source_size, size) for end in (least, largest))
-        estimates.append(
-            Estimate(shares, low_shares, high_shares, common, counted, source_size, size, is_exact=least == largest)
-        )
-    return tuple(estimates)
 
 
 def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> npt.NDArray[np.bool_]:
