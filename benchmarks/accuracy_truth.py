@@ -15,7 +15,7 @@ from whorl.fingerprint.minhash.signature import minima_of
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import murmur_pieces, numbered, pieces
 from whorl.fingerprint.statistics.metric import Metric, Percent, least_overlap
-from whorl.search.similar.options import ask
+from whorl.search.similar.options import make_criteria
 
 SCHEME = Scheme()
 
@@ -103,7 +103,7 @@ class Truth:
 
     def hits(self, source: int, overlaps: npt.NDArray[np.int64], metric: Metric, threshold: Percent) -> frozenset[int]:
         """Return which documents reach a threshold, in percent."""
-        fraction = ask(metric, threshold, 95).threshold
+        fraction = make_criteria(metric, threshold, 95).threshold
         size = int(self.sizes[source])
         at = np.flatnonzero(overlaps)
         needed = np.array([least_overlap(metric, fraction, size, other) for other in self.sizes[at].tolist()], np.int64)

@@ -52,7 +52,7 @@ from whorl.search.prepared import (
     SearchOptions,
 )
 from whorl.search.quotations.results import Verification, VerifyOptions
-from whorl.search.similar.options import METRICS, SimilarOptions, ask
+from whorl.search.similar.options import METRICS, SimilarOptions, make_criteria
 from whorl.search.similar.references import References
 from whorl.search.similar.results import Similar
 from whorl.search.similar.sources import SOURCE, Sources
@@ -236,7 +236,7 @@ class Store:
             QueryError: The filter cannot be run.
         """
         options = operation_of(SimilarOperation, options, keywords)
-        criteria = ask(options.metric, options.threshold, options.recall)
+        criteria = make_criteria(options.metric, options.threshold, options.recall)
         sources = Sources(self.engine, None if source is None else {reference: source}, self.references)
         common = commons(self.engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common)
         reader, ignores = self._reader(), options.ignore_common

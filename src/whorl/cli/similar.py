@@ -24,7 +24,7 @@ from whorl.output.json_fields import values
 from whorl.output.search import condition, plan_lines, promise
 from whorl.query.ast import Fingerprint
 from whorl.query.literals import EXACT, write_fingerprint
-from whorl.search.similar.options import ask
+from whorl.search.similar.options import make_criteria
 from whorl.search.similar.results import SimilarHit
 from whorl.search.similar.sources import SOURCE
 from whorl.store import Store
@@ -134,9 +134,9 @@ def _stock_query(reference: str, options: SimilarOperation) -> str:
     Raises:
         ParameterError: A number is no percentage above 0, or has too many digits.
     """
-    question = ask(Metric.JACCARD, options.threshold, options.recall)
+    criteria = make_criteria(Metric.JACCARD, options.threshold, options.recall)
     overlap, probability = (
         EXACT.divide(Decimal(share.numerator), Decimal(share.denominator))
-        for share in (question.threshold, question.recall)
+        for share in (criteria.threshold, criteria.recall)
     )
     return write_fingerprint(Fingerprint(reference, overlap, probability))

@@ -12,7 +12,7 @@ from whorl.engine.protocol import require_current_index
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.fingerprint.statistics.metric import Metric, Percent
 from whorl.model import Document
-from whorl.search.similar.options import ask
+from whorl.search.similar.options import make_criteria
 from whorl.search.similar.results import SimilarHit
 from whorl.store import Store
 
@@ -59,7 +59,7 @@ class RepeatSearch:
     """
 
     def __init__(self, store: Store, threshold: Percent, metric: Metric | str = Metric.JACCARD) -> None:
-        self.notes = ask(metric, threshold, 95).notes
+        self.notes = make_criteria(metric, threshold, 95).notes
         require_current_index(store.engine, "what new documents repeat")
         self._store, self._threshold, self._metric = store, threshold, metric
 

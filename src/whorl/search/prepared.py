@@ -54,7 +54,7 @@ from whorl.search.similar.results import Measured, Similar, SimilarPlan, Verifie
 from whorl.search.similar.search import (
     RestSearch,
     SimilarSearch,
-    choose,
+    as_clause,
     find_similar,
     look_ups,
     search_for,
@@ -414,7 +414,7 @@ class PreparedQuery:
                 "were verified, those with most in common first: there may be more hits than the total says; a higher "
                 "threshold finds all of its own"
             )
-        return choose(search, verified, clause.weight)
+        return as_clause(search, verified, clause.weight)
 
     def _search_of(self, clause: FingerprintClause) -> SimilarSearch | str:
         """Return the search of a calibrated FINGERPRINT, or the reason why it finds nothing."""

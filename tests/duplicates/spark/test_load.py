@@ -160,7 +160,15 @@ def run_of(
         All blocks by part; the blocks without replaced members; the totals; and the keys that are gone.
     """
     from whorl.duplicates.spark.blocks import Partitioning
-    from whorl.duplicates.spark.load import RunNumber, _divided_anew, _gone, _identities, _judged, _kept, _sketched
+    from whorl.duplicates.spark.load import (
+        RunNumber,
+        _identities,
+        _redivided,
+        _removed_keys,
+        _resolve_ids,
+        _sketched,
+        _without_replaced,
+    )
 
     parts, since = Partitioning.into(number + 1), since or number
 
@@ -171,21 +179,23 @@ def run_of(
 
     made = _sketched(iter([pa.RecordBatch.from_pylist([{}])]), read, SKETCHING, parts, RunNumber(number, since, True))
     batches = (batch for block in earlier for batch in block.to_batches() if batch.num_rows)
-    blocks = in_parts(pa.Table.from_batches([*made, *_divided_anew(batches, FILES_SCHEME, parts, since)]), parts)
+    blocks = in_parts(pa.Table.from_batches([*made, *_redivided(batches, FILES_SCHEME, parts, since)]), parts)
     told = [batch for block in blocks.values() for batch in _identities(iter(block.to_batches()), parts)]
     verdicts = [
         batch
         for rows in in_parts(pa.Table.from_batches(told), parts).values()
-        for batch in _judged(iter(rows.to_batches()), parts)
+        for batch in _resolve_ids(iter(rows.to_batches()), parts)
     ]
     verdict = pa.Table.from_batches(verdicts)
     totals = {name: sum(verdict[name].to_pylist()) for name in ("documents", "too_short", "repeated", "lost", "again")}
     losers = in_parts(verdict, parts)
     kept = {
-        part: pa.Table.from_batches(_kept(block, losers[part], FILES_SCHEME, parts, since), block.schema)
+        part: pa.Table.from_batches(_without_replaced(block, losers[part], FILES_SCHEME, parts, since), block.schema)
         for part, block in blocks.items()
     }
-    gone = {key for part in kept for batch in _gone(kept[part], losers[part]) for key in batch["key"].to_pylist()}
+    gone = {
+        key for part in kept for batch in _removed_keys(kept[part], losers[part]) for key in batch["key"].to_pylist()
+    }
     return blocks, kept, {**totals, "largest": max(verdict["largest"].to_pylist())}, gone
 
 

@@ -28,7 +28,7 @@ def test_blocks_compare_what_the_whole_does(seed: int, count: int, is_measured: 
     The results are equal for any division into blocks, whichever sketch is sent, and with repeated pairs.
     """
     from whorl.duplicates.spark.blocks import SKETCHES, Block, Partitioning, arrow_schema, rows_by_part, sketch_row
-    from whorl.duplicates.spark.verify import _at_home, _measured, _travelling, _verified
+    from whorl.duplicates.spark.verify import _compare_at_home, _measured, _travelling, _verified
 
     chance = random.Random(seed)
     sets = [each for each in families(chance, 3, 400) if each]
@@ -64,7 +64,7 @@ def test_blocks_compare_what_the_whole_does(seed: int, count: int, is_measured: 
         tuple(row.values())
         for part, came in sent.items()
         if came
-        for batch in _at_home(blocks[part], pa.Table.from_batches(came), SMALL, compare)
+        for batch in _compare_at_home(blocks[part], pa.Table.from_batches(came), SMALL, compare)
         for row in batch.to_pylist()
     ]
     assert sorted(found) == expected

@@ -9,7 +9,7 @@ import pytest
 from whorl import Store
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, Percent
-from whorl.search.similar.options import SimilarCriteria, ask
+from whorl.search.similar.options import SimilarCriteria, make_criteria
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_metrics_by_their_words(typed: str | Metric, metric: Metric) -> None:
     """
     A metric is given by name, by one of its other words, or as the metric itself.
     """
-    assert ask(typed, 50, 90) == SimilarCriteria(metric, Fraction(1, 2), Fraction(9, 10))
+    assert make_criteria(typed, 50, 90) == SimilarCriteria(metric, Fraction(1, 2), Fraction(9, 10))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_percentages_are_what_is_written(percent: Percent, fraction: Fraction) -
     """
     A percentage is converted exactly, even from a float.
     """
-    assert ask("jaccard", percent, percent) == SimilarCriteria(Metric.JACCARD, fraction, fraction)
+    assert make_criteria("jaccard", percent, percent) == SimilarCriteria(Metric.JACCARD, fraction, fraction)
 
 
 @pytest.mark.parametrize("percent", [0, -1, 100.1, "nan", "inf", "", "1e99999999", "50%", Fraction(0)])
@@ -65,6 +65,6 @@ def test_what_is_no_percentage(percent: Percent) -> None:
     The error names the invalid number, threshold or recall.
     """
     with pytest.raises(ParameterError, match="threshold must be a percentage above 0 and at most 100, got"):
-        ask("jaccard", percent, 95)
+        make_criteria("jaccard", percent, 95)
     with pytest.raises(ParameterError, match="recall must be a percentage above 0 and at most 100, got"):
-        ask("jaccard", 20, percent)
+        make_criteria("jaccard", 20, percent)

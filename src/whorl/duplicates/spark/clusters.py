@@ -53,7 +53,7 @@ MEMBERS = "id string, name string, size long, key long, root long, worth double,
 _OWN = "id array<string>, name array<string>, shingles array<long>, stays array<boolean>, is_principal array<boolean>"
 _CLUSTERS = f"part int, first long, is_unknown boolean, key array<long>, cluster string, documents long, {_OWN}"
 _SHARES = "jaccard array<double>, a_in_b array<double>, b_in_a array<double>, exact array<boolean>"
-_TOLD = f"cluster string, documents long, {_OWN}, {_SHARES}"
+_MEASURED = f"cluster string, documents long, {_OWN}, {_SHARES}"
 #: Shares are truncated to multiples of 1 / _PARTS; the slack absorbs rounding errors, as in `whorl.output.format`.
 _PARTS, _SLACK = 1_000_000, 1e-9
 
@@ -84,7 +84,7 @@ def with_shares(clusters: DataFrame, documents: LoadedDocuments) -> DataFrame:
     )
     shares = measure_overlaps(travelling, documents)
     shares = group_by_part(shares, parts, part_of="a", key="b", shared="shared", low="low", high="high")
-    return cogroup_blocks(partition_by_part(clusters, parts), shares, _with_shares, _TOLD, parts)
+    return cogroup_blocks(partition_by_part(clusters, parts), shares, _with_shares, _MEASURED, parts)
 
 
 def member_by_member(clusters: DataFrame) -> DataFrame:
@@ -176,7 +176,7 @@ def _to_compare(batches: Batches) -> Batches:
 
 
 def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
-    """Yield the clusters of one part as rows of _TOLD."""
+    """Yield the clusters of one part as rows of _MEASURED."""
     if not clusters.num_rows:
         return
     clusters = clusters.combine_chunks()
@@ -196,7 +196,7 @@ def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
         is_exact[others] = low == high
     of_shares = (shared / (size_kept + sizes - shared), shared / size_kept, shared / sizes)
     cut = (np.floor(share * _PARTS + _SLACK) / _PARTS for share in of_shares)
-    schema = arrow_schema(_TOLD)
+    schema = arrow_schema(_MEASURED)
     columns = [clusters[name] for name in schema.names if name in clusters.column_names]
     columns += [_listed(pa.array(values), lengths) for values in (*cut, is_exact)]
     yield from pa.table(columns, schema=schema).to_batches()

@@ -51,7 +51,7 @@ def read(
     kind: str | None = None,
     columns: ColumnNames = ColumnNames(),
     *,
-    but: frozenset[str] = frozenset(),
+    excluded: frozenset[str] = frozenset(),
     is_reference: bool = False,
 ) -> DataFrame:
     """Read documents into the columns id, name, text and content; either text or content is null.
@@ -62,7 +62,7 @@ def read(
         kind: One of KINDS: Parquet, JSON lines, or one text or HTML file per document with its path as the id. None to
             choose by the suffix of each path, text if it is unknown.
         columns: Columns of Parquet and JSON.
-        but: Files to leave out, as Spark names them.
+        excluded: Files to leave out, as Spark names them.
         is_reference: Whether ids of Parquet and JSON get their file's path as a prefix, to differ from other ids.
 
     Raises:
@@ -76,17 +76,17 @@ def read(
     frames = []
     for form, paths_of_form in by_kind.items():
         if form == "text":
-            frames.append(_files(session, paths_of_form, but))
+            frames.append(_files(session, paths_of_form, excluded))
             continue
         rows = session.read.parquet(*paths_of_form) if form == "parquet" else _json(session, paths_of_form, columns)
-        documents = documents_of(_without_files(rows, but), columns)
+        documents = documents_of(_without_files(rows, excluded), columns)
         frames.append(documents.withColumn("id", f.concat(_path(), f.lit(":"), "id")) if is_reference else documents)
     return reduce(DataFrame.unionByName, frames)
 
 
-def _without_files(frame: DataFrame, but: frozenset[str]) -> DataFrame:
-    """Return the rows of all files except `but`."""
-    shared = but.intersection(frame.inputFiles()) if but else ()
+def _without_files(frame: DataFrame, excluded: frozenset[str]) -> DataFrame:
+    """Return the rows of all files except `excluded`."""
+    shared = excluded.intersection(frame.inputFiles()) if excluded else ()
     return frame.where(~f.input_file_name().isin(*shared)) if shared else frame
 
 
@@ -142,9 +142,9 @@ def _json(session: SparkSession, paths: Sequence[str], columns: ColumnNames) -> 
     return rows
 
 
-def _files(session: SparkSession, paths: Sequence[str], but: frozenset[str]) -> DataFrame:
+def _files(session: SparkSession, paths: Sequence[str], excluded: frozenset[str]) -> DataFrame:
     files = session.read.format("binaryFile").option("recursiveFileLookup", "true").load(list(paths))
-    return _without_files(files, but).select(
+    return _without_files(files, excluded).select(
         f.regexp_replace("path", _LOCAL, "").alias("id"),
         f.regexp_extract("path", "[^/]*$", 0).alias("name"),
         f.lit(None).cast("string").alias("text"),
@@ -170,8 +170,8 @@ def without(
     columns: ColumnNames,
     ids: DataFrame,
     *,
-    but: frozenset[str] = frozenset(),
-) -> Left:
+    excluded: frozenset[str] = frozenset(),
+) -> RemainingRows:
     """Return the rows of files without some documents: rows with all of their columns, or unchanged lines.
 
     Arguments are those of `read`, for paths of one format; the column id of `ids` holds the ids to leave out.
@@ -181,13 +181,13 @@ def without(
     else:
         rows = session.read.text(list(paths))
         own = f.from_json("value", f"`{columns.id}` string")[columns.id]
-    rows = _without_files(rows, but)
-    gone = ids.select(f.col("id").alias("whorl_id")).distinct()
+    rows = _without_files(rows, excluded)
+    removed = ids.select(f.col("id").alias("whorl_id")).distinct()
     form = "text" if rows.columns == ["value"] else "parquet"
-    return Left(rows.join(gone, own == f.col("whorl_id"), "left_anti"), form)
+    return RemainingRows(rows.join(removed, own == f.col("whorl_id"), "left_anti"), form)
 
 
-class Left(NamedTuple):
+class RemainingRows(NamedTuple):
     """The rows that remain without duplicates."""
 
     rows: DataFrame

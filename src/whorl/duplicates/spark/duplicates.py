@@ -31,7 +31,7 @@ from whorl.duplicates.spark.clusters import MEMBERS, clustered, components, loss
 from whorl.duplicates.spark.documents import documents_in, parts_of
 from whorl.duplicates.spark.load import STAYS, RunNumber, load_blocks
 from whorl.duplicates.spark.prefix_filter import MOST_AT_ONCE, find_candidates
-from whorl.duplicates.spark.state import SearchState, still_paired
+from whorl.duplicates.spark.state import SearchState, drop_removed
 from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candidates
 from whorl.duplicates.verification import Pairs
 from whorl.errors import ParameterError
@@ -104,7 +104,7 @@ class SparkDuplicates:
         self._found: list[DataFrame] = []
         spanning_only = options.spanning_only
         if known is not None:
-            self._documents, known = still_paired(self._documents, known, links=spanning_only)
+            self._documents, known = drop_removed(self._documents, known, links=spanning_only)
             self._found.append(known)
         join = JoinOptions(options.pairs, spanning_only=spanning_only, most=limits.pairs_of_hash)
         decide = self._link if spanning_only else None
@@ -321,9 +321,9 @@ def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
     order = np.argsort(keys)
     at = order[np.minimum(np.searchsorted(keys[order], members.keys), keys.size - 1)] if keys.size else None
     roots_of = members.keys if at is None else np.where(keys[at] == members.keys, of_keys[at], members.keys)
-    is_told = np.zeros(sizes.size, np.bool_) if at is None else keys[at] == members.keys
+    is_listed = np.zeros(sizes.size, np.bool_) if at is None else keys[at] == members.keys
     _, which, times = np.unique(members.keys, return_inverse=True, return_counts=True)
-    chosen = np.flatnonzero((sizes > 0) & (is_told | (times[which] > 1)))
+    chosen = np.flatnonzero((sizes > 0) & (is_listed | (times[which] > 1)))
     if chosen.size:
         listed = members.only(chosen)
         columns = (

@@ -32,9 +32,9 @@ from whorl.duplicates.spark.blocks import (
 )
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
-COUNTS = "part int, source long, levels binary, tokens binary, counts binary, told binary"
+COUNTS = "part int, source long, levels binary, tokens binary, counts binary, flags binary"
 FREQUENCIES = "part int, levels binary, tokens binary, frequencies binary"
-RAREST = "part int, levels binary, tokens binary, keys binary, sizes binary, told binary"
+RAREST = "part int, levels binary, tokens binary, keys binary, sizes binary, flags binary"
 #: Bit flags of a hash in COUNTS, and of a document's hash in RAREST.
 _IS_INDEXABLE, _IS_LARGER = 1, 2
 IS_INDEXED, IS_PROBED, HAS_MORE_HASHES, IS_NEW = 1, 2, 4, 8
@@ -98,7 +98,7 @@ class _LevelDocuments:
         """Return the hashes of the first count."""
         return self.entries(np.zeros_like(self.first), self.first)
 
-    def hopeful(self, known: _FrequencyTable) -> _Bools:
+    def reachable(self, known: _FrequencyTable) -> _Bools:
         """Return a mask of the documents that can reach the threshold, by sharing all hashes left for the second count.
 
         Decision 0050: the first part of the hashes rules out most documents.
@@ -107,7 +107,7 @@ class _LevelDocuments:
             # The first count covers all hashes, so the prefix filter alone decides.
             return np.ones(self.places.size, np.bool_)
         entries = self.at_first()
-        shared, shared_indexable = self.met(entries.only(known.frequencies(entries.tokens) > 0))
+        shared, shared_indexable = self.counts_of(entries.only(known.frequencies(entries.tokens) > 0))
         left = self.counts - self.first
         left_indexable = np.maximum(0, self.lengths.indexable - self.first)
         is_reachable = (self.lengths.indexable > 0) & (
@@ -115,8 +115,8 @@ class _LevelDocuments:
         )
         return np.asarray(is_reachable | (self.is_larger & (shared + left >= self.lengths.min_shared)))
 
-    def met(self, entries: _Entries) -> tuple[Numbers, Numbers]:
-        """Return the number of entries of each document, and the number of offered ones among them."""
+    def counts_of(self, entries: _Entries) -> tuple[Numbers, Numbers]:
+        """Return the number of entries of each document, and the number of indexable ones among them."""
         owners = entries.owners
         indexable = np.bincount(owners[entries.is_indexable], minlength=self.places.size)
         return np.bincount(owners, minlength=self.places.size), indexable
@@ -193,7 +193,7 @@ class FrequencyCounter:
 
         def rest() -> Iterator[tuple[_LevelDocuments, _Entries]]:
             for level in self._levels(Block.of(block, self.scheme)):
-                is_open = level.hopeful(known(level.level))
+                is_open = level.reachable(known(level.level))
                 yield level, level.entries(level.first, np.where(is_open, level.counts - level.first, 0))
 
         yield from self._counted(block["part"][0].as_py(), rest())
@@ -207,10 +207,10 @@ class FrequencyCounter:
         columns: list[tuple[npt.NDArray[Any], ...]] = []
         for level in self._levels(whole):
             here, places = known(level.level), level.places
-            entries = level.entries(np.zeros_like(level.counts), np.where(level.hopeful(here), level.counts, 0))
+            entries = level.entries(np.zeros_like(level.counts), np.where(level.reachable(here), level.counts, 0))
             frequency = here.frequencies(entries.tokens)
             entries, frequency = entries.only(frequency > 0), frequency[frequency > 0]
-            prefixes = level.lengths.prefixes(level.is_larger, *level.met(entries))
+            prefixes = level.lengths.prefixes(level.is_larger, *level.counts_of(entries))
             is_reachable, is_asked = mark_prefixes(entries.owners, frequency, entries.is_indexable, *prefixes)
             has_more_hashes = self.one.has_more_hashes(whole.sketches, places, level.lengths)[entries.owners]
             is_new = whole.is_new[places[entries.owners]]
@@ -227,7 +227,7 @@ class FrequencyCounter:
             )  # fmt: skip
         if columns:
             of_levels, hashes, keys, sizes, flags = (np.concatenate(several) for several in zip(*columns, strict=True))
-            rows = {"levels": of_levels, "tokens": self._narrowed(hashes), "keys": keys, "sizes": sizes, "told": flags}
+            rows = {"levels": of_levels, "tokens": self._narrowed(hashes), "keys": keys, "sizes": sizes, "flags": flags}
             yield rows_by_part(self.parts.of(_mixed(of_levels, hashes)), rows)
 
     def _levels(self, block: Block) -> Iterator[_LevelDocuments]:
@@ -260,7 +260,7 @@ class FrequencyCounter:
             columns.append((levels, tokens[starts], counts, flags.astype(np.uint8)))
         if columns:
             levels, tokens, counts, flags = (np.concatenate(several) for several in zip(*columns, strict=True))
-            rows = {"levels": levels, "tokens": self._narrowed(tokens), "counts": counts, "told": flags}
+            rows = {"levels": levels, "tokens": self._narrowed(tokens), "counts": counts, "flags": flags}
             yield rows_by_part(self.parts.of(_mixed(levels, tokens)), rows, source=source)
 
     def _known(self, frequencies: pa.Table) -> Callable[[int], _FrequencyTable]:
@@ -282,7 +282,7 @@ class FrequencyCounter:
 def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     """Add up the frequencies of a part's hashes, and yield each that may make a pair to the blocks that have it."""
     rows = list(batches)
-    names, types = "levels tokens counts told", f"u1 {narrow_type(scheme.bits)} u4 u1"
+    names, types = "levels tokens counts flags", f"u1 {narrow_type(scheme.bits)} u4 u1"
     levels, narrow, counts, flags = joined(rows, names, types)
     if not levels.size:
         return
@@ -291,7 +291,7 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
         order = np.lexsort((tokens, levels))
     else:
         # A stable sort is fast here because the hashes of each block are sorted already.
-        order = np.argsort(_together(levels, tokens), kind="stable")
+        order = np.argsort(_packed(levels, tokens), kind="stable")
     levels, tokens, flags = levels[order], tokens[order], flags[order]
     starts = run_starts(levels, tokens)
     several = np.add.reduceat(counts[order].astype(np.int64), starts)
@@ -312,7 +312,7 @@ def _any(holds: _Bools, starts: Numbers) -> npt.NDArray[np.int64]:
     return np.logical_or.reduceat(holds, starts).astype(np.int64)
 
 
-def _together(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _packed(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Pack level and hash into one number."""
     return (levels.astype(np.uint64) << np.uint64(_LEVEL_SHIFT)) | tokens
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: Output formats with the options of Spark's writers. By default Spark escapes quotes in CSV in its own way.
 FORMATS: dict[str, dict[str, str]] = {"json": {}, "csv": {"header": "true", "escape": '"'}, "parquet": {}}
 #: Maximum number of bad rows that are reported with a reason.
-_TOLD = 10
+_PROBLEMS_SHOWN = 10
 SETTINGS = {
     # The driver, which in local mode is all of Spark, runs too little code often enough to pay for Java's second
     # compiler; executors of a cluster run for hours, so they keep it. Users' own Java options come after these.
@@ -111,9 +111,9 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             else None
         )
         # A file in both sets counts as reference.
-        but = frozenset() if known is None else frozenset(known.inputFiles())
+        excluded = frozenset() if known is None else frozenset(known.inputFiles())
         search = SparkDuplicates(
-            read(own, paths, operation.input, columns, but=but),
+            read(own, paths, operation.input, columns, excluded=excluded),
             options,
             reference=known,
             state=operation.state,
@@ -124,7 +124,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         if filtered is not None:
             rows = search.materialise(rows)
             superfluous = member_by_member(rows).where("not is_principal and not stays").select("id")
-            remaining = without(own, paths, operation.input, columns, superfluous, but=but)
+            remaining = without(own, paths, operation.input, columns, superfluous, excluded=excluded)
             left = _write(remaining.rows, remaining.form, filtered)
         # Same form as `whorl duplicates`: a line per cluster in JSON; names of pairs only in tables.
         if clusters:
@@ -134,7 +134,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         written = _write(rows, form, output)
         documents, too_short = search.counts()
         unfit = search.count_unfit()
-        examples = search.unfit.limit(_TOLD).collect() if unfit else []
+        examples = search.unfit.limit(_PROBLEMS_SHOWN).collect() if unfit else []
         problems = tuple(f"{row.id}: {row.problem}" for row in examples)
         search.remember()
         search.release()

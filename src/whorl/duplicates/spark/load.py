@@ -89,7 +89,7 @@ class LoadedDocuments:
         too_short: Number of documents with fewer words than a shingle has.
         repeated: Number of ids that came more than once; the largest document of each id counts.
         largest: Number of hashes in the largest sketch.
-        gone: Keys of earlier runs that no document has any more, in a column key; None if no key is gone.
+        removed: Keys of earlier runs that no document has any more, in a column key; None if there are none.
         cache: Holds the materialised rows of the search.
     """
 
@@ -100,7 +100,7 @@ class LoadedDocuments:
     too_short: int
     repeated: int
     largest: int
-    gone: DataFrame | None
+    removed: DataFrame | None
     cache: MaterialisedRows
 
     @property
@@ -148,31 +148,31 @@ def load_blocks(
     rows = map_batches(frame, step, BLOCKS)
     if earlier is not None:
         rows = rows.unionByName(
-            map_batches(earlier, partial(_divided_anew, scheme=scheme, parts=parts, since=run.since), BLOCKS)
+            map_batches(earlier, partial(_redivided, scheme=scheme, parts=parts, since=run.since), BLOCKS)
         )
     # Sort by part once, so that `cogroup_blocks` need not sort in each step.
     blocks = cache.materialise_in_place(partition_by_part(rows, parts).sortWithinPartitions("part"))
     member_rows = blocks.select("keys", "sizes", "counts", "members", "identities", "runs")
     identities = map_batches(member_rows, partial(_identities, parts=parts), _IDENTITIES)
     verdict = cache.materialise(
-        map_batches(partition_by_part(identities, parts), partial(_judged, parts=parts), _VERDICT)
+        map_batches(partition_by_part(identities, parts), partial(_resolve_ids, parts=parts), _VERDICT)
     )
     names = ("documents", "too_short", "repeated", "lost", "again")
     row = verdict.agg(
         *(f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in names), f.max("largest").alias("largest")
     ).collect()[0]
-    gone = None
+    removed = None
     if row["repeated"] or row["again"]:
         losers = verdict.where(f.length("keys") > 0)
-        step = partial(_kept, scheme=scheme, parts=parts, since=run.since)
+        step = partial(_without_replaced, scheme=scheme, parts=parts, since=run.since)
         blocks = cache.materialise_in_place(
             partition_by_part(cogroup_blocks(blocks, losers, step, BLOCKS, parts), parts)
         )
         if row["lost"] and earlier is not None:
             members = blocks.select("part", "members")
-            gone = cache.materialise(cogroup_blocks(members, losers, _gone, "key long", parts))
+            removed = cache.materialise(cogroup_blocks(members, losers, _removed_keys, "key long", parts))
     counts = (row["documents"], row["too_short"], row["repeated"], row["largest"] or 0)
-    return LoadedDocuments(blocks, parts, scheme, *counts, gone, cache)
+    return LoadedDocuments(blocks, parts, scheme, *counts, removed, cache)
 
 
 def _sketched(
@@ -205,17 +205,17 @@ def _sketched(
             sum(numbers) for numbers in zip(*((len(one.ids), one.hashes.size) for one, *_ in waiting), strict=True)
         )
         if count >= _AT_ONCE or hashes >= _HASHES_AT_ONCE:
-            yield _together(waiting, sketching.sketch_scheme, parts, run.since)
+            yield _block_rows_of(waiting, sketching.sketch_scheme, parts, run.since)
             waiting = []
     if waiting:
-        yield _together(waiting, sketching.sketch_scheme, parts, run.since)
+        yield _block_rows_of(waiting, sketching.sketch_scheme, parts, run.since)
     if unlisted:
         problems.append({"part": first, "problem": "", "unlisted": unlisted})
     if problems:
         yield pa.RecordBatch.from_pylist(problems, arrow_schema(BLOCKS))
 
 
-def _together(
+def _block_rows_of(
     several: Sequence[tuple[SketchBatch, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]],
     scheme: SketchScheme,
     parts: Partitioning,
@@ -241,7 +241,7 @@ def _together(
     return block_rows(block, BlockMembers(keys, numbered(ids), ids, names, worths, runs, digests), parts)
 
 
-def _divided_anew(batches: Batches, scheme: SketchScheme, parts: Partitioning, since: int) -> Batches:
+def _redivided(batches: Batches, scheme: SketchScheme, parts: Partitioning, since: int) -> Batches:
     """Yield blocks divided over other parts, with is_new recomputed from `since`."""
     for batch in batches:
         members, _ = BlockMembers.of([batch])
@@ -257,7 +257,7 @@ def _identities(batches: Batches, parts: Partitioning) -> Batches:
     yield rows_by_part(parts.of(identities), columns, largest=int(counts.max(initial=0)))
 
 
-def _judged(batches: Batches, parts: Partitioning) -> Batches:
+def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
     """Choose one document for each id, the largest of its last run; count ids, and name the others to their blocks."""
     rows = list(batches)
     largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
@@ -286,12 +286,14 @@ def _judged(batches: Batches, parts: Partitioning) -> Batches:
         yield rows_by_part(where, columns, **dict.fromkeys(counts, 0))
 
 
-def _kept(block: pa.Table, losers: pa.Table, scheme: SketchScheme, parts: Partitioning, since: int) -> Batches:
+def _without_replaced(
+    block: pa.Table, losers: pa.Table, scheme: SketchScheme, parts: Partitioning, since: int
+) -> Batches:
     """Yield a block as one row, without replaced members and without sketches that no member uses any more."""
     members, _ = BlockMembers.of(block)
-    gone = set(zip(*(column.tolist() for column in joined(losers, "keys identities", "i8 u8")), strict=True))
+    replaced = set(zip(*(column.tolist() for column in joined(losers, "keys identities", "i8 u8")), strict=True))
     own = zip(members.keys.tolist(), members.identities.tolist(), strict=True)
-    remaining = members.only(np.flatnonzero([member not in gone for member in own]))
+    remaining = members.only(np.flatnonzero([member not in replaced for member in own]))
     whole = Block.of(block, scheme)
     yield block_rows(
         whole.only(np.flatnonzero(np.isin(whole.keys, remaining.keys)), remaining.keys[remaining.runs >= since]),
@@ -313,7 +315,7 @@ def _compared_again(block: pa.Table, rows: pa.Table) -> Batches:
     yield from block.set_column(at, "is_new", pa.array(marks, pa.binary())).to_batches()
 
 
-def _gone(block: pa.Table, losers: pa.Table) -> Batches:
+def _removed_keys(block: pa.Table, losers: pa.Table) -> Batches:
     """Yield the keys of replaced members that no remaining member has."""
     (keys,) = joined(losers, "keys", "i8")
     (left,) = joined(block, "members", "i8")

@@ -64,16 +64,16 @@ from whorl.duplicates.spark.frequencies import (
     frequencies_of,
 )
 from whorl.duplicates.spark.load import LoadedDocuments
-from whorl.duplicates.spark.verify import PAIRS, told
+from whorl.duplicates.spark.verify import PAIRS, pair_rows
 from whorl.duplicates.verification import Pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 #: Rows of pairs hold the keys of the smaller documents (travellers), whose sketches are sent, and of their partners
 #: (homes). Rows of crowds hold the crowd's name, the keys of all its documents (homes) and of its new ones
 #: (travellers).
-_MET = "part int, kind long, crowd string, travellers binary, homes binary"
+_CANDIDATES = "part int, kind long, crowd string, travellers binary, homes binary"
 _KEYS = "part int, keys binary"
-_MET_NAMES = [part.split()[0] for part in _MET.split(", ")]
+_CANDIDATE_NAMES = [part.split()[0] for part in _CANDIDATES.split(", ")]
 _PAIRS, _CROWD, _OPEN_CROWD = 0, 1, 2
 #: Shift that packs the number of a hash and a size into one integer.
 _SIZE_BITS = 32
@@ -110,7 +110,7 @@ class LocalRemainder:
             # Documents of equal size are compared in the order of their keys; a block is sorted by key.
             firsts = np.arange(block.keys.size)
             pairs = find_pairs(block.sketches, firsts, options, known=Pairs.together([]), is_known=~block.is_new)
-            yield told(pairs.at(block.keys))
+            yield pair_rows(pairs.at(block.keys))
 
         return map_batches(self.sketches.coalesce(1), pairs_of_blocks, PAIRS)
 
@@ -152,27 +152,27 @@ def find_candidates(
     blocks, scheme, parts = documents.sketches, documents.scheme, documents.parts
     rounds_left = rounds(options.pairs, documents.largest or 1)
     for number, one in enumerate(rounds_left):
-        looking = FrequencyCounter(scheme, parts, one, _smallest_sizes(blocks, scheme, one))
-        counted = partition_by_part(map_batches(blocks, looking.counts, COUNTS), parts)
+        counter = FrequencyCounter(scheme, parts, one, _smallest_sizes(blocks, scheme, one))
+        counted = partition_by_part(map_batches(blocks, counter.counts, COUNTS), parts)
         frequencies = map_batches(counted, partial(frequencies_of, scheme=scheme), FREQUENCIES)
-        if looking.first < 1:
+        if counter.first < 1:
             frequencies = documents.cache.materialise(frequencies)
             remaining = partition_by_part(
-                cogroup_blocks(blocks, frequencies, looking.counts_of_rest, COUNTS, parts), parts
+                cogroup_blocks(blocks, frequencies, counter.counts_of_rest, COUNTS, parts), parts
             )
             frequencies = frequencies.unionByName(
                 map_batches(remaining, partial(frequencies_of, scheme=scheme), FREQUENCIES)
             )
-        rarest_hashes = partition_by_part(cogroup_blocks(blocks, frequencies, looking.prefixes, RAREST, parts), parts)
+        rarest_hashes = partition_by_part(cogroup_blocks(blocks, frequencies, counter.prefixes, RAREST, parts), parts)
         finder = _PairFinder(scheme, parts, one, number, options, pivots)
-        rows = documents.cache.materialise(map_batches(rarest_hashes, finder.pair, _MET))
+        rows = documents.cache.materialise(map_batches(rarest_hashes, finder.pair, _CANDIDATES))
         kinds = {row["kind"] for row in rows.select("kind").distinct().collect()}
         pairs = rows.where(f.col("kind") == _PAIRS).select("part", "travellers", "homes")
         if not kinds - {_PAIRS}:
             yield RoundResult(pairs, None)
             return
         blocks = _blocks_of(
-            map_batches(rows.where(f.col("kind") != _PAIRS), partial(_aside, parts=parts), _KEYS), documents
+            map_batches(rows.where(f.col("kind") != _PAIRS), partial(_crowd_keys, parts=parts), _KEYS), documents
         )
         in_bytes = blocks.agg(f.sum(f.length("hashes"))).collect()[0][0]
         if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
@@ -180,13 +180,15 @@ def find_candidates(
             local = replace(options, rounds=rounds_left[number + 1 :] or [one])
             yield RoundResult(pairs, None, LocalRemainder(blocks, local))
             return
-        yield RoundResult(pairs, _told(rows, _CROWD) if _CROWD in kinds else None)
+        yield RoundResult(pairs, _crowds(rows, _CROWD) if _CROWD in kinds else None)
         if _OPEN_CROWD not in kinds:
             return
-        put_off = _told(rows, _OPEN_CROWD)
+        postponed = _crowds(rows, _OPEN_CROWD)
         if decide is not None:
-            put_off = put_off.join(decide(put_off), "crowd", "left_semi")
-        blocks = _blocks_of(group_by_part(put_off.select("key").distinct(), parts, part_of="key", key="key"), documents)
+            postponed = postponed.join(decide(postponed), "crowd", "left_semi")
+        blocks = _blocks_of(
+            group_by_part(postponed.select("key").distinct(), parts, part_of="key", key="key"), documents
+        )
         if blocks.isEmpty():
             return
 
@@ -199,7 +201,7 @@ def _blocks_of(keys: DataFrame, documents: LoadedDocuments) -> DataFrame:
     )
 
 
-def _aside(batches: Batches, parts: Partitioning) -> Batches:
+def _crowd_keys(batches: Batches, parts: Partitioning) -> Batches:
     """Yield the documents of crowds, each document once per batch, as rows of _KEYS."""
     for batch in batches:
         (keys,) = joined([batch], "homes", "i8")
@@ -207,7 +209,7 @@ def _aside(batches: Batches, parts: Partitioning) -> Batches:
         yield rows_by_part(parts.of(keys), {"keys": keys})
 
 
-def _told(rows: DataFrame, kind: int) -> DataFrame:
+def _crowds(rows: DataFrame, kind: int) -> DataFrame:
     """Return the crowds of one kind, a row for each document, with the columns of `RoundResult.crowds`."""
     return map_batches(rows.where(f.col("kind") == kind), _one_by_one, "crowd string, key long, is_new boolean")
 
@@ -257,8 +259,8 @@ class _PairFinder:
     pivots: int
 
     def pair(self, batches: Batches) -> Batches:
-        """Yield candidate pairs and crowds as rows of _MET."""
-        names, types = "levels tokens keys sizes told", f"u1 {narrow_type(self.scheme.bits)} i8 i8 u1"
+        """Yield candidate pairs and crowds as rows of _CANDIDATES."""
+        names, types = "levels tokens keys sizes flags", f"u1 {narrow_type(self.scheme.bits)} i8 i8 u1"
         levels, narrow, keys, sizes, flags = joined(batches, names, types)
         if not levels.size:
             return
@@ -295,7 +297,7 @@ class _PairFinder:
             name = f"{self.number}/{levels[at_first := together[0]]}/{tokens[at_first]}"
             values = {"part": -1, "kind": _OPEN_CROWD if is_open else _CROWD, "crowd": name}
             values |= {"travellers": new.tobytes(), "homes": crowd.tobytes()}
-            yield pa.RecordBatch.from_pylist([values], arrow_schema(_MET))
+            yield pa.RecordBatch.from_pylist([values], arrow_schema(_CANDIDATES))
             if self.pivots:
                 yield from self._with_pivots(crowd, new)
         left = np.flatnonzero(is_left)
@@ -319,6 +321,6 @@ class _PairFinder:
         made = rows_by_part(self.parts.of(travellers), {"travellers": travellers, "homes": homes}, kind=_PAIRS)
         return (
             made.append_column("crowd", pa.nulls(made.num_rows, pa.string()))
-            .select(_MET_NAMES)
-            .cast(arrow_schema(_MET))
+            .select(_CANDIDATE_NAMES)
+            .cast(arrow_schema(_CANDIDATES))
         )

@@ -49,7 +49,7 @@ class SearchState:
 
     def __init__(self, session: SparkSession, path: str, options: DuplicatesOptions) -> None:
         self._path, self._folder = path, _Folder(session, path)
-        self._told: dict[str, Any] = {
+        self._description: dict[str, Any] = {
             "format": _FORMAT,
             "origin": origin_of_files(DuplicatesOptions(scheme=options.scheme, keep=options.keep)),
             "sketches": FILES_SCHEME.name,
@@ -59,8 +59,8 @@ class SearchState:
         last = max((int(match[1]) for match in map(_DONE.fullmatch, names) if match), default=0)
         if not last and not all(map(_OURS.fullmatch, names)):
             raise StoreError(_FOREIGN.format(path))
-        before = self._described(last) if last else self._told
-        answers = before["question"] == self._told["question"]
+        before = self._read(last) if last else self._description
+        answers = before["question"] == self._description["question"]
         #: The current run.
         self.run = RunNumber(last + 1, last + 1 if answers else 1, lasts=True)
         #: Blocks of the documents of earlier runs; None in the first run.
@@ -72,7 +72,7 @@ class SearchState:
             self.blocks = self._folder.parquet(folder, _DOCUMENTS)
             self.pairs = self._folder.parquet(folder, _PAIRS) if answers else None
 
-    def _described(self, number: int) -> dict[str, Any]:
+    def _read(self, number: int) -> dict[str, Any]:
         try:
             description: dict[str, Any] = json.loads(self._folder.read(f"run-{number}.json"))
             form = description["format"]
@@ -86,8 +86,8 @@ class SearchState:
         if not all(isinstance(description.get(key), str) for key in ("origin", "sketches", "question", "folder")):
             raise StoreError(_FOREIGN.format(self._path))
         for key in ("origin", "sketches"):
-            if description[key] != self._told[key]:
-                now = self._told[key]
+            if description[key] != self._description[key]:
+                now = self._description[key]
                 raise ParameterError(
                     f"{self._path} holds what was found in {description[key]}, and this is {now}; name another folder"
                 )
@@ -103,7 +103,7 @@ class SearchState:
         own = f"run-{number}-{uuid4().hex}"
         blocks.write.parquet(self._folder.within(own, _DOCUMENTS))
         pairs.write.parquet(self._folder.within(own, _PAIRS))
-        self._folder.write(f"{own}.json", json.dumps({**self._told, "folder": own}).encode())
+        self._folder.write(f"{own}.json", json.dumps({**self._description, "folder": own}).encode())
         if not self._folder.rename(f"{own}.json", f"run-{number}.json"):
             raise StoreError(f"another run has written to {self._path} meanwhile; run this one again")
         for name in self._folder.names():
@@ -113,21 +113,21 @@ class SearchState:
                 self._folder.delete(name)
 
 
-def still_paired(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -> tuple[LoadedDocuments, DataFrame]:
+def drop_removed(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -> tuple[LoadedDocuments, DataFrame]:
     """Drop the pairs of removed documents, and mark documents that have to be compared again.
 
     If the pairs only connect clusters (`links`), documents of a cluster that lost a member may be similar without a
     pair, so they are compared again.
     """
-    if documents.gone is None:
+    if documents.removed is None:
         return documents, pairs
-    cache, gone = documents.cache, documents.gone
+    cache, removed = documents.cache, documents.removed
     left = pairs
     for side in ("a", "b"):
-        left = left.join(gone.select(f.col("key").alias(side)), side, "left_anti")
+        left = left.join(removed.select(f.col("key").alias(side)), side, "left_anti")
     if links:
         roots = components(pairs, cache)
-        broken = roots.join(gone, "key", "left_semi").select("root").distinct()
+        broken = roots.join(removed, "key", "left_semi").select("root").distinct()
         documents = documents.compared_again(roots.join(broken, "root", "left_semi"))
     return documents, cache.materialise(left.select(*pairs.columns))
 

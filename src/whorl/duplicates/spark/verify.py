@@ -73,7 +73,7 @@ def _measured(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers) -> Pair
 def _compared(pairs: DataFrame, documents: LoadedDocuments, compare: _Compare) -> DataFrame:
     scheme, parts, blocks = documents.scheme, documents.parts, documents.sketches
     travelling = cogroup_blocks(blocks, pairs, partial(_travelling, scheme=scheme, parts=parts), _TRAVELLING, parts)
-    return cogroup_blocks(blocks, travelling, partial(_at_home, scheme=scheme, compare=compare), PAIRS, parts)
+    return cogroup_blocks(blocks, travelling, partial(_compare_at_home, scheme=scheme, compare=compare), PAIRS, parts)
 
 
 def _travelling(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: Partitioning) -> Batches:
@@ -102,45 +102,45 @@ def _travelling(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: P
             yield pa.RecordBatch.from_arrays([*row.columns, *values.values()], schema=schema)
 
 
-def _at_home(block: pa.Table, travelling: pa.Table, scheme: SketchScheme, compare: _Compare) -> Batches:
+def _compare_at_home(block: pa.Table, travelling: pa.Table, scheme: SketchScheme, compare: _Compare) -> Batches:
     """Compare documents of a block with sketches that were sent to it."""
     if not travelling.num_rows:
         return
     whole = Block.of(block, scheme)
     rows = (batch.slice(at, 1) for batch in travelling.to_batches() for at in range(batch.num_rows))
     for portion in chunks(rows, lambda row: len(row["hashes"][0].as_buffer()), _BYTES_AT_ONCE):
-        yield _met_at_home(whole, portion, scheme, compare)
+        yield _compare_rows(whole, portion, scheme, compare)
 
 
-def _met_at_home(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme, compare: _Compare) -> pa.RecordBatch:
+def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme, compare: _Compare) -> pa.RecordBatch:
     whose, homes = joined(rows, "whose homes", "i8 i8")
     (keys,) = joined(rows, "keys", "i8")
     # Offset the positions within each row to positions among the sent documents of all rows.
     rows_of = [len(row["keys"][0].as_buffer()) // 8 for row in rows]
     pairs_of = [len(row["homes"][0].as_buffer()) // 8 for row in rows]
     whose = whose + np.repeat(np.cumsum(rows_of) - rows_of, pairs_of)
-    came = Block.of(rows, scheme)
+    sent = Block.of(rows, scheme)
     distinct, at = np.unique(homes, return_inverse=True)
     places = whole.places(distinct)
     counts = whole.sketches.counts[places]
     hashes, _ = whole.sketches.gathered(places, np.zeros_like(counts), counts)
     # Order the documents by key, as in one process: an estimate is not symmetric.
-    everything = np.concatenate([came.keys, distinct])
+    everything = np.concatenate([sent.keys, distinct])
     order = np.argsort(everything, kind="stable")
     place_of = np.empty(order.size, np.int64)
     place_of[order] = np.arange(order.size)
     sketches = Sketches(
         scheme,
-        np.concatenate([came.sketches.sizes, whole.sketches.sizes[places]])[order],
-        np.concatenate([came.sketches.starts, np.cumsum(counts) - counts + came.sketches.hashes.size])[order],
-        np.concatenate([came.sketches.counts, counts])[order],
-        np.concatenate([came.sketches.hashes, hashes]),
+        np.concatenate([sent.sketches.sizes, whole.sketches.sizes[places]])[order],
+        np.concatenate([sent.sketches.starts, np.cumsum(counts) - counts + sent.sketches.hashes.size])[order],
+        np.concatenate([sent.sketches.counts, counts])[order],
+        np.concatenate([sent.sketches.hashes, hashes]),
     )
-    travellers, at_home = place_of[came.places(keys[whose])], place_of[at + came.keys.size]
-    return told(compare(sketches, travellers, at_home, everything[order]))
+    travellers, at_home = place_of[sent.places(keys[whose])], place_of[at + sent.keys.size]
+    return pair_rows(compare(sketches, travellers, at_home, everything[order]))
 
 
-def told(pairs: Pairs) -> pa.RecordBatch:
+def pair_rows(pairs: Pairs) -> pa.RecordBatch:
     """Encode pairs of keys as rows of PAIRS."""
     columns = (pairs.a, pairs.b, pairs.sizes_a, pairs.sizes_b, pairs.shared, pairs.low, pairs.high)
     return batch_of(dict(zip(_NAMES, columns, strict=True)))

@@ -50,7 +50,7 @@ class SimilarOptions(CommonOptions, total=False):
     start: int
 
 
-def ask(metric: Metric | str, threshold: Percent, recall: Percent) -> SimilarCriteria:
+def make_criteria(metric: Metric | str, threshold: Percent, recall: Percent) -> SimilarCriteria:
     """Return the options for numbers as users type them.
 
     Raises:

@@ -418,7 +418,7 @@ def find_similar(
     return Similar(total, verified.is_whole, page, search.plan, verified.candidates, tuple(dict.fromkeys(warnings)))
 
 
-def choose(search: SimilarSearch, verified: Verified, weight: float) -> DocumentIds | Nothing:
+def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> DocumentIds | Nothing:
     """Return verified hits, and the source itself, as a node of a plan; each scores its percentage times a weight."""
     groups: dict[int, list[str]] = {}
     for similar in verified.hits:
