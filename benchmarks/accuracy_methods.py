@@ -18,7 +18,7 @@ from whorl.fingerprint.minhash.bucket_estimates import buckets_of, compare_bucke
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.search.similar.minhash_plan import make_minhash_plan
-from whorl.search.similar.options import ask
+from whorl.search.similar.options import make_criteria
 from whorl.search.similar.plan import SketchPlan
 
 #: Hits that one search returns at most.
@@ -136,7 +136,7 @@ class Tested:
         own = self._tokens.buckets[source]
         if own is None:
             return None
-        question = ask(asked.metric, asked.threshold, asked.recall)
+        question = make_criteria(asked.metric, asked.threshold, asked.recall)
         plan = make_minhash_plan(own, asked.metric, question.threshold, question.recall)
         look_ups = own.minima[list(plan.buckets)]
         shared = self._tokens.postings.shared(look_ups)
