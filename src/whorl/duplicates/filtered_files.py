@@ -23,7 +23,7 @@ from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.ingest.extraction.formats import decode
 from whorl.ingest.extraction.formats import format_of as format_of_file
-from whorl.ingest.files import Place, file_text, without_notes
+from whorl.ingest.files import Place, file_text, without_metadata
 from whorl.ingest.rows.formats import format_of
 from whorl.ingest.rows.rows import Added, Row, RowFormat, UnreadRowsError
 
@@ -269,7 +269,7 @@ def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -
             seen.add(folder)
             names = {each.name for each in folder.iterdir()}
             # Other files with these names are documents, and rewritten like the others.
-            for name in (names - without_notes(names)).intersection(_NOTES):
+            for name in (names - without_metadata(names)).intersection(_NOTES):
                 if note := _read_note(folder / name):
                     (target / inside / name).write_text(_adapted_note(note, with_columns=with_columns), "utf-8")
 

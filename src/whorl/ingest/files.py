@@ -129,7 +129,7 @@ def files_under(
                     on_problem(Problem(str(path), "this is neither a file nor a folder"))
                 elif (status.st_dev, status.st_ino) not in read:
                     read.add((status.st_dev, status.st_ino))
-                    names = without_notes({entry.name for entry in path.iterdir()})
+                    names = without_metadata({entry.name for entry in path.iterdir()})
                     waiting += [path / name for name in sorted(names, reverse=True) if not name.startswith(".")]
             except FileNotFoundError:
                 is_link = path.is_symlink()
@@ -150,7 +150,7 @@ def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
     return target != root and not target.startswith(os.path.join(root, ""))
 
 
-def without_notes(names: Set[str]) -> Set[str]:
+def without_metadata(names: Set[str]) -> Set[str]:
     """Return the names in a folder without metadata files of other programs.
 
     Spark marks complete folders; Hugging Face's data sets on disk contain descriptions of themselves.
@@ -431,7 +431,7 @@ def _remote(word: str, addresses: dict[str, str], on_problem: Callable[[Problem]
         return
     if not files:
         on_problem(Problem(shown, "there is no such file or folder", None))
-    for inside, file in _without_notes(files):
+    for inside, file in _without_metadata(files):
         known_as = file.as_posix()
         if any(part.startswith(".") for part in inside.parts):
             continue
@@ -441,11 +441,11 @@ def _remote(word: str, addresses: dict[str, str], on_problem: Callable[[Problem]
             on_problem(Problem(known_as, "an earlier address differs from this one in login or signature only"))
 
 
-def _without_notes(files: dict[PurePosixPath, RemoteFile]) -> Iterator[tuple[PurePosixPath, RemoteFile]]:
+def _without_metadata(files: dict[PurePosixPath, RemoteFile]) -> Iterator[tuple[PurePosixPath, RemoteFile]]:
     """Yield files folder by folder, without metadata files of other programs."""
     folders: dict[PurePosixPath, set[str]] = {}
     for inside in sorted(files):
         folders.setdefault(inside.parent, set()).add(inside.name)
     for folder, names in folders.items():
-        for name in sorted(without_notes(names)):
+        for name in sorted(without_metadata(names)):
             yield folder / name, files[folder / name]

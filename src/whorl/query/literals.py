@@ -401,7 +401,7 @@ _UNDERSCORE = re.compile(r"\\.|_", re.DOTALL)
 
 
 def quoted_apart(typed: str) -> str:
-    """Return the literal with the id quoted and the numbers at its end outside, or "" if it has no such numbers."""
+    """Return the literal with its id in quotes and its trailing numbers after them, or "" if it has no numbers."""
     match = re.fullmatch(rf'([^"\\]*?)((?:_{NUMBER.pattern}){{1,2}})', typed)
     if not match or "_" not in match[1] or not all(map(_is_percentage, match[2].split("_")[1:])):
         return ""

@@ -168,7 +168,7 @@ def test_every_part_has_a_partition(spark: SparkSession, count: int) -> None:
     assert {row.part: row.at for row in rows} == {name: at for at, name in enumerate(parts.names.tolist())}
 
 
-def test_collections_of_garbage_leave_imports_alone(spark: SparkSession) -> None:
+def test_collections_of_garbage_freeze_imports(spark: SparkSession) -> None:
     """
     PySpark collects garbage after each task; modules that a worker imported before its first step are excluded.
     """

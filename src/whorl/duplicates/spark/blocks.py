@@ -151,11 +151,11 @@ def map_batches(frame: DataFrame, step: Step, schema: str) -> DataFrame:
 
 
 def _carried_out(batches: Batches, step: Step) -> Batches:
-    _leave_imports_alone()
+    _freeze_imports()
     return step(batches)
 
 
-def _leave_imports_alone() -> None:
+def _freeze_imports() -> None:
     """Exclude imported modules from the garbage collections that PySpark runs after each task.
 
     Traversing all objects of the libraries takes longer than many a task. Because later steps import a little more,
@@ -181,7 +181,7 @@ def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: 
     arrow = arrow_schema(schema)
 
     def both(block: pa.Table, own: pa.Table) -> pa.Table:
-        _leave_imports_alone()
+        _freeze_imports()
         return pa.Table.from_batches(step(block, own), arrow)
 
     return blocks.groupBy("part").cogroup(partition_by_part(rows, parts).groupBy("part")).applyInArrow(both, schema)

@@ -48,7 +48,7 @@ from whorl.duplicates.spark.blocks import (
 from whorl.duplicates.spark.load import LoadedDocuments
 from whorl.duplicates.spark.verify import measure_overlaps
 
-#: Columns of a cluster member; documents with one key occur one by one.
+#: Columns of a cluster member; each copy of a document has its own row.
 MEMBERS = "id string, name string, size long, key long, root long, worth double, run long, stays boolean"
 _OWN = "id array<string>, name array<string>, shingles array<long>, stays array<boolean>, is_principal array<boolean>"
 _CLUSTERS = f"part int, first long, is_unknown boolean, key array<long>, cluster string, documents long, {_OWN}"

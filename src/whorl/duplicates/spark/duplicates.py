@@ -162,7 +162,7 @@ class SparkDuplicates:
         members = self.materialise(self._members(paired.withColumn("root", f.col("key"))))
         several = members.groupBy("key").count().where(f.col("count") > 1)
         own = several.select(f.col("key").alias("traveller"), f.col("key").alias("home"))
-        everything = self._pairs.unionByName(measure_overlaps(self._to_travel(own), self._documents))
+        everything = self._pairs.unionByName(measure_overlaps(self._grouped_pairs(own), self._documents))
         document = f.struct("id", "name", "stays")
         one = members.select(f.col("key").alias("a"), document.alias("one"))
         other = members.select(f.col("key").alias("b"), document.alias("other"))
@@ -239,7 +239,7 @@ class SparkDuplicates:
         before = self._run.number if self._only_new else 0
         return cogroup_blocks(documents.members, rows, partial(_members_of, before=before), MEMBERS, documents.parts)
 
-    def _to_travel(self, pairs: DataFrame) -> DataFrame:
+    def _grouped_pairs(self, pairs: DataFrame) -> DataFrame:
         """Group pairs, given in columns traveller and home, by part for `measure_overlaps`."""
         parts = self._documents.parts
         return group_by_part(pairs, parts, part_of="traveller", traveller="traveller", home="home")
@@ -278,7 +278,7 @@ class SparkDuplicates:
         travellers = outside.select("crowd", f.col("key").alias("traveller"), f.col("is_new").alias("is_other_new"))
         together = crowds.join(travellers, "crowd").where("key <> traveller and (is_new or is_other_new)")
         left = together.select("traveller", f.col("key").alias("home"))
-        self._verify(self._to_travel(left.distinct()))
+        self._verify(self._grouped_pairs(left.distinct()))
         return most.where(f.col("outside") > _PIVOTS).select("crowd")
 
     def _complete(self, members: DataFrame) -> DataFrame:

@@ -258,7 +258,7 @@ def _identities(batches: Batches, parts: Partitioning) -> Batches:
 
 
 def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
-    """Choose one document for each id, the largest of its last run; count ids, and name the others to their blocks."""
+    """Choose one document for each id, the largest of its last run; count ids; report the others to their blocks."""
     rows = list(batches)
     largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
     identities, sizes, keys, runs = joined(rows, "identities sizes keys runs", "u8 i8 i8 u4")

@@ -50,8 +50,7 @@ def upper_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayL
     >>> upper_tail(5, 2, 2, [0, 1, 2, 3]).round(9).tolist()
     [1.0, 0.7, 0.1, 0.0]
     """
-    sizes, marked, taken, start = _whole(population, good, drawn, least)
-    _require_counts(sizes, marked, taken)
+    sizes, marked, taken, start = _counts(population, good, drawn, least)
     if loops := loops_at_hand():
         tails = np.empty(sizes.size)
         loops.sketches.upper_tails(*(for_loops(part.ravel()) for part in (sizes, marked, taken, start)), tails)
@@ -116,8 +115,7 @@ class Tails:
     """
 
     def __init__(self, population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayLike) -> None:
-        sizes, marked, taken = (part.ravel() for part in _whole(population, good, drawn))
-        _require_counts(sizes, marked, taken)
+        sizes, marked, taken = (part.ravel() for part in _counts(population, good, drawn))
         self._lowest = np.maximum(0, taken + marked - sizes)
         n, k, m = (part.astype(np.float64) for part in (sizes, marked, taken))
         middle = _likeliest(n, k, m)
@@ -164,8 +162,7 @@ def min_should_match_for(
     >>> int(min_should_match_for(10, 9, 5, Fraction(1, 2))), int(min_should_match_for(10, 9, 5, Fraction(51, 100)))
     (5, 4)
     """
-    sizes, marked, taken = _whole(population, good, drawn)
-    _require_counts(sizes, marked, taken)
+    sizes, marked, taken = _counts(population, good, drawn)
     require_probability("recall", recall)
     if recall == 1:
         return np.asarray(np.maximum(0, taken + marked - sizes))
@@ -183,8 +180,7 @@ def reaches(
     population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayLike, count: npt.ArrayLike, recall: Fraction
 ) -> Bools:
     """Check whether `count` is at least `min_should_match_for(population, good, drawn, recall)`, with one tail."""
-    sizes, marked, taken = _whole(population, good, drawn)
-    _require_counts(sizes, marked, taken)
+    sizes, marked, taken = _counts(population, good, drawn)
     require_probability("recall", recall)
     if recall == 1:
         return np.asarray(np.asarray(count) >= np.maximum(0, taken + marked - sizes))
@@ -204,8 +200,7 @@ def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.A
     >>> least_good_for(10, [5, 4, 0], 1, Fraction(1, 2)).tolist()
     [1, 2, 11]
     """
-    sizes, taken, start = _whole(population, drawn, least)
-    _require_counts(sizes, sizes, taken)
+    sizes, _, taken, start = _counts(population, population, drawn, least)
     require_probability("recall", recall)
 
     def is_enough(good: Counts) -> Bools:
@@ -251,19 +246,19 @@ def require_probability(name: str, value: Fraction) -> None:
         raise ParameterError(f"{name} must be a fraction above 0 and at most 1, got {value}")
 
 
-def _whole(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
-    whole = [np.asarray(part, dtype=np.int64) for part in parts]
-    shape = np.broadcast(*whole).shape
+def _counts(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
+    """Convert a population, its good items, the drawn items and further numbers to arrays of one shape; check them."""
+    counts = [np.asarray(part, dtype=np.int64) for part in parts]
+    shape = np.broadcast(*counts).shape
     # numpy's broadcasting takes longer than the computations on a few numbers.
-    return tuple(part if part.shape == shape else part + np.zeros(shape, np.int64) for part in whole)
-
-
-def _require_counts(population: Counts, good: Counts, drawn: Counts) -> None:
-    parts = (good >= 0) & (good <= population) & (drawn >= 0) & (drawn <= population) & (population <= _LARGEST)
-    if not parts.all():
-        at = int(np.argmin(parts.ravel()))
-        n, k, m = (int(part.ravel()[at]) for part in (population, good, drawn))
+    counts = [part if part.shape == shape else part + np.zeros(shape, np.int64) for part in counts]
+    population, good, drawn = counts[:3]
+    valid = (good >= 0) & (good <= population) & (drawn >= 0) & (drawn <= population) & (population <= _LARGEST)
+    if not valid.all():
+        at = int(np.argmin(valid.ravel()))
+        n, k, m = (int(part.ravel()[at]) for part in counts[:3])
         raise ParameterError(f"good and drawn must be 0 to the population, at most 2**40; got {k} and {m} of {n}")
+    return tuple(counts)
 
 
 def _outward(n: Floats, k: Floats, m: Floats, x: Floats) -> Floats:

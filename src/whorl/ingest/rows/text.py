@@ -213,7 +213,7 @@ def _json(line: bytes) -> object:
             return value
     except (orjson.JSONDecodeError, RecursionError):
         pass
-    return _json_as_python_has_it(line)
+    return _parse_with_python(line)
 
 
 def _has_large_number(value: object) -> bool:
@@ -227,7 +227,7 @@ def _has_large_number(value: object) -> bool:
     return type(value) is list and any(map(_has_large_number, value))
 
 
-def _json_as_python_has_it(line: bytes) -> object:
+def _parse_with_python(line: bytes) -> object:
     """Parse a line with Python's slower parser, which accepts lone surrogates, NaN and large integers."""
     try:
         # Decode first, because json.loads would detect the encoding of bytes each time.

@@ -45,7 +45,7 @@ DATA_TYPES: Mapping[str, tuple[Kind, ...]] = {
     "ALL": (Kind.TEXT,),
 }
 #: Names that Alfresco answers from its repository; here they are ordinary fields, if the store has them.
-OF_THE_REPOSITORY = frozenset(
+REPOSITORY_FIELDS = frozenset(
     {
         *("PATH", "NPATH", "PNAME", "APATH", "ANAME", "PARENT", "PRIMARYPARENT", "ANCESTOR", "QNAME"),
         *("PRIMARYASSOCQNAME", "PRIMARYASSOCTYPEQNAME", "ASSOCTYPEQNAME", "ISROOT", "ISNODE", "ISCONTAINER"),
@@ -55,7 +55,7 @@ OF_THE_REPOSITORY = frozenset(
     }
 )
 #: Fields that exist in every Alfresco, perhaps without values: those of the repository and of its content model.
-ALWAYS_IN_ALFRESCO = OF_THE_REPOSITORY | {
+ALWAYS_IN_ALFRESCO = REPOSITORY_FIELDS | {
     f"{prefix}{name}"
     for name in ("name", "title", "description", "creator", "created", "modifier", "modified")
     for prefix in ("", "cm:")
@@ -76,7 +76,7 @@ _NAMESPACES: Mapping[str, str] = {
     },
 }
 #: Fields whose values are qualified names: `cm:content`, or with the namespace in full.
-OF_QUALIFIED_NAMES = frozenset(
+QUALIFIED_NAME_FIELDS = frozenset(
     {*("TYPE", "EXACTTYPE", "ASPECT", "EXACTASPECT", "CLASS"), *("QNAME", "ASSOCTYPEQNAME", "PRIMARYASSOCTYPEQNAME")}
 )
 _SEPARATORS = str.maketrans("_.", "  ")

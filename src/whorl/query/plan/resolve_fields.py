@@ -21,8 +21,8 @@ from whorl.query import ast
 from whorl.query.ast import Joker, Pattern
 from whorl.query.plan.fields import (
     DATA_TYPES,
-    OF_QUALIFIED_NAMES,
-    OF_THE_REPOSITORY,
+    QUALIFIED_NAME_FIELDS,
+    REPOSITORY_FIELDS,
     Fields,
     Places,
     spelled_otherwise,
@@ -117,7 +117,7 @@ class _Resolver:
         """Return tests for the other spelling of a qualified name, or for a node reference."""
         if not isinstance(clause, ast.Term | ast.Phrase):
             return []
-        if clause.field in OF_QUALIFIED_NAMES and (other := spelled_otherwise(clause.text)):
+        if clause.field in QUALIFIED_NAME_FIELDS and (other := spelled_otherwise(clause.text)):
             return self._one_of(replace(clause, text=other), places)
         if clause.field == "ID" and "://" in clause.text and (by_reference := self._fields.named("LID", self._names)):
             return self._one_of(clause, [by_reference])
@@ -162,7 +162,7 @@ class _Resolver:
         hint = ""
         if near := self._fields.nearest(named or name):
             hint = f"Did you mean {' or '.join(near)}?"
-        elif name in OF_THE_REPOSITORY:
+        elif name in REPOSITORY_FIELDS:
             message = f"{name} needs an Alfresco repository behind it, and the store has no field of that name"
             hint = f"Index a property {name}, or name the field that holds it in whorl.toml, under [names]."
         raise UnknownFieldError(message, query=self._query, span=span, hint=hint)
@@ -209,7 +209,7 @@ class _Resolver:
                 if Kind.TEXT in places:
                     return self._in_words(clause, places[Kind.TEXT])
                 if isinstance(clause, ast.Fuzzy) and Kind.KEYWORD in places:
-                    return [self._near(clause.text, clause, places[Kind.KEYWORD], Kind.KEYWORD)]
+                    return [self._fuzzy(clause.text, clause, places[Kind.KEYWORD], Kind.KEYWORD)]
                 raise self._mismatch(clause, places, "this needs words")
 
     def _text(self, clause: ast.Leaf, text: str, form: ast.Form, places: Places) -> list[_FieldTest]:
@@ -286,7 +286,7 @@ class _Resolver:
             case ast.Phrase(text=text, slop=slop):
                 return [Words(text, field, 0.0, slop or 0)]
             case ast.Fuzzy(text=text):
-                return [self._near(text, clause, field, Kind.TEXT)]
+                return [self._fuzzy(text, clause, field, Kind.TEXT)]
             case ast.Proximity(words=words, slop=slop):
                 return self._row([(word,) for word in self._tokens(" ".join(words))], slop, field, clause)
             case ast.Wildcard(pattern=pattern):
@@ -317,7 +317,7 @@ class _Resolver:
             return [Nothing(reason)]
         return [InOrder(words, slop, field, 0.0)]
 
-    def _near(self, text: str, clause: ast.Fuzzy, field: str | None, kind: Kind) -> _FieldTest:
+    def _fuzzy(self, text: str, clause: ast.Fuzzy, field: str | None, kind: Kind) -> _FieldTest:
         words = self._tokens(text) if kind is Kind.TEXT else [well_formed(text)]
         if len(words) != 1:
             raise self._error(

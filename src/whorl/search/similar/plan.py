@@ -430,7 +430,7 @@ class RestPlan:
 
     @property
     def promised(self) -> bool:
-        """Whether documents at the threshold are found with the wanted recall, however large and however common."""
+        """Whether documents at the threshold are found with the wanted recall, whatever their size and common text."""
         return self.candidates.promised and (self.metric not in FINDS_WITHIN or self.least <= 1)
 
 
@@ -446,7 +446,7 @@ _POINTS_BELOW = (Fraction(10, 100), Fraction(20, 100))
 
 
 def reach(plan: SketchPlan, branch: Branch) -> float | None:
-    """Return the value of the metric, above the threshold, at which a branch's smallest documents are promised.
+    """Return the lowest value of the metric at which the branch promises to find its smallest documents.
 
     Returns:
         A fraction up to 1; None if they are promised at the threshold already, or at no value.
@@ -459,7 +459,7 @@ def reach(plan: SketchPlan, branch: Branch) -> float | None:
 
 
 def promised_size(plan: SketchPlan) -> int | None:
-    """Return the smallest size at which documents at the threshold are promised; None if the largest are not.
+    """Return the size from which on the plan promises all documents at the threshold; None if not even the largest.
 
     A share of a small document is few shingles, and a search may look up none of these.
     """

@@ -86,7 +86,7 @@ class References:
         return {name: document_id for name, document_id in ids if document_id is not None}
 
     def keys(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return the ids of documents by reference, where a document's own id comes before all other meanings."""
+        """Return the ids of documents by reference; an id takes precedence over all other meanings."""
         wanted = list(dict.fromkeys(ids))
         stored = self._engine.documents(wanted)
         return {**self.ids(name for name in wanted if name not in stored), **{name: name for name in stored}}

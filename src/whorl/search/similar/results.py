@@ -89,7 +89,7 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """One page of a calibrated search: best hits by the metric first, of equal ones the most similar as a whole.
+    """One page of a calibrated search: the best hits by the metric first, ties by Jaccard.
 
     Args:
         is_total_exact: False if there were more candidates than a search verifies; the total is then projected from the
@@ -113,7 +113,7 @@ class Similar:
 
     @property
     def ignore_common(self) -> bool:
-        """Whether only text counts that is not common."""
+        """Whether common text is ignored."""
         return isinstance(self.plan, RestPlan)
 
 
@@ -131,7 +131,7 @@ def best_first(hits: Iterable[SimilarHit]) -> list[SimilarHit]:
 
 
 def exact_estimate(source_size: int, hit_size: int, shared: int) -> Estimate:
-    """Return the estimate of two documents all of whose shingles were compared."""
+    """Return the exact overlap of two documents as an estimate."""
     shares = Shares.of_counts(shared, source_size, hit_size)
     return Estimate(shares, shares, shares, shared, source_size, source_size, hit_size, is_exact=True)
 

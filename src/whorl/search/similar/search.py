@@ -275,7 +275,7 @@ class RestSearch:
         self.engine, self.source, self.criteria = engine, source, criteria
         self._text, self._commons = text, commons
         words = words_of(text, engine.scheme)
-        left, self._size = _left(words, commons, engine.scheme)
+        left, self._size = _hashes_without_common(words, commons, engine.scheme)
         part = part_of_source(criteria.metric, criteria.threshold, left.size)
         self._by_sketch = SketchSearch(
             engine,
@@ -326,8 +326,8 @@ class RestSearch:
         return hits, len(candidates) - read
 
 
-def _left(words: TextWords, commons: Commons, scheme: Scheme) -> tuple[npt.NDArray[np.uint64], int]:
-    """Return the distinct hashes of a text's shingles that are not common, sorted, and the number of all of them."""
+def _hashes_without_common(words: TextWords, commons: Commons, scheme: Scheme) -> tuple[npt.NDArray[np.uint64], int]:
+    """Return the sorted hashes of a text's shingles without common text, and the number of all distinct shingles."""
     hashes = hashes_of_words(words.words, scheme)
     require_time()
     common = sorted_distinct([hashes[common_shingles(commons.words(words), scheme.shingle_size)]])

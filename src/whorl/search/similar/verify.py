@@ -53,7 +53,7 @@ class TextVerifier:
     # Exact verification of undecided hits.
 
     def verify_exact(self, hits: list[SimilarHit]) -> Iterator[SimilarHit]:
-        """Yield the hits without the ones ruled out by their texts; undecided ones get exact numbers."""
+        """Yield the hits that their texts do not rule out; undecided hits get exact numbers."""
         is_open = [similar for similar in hits if self._is_open(similar.estimate)]
         # Read the smallest first, to decide as many hits as possible.
         is_open.sort(key=lambda similar: (similar.estimate.hit_size, similar.hit.id))
@@ -187,9 +187,9 @@ def rests(engine: Engine, source: Source, ids: Sequence[str], commons: Commons) 
 def comparisons(
     engine: Engine, text: str, ids: Sequence[str], commons: Commons | None = None
 ) -> Iterator[tuple[str, Comparison]]:
-    """Yield the ids of documents, each with the comparison of a text, as A, and the document's text.
+    """Compare a text, as A, with documents; yield the id of each document with the comparison.
 
-    Documents without a text are left out, and so are the last ones after the limit of characters.
+    Documents without a text are left out, and the last ones once the limit of characters is reached.
 
     Without `commons`, the comparison covers all text only.
     """
