@@ -86,9 +86,9 @@ def test_every_pair_meets_by_a_hash(seed: int, count: int, asked: tuple[str, int
         assert own.isdisjoint(widened(joined(rest, "tokens", token)[0]).tolist())
         known += frequencies(rest)
     chosen = met(looking.prefixes, known)
-    tokens, of, told = joined(chosen, "tokens keys told", f"{token} i8 u1")
+    tokens, of, flags = joined(chosen, "tokens keys flags", f"{token} i8 u1")
     by: dict[int, dict[int, set[int]]] = {IS_INDEXED: defaultdict(set), IS_PROBED: defaultdict(set)}
-    for hashed, key, what in zip(widened(tokens).tolist(), of.tolist(), told.tolist(), strict=True):
+    for hashed, key, what in zip(widened(tokens).tolist(), of.tolist(), flags.tolist(), strict=True):
         for flag, hashes in by.items():
             if what & flag:
                 hashes[key].add(hashed)
