@@ -6,8 +6,8 @@ that occurs n times has 4 * n ** 0.75 votes, rounded, which damps words common t
 docs/decisions/0012-simhash-of-words-and-word-pairs.md has the measurements for this choice. `features.py` has the
 schemes of published libraries.
 
->>> a = simhash("Whoever finds this text may keep it, and whoever keeps it may read it.")
->>> b = simhash("Whoever finds this text may keep it, and whoever keeps it may burn it.")
+>>> a = simhash("The finder of this text may keep it, and the keeper may read it in bed.")
+>>> b = simhash("The finder of this text may keep it, and the keeper may burn it in bed.")
 >>> distance(a, b) < 16, distance(a, simhash("Beat the eggs with the sugar until the mixture is pale.")) > 16
 (True, True)
 """

@@ -459,7 +459,7 @@ def reach(plan: SketchPlan, branch: Branch) -> float | None:
 
 
 def promised_size(plan: SketchPlan) -> int | None:
-    """Return the size from which on the plan promises all documents at the threshold; None if not even the largest.
+    """Return the smallest size whose documents, and all larger ones, are promised at the threshold; None if none are.
 
     A share of a small document is few shingles, and a search may look up none of these.
     """
