@@ -150,9 +150,6 @@ def sized_signatures_of(
     """Return all bits of each text's tokens, and its number of distinct shingles, in order.
 
     Arguments and errors are those of `signatures_of`.
-
-    Raises:
-        ParameterError: As in `signatures_of`.
     """
     results = hashed(texts, scheme, Parts.MINIMA | Parts.HASHES, workers=workers)
     return (Sized(result.minima, result.hashes.size) for result in results)
@@ -194,9 +191,6 @@ def hashed(
     """Return the requested results of each text, in order.
 
     Arguments and errors are those of `signatures_of`; only the profile and the shingle size matter for hashes.
-
-    Raises:
-        ParameterError: As in `signatures_of`.
     """
     if workers is not None and workers < 1:
         raise ParameterError(f"workers must be at least 1, got {workers}")
@@ -215,9 +209,6 @@ def hashed_together(
     A portion has some hundred texts, or some hundred thousand characters; the first few may be read ahead.
     With `in_order`, return the hashes of all shingles in text order, repeated ones included; otherwise the distinct
     hashes of each text, ascending.
-
-    Raises:
-        ParameterError: The profile does not exist.
     """
     if scheme.unit == "words":
         segmenter_of(scheme.profile)

@@ -206,11 +206,7 @@ def compare(text_a: str, text_b: str, scheme: Scheme = _DEFAULT_SCHEME) -> Compa
 
 
 def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
-    """Return the words of a text, for comparison with several others.
-
-    Raises:
-        ParameterError: The profile does not exist.
-    """
+    """Return the words of a text, for comparison with several others."""
     return TextWords(*tokens_and_spans(text, scheme.profile))
 
 

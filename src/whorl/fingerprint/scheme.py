@@ -73,9 +73,6 @@ class Scheme:
     def named(cls, name: str) -> Self:
         """Parse a scheme name: a full name, or the word-break profile alone.
 
-        Raises:
-            ParameterError: The scheme does not exist.
-
         >>> Scheme.named("minhash1-icu77-w5-b1-s512").hash_set_size
         512
         """

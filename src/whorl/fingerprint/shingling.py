@@ -150,9 +150,6 @@ def pieces(text: str, profile: str = DEFAULT_PROFILE) -> Iterator[JoinedWords]:
 
     With CHARACTERS as the profile, yield the characters instead: case-folded, in Unicode's form NFKC, with one blank
     for each run of white space.
-
-    Raises:
-        ParameterError: The profile does not exist.
     """
     if profile == CHARACTERS:
         folded = _WHITE_SPACE.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
@@ -181,9 +178,5 @@ def murmur_pieces(read: Iterable[JoinedWords], size: int) -> Iterator[npt.NDArra
 
 
 def joined_words(text: str, profile: str) -> JoinedWords:
-    """Return the folded words of a text, all at once.
-
-    Raises:
-        ParameterError: The profile does not exist.
-    """
+    """Return the folded words of a text, all at once."""
     return JoinedWords.concatenated(pieces(text, profile))

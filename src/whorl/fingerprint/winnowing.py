@@ -69,11 +69,7 @@ class PassageScheme:
 
     @classmethod
     def named(cls, name: str) -> Self:
-        """Parse a scheme name.
-
-        Raises:
-            ParameterError: The scheme does not exist.
-        """
+        """Parse a scheme name."""
         match = _NAME.fullmatch(name)
         if not match:
             raise ParameterError(f"there is no passage scheme {name!r:.80}; name one as {cls().name}")

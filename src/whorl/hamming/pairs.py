@@ -224,9 +224,6 @@ def find_clusters(codes: CodesLike, distance: int) -> Groups:
     Returns:
         Each group in ascending order, the groups in the order of their smallest codes; a code without a pair is in no
         group.
-
-    Raises:
-        ParameterError: A distance or a code is out of range.
     """
     return clusters_of(stream_pairs(codes, distance))
 

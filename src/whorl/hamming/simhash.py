@@ -133,9 +133,6 @@ def distance(a: int, b: int) -> int:
 def named(scheme: str) -> str:
     """Return the full name of a scheme.
 
-    Raises:
-        ParameterError: The scheme does not exist.
-
     >>> named("icu77")
     'simhash1-icu77'
     """

@@ -104,11 +104,7 @@ def _kind_of(path: str) -> str:
 
 
 def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> DataFrame:
-    """Return the documents of any data frame, in the columns that `read` returns.
-
-    Raises:
-        ParameterError: A column is missing.
-    """
+    """Return the documents of any data frame, in the columns that `read` returns."""
     missing = [column for column in (columns.id, columns.text, columns.worth) if column and column not in frame.columns]
     if missing:
         raise ParameterError(f"there is no column {', '.join(missing)}; those there are: {', '.join(frame.columns)}")

@@ -29,11 +29,7 @@ _UNUSED = re.compile(r"pyarrow/(lib(arrow_|parquet_)?)?_?(flight|gandiva|s3|s3fs
 
 
 def packed_files() -> Iterator[tuple[Path, str]]:
-    """Yield the files of the archive, each with its path in it.
-
-    Raises:
-        ParameterError: A library is missing.
-    """
+    """Yield the files of the archive, each with its path in it."""
     package = Path(whorl.__file__).parent
     for file in sorted(package.rglob("*")):
         if file.is_file() and file.suffix not in _SUFFIXES and "__pycache__" not in file.parts:
@@ -47,11 +43,7 @@ def packed_files() -> Iterator[tuple[Path, str]]:
 
 
 def pack(target: Path) -> int:
-    """Write the archive, and return its size in bytes.
-
-    Raises:
-        ParameterError: A library is missing.
-    """
+    """Write the archive, and return its size in bytes."""
     with tarfile.open(target, "w:gz", compresslevel=6) as archive:
         for file, name in packed_files():
             # A symbolic link would point to nothing on the executors.

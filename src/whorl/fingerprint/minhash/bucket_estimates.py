@@ -71,9 +71,6 @@ def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) ->
         minima: One 64-bit hash per bucket, empty buckets filled by rotation or otherwise from other buckets; uint64
             array of shape (buckets,).
         is_known: Whether each hash is reliable, for an index that lost some; bool array of the same shape.
-
-    Raises:
-        ParameterError: There are no buckets.
     """
     if not minima.size:
         raise ParameterError("a text of fewer words than one shingle has no buckets; it cannot be compared")
@@ -112,11 +109,7 @@ class StockOverlaps:
 
 
 def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int | None = None) -> StockOverlaps:
-    """Compare the buckets of a source with those of many hits.
-
-    Raises:
-        SchemeMismatchError: The numbers of buckets differ.
-    """
+    """Compare the buckets of a source with those of many hits."""
     for hit in hits:
         if hit.minima.size != source.minima.size:
             raise SchemeMismatchError(
@@ -146,9 +139,6 @@ def judge_buckets(overlaps: StockOverlaps, metric: Metric, threshold: Fraction, 
     """Return a mask of the candidates to keep.
 
     `recall` is the approximate probability of keeping a document just at the threshold.
-
-    Raises:
-        ParameterError: A fraction is out of range.
     """
     require_threshold(threshold)
     population, drawn = _law(overlaps, metric)
@@ -162,9 +152,6 @@ def estimate_buckets(overlaps: StockOverlaps, confidence: float = CONFIDENCE) ->
     """Return estimates from bucket minima; sizes are estimates as well.
 
     The confidence of the intervals, in (0, 1), is approximate.
-
-    Raises:
-        ParameterError: The confidence is out of range.
     """
     columns: list[list[list[float]]] = []
     for metric in (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A):

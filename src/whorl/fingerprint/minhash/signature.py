@@ -356,11 +356,7 @@ _AT_ONCE = 1 << 16
 
 
 def text_minima(text: str, scheme: Scheme) -> npt.NDArray[np.uint64]:
-    """Return the bucket minima of a text's shingles, as `minima_of` does.
-
-    Raises:
-        ParameterError: The profile does not exist.
-    """
+    """Return the bucket minima of a text's shingles, as `minima_of` does."""
     return minima_of(murmur_pieces(pieces(text, scheme.profile), scheme.shingle_size), scheme)
 
 

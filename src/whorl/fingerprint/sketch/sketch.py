@@ -86,11 +86,7 @@ class SketchScheme:
 
     @classmethod
     def named(cls, name: str) -> Self:
-        """Parse a scheme name.
-
-        Raises:
-            ParameterError: The scheme does not exist.
-        """
+        """Parse a scheme name."""
         pattern = "-".join([r"sketch2", *(rf"{short}(\d{{1,8}})" for short in _PARTS.values())])
         match = re.fullmatch(pattern, name, re.ASCII)
         if not match:
@@ -138,9 +134,6 @@ class SketchScheme:
 
     def largest_at(self, lookup_level: int) -> int:
         """Return the size of the largest document at a look-up level.
-
-        Raises:
-            ParameterError: The level is negative.
 
         >>> [SketchScheme().largest_at(level) for level in (0, 2, 3)]
         [128, 512, 131072]

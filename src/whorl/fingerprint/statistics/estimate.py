@@ -141,9 +141,6 @@ def shared_shingles(
         counts_b: Hashes of the second document below the bound.
         shared: Hashes below the bound that both have.
         confidence: Confidence of the intervals, in (0, 1).
-
-    Raises:
-        ParameterError: The confidence is out of range.
     """
     alone_a, alone_b = counts_a - shared, counts_b - shared
     most = np.minimum(sizes_a - alone_a, sizes_b - alone_b)
@@ -180,9 +177,6 @@ def overlap_interval(
         shared: Number of good ones among them, the lower limit of the overlap.
         most: Upper limit of the overlap.
         confidence: Confidence in (0, 1).
-
-    Raises:
-        ParameterError: The confidence is out of range.
     """
     _require_confidence(confidence)
     # A computed probability that equals the tail may be slightly too small.
@@ -221,9 +215,6 @@ def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, reca
     """Return a mask of the candidates to keep.
 
     `recall` is the minimum probability of keeping a document just at the threshold.
-
-    Raises:
-        ParameterError: A fraction is out of range.
     """
     require_threshold(threshold)
     source_size, sizes, shared = overlaps.source_size, overlaps.sizes, overlaps.shared

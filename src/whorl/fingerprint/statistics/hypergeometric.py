@@ -71,9 +71,6 @@ def binomial_upper_tail(trials: npt.ArrayLike, chance: npt.ArrayLike, least: npt
 
     `trials` is 0 to 2**40.
 
-    Raises:
-        ParameterError: An argument is out of range.
-
     >>> float(binomial_upper_tail(2, 0.5, 1))
     0.75
     """
@@ -156,9 +153,6 @@ def min_should_match_for(
     Returns:
         Integers from 0 to min(good, drawn); 0 if no number of tokens achieves the recall.
 
-    Raises:
-        ParameterError: An argument is out of range.
-
     >>> int(min_should_match_for(10, 9, 5, Fraction(1, 2))), int(min_should_match_for(10, 9, 5, Fraction(51, 100)))
     (5, 4)
     """
@@ -193,9 +187,6 @@ def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.A
     Exchanging good and drawn does not change the law, so this is also the smallest number to draw.
 
     The arguments are integers and broadcast; `population` is at most 2**40.
-
-    Raises:
-        ParameterError: An argument is out of range.
 
     >>> least_good_for(10, [5, 4, 0], 1, Fraction(1, 2)).tolist()
     [1, 2, 11]

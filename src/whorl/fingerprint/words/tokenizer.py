@@ -87,9 +87,6 @@ def folding_growth(text: str, profile: str = DEFAULT_PROFILE) -> int:
         text: Any text.
         profile: As in `tokens`.
 
-    Raises:
-        ParameterError: The profile does not exist.
-
     >>> folding_growth("ﬁne Straße")
     2
     """

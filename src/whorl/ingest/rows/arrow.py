@@ -45,11 +45,7 @@ class _Columnar:
             yield from rows_of(group)
 
     def groups(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Group]:
-        """Yield the rows in groups, small enough to become objects at once.
-
-        Raises:
-            UnreadRowsError: As in `rows`.
-        """
+        """Yield the rows in groups, small enough to become objects at once."""
         with _failures(self.name):
             expansion, before = Expansion(_size(opened)), 0 if span is None else span.before
             for batch in self._batches(opened, columns, span):

@@ -47,11 +47,7 @@ class Expansion:
         self._packed_size, self.size, self._rows, self._begun = packed_size, 0, 0, time.thread_time()
 
     def add(self, size: int, rows: int = 0) -> None:
-        """Count unpacked bytes and the rows in them.
-
-        Raises:
-            UnreadRowsError: The file expands too much.
-        """
+        """Count unpacked bytes and the rows in them."""
         self.size += size
         self._rows += rows
         counted = self.size + _ROW_BYTES * self._rows

@@ -72,12 +72,7 @@ def detect(
 
 
 def column_names(file: File, columns: RowColumns, extract: Extract) -> list[str]:
-    """Return the column names of the first readable row; empty for a file without rows.
-
-    Raises:
-        UnreadRowsError: The file cannot be read.
-        OSError: The file cannot be read.
-    """
+    """Return the column names of the first readable row; empty for a file without rows."""
     with file.open("rb") as opened:
         form = format_of(opened, PurePath(file.name), columns, extract)
         rows = () if form is None else form.rows(opened, replace(columns, further=None))

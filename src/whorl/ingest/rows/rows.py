@@ -124,9 +124,6 @@ class RowFormat(Protocol):
         """Write the kept rows, in the same format and with all their columns.
 
         Columns that `decide` adds replace columns of the same names; a text column keeps its position.
-
-        Raises:
-            UnreadRowsError: As in `rows`.
         """
 
 

@@ -172,11 +172,7 @@ def _weight(line: tuple[int, bytes | DocumentError]) -> int:
 
 
 def _require_modest(raw: bytes) -> None:
-    """Check that JSON cannot take much more memory than its size: values of two characters become objects.
-
-    Raises:
-        DocumentError: It could exceed the memory limit.
-    """
+    """Check that JSON cannot take much more memory than its size: values of two characters become objects."""
     if len(raw) <= _MODEST:
         return
     values = sum(raw.count(mark) for mark in (b",", b":", b"[", b"{"))

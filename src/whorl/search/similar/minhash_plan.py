@@ -86,9 +86,6 @@ def make_minhash_plan(
         budget: Tokens to look up, at least 1; metrics that find documents within the source look up all.
         largest_size: Distinct shingles of the largest document to find. Without it Metric.A_IN_B requires a single
             shared token, which finds the largest documents.
-
-    Raises:
-        ParameterError: An argument is outside its range.
     """
     require_threshold(threshold)
     require_probability("recall", recall)

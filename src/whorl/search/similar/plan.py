@@ -219,9 +219,6 @@ def make_plan(
         costs: Costs that determine the number of tokens; without them it is the number with the fewest unwanted
             candidates.
         largest_size: Distinct shingles of the largest document in the index, if known.
-
-    Raises:
-        ParameterError: An argument is outside its range.
     """
     metric, threshold, recall = criteria.metric, criteria.threshold, criteria.recall
     require_threshold(threshold)
