@@ -31,7 +31,7 @@ from whorl.fingerprint.minhash.signature import Signature, minima_of, signature_
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import JoinedWords, join, murmur, murmur_pieces, numbered, pieces
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
-from whorl.fingerprint.words.tokenizer import segmenter_of
+from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans
 
 #: Smallest amount of text, in characters, for which numba is loaded. Loading takes half a second or more; reading this
 #: much text without numba takes as long (several seconds for Chinese and Japanese). ASCII takes a quarter of the time
@@ -243,6 +243,16 @@ def hashes_of_words(words: Sequence[str], scheme: Scheme) -> _Row:
         uint64 array of shape (max(len(words) - shingle_size + 1, 0),).
     """
     return numbered(murmur(join(words), scheme.shingle_size), 0)[0]
+
+
+def words_and_spans(text: str, scheme: Scheme) -> tuple[list[str], npt.NDArray[np.int64]]:
+    """Return the folded words of a text and their positions, as `tokens_and_spans` does."""
+    if fast := kernel_for([text], scheme):
+        result = fast.words_and_spans(text)
+        give_back(fast)
+        if result is not None:
+            return result
+    return tokens_and_spans(text, scheme.profile)
 
 
 def _plain(text: str, scheme: Scheme, parts: Parts) -> Hashed:

@@ -35,9 +35,9 @@ import numpy.typing as npt
 
 from whorl.arrays import sorted_distinct, spread
 from whorl.context import require_time, timely
+from whorl.fingerprint.batch import words_and_spans
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.statistics.metric import Share, Shares
-from whorl.fingerprint.words.tokenizer import tokens_and_spans
 
 #: Positions in B to try for a passage that could start at many, in addition to the first position.
 CANDIDATES = 16
@@ -207,7 +207,7 @@ def compare(text_a: str, text_b: str, scheme: Scheme = _DEFAULT_SCHEME) -> Compa
 
 def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
     """Return the words of a text, for comparison with several others."""
-    return TextWords(*tokens_and_spans(text, scheme.profile))
+    return TextWords(*words_and_spans(text, scheme))
 
 
 def compare_words(

@@ -32,7 +32,7 @@ from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import Kernel
 from whorl.fingerprint.minhash.signature import text_minima
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, PROFILES, tokens
+from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, PROFILES, SURROGATE_OR_PAIR, tokens, tokens_and_spans
 
 pytestmark = needs_numba
 
@@ -299,3 +299,35 @@ def test_a_fork_waits_for_the_loops() -> None:
 
 def _loading() -> list[threading.Thread]:
     return [each for each in threading.enumerate() if each.name == "whorl-loops"]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(text=texts)
+def test_positions_of_any_text(profile: str, text: str) -> None:
+    """
+    Words and positions equal those of the plain route, except in texts with surrogates.
+    """
+    placed = made(Scheme(profile)).words_and_spans(text)
+    words, spans = tokens_and_spans(text, profile)
+    if placed is None:
+        assert SURROGATE_OR_PAIR.search(text)
+    else:
+        assert (placed[0], placed[1].tolist()) == (words, spans.tolist())
+
+
+@pytest.mark.parametrize("text", ["", "x", "Don't — “e.g.” 3.14", *SCRIPTS])
+def test_positions_in_several_windows(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A text of several windows has the positions of the plain route.
+    """
+    one = Kernel()
+    monkeypatch.setattr(one, "_window", WINDOW)
+    for whole in (text, f"{text} " * (3 * WINDOW // (len(text) + 1)), "a" * (3 * WINDOW) + text):
+        placed = one.words_and_spans(whole)
+        words, spans = tokens_and_spans(whole)
+        if SURROGATE_OR_PAIR.search(whole):
+            assert placed is None
+            continue
+        assert placed is not None
+        assert (placed[0], placed[1].tolist()) == (words, spans.tolist())

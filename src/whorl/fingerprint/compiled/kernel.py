@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import sorted_distinct, spread
+from whorl.context import require_time
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.tables import PADDING, tables_for_loops
 from whorl.fingerprint.scheme import Scheme
@@ -62,6 +63,8 @@ class Work(NamedTuple):
 
     words: npt.NDArray[np.uint16]
     starts: npt.NDArray[np.int32]
+    #: First unit of each word in the text; the words of slow segments are left out.
+    firsts: npt.NDArray[np.int32]
     slow: npt.NDArray[np.int32]
     folded: npt.NDArray[np.uint16]
     runs: npt.NDArray[np.uint64]
@@ -95,6 +98,7 @@ class Kernel:
         self._work = Work(
             words=np.zeros(2 * units + PADDING, np.uint16),
             starts=np.empty(units + 1, np.int32),
+            firsts=np.empty(units + 1, np.int32),
             slow=np.empty((units + 1, 4), np.int32),
             folded=np.zeros(tokenizer.BUFFER_UNITS + PADDING, np.uint16),
             runs=np.empty(tokenizer.BUFFER_UNITS // 64 + 1, np.uint64),
@@ -260,6 +264,34 @@ class Kernel:
         self._loops.hashes.ordered_halves(words, starts, before, *self._hashing, half, halves, self._scratch)
         return halves
 
+    def words_and_spans(self, text: str) -> tuple[list[str], npt.NDArray[np.int64]] | None:
+        """Return the words of a text and their positions, as `tokenizer.tokens_and_spans` does.
+
+        Returns:
+            None if the text has surrogates or characters of two units.
+        """
+        if not text.isascii() and tokenizer.SURROGATE_OR_PAIR.search(text):
+            return None
+        words, spans = list[str](), [np.empty((0, 2), np.int64)]
+        rest, offset, before = b"", 0, np.empty((2, 2), np.int64)
+        for stretch in _windows([text], self._window):
+            require_time()
+            raw = rest + stretch.raw
+            units, bounds = np.frombuffer(raw, np.uint16), np.array([0, len(raw) // 2])
+            length, count, slow_count, read = self._loops.words.scan(
+                units, bounds, stretch.finished > 0, self._tables, self._work, before
+            )
+            own = self._work.words[: max(0, length - 1)].tobytes().decode("utf-16-le").split(" ") if count else []
+            firsts = self._work.firsts[:count].astype(np.int64)
+            lengths = np.diff(self._work.starts[:count], append=length) - 1
+            ranges = np.stack((firsts, firsts + lengths), axis=1) + offset
+            if slow_count:
+                own, ranges = self._slow_words.inserted(text, offset, self._work.slow[:slow_count], own, ranges)
+            words += own
+            spans.append(ranges)
+            rest, offset = raw[2 * read :], offset + read
+        return words, np.concatenate(spans)
+
     def _stretches(self, texts: Sequence[str]) -> Iterator[tuple[_Stretch, _Words, _Starts, _Before]]:
         """Yield the words of the texts, a window at a time.
 
@@ -408,6 +440,30 @@ class _SlowWords:
             np.frombuffer(b"".join(lengths), np.int32),
             np.array(list(accumulate(map(len, lengths))), np.int64) >> 2,
         )
+
+    def inserted(
+        self, text: str, offset: int, slow: npt.NDArray[np.int32], words: list[str], spans: npt.NDArray[np.int64]
+    ) -> tuple[list[str], npt.NDArray[np.int64]]:
+        """Return words and their positions with those of the slow segments of a text, all in order.
+
+        Args:
+            text: The text, in which every character is one unit.
+            offset: Offset in the text from which the segments are counted.
+            slow: Segments as `words.scan` writes them.
+            words: The other words.
+            spans: Positions of the other words in the text.
+        """
+        merged, done, positions, counts = list[str](), 0, list[int](), list[int]()
+        for place, start, end, bits in slow.tolist():
+            own, ranges = self._chunks[bits & 1].places[text[offset + start : offset + end]]
+            merged += words[done:place]
+            merged += own
+            positions += [offset + start + position for position in ranges]
+            counts.append(len(own))
+            done = place
+        merged += words[done:]
+        between = np.array(positions, np.int64).reshape(-1, 2)
+        return merged, np.insert(spans, np.repeat(slow[:, 0], counts), between, axis=0)
 
     def _find(self, segment: bytes, machine: int) -> tuple[bytes, bytes]:
         words = [java_utf16(word) for word in self._chunks[machine][segment.decode("utf-16-le", "surrogatepass")]]

@@ -159,6 +159,7 @@ def _by_machine(
                 slow += 1
             else:
                 work.starts[count] = length
+                work.firsts[count] = place
                 for i in range(0, stop - place, 8):
                     copy8(work.words, length + i, work.folded, place - origin + i)
                 length += stop - place
@@ -174,6 +175,7 @@ def _by_machine(
 def _by_bits(units: Any, origin: int, start: int, end: int, layout: Any, work: Any, at: Any) -> None:
     """Write the words of a script run under the default rules."""
     table, words, starts, folded, edges = layout.units, work.words, work.starts, work.folded, work.edges
+    firsts = work.firsts
     places = _edges(work.runs, start - origin, end - origin, edges)
     length, count = at[0], at[1]
     boundary = start - origin  # sure
@@ -207,6 +209,7 @@ def _by_bits(units: Any, origin: int, start: int, end: int, layout: Any, work: A
                     sure = ((get(layout.soft_ends, category) >> uint64(then)) & uint64(1)) != 0
             if sure:
                 starts[uint64(count)] = length
+                firsts[uint64(count)] = origin + first
                 size = stop - first
                 copy8(words, length, folded, first)
                 for i in range(8, size, 8):
@@ -273,9 +276,9 @@ def scan(units: Any, bounds: Any, is_whole: bool, layout: Any, work: Any, before
         bounds: int64 array of shape (texts + 1,): start of each text, and end of the last.
         is_whole: Whether the last text ends with its units; otherwise only complete buffers of it are read.
         layout: `tables.LoopTables`.
-        work: `kernel.Work`; `words`, `starts` and `slow` are written. An entry of `slow` consists of the number of
-            words before a segment that needs more than tables, its first unit, the unit after its last, and bits: its
-            machine (bit 0), its flags (bits 1 and 2), and whether it is a word (bit 3).
+        work: `kernel.Work`; `words`, `starts`, `firsts` and `slow` are written. An entry of `slow` consists of the
+            number of words before a segment that needs more than tables, its first unit, the unit after its last, and
+            bits: its machine (bit 0), its flags (bits 1 and 2), and whether it is a word (bit 3).
         before: int64 array of shape (texts + 1, 2): receives the numbers of words and of slow segments before each
             text.
 

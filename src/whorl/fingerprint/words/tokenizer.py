@@ -59,7 +59,7 @@ _ENCODED_AT_ONCE = 1 << 18
 SAFE_ENDS = re.compile("[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
 _SAFE_END = re.compile(f"(?s:.*){SAFE_ENDS.pattern}")
 #: Characters that make positions in characters differ from positions in UTF-16 units.
-_SURROGATE_OR_PAIR = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
+SURROGATE_OR_PAIR = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
 #: Maximum number of chunks in the cache: some 20 MB at most.
 _MOST_CACHED = 1 << 16
 
@@ -123,7 +123,7 @@ def tokens_and_spans(text: str, profile: str = DEFAULT_PROFILE) -> tuple[list[st
     require_time()
     ranges = np.frombuffer(placed.relative, np.int64).reshape(-1, 2) + starts[:, None]
     require_time()
-    return placed.words, _as_typed(ranges, text) if _SURROGATE_OR_PAIR.search(text) else ranges
+    return placed.words, _as_typed(ranges, text) if SURROGATE_OR_PAIR.search(text) else ranges
 
 
 def shingles(tokens: Sequence[str], size: int = 5) -> list[str]:
