@@ -16,7 +16,7 @@ from typing import Protocol
 import requests
 
 from whorl import open_store
-from whorl.engine.local.opensearch import start_opensearch
+from whorl.engine.local.opensearch import start_cluster
 from whorl.engine.local.server import RunningServer
 from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.opensearch.client import IndexClient
@@ -99,7 +99,7 @@ class SearchServer:
             cache = Settings.load().solr_cache
             self._running = start_standalone(self._folder, cores, port=self._port, heap="1g", cache=cache)
         else:
-            self._running = start_opensearch(self._folder, port=self._port, heap="1g")
+            self._running = start_cluster(self._folder, port=self._port, heap="1g")
         self._port = int(self._running.url.rpartition(":")[2].partition("/")[0])
         if is_new and self._engine == "opensearch":
             with contextlib.closing(IndexClient(self.store)) as client:

@@ -40,7 +40,7 @@ from engine_requests import ByHand, recorded
 from engine_solr import MeasuredSolr, own_solr
 from whorl import Document, Store, open_store
 from whorl.engine.http import ServerAccess
-from whorl.engine.local.opensearch import start_opensearch
+from whorl.engine.local.opensearch import start_cluster
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.setup import create
 from whorl.engine.setup import FieldNames
@@ -343,7 +343,7 @@ def main() -> None:
     asked = parser.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        url = asked.url or stack.enter_context(start_opensearch(folder / "opensearch", heap="1g")).url
+        url = asked.url or stack.enter_context(start_cluster(folder / "opensearch", heap="1g")).url
         solr = stack.enter_context(own_solr(folder / "solr"))
         numbers = asked.documents, asked.sources, asked.rounds
         run(url, solr, asked.corpus, *numbers, asked.out, with_bytes=not asked.searches_only)

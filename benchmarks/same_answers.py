@@ -30,7 +30,7 @@ from typing import Any, TypeAlias
 from corpus_texts import texts
 from engine_solr import own_solr
 from whorl import Document, ParameterError, Store, open_store
-from whorl.engine.local.opensearch import start_opensearch
+from whorl.engine.local.opensearch import start_cluster
 from whorl.engine.opensearch.client import IndexClient
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.search.similar.options import METRICS
@@ -174,7 +174,7 @@ def main() -> None:
     with ExitStack() as stack:
         folder = asked.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.mkdir(parents=True, exist_ok=True)
-        cluster = asked.opensearch or stack.enter_context(start_opensearch(folder / "opensearch", heap="1g")).url
+        cluster = asked.opensearch or stack.enter_context(start_cluster(folder / "opensearch", heap="1g")).url
         names = {
             "embedded": str(folder / "store"),
             "Solr": asked.solr or stack.enter_context(own_solr(folder / "solr")).url,

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from whorl.engine.local.jars import Server, of_version
-from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH, start_elasticsearch, start_opensearch
+from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH, start_cluster
 from whorl.engine.local.server import RunningServer
 from whorl.settings.settings import Settings
 
@@ -25,10 +25,4 @@ def start(
 ) -> RunningServer:
     """Start a server; an Elasticsearch always has one node."""
     cache = Settings.load().opensearch_cache
-    if server in ELASTICSEARCH:
-        return start_elasticsearch(
-            folder, version=server.version, heap=heap, cache=cache, deadline_seconds=deadline_seconds
-        )
-    return start_opensearch(
-        folder, version=server.version, nodes=nodes, heap=heap, cache=cache, deadline_seconds=deadline_seconds
-    )
+    return start_cluster(folder, server, nodes=nodes, heap=heap, cache=cache, deadline_seconds=deadline_seconds)

@@ -43,7 +43,7 @@ def opensearch_up(port: int, folder: Path | None, nodes: int, heap: str, is_elas
     import platformdirs
 
     from whorl.engine.local.jars import of_version
-    from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH, start_elasticsearch, start_opensearch
+    from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH, start_cluster
     from whorl.settings.settings import Settings
 
     servers = ELASTICSEARCH if is_elasticsearch else OPENSEARCH
@@ -54,11 +54,7 @@ def opensearch_up(port: int, folder: Path | None, nodes: int, heap: str, is_elas
     home = folder or platformdirs.user_data_path("whorl") / name
     click.echo(f"Starting {server.name} {server.version} in {home} …")
     cache = Settings.load().opensearch_cache
-    with (
-        start_elasticsearch(home, version=server.version, port=port, heap=heap, cache=cache)
-        if is_elasticsearch
-        else start_opensearch(home, version=server.version, nodes=nodes, port=port, heap=heap, cache=cache)
-    ) as running:
+    with start_cluster(home, server, nodes=nodes, port=port, heap=heap, cache=cache) as running:
         wait(running, server.name, f"{server.key}+{running.url}/whorl")
 
 

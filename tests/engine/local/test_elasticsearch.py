@@ -13,7 +13,7 @@ import pytest
 from tests.engine.local.test_opensearch import cluster_at, taken_port, wait_until
 from whorl import Document, open_store
 from whorl.engine.local.jars import Server, fetch_jars, find_java
-from whorl.engine.local.opensearch import ELASTICSEARCH, start_elasticsearch
+from whorl.engine.local.opensearch import ELASTICSEARCH, start_cluster
 from whorl.engine.local.server import compile_java
 from whorl.errors import EngineUnavailableError
 
@@ -30,7 +30,7 @@ def test_a_taken_port_is_an_error(cache: Path, tmp_path: Path) -> None:
     The message names the port, and nothing is started.
     """
     with taken_port() as port, pytest.raises(EngineUnavailableError, match=rf"port {port} of 127\.0\.0\.1 are taken"):
-        start_elasticsearch(tmp_path, port=port, cache=cache)
+        start_cluster(tmp_path, ELASTICSEARCH[0], port=port, cache=cache)
     assert not (tmp_path / "elasticsearch.log").exists()
 
 
@@ -39,7 +39,7 @@ def test_a_failed_start_shows_the_end_of_the_log(cache: Path, tmp_path: Path) ->
     The message contains the cause and the path of the log.
     """
     with pytest.raises(EngineUnavailableError, match="Invalid maximum heap size: -Xmxmuch") as failure:
-        start_elasticsearch(tmp_path, heap="much", cache=cache)
+        start_cluster(tmp_path, ELASTICSEARCH[0], heap="much", cache=cache)
     assert str(tmp_path / "elasticsearch.log") in str(failure.value)
 
 
@@ -50,15 +50,15 @@ def test_a_restart_and_a_killed_parent(cache: Path, tmp_path: Path) -> None:
     A second start on a folder finds its documents; no JVM survives kill -9 of the process that started it.
     """
     with (
-        start_elasticsearch(tmp_path, cache=cache) as running,
+        start_cluster(tmp_path, ELASTICSEARCH[0], cache=cache) as running,
         open_store(f"elasticsearch+{running.url}/docs") as store,
     ):
         assert store.index([Document("a", TEXT), Document("b", TEXT)]).stored == 2
     program = (
         "import sys, time; from pathlib import Path\n"
         "from whorl import open_store\n"
-        "from whorl.engine.local.opensearch import start_elasticsearch\n"
-        "running = start_elasticsearch(Path(sys.argv[1]), cache=Path(sys.argv[2]))\n"
+        "from whorl.engine.local.opensearch import ELASTICSEARCH, start_cluster\n"
+        "running = start_cluster(Path(sys.argv[1]), ELASTICSEARCH[0], cache=Path(sys.argv[2]))\n"
         "store = open_store(f'elasticsearch+{running.url}/docs')\n"
         "print(running.url, *[hit.id for hit in store.search('FINGERPRINT:b_100').hits], flush=True); time.sleep(600)"
     )

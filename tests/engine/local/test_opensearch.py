@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,7 @@ from tests.engine.solr.test_transport import Door
 from whorl import Document, open_store
 from whorl.engine.local import opensearch
 from whorl.engine.local.jars import Server
-from whorl.engine.local.opensearch import start_opensearch
+from whorl.engine.local.opensearch import start_cluster
 from whorl.engine.local.server import RunningServer
 from whorl.engine.opensearch.client import IndexClient
 from whorl.errors import EngineUnavailableError, ParameterError
@@ -79,7 +79,7 @@ def test_what_cannot_be_started(tmp_path: Path, nodes: int, port: int) -> None:
     The message names the limits, and nothing is started.
     """
     with pytest.raises(ParameterError, match=rf"port 9201 to 9299.*got {nodes} nodes and port {port}"):
-        start_opensearch(tmp_path / "home", nodes=nodes, port=port)
+        start_cluster(tmp_path / "home", nodes=nodes, port=port)
     assert not (tmp_path / "home").exists()
 
 
@@ -89,7 +89,7 @@ def test_a_port_that_is_taken(opensearch_cache: Path, tmp_path: Path) -> None:
     The message names the taken port, before a JVM is started.
     """
     with taken_port() as port, pytest.raises(EngineUnavailableError, match=rf"port {port} of 127\.0\.0\.1 are taken"):
-        start_opensearch(tmp_path, port=port, cache=opensearch_cache)
+        start_cluster(tmp_path, port=port, cache=opensearch_cache)
 
 
 @pytest.mark.process
@@ -101,17 +101,17 @@ def test_a_port_that_another_one_takes_first(
     """
     tried = list[int]()
 
-    def lost(server: Server, directory: Path, jars: Path, nodes: int, port: int, *_: object) -> RunningServer:
-        tried.append(port)
+    def lost(server: Server, command: Sequence[str], *_: object) -> RunningServer:
+        tried.append(int(command[command.index("-baseHttpPort") + 1]) + 1)
         raise EngineUnavailableError("OpenSearch did not start: java.net.BindException: Address already in use")
 
-    monkeypatch.setattr(opensearch, "_started", lost)
+    monkeypatch.setattr(opensearch, "_wait_for_nodes", lost)
     # Free ports are simulated, so that the test does not depend on the machine.
     monkeypatch.setattr(opensearch, "free_port", lambda port: port or 9210)
     for port, attempts in ((0, 3), (9299, 1)):
         tried.clear()
         with pytest.raises(EngineUnavailableError, match="BindException"):
-            start_opensearch(tmp_path, port=port, cache=opensearch_cache)
+            start_cluster(tmp_path, port=port, cache=opensearch_cache)
         assert len(tried) == attempts
 
 
@@ -120,7 +120,7 @@ def test_a_failed_start_shows_the_end_of_the_log(opensearch_cache: Path, tmp_pat
     The message contains the cause and the path of the log.
     """
     with pytest.raises(EngineUnavailableError, match="Invalid maximum heap size: -Xmxmuch") as failure:
-        start_opensearch(tmp_path, heap="much", cache=opensearch_cache)
+        start_cluster(tmp_path, heap="much", cache=opensearch_cache)
     assert str(tmp_path / "opensearch.log") in str(failure.value)
 
 
@@ -141,7 +141,7 @@ def test_kill_9_in_the_middle_of_indexing(opensearch_cache: Path, tmp_path: Path
 
     # The door stalls after a part of the documents, so the kill happens in the middle at any speed.
     with (
-        start_opensearch(home, cache=opensearch_cache) as running,
+        start_cluster(home, cache=opensearch_cache) as running,
         Door(f"{running.url}/docs", stalls_after=3_000_000, stall_seconds=None) as door,
     ):
         cluster = cluster_at(running.url)
@@ -160,7 +160,7 @@ def test_kill_9_in_the_middle_of_indexing(opensearch_cache: Path, tmp_path: Path
     running.stop()  # a second stop is no error
 
     with (
-        start_opensearch(home, cache=opensearch_cache) as running,
+        start_cluster(home, cache=opensearch_cache) as running,
         open_store(f"opensearch+{running.url}/docs") as store,
     ):
         ids = {f"d{number:04}" for number in range(acknowledged)}
@@ -185,8 +185,8 @@ def test_a_killed_parent_takes_its_opensearch_with_it(opensearch_cache: Path, tm
     """
     program = (
         "import sys, time; from pathlib import Path\n"
-        "from whorl.engine.local.opensearch import start_opensearch\n"
-        "running = start_opensearch(Path(sys.argv[1]), cache=Path(sys.argv[2]))\n"
+        "from whorl.engine.local.opensearch import start_cluster\n"
+        "running = start_cluster(Path(sys.argv[1]), cache=Path(sys.argv[2]))\n"
         "print(running.url, flush=True); time.sleep(600)"
     )
     command = [sys.executable, "-c", program, str(tmp_path), str(opensearch_cache)]

@@ -1,4 +1,4 @@
-"""Launchers of a real OpenSearch or Elasticsearch without Docker: one local process, from jars of Maven repositories.
+"""Launcher of a real OpenSearch or Elasticsearch without Docker: one local process, from jars of Maven repositories.
 
 OpenSearch is started by the runner of the CodeLibs project. Elasticsearch has no main class that runs without an
 installation; `ElasticsearchNode.java` is one, compiled at each start by ecj, which needs no JDK. Maven repositories
@@ -22,12 +22,12 @@ from pathlib import Path
 
 import requests
 
-from whorl.engine.local.jars import Server, fetch_jars, find_java, of_version
+from whorl.engine.local.jars import Server, fetch_jars, find_java
 from whorl.engine.local.server import RunningServer, compile_java, start
 from whorl.errors import EngineUnavailableError, ParameterError
 
 _LOCKS = Path(__file__).parent
-#: Newest first. An index loads all analysers; the Thai one needs a Java with a Thai dictionary.
+#: Newest first. An index loads all analysers, and the Thai one needs a Java with a Thai dictionary.
 OPENSEARCH = tuple(
     Server("OpenSearch", version, _LOCKS / f"opensearch-{version}.lock", java, "opensearch", knows_thai=True)
     for version, java in (("3.8.0", 21), ("2.19.1", 17), ("2.11.0", 17))
@@ -42,7 +42,7 @@ ELASTICSEARCH = tuple(
 
 _READY = re.compile(r"^whorl: ready at http://127\.0\.0\.1:(\d+)$", re.MULTILINE)
 _TRANSPORT = "transport-netty4"
-#: No module name: only nodes that are Java modules themselves need one.
+#: It names no Java module: only nodes that are modules need that.
 _DESCRIPTOR = f"""description=HTTP and transport
 name={_TRANSPORT}
 classname=org.elasticsearch.transport.netty4.Netty4Plugin
@@ -52,7 +52,7 @@ java.version={{java}}
 """
 
 _HOST = "127.0.0.1"
-#: The runner's own limits: each node listens on the next free port after the first one, up to the last.
+#: The runner's limits: each node listens on the next free port after the first one's.
 _PORTS = range(9201, 9300)
 _MAIN = "org.codelibs.opensearch.runner.OpenSearchRunner"
 _PUBLISHED = re.compile(r"HttpServerTransport\s*\] publish_address \{127\.0\.0\.1:(\d+)\}")
@@ -60,118 +60,78 @@ _PUBLISHED = re.compile(r"HttpServerTransport\s*\] publish_address \{127\.0\.0\.
 _TAKEN, _ATTEMPTS = "BindException", 3
 
 
-def start_opensearch(
+def start_cluster(
     directory: Path,
+    server: Server = OPENSEARCH[0],
     *,
-    version: str = "3",
     nodes: int = 1,
     port: int = 0,
     heap: str = "768m",
     cache: Path | None = None,
     deadline_seconds: float = 180.0,
 ) -> RunningServer:
-    """Start an OpenSearch cluster in a folder; existing indexes stay.
+    """Start a cluster in a folder; existing indexes stay.
 
     Args:
         directory: The folder, created if missing.
-        version: A version in `OPENSEARCH`, may be shortened.
-        nodes: Number of nodes, at least 1; the URL is the first one's.
-        port: Port of the first node, 9201 to 9299; 0 for a free one.
+        server: One of `OPENSEARCH` or `ELASTICSEARCH`.
+        nodes: Number of nodes, at least 1; Elasticsearch has one. The URL is the first node's.
+        port: Port of the first node, for OpenSearch 9201 to 9299; 0 for a free one.
         heap: The JVM's maximum heap, in the format of `-Xmx`.
         cache: Folder of the downloaded jars, see `fetch_jars`.
         deadline_seconds: Maximum time to start, without the download.
 
     Raises:
-        ParameterError: The version is unknown, `nodes` is less than 1, or the port is outside its range.
-        EngineUnavailableError: No Java, no jars, the port is taken, or it does not start: the message shows the end of
-            its log.
+        ParameterError: The number of nodes or the port is invalid.
+        EngineUnavailableError: There is no Java, the jars cannot be downloaded, the port is taken, or the cluster does
+            not start: the message shows the end of its log.
     """
+    directory = directory.absolute()
+    if server in ELASTICSEARCH:
+        command = _elasticsearch_command(directory, server, free_port(port) if port else 0, heap, cache)
+        return _wait_for_nodes(server, command, directory, _READY, 1, deadline_seconds)
     if nodes < 1 or (port and port not in _PORTS):
         raise ParameterError(
             f"an OpenSearch has at least 1 node, and listens on port {_PORTS.start} to {_PORTS[-1]}, or 0 for a free "
             f"one, got {nodes} nodes and port {port}"
         )
-    server = of_version(OPENSEARCH, version)
-    directory = directory.absolute()
     directory.mkdir(parents=True, exist_ok=True)
-    jars = fetch_jars(server, cache)[0].parent / "*"
-    for _ in range(_ATTEMPTS - 1 if port == 0 else 0):
+    attempts = 1 if port else _ATTEMPTS
+    while True:
+        command = _opensearch_command(directory, server, nodes, free_port(port), heap, cache)
+        attempts -= 1
         try:
-            return _started(server, directory, jars, nodes, free_port(0), heap, deadline_seconds)
+            return _wait_for_nodes(server, command, directory, _PUBLISHED, nodes, deadline_seconds)
         except EngineUnavailableError as error:
-            # Another process may have taken the port in the meantime.
-            if _TAKEN not in str(error):
+            # Another process may have taken the free port in the meantime.
+            if not attempts or _TAKEN not in str(error):
                 raise
-    return _started(server, directory, jars, nodes, free_port(port), heap, deadline_seconds)
 
 
-def _started(
-    server: Server, directory: Path, jars: Path, nodes: int, port: int, heap: str, deadline_seconds: float
+def _wait_for_nodes(
+    server: Server, command: Sequence[str], directory: Path, published: re.Pattern[str], nodes: int, seconds: float
 ) -> RunningServer:
-    command = [
-        *(str(find_java(server)), f"-Xmx{heap}", "-Dfile.encoding=UTF-8", "--enable-native-access=ALL-UNNAMED"),
-        *("-cp", str(jars), _MAIN, "-basePath", str(directory / "nodes"), "-numOfNode", str(nodes)),
-        # Nodes of clusters with the same name would join, if two were started at once.
-        *("-clusterName", f"whorl-{uuid.uuid4().hex}", "-baseHttpPort", str(port - 1), "-useLogger"),
-    ]
-    # The runner does not watch its standard input, so another process does: see `_WATCH`.
-    watched = [sys.executable, "-c", _WATCH, *command]
-    return _start_cluster(server, watched, directory, _PUBLISHED, nodes, deadline_seconds)
-
-
-def _start_cluster(
-    server: Server,
-    command: Sequence[str],
-    directory: Path,
-    published: re.Pattern[str],
-    nodes: int,
-    deadline_seconds: float,
-) -> RunningServer:
-    """Run a command that starts a cluster until all nodes respond.
-
-    Args:
-        server: The server to start.
-        command: The command; it stops when its standard input ends.
-        directory: Working directory, also for the log.
-        published: Pattern that matches the port of the first node in the log, as its only group.
-        nodes: Number of nodes.
-        deadline_seconds: Maximum time to start.
-
-    Raises:
-        EngineUnavailableError: It does not start: the message shows the end of its log.
-    """
+    """Run a command until all nodes respond; `published` matches the port of the first node in the log."""
     with requests.Session() as session:
         session.trust_env = False
         ready = partial(_address, session, published, nodes)
-        return start(server.name, command, directory / f"{server.key}.log", ready, deadline_seconds)
+        return start(server.name, command, directory / f"{server.key}.log", ready, seconds)
 
 
-def start_elasticsearch(
-    directory: Path,
-    *,
-    version: str = "9",
-    port: int = 0,
-    heap: str = "768m",
-    cache: Path | None = None,
-    deadline_seconds: float = 180.0,
-) -> RunningServer:
-    """Start an Elasticsearch of one node in a folder; existing indexes stay.
+def _opensearch_command(
+    directory: Path, server: Server, nodes: int, port: int, heap: str, cache: Path | None
+) -> list[str]:
+    return [
+        # The runner does not watch its standard input, so another process does.
+        *(sys.executable, "-c", _WATCH),
+        *_java_command(find_java(server), heap, str(fetch_jars(server, cache)[0].parent / "*")),
+        *(_MAIN, "-basePath", str(directory / "nodes"), "-numOfNode", str(nodes)),
+        # Nodes of two clusters of one name would join.
+        *("-clusterName", f"whorl-{uuid.uuid4().hex}", "-baseHttpPort", str(port - 1), "-useLogger"),
+    ]
 
-    Args:
-        directory: The folder, created if missing.
-        version: A version in `ELASTICSEARCH`, may be shortened.
-        port: Port to listen on, 0 for a free one.
-        heap: The JVM's maximum heap, in the format of `-Xmx`.
-        cache: Folder of the downloaded jars, see `fetch_jars`.
-        deadline_seconds: Maximum time to start, without the download.
 
-    Raises:
-        ParameterError: The version is unknown.
-        EngineUnavailableError: No Java, no jars, the port is taken, or it does not start: the message shows the end of
-            its log.
-    """
-    server = of_version(ELASTICSEARCH, version)
-    directory = directory.absolute()
+def _elasticsearch_command(directory: Path, server: Server, port: int, heap: str, cache: Path | None) -> list[str]:
     java, jars = find_java(server), fetch_jars(server, cache)
     home = directory / "home"
     modules, classes = home / "modules" / _TRANSPORT, home / "classes"
@@ -189,20 +149,22 @@ def start_elasticsearch(
         "node.name": "whorl",
         "path.data": directory / "data",
         "network.host": _HOST,
-        "http.port": free_port(port) if port else 0,
+        "http.port": port,
         "transport.port": 0,
         "discovery.type": "single-node",
         "cluster.routing.allocation.disk.threshold_enabled": "false",
     }
-    command = [
-        *(str(java), f"-Xmx{heap}", "-Dfile.encoding=UTF-8", "--enable-native-access=ALL-UNNAMED"),
-        *("-cp", f"{classes}{os.pathsep}{class_path}", _SOURCE.stem, str(home)),
-        *(f"{name}={value}" for name, value in settings.items()),
+    return [
+        *_java_command(java, heap, f"{classes}{os.pathsep}{class_path}"),
+        *(_SOURCE.stem, str(home), *(f"{name}={value}" for name, value in settings.items())),
     ]
-    return _start_cluster(server, command, directory, _READY, 1, deadline_seconds)
 
 
-#: Program that runs a command until it ends, or until standard input ends, which happens when the parent process ends.
+def _java_command(java: Path, heap: str, class_path: str) -> list[str]:
+    return [str(java), f"-Xmx{heap}", "-Dfile.encoding=UTF-8", "--enable-native-access=ALL-UNNAMED", "-cp", class_path]
+
+
+#: Program that runs a command until that ends, or until standard input ends, as it does with the parent process.
 _WATCH = """
 import os, subprocess, sys, threading
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
@@ -220,26 +182,21 @@ sys.exit(child.wait())
 
 
 def free_port(port: int) -> int:
-    """Return a port that is not in use: the requested one, or any for 0.
-
-    Raises:
-        EngineUnavailableError: There is none.
-    """
-    # In random order, because processes that start at the same moment would find the same first port.
-    for each in [port] if port else random.sample(_PORTS, len(_PORTS)):
+    """Return the requested port, or any for 0; raise EngineUnavailableError if it is taken."""
+    # In random order: processes that start at the same moment would all find the first port.
+    for candidate in [port] if port else random.sample(_PORTS, len(_PORTS)):
         with socket.socket() as probe:
-            if probe.connect_ex((_HOST, each)):
-                return each
+            if probe.connect_ex((_HOST, candidate)):
+                return candidate
     wanted = f"port {port}" if port else f"ports {_PORTS.start} to {_PORTS[-1]}"
     raise EngineUnavailableError(f"{wanted} of {_HOST} are taken; choose another one")
 
 
 def _address(session: requests.Session, published: re.Pattern[str], nodes: int, log: str) -> str | None:
-    """Return the URL of the first node once all nodes have joined; the log does not show that."""
+    """Return the URL of the first node once all nodes have joined."""
     if found := published.search(log):
         url = f"http://{_HOST}:{found[1]}"
-        # Wait for existing indexes to become searchable; an index with missing shards delays this by 20 seconds at
-        # most.
+        # Existing indexes become searchable first; one with missing shards delays this by at most 20 seconds.
         wanted = {"wait_for_nodes": str(nodes), "wait_for_status": "yellow", "timeout": "20s"}
         with contextlib.suppress(requests.RequestException, ValueError, KeyError):
             if session.get(f"{url}/_cluster/health", params=wanted, timeout=40).json()["number_of_nodes"] == nodes:
