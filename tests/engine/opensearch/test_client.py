@@ -293,11 +293,11 @@ def test_many_documents_are_asked_for_some_at_a_time(monkeypatch: pytest.MonkeyP
     """
     asked = list[list[str]]()
 
-    def each(_: IndexClient, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+    def existing(_: IndexClient, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
         asked.append([doc["_id"] for doc in body["docs"]])
         return [{"_id": doc["_id"], "found": True} for doc in body["docs"] if doc["_id"] != "3"]
 
-    monkeypatch.setattr(IndexClient, "_each", each)
+    monkeypatch.setattr(IndexClient, "_existing", existing)
     with contextlib.closing(IndexClient("opensearch+http://c/i")) as client:
         ids = [str(number) for number in range(1_200)]
         assert list(client.documents(["", *ids], True)) == [each for each in ids if each != "3"]

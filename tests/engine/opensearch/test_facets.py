@@ -54,7 +54,7 @@ def test_answers() -> None:
         "facet1": {"doc_count": 4},
         "facet2": {"count": 2, "min": 1.0, "max": 3.0, "sum": 4.0, "sum_of_squares": 10.0},
     }
-    found = read_facets(ASKED, {"aggregations": told})
+    found = read_facets(ASKED, told)
     assert found == ((ValueCount(7, 2, (1,)),), 4, Statistics(2, 1.0, 3.0, 4.0, 10.0))
 
 

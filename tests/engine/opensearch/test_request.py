@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from whorl import Document, Store
 from whorl.engine.lucene import MAX_CLAUSES
 from whorl.engine.opensearch.documents import word_term
-from whorl.engine.opensearch.request import clause, leaves, sorted_by, translate
+from whorl.engine.opensearch.request import clause, leaf_clauses, sorted_by, translate
 from whorl.errors import ParameterError
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
@@ -227,7 +227,7 @@ def test_golden_pairs(test: Test, wanted: dict[str, Any]) -> None:
     Each clause becomes the expected query on whorl's words and values.
     """
     assert clause(test, "icu74") == wanted
-    assert leaves(test) >= 1
+    assert leaf_clauses(test) >= 1
 
 
 def test_no_words() -> None:
@@ -263,6 +263,6 @@ def test_leaves_are_counted_by_field() -> None:
     """
     A clause on the default fields counts as two.
     """
-    assert (leaves(Words("a b")), leaves(Words("a b", "f"))) == (2, 1)
-    assert leaves(InOrder((("a",), ("b",)), 0, "f")) == 3
-    assert leaves(FuzzyWord("a", 1)) == 2
+    assert (leaf_clauses(Words("a b")), leaf_clauses(Words("a b", "f"))) == (2, 1)
+    assert leaf_clauses(InOrder((("a",), ("b",)), 0, "f")) == 3
+    assert leaf_clauses(FuzzyWord("a", 1)) == 2

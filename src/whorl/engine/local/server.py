@@ -24,7 +24,7 @@ class RunningServer:
     Attributes:
         url: Base URL, of the first node if there are several.
         log: The file with the server's output since this start.
-        process: The server or its watcher, which stops when its standard input ends.
+        process: The server, or the process that watches it; it stops when its standard input ends.
     """
 
     url: str
@@ -32,7 +32,7 @@ class RunningServer:
     process: subprocess.Popen[bytes]
 
     def stop(self, timeout_seconds: float = 30.0) -> None:
-        """Stop the server and wait for its end. A second call does nothing."""
+        """Stop the server and wait until it has ended; a second call does nothing."""
         _stop(self.process, timeout_seconds)
 
     def __enter__(self) -> Self:
@@ -55,12 +55,12 @@ def start(
         deadline_seconds: Maximum time to start.
 
     Raises:
-        EngineUnavailableError: The command ends, or the time is up: the message shows the end of the log.
+        EngineUnavailableError: The command ends, or the time is over: the message shows the end of the log.
     """
     with log.open("wb") as output:
         process = subprocess.Popen(
             command, cwd=log.parent, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT,
-            # Ctrl-C in a terminal must reach whorl only, which then stops the server in order.
+            # Ctrl-C in a terminal must reach whorl only, which then stops the server.
             start_new_session=sys.platform != "win32",
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )  # fmt: skip
@@ -80,13 +80,7 @@ def start(
 
 
 def compile_java(java: Path, class_path: str, source: Path, classes: Path) -> None:
-    """Compile one file for Java 17 with ecj, which needs no JDK.
-
-    Args:
-        java: The Java that runs the compiler.
-        class_path: Class path, which includes the compiler.
-        source: The file.
-        classes: Folder of the classes, created if missing.
+    """Compile one file for Java 17 with ecj, a compiler on the class path that needs no JDK.
 
     Raises:
         EngineUnavailableError: The file cannot be compiled; the message gives the reason.
@@ -100,10 +94,10 @@ def compile_java(java: Path, class_path: str, source: Path, classes: Path) -> No
 
 
 def tail(log: Path) -> str:
-    """Return the log's last lines, without stack frames, which would push out the causes."""
+    """Return the last lines of a log without stack frames, which would hide the causes."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    kept = [line for line in lines if not line.lstrip().startswith(("at ", "... "))]
-    return f"The end of {log}:\n" + "\n".join(kept[-_TAIL_LINES:])
+    causes = [line for line in lines if not line.lstrip().startswith(("at ", "... "))]
+    return f"The end of {log}:\n" + "\n".join(causes[-_TAIL_LINES:])
 
 
 def _stop(process: subprocess.Popen[bytes], timeout_seconds: float) -> None:

@@ -69,8 +69,8 @@ def start_standalone(
 
     Raises:
         ParameterError: The version is unknown, or a core's name is invalid.
-        EngineUnavailableError: No Java, no jars, the port is taken, or Solr does not start: the message shows the end
-            of its log.
+        EngineUnavailableError: There is no Java, the jars cannot be downloaded, the port is taken, or Solr does not
+            start: the message shows the end of its log.
     """
     server = of_version(SOLR, version)
     home = home.absolute()
@@ -101,17 +101,17 @@ def start_cloud(
     """Start a SolrCloud, ZooKeeper and all nodes in one JVM on free ports, to try a distributed collection.
 
     Args:
-        directory: An empty folder, or one to create: a cluster always starts empty.
-        version: A version in `SOLR`, may be shortened.
-        nodes: Number of Solr nodes, at least 1; the URL is the first one's.
-        collections: Collections to create, of two shards, each from a configset folder (the one that contains `conf/`).
-        heap: The JVM's maximum heap, in the format of `-Xmx`.
-        cache: Folder of the downloaded jars, see `fetch_jars`.
-        deadline_seconds: Maximum time to start, without the download.
+        directory: An empty folder, created if missing: a cluster always starts empty.
+        version: As in `start_standalone`, like `heap`, `cache` and `deadline_seconds`.
+        nodes: Number of Solr nodes, at least 1; the URL is the first node's.
+        collections: Collections to create with two shards, each from a configset folder.
+        heap: The JVM's maximum heap.
+        cache: Folder of the downloaded jars.
+        deadline_seconds: Maximum time to start.
 
     Raises:
         ParameterError: The version is unknown, the folder is not empty, or `nodes` is less than 1.
-        EngineUnavailableError: No Java, no jars, or Solr does not start: the message shows the end of its log.
+        EngineUnavailableError: As in `start_standalone`.
     """
     server = of_version(SOLR, version)
     directory = directory.absolute()
@@ -129,7 +129,7 @@ def start_cloud(
 
 
 def lay_core(home: Path, name: str, configset: Path) -> None:
-    """Create a core in a standalone Solr's home folder if it is missing; Solr finds it when it starts."""
+    """Create a missing core in the home folder of a standalone Solr, which opens it when it starts."""
     if not _CORE_NAME.fullmatch(name):
         raise ParameterError(f"a core's name is made of letters, digits, '_', '-' and '.', got {name!r}")
     # A copy for each core, because Solr rewrites the schema when a field is added.
@@ -158,11 +158,7 @@ def create_collection(url: str, name: str, configset: Path, *, shards: int = 1, 
         for path in sorted((configset / "conf").rglob("*")):
             archive.write(path, path.relative_to(configset / "conf"))
     admin(url, "configs", packed.getvalue(), action="UPLOAD", name=name)
-    placement: dict[str, str | int | bool] = {
-        "collection.configName": name,
-        "numShards": shards,
-        "replicationFactor": replicas,
-    }
+    placement = {"collection.configName": name, "numShards": str(shards), "replicationFactor": str(replicas)}
     admin(url, "collections", None, action="CREATE", name=name, **placement)
 
 
@@ -172,14 +168,8 @@ def delete_collection(url: str, name: str) -> None:
     admin(url, "configs", action="DELETE", name=name)
 
 
-def admin(url: str, handler: str, body: bytes | None = None, **params: str | int | bool) -> dict[str, Any]:
-    """Call one of Solr's administration handlers and return its response.
-
-    Args:
-        url: Base URL, `http://host:8983/solr`.
-        handler: The handler's name under `/admin/`, for example `cores`.
-        body: Request body, sent unchanged.
-        params: Query parameters.
+def admin(url: str, handler: str, body: bytes | None = None, **params: str) -> dict[str, Any]:
+    """Call one of Solr's administration handlers, `/admin/cores` for example, and return its response.
 
     Raises:
         EngineUnavailableError: Solr does not respond.
@@ -211,10 +201,10 @@ def admin(url: str, handler: str, body: bytes | None = None, **params: str | int
 
 
 def _free_to_bind(port: int) -> int:
-    """Return the port, or raise an error that is shorter than Solr's own message of forty lines about a taken port."""
+    """Return the port; raise an error if it is taken, for which Solr itself logs forty lines."""
     with socket.socket() as probe:
         if os.name == "posix":
-            # Otherwise the port counts as taken while connections of a stopped Solr linger.
+            # Otherwise the lingering connections of a stopped Solr keep the port.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((_HOST, port))
@@ -234,8 +224,8 @@ def _start(
     cache: Path | None,
     deadline_seconds: float,
 ) -> RunningServer:
-    """Run an XML program in the directory until it prints Solr's address."""
-    # `jar/*` is the JVM's notation for all jars of a folder; it keeps the command line short enough for any system.
+    """Run a program in Jetty's XML until it prints Solr's address."""
+    # The JVM expands `jar/*`, so that the command line is short enough for any system.
     jars = fetch_jars(server, cache)[0].parent / "*"
     command = [
         str(find_java(server)),
@@ -255,7 +245,7 @@ def _start(
 
 
 def _address(log: str) -> str | None:
-    """Return the URL that the program prints when Solr is up, once that URL responds."""
+    """Return the URL that the program has printed, once it responds."""
     for line in log.splitlines():
         if line.startswith(_READY):
             url = line.removeprefix(_READY).strip()

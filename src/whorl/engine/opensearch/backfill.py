@@ -1,7 +1,7 @@
 """`whorl opensearch backfill`: add whorl's fields to existing documents, made from their sources.
 
-Partial updates set only whorl's fields. Each names the sequence number that was read, so a document that changes in the
-meantime is left alone.
+Partial updates set only whorl's fields. Each names the sequence number that was read, so the cluster refuses to update
+a document that has changed since.
 """
 
 from __future__ import annotations
@@ -43,27 +43,27 @@ def prepare(client: IndexClient, names: FieldNames, *, again: bool = False) -> i
     Args:
         client: Client of the index.
         names: The index's names for the parts of a document.
-        again: Whether to include documents that already have whorl's fields.
+        again: Include documents that have whorl's fields.
 
     Raises:
         SchemaError: The documents cannot get whorl's fields; the message gives the reason and a remedy.
     """
-    there = client.mapping()
-    if there is None:
+    mapping = client.mapping()
+    if mapping is None:
         raise SchemaError(f"{client.url} is no index; 'whorl index --store {client.shown}' makes it, with all it needs")
     passages = require_fields(client, names).passages
-    if reason := source_trap(there, names.content):
+    if reason := source_trap(mapping, names.content):
         raise SchemaError(f"{client.url} gives no texts back: {reason}; index the documents again (whorl index)")
     client.refresh()
     return client.count(wanted(again=again, passages=passages))
 
 
 def wanted(*, again: bool = False, passages: bool = False) -> Json:
-    """Return the query for documents without whorl's fields or with those of another scheme, or for all documents.
+    """Return the query for documents that lack whorl's fields of the present schemes.
 
     Args:
-        again: Whether to match all documents.
-        passages: Whether to match documents without the field of passages too.
+        again: Match all documents.
+        passages: Also match documents without passages.
     """
     has = [{"term": {SCHEME: {"value": stored_name(Scheme(), SketchScheme())}}}]
     if passages:
@@ -80,14 +80,14 @@ def backfill(
     again: bool = False,
     progress: Callable[[BackfillReport], None] = ignore_progress,
 ) -> BackfillReport:
-    """Add whorl's fields to all documents that have a text and lack them; documents with these fields stay unchanged.
+    """Add whorl's fields to all documents that have a text and lack them.
 
     Args:
         client: Client of the index.
         names: The index's names for the parts of a document.
         batch: Documents per request, at least 1.
-        again: Whether to make the fields again for documents that have them.
-        progress: Called before the first batch and after each one with the counts so far.
+        again: Also make the fields again for documents that have them.
+        progress: Called with the counts so far, before the first batch and after each.
 
     Raises:
         SchemaError: The documents cannot get whorl's fields; nothing has been changed.
@@ -96,10 +96,8 @@ def backfill(
     require_batch(batch)
     total = prepare(client, names, again=again)
     features = require_fields(client, names)
-    body: Json = {
-        "query": wanted(again=again, passages=features.passages), "size": batch, "seq_no_primary_term": True,
-        "_source": {"excludes": [OWN]},
-    }  # fmt: skip
+    query = wanted(again=again, passages=features.passages)
+    body: Json = {"query": query, "size": batch, "seq_no_primary_term": True, "_source": {"excludes": [OWN]}}
     return fill_batches(
         total,
         client.scroll(body),
@@ -113,26 +111,26 @@ def backfill(
 def _fill(client: IndexClient, names: FieldNames, features: IndexFeatures, hits: list[Json]) -> BackfillReport:
     documents, refused = list[tuple[Json, Document]](), list[tuple[str, str]]()
     for hit in hits:
-        fields = hit.get("_source", {})
-        if text := text_in(fields, names):
+        source = hit.get("_source", {})
+        if text := text_in(source, names):
             try:
-                document = Document(hit["_id"], text, name_in(fields, names), properties_in(fields, names))
+                document = Document(hit["_id"], text, name_in(source, names), properties_in(source, names))
             except DocumentError as error:
                 refused.append((hit["_id"], str(error)))
             else:
                 documents.append((hit, document))
     textless = len(hits) - len(documents) - len(refused)
     changes = updates(documents, names, features)
-    answered = client.bulk(changes)
-    refused += [(document_id, reason) for document_id, status, reason in answered if status != _CONFLICT]
+    failures = client.bulk(changes)
+    refused += [(document_id, reason) for document_id, status, reason in failures if status != _CONFLICT]
     example = documents[0][1].id if documents else ""
-    return BackfillReport(example=example, sent=len(changes) - len(answered), textless=textless, refused=tuple(refused))
+    return BackfillReport(example=example, sent=len(changes) - len(failures), textless=textless, refused=tuple(refused))
 
 
 def updates(
     documents: Sequence[tuple[Json, Document]], names: FieldNames, features: IndexFeatures
 ) -> list[tuple[Json, Json | None]]:
-    """Return the partial updates that add whorl's fields to documents, provided these have not changed since.
+    """Return the partial updates that add whorl's fields to unchanged documents.
 
     Args:
         documents: Hits with their sequence numbers, each with the document read from it.
@@ -140,14 +138,14 @@ def updates(
         features: The index's optional features.
     """
     scheme, sketch_scheme = Scheme(), SketchScheme()
-    read = hashed((document.text for _, document in documents), scheme, Parts.ALL, workers=1)
+    hashes = hashed((document.text for _, document in documents), scheme, Parts.ALL, workers=1)
     return [
-        (_update(hit), {"doc": own_fields(document, found, scheme, sketch_scheme, names, features)})
-        for (hit, document), found in zip(documents, read, strict=True)
+        (_update(hit), {"doc": own_fields(document, fingerprints, scheme, sketch_scheme, names, features)})
+        for (hit, document), fingerprints in zip(documents, hashes, strict=True)
     ]
 
 
 def _update(hit: Json) -> Json:
     routing = {"routing": hit["_routing"]} if "_routing" in hit else {}
-    read = {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
-    return {"update": {"_id": hit["_id"], **read, **routing}}
+    version = {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
+    return {"update": {"_id": hit["_id"], **version, **routing}}

@@ -1,7 +1,6 @@
 """HTTP client of one index of a cluster; turns every failure into an error of whorl.
 
-It uses opensearch-py for both servers: that library sends requests that both understand, and does not check which
-server responds.
+opensearch-py serves both servers: both understand its requests, and it does not check which of them responds.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
@@ -34,7 +33,7 @@ from whorl.fingerprint.shingling import well_formed
 
 #: Maximum length of an id in a cluster.
 MOST_ID_BYTES = 512
-#: Hits that a search can page through by offset; beyond, paging continues after the last hit.
+#: Hits that can be paged by offset; further pages continue after the last hit.
 RESULT_WINDOW = 10_000
 # The library would print refusals to standard error; whorl reports them itself.
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
@@ -93,10 +92,10 @@ class IndexClient:
         """Run a search; a partial response raises EngineResponseError."""
         return self._whole(self.send("POST", self._path("_search"), body, allow_partial_search_results="false"))
 
-    def _whole(self, found: Json) -> Json:
-        if found.get("timed_out") or found.get("_shards", {}).get("failed"):
+    def _whole(self, response: Json) -> Json:
+        if response.get("timed_out") or response.get("_shards", {}).get("failed"):
             raise EngineResponseError(f"{self.url} answered with a part of its shards only; check its health")
-        return found
+        return response
 
     def hits(self, body: Json) -> list[Json]:
         """Return the hits of a search."""
@@ -106,85 +105,79 @@ class IndexClient:
         """Return the total number of hits and one page of them, at any offset.
 
         Args:
-            body: The search with its sort keys, the last of which differs for each hit.
+            body: The search with its sort keys; the last one differs for each hit.
             start: Hits before the page.
             rows: Hits on the page.
         """
         if start + rows <= RESULT_WINDOW:
-            found = self.search({**body, "from": start, "size": rows, "track_total_hits": True})
-            return int(found["hits"]["total"]["value"]), list(found["hits"]["hits"])
-        total, passed, page, after = 0, 0, list[Json](), None
+            hits = self.search({**body, "from": start, "size": rows, "track_total_hits": True})["hits"]
+            return int(hits["total"]["value"]), list(hits["hits"])
+        total, passed, page, after = 0, 0, list[Json](), dict[str, object]()
         bare = {**body, "_source": False, "stored_fields": "_none_"}
         while passed < start + rows:
             is_before = passed < start
             size = min(RESULT_WINDOW, (start if is_before else start + rows) - passed)
-            behind: Json = {} if after is None else {"search_after": after}
-            wanted = bare if is_before else body
-            found = self.search({**wanted, **behind, "size": size, "track_total_hits": after is None})
-            hits = found["hits"]["hits"]
-            total = total or int(found["hits"]["total"]["value"])
-            page += [] if is_before else hits
-            passed += len(hits)
-            if len(hits) < size:
+            wanted = {**(bare if is_before else body), **after, "size": size, "track_total_hits": not after}
+            hits = self.search(wanted)["hits"]
+            total = total or int(hits["total"]["value"])
+            batch = hits["hits"]
+            page += [] if is_before else batch
+            passed += len(batch)
+            if len(batch) < size:
                 break
-            after = hits[-1]["sort"]
+            after = {"search_after": batch[-1]["sort"]}
         return total, page
 
     def documents(self, ids: Sequence[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
-        """Return documents by id as last written, searchable or not; missing ones are left out.
+        """Return the latest version of documents by id, searchable or not; missing ones are left out.
 
         Args:
             ids: The ids.
             source: The parts of the source to return, in the format of `_source`.
             stored: Stored fields to return.
         """
-        found = dict[str, Json]()
-        # A cluster cannot contain an id it does not accept, and one invalid id would fail the whole request.
-        for some in batches(filter(_may_be_id, ids), _READ_AT_ONCE):
-            docs = [{"_id": each, "_source": source, "stored_fields": list(stored)} for each in some]
-            found |= {each["_id"]: each for each in self._each("_mget", {"docs": docs})}
-        return found
+        documents = dict[str, Json]()
+        # One invalid id would fail the whole request.
+        for batch in batches(filter(_may_be_id, ids), _READ_AT_ONCE):
+            docs = [{"_id": document_id, "_source": source, "stored_fields": list(stored)} for document_id in batch]
+            documents |= {document["_id"]: document for document in self._existing("_mget", {"docs": docs})}
+        return documents
 
     def bulk(self, changes: Sequence[tuple[Json, Json | None]]) -> list[tuple[str, int, str]]:
-        """Send changes and return the refused ones (id, status, reason), after retrying those with a temporary failure.
+        """Send changes, repeat those with a temporary failure, and return the refused ones: id, status and reason.
 
         Raises:
             EngineUnavailableError: The cluster has no capacity for some of them; the others are safe.
-            EngineResponseError: The index accepts none of them: it is blocked, deleted, or the user may not write to
-                it.
+            EngineResponseError: The index accepts no change: it is blocked or deleted, or the user may not write to it.
         """
-        left, refused = list(changes), list[tuple[str, int, str]]()
+        unsent, refused = list(changes), list[tuple[str, int, str]]()
 
         def send() -> None:
-            nonlocal left
-            lines = "".join(json.dumps(each, ensure_ascii=False) + "\n" for pair in left for each in pair if each)
-            items = [
-                next(iter(each.values())) for each in self._send_once("POST", self._path("_bulk"), lines, {})["items"]
-            ]
-            pairs = [(change, item) for change, item in zip(left, items, strict=True) if "error" in item]
-            if ours := next((item for _, item in pairs if _is_of_the_index(item)), None):
-                raise self._error(ours["status"], ours["error"])
-            left = [change for change, item in pairs if item["status"] in _PASSING]
-            refused.extend(
-                (item["_id"], item["status"], _detail(item["error"]))
-                for _, item in pairs
-                if item["status"] not in _PASSING
-            )
-            if left:
-                passing = next(item for _, item in pairs if item["status"] in _PASSING)
-                raise self._error(passing["status"], passing["error"])
+            nonlocal unsent
+            lines = "".join(json.dumps(part, ensure_ascii=False) + "\n" for change in unsent for part in change if part)
+            response = self._send_once("POST", self._path("_bulk"), lines, {})
+            items = [next(iter(item.values())) for item in response["items"]]
+            failures = [(change, item) for change, item in zip(unsent, items, strict=True) if "error" in item]
+            if failure := next((item for _, item in failures if _is_of_the_index(item)), None):
+                raise self._error(failure["status"], failure["error"])
+            temporary = [(change, item) for change, item in failures if item["status"] in _PASSING]
+            unsent = [change for change, _ in temporary]
+            for _, item in failures:
+                if item["status"] not in _PASSING:
+                    refused.append((item["_id"], item["status"], _detail(item["error"])))
+            if temporary:
+                raise self._error(temporary[0][1]["status"], temporary[0][1]["error"])
 
-        if left:
+        if unsent:
             self._with_retries(send, "_bulk")
         return refused
 
     def count(self, query: Json) -> int:
         """Return the number of documents that match a query."""
-        found = self.search({"query": query, "size": 0, "track_total_hits": True})
-        return int(found["hits"]["total"]["value"])
+        return int(self.search({"query": query, "size": 0, "track_total_hits": True})["hits"]["total"]["value"])
 
     def total(self) -> int:
-        """Return the number of all documents in the index, including those without whorl's fields."""
+        """Return the number of all documents, also of those without whorl's fields."""
         return self.count({"match_all": {}})
 
     def statistics(self, part: str) -> Json:
@@ -200,34 +193,30 @@ class IndexClient:
         """Return the index's mapping, None if the index does not exist.
 
         Args:
-            fields: A pattern to limit the fields to return; `_source` and `_meta` are always returned.
+            fields: A pattern of the fields to return; `_source` and `_meta` are always there.
 
         Raises:
             SchemaError: The name is an alias of several indexes.
         """
-        wanted = (
-            {"filter_path": f"*.mappings.properties.{fields},*.mappings._source,*.mappings._meta,*.settings.index.uuid"}
-            if fields
-            else {}
-        )
+        parts = f"*.mappings.properties.{fields},*.mappings._source,*.mappings._meta,*.settings.index.uuid"
         try:
-            found = self.send("GET", self._path(), **wanted)
+            indexes = self.send("GET", self._path(), **({"filter_path": parts} if fields else {}))
         except EngineResponseError as error:
             if error.status == 404:
                 return None
             raise
-        if len(found) > 1:
+        if len(indexes) > 1:
             raise SchemaError(
-                f"{self.url} is an alias of {len(found)} indexes ({', '.join(sorted(found))}); name one of them"
+                f"{self.url} is an alias of {len(indexes)} indexes ({', '.join(sorted(indexes))}); name one of them"
             )
-        (only,) = found.values()
-        return dict(only.get("mappings", {}))
+        (index,) = indexes.values()
+        return dict(index.get("mappings", {}))
 
     def settings(self) -> Json:
         """Return the index's settings by their full names, including defaults."""
-        found = self.send("GET", self._path("_settings"), flat_settings="true", include_defaults="true")
-        (only,) = found.values()
-        return {**only.get("defaults", {}), **only.get("settings", {})}
+        indexes = self.send("GET", self._path("_settings"), flat_settings="true", include_defaults="true")
+        (index,) = indexes.values()
+        return {**index.get("defaults", {}), **index.get("settings", {})}
 
     def create(self, body: Json) -> None:
         """Create the index."""
@@ -238,28 +227,26 @@ class IndexClient:
         self.send("PUT", self._path("_mapping"), {"properties": fields, **({"_meta": about} if about else {})})
 
     def scroll(self, body: Json, keep: str = "10m") -> Iterator[list[Json]]:
-        """Yield all hits of a search at this moment, a batch at a time, in no order.
+        """Yield all present hits of a search in no order, a batch at a time.
 
-        It uses the scroll API, which all versions of both servers support with the same syntax.
+        All versions of both servers have the scroll API with the same syntax.
 
         Args:
             body: The search, with the batch size.
             keep: Maximum time between two batches.
         """
-        sort = {"sort": ["_doc"]}
-        found = self.send(
-            "POST", self._path("_search"), {**body, **sort}, scroll=keep, allow_partial_search_results="false"
-        )
+        options = {"scroll": keep, "allow_partial_search_results": "false"}
+        page = self.send("POST", self._path("_search"), {**body, "sort": ["_doc"]}, **options)
         try:
-            while hits := self._whole(found)["hits"]["hits"]:
+            while hits := self._whole(page)["hits"]["hits"]:
                 yield hits
-                found = self.send("POST", "/_search/scroll", {"scroll": keep, "scroll_id": found["_scroll_id"]})
+                page = self.send("POST", "/_search/scroll", {"scroll": keep, "scroll_id": page["_scroll_id"]})
         finally:
             with suppress(EngineError):
-                self.send("DELETE", "/_search/scroll", {"scroll_id": [found["_scroll_id"]]})
+                self.send("DELETE", "/_search/scroll", {"scroll_id": [page["_scroll_id"]]})
 
     def about(self) -> Json:
-        """Return the cluster's information about itself: name, version and distribution."""
+        """Return the cluster's name, version and distribution."""
         return self.send("GET", "/")
 
     def health(self) -> Json:
@@ -267,37 +254,37 @@ class IndexClient:
         return self.send("GET", f"/_cluster/health/{quote(self.index, safe='')}")
 
     def cluster_setting(self, name: str) -> str | None:
-        """Return a setting of the cluster; None if it is unknown or the cluster does not show it."""
+        """Return a setting of the cluster; None if it is unknown or hidden."""
         try:
-            found = self.send("GET", "/_cluster/settings", flat_settings="true", include_defaults="true")
+            groups = self.send("GET", "/_cluster/settings", flat_settings="true", include_defaults="true")
         except EngineResponseError:
             # Managed services do not show settings.
             return None
-        return next((each[name] for each in found.values() if isinstance(each, dict) and name in each), None)
+        return next((group[name] for group in groups.values() if isinstance(group, dict) and name in group), None)
 
     def term_vectors(self, ids: Sequence[str], field: str) -> dict[str, dict[str, int]]:
         """Return the tokens of documents in a field with their frequencies; missing documents are left out.
 
         If the index stores no term vectors, the cluster makes them from the source.
         """
-        wanted = [each for each in ids if _may_be_id(each)]
-        if not wanted:
+        valid = list(filter(_may_be_id, ids))
+        if not valid:
             return {}
-        body = {"ids": wanted, "parameters": {"fields": [field], **_TERMS_ALONE}}
-        return {each["_id"]: _terms(each, field) for each in self._each("_mtermvectors", body)}
+        body = {"ids": valid, "parameters": {"fields": [field], **_TERMS_ALONE}}
+        return {document["_id"]: _terms(document, field) for document in self._existing("_mtermvectors", body)}
 
-    def _each(self, path: str, body: Json) -> list[Json]:
-        """Return the parts of a response about several documents; missing documents are left out.
+    def _existing(self, path: str, body: Json) -> list[Json]:
+        """Return the documents of a response without the missing ones.
 
-        Errors of a shard are inside such a response and may be temporary, like those of a whole request.
+        The response contains the errors of shards, which may be temporary like those of whole requests.
         """
 
         def ask() -> list[Json]:
-            docs: list[Json] = self._send_once("POST", self._path(path), body, {})["docs"]
-            for each in docs:
-                if "error" in each:
-                    raise self._error(_status_of(each["error"]), each["error"])
-            return [each for each in docs if each.get("found")]
+            documents: list[Json] = self._send_once("POST", self._path(path), body, {})["docs"]
+            for document in documents:
+                if "error" in document:
+                    raise self._error(_status_of(document["error"]), document["error"])
+            return [document for document in documents if document.get("found")]
 
         return self._with_retries(ask, path)
 
@@ -306,7 +293,7 @@ class IndexClient:
 
         Args:
             text: The text.
-            place: The field of the document that contains the text: the token field itself, or its parent.
+            place: The field that gets the text: the token field itself, or its parent.
             field: The token field.
         """
         body = {"doc": {place: text}, "fields": [field], **_TERMS_ALONE}
@@ -325,26 +312,21 @@ class IndexClient:
 
     def _send_once(self, method: str, path: str, body: Any, parameters: Mapping[str, str]) -> Json:
         headers = {"content-type": "application/x-ndjson" if isinstance(body, str) else "application/json"}
-        found = self.raw.transport.perform_request(method, path, params=parameters, body=body, headers=headers)
-        if not isinstance(found, dict):
-            raise EngineResponseError(f"{self.url} answers with no JSON object: {str(found)[:200]!r}")
-        return found
+        response = self.raw.transport.perform_request(method, path, params=parameters, body=body, headers=headers)
+        if not isinstance(response, dict):
+            raise EngineResponseError(f"{self.url} answers with no JSON object: {str(response)[:200]!r}")
+        return response
 
-    def _with_retries(self, send: Callable[[], _Result], doing: str) -> _Result:
+    def _with_retries(self, send: Callable[[], _Result], path: str) -> _Result:
         def once() -> _Result:
-            with self._translating_errors(doing):
+            try:
                 return send()
+            except TransportError as error:
+                raise self._refused(error) from error
+            except OpenSearchException as error:
+                raise EngineResponseError(f"{self.url} gives an unexpected answer ({path}): {error}") from error
 
         return with_retries(once, self._access.retries)
-
-    @contextmanager
-    def _translating_errors(self, doing: str) -> Iterator[None]:
-        try:
-            yield
-        except TransportError as error:
-            raise self._refused(error) from error
-        except OpenSearchException as error:
-            raise EngineResponseError(f"{self.url} gives an unexpected answer ({doing}): {error}") from error
 
     def _refused(self, error: TransportError) -> EngineError:
         status = error.status_code if isinstance(error.status_code, int) else 0
@@ -388,7 +370,7 @@ def _status_of(error: Any) -> int:
 
 
 def _is_of_the_index(item: Json) -> bool:
-    """Check whether a change is refused because of the index or the user's rights, not because of the change itself."""
+    """Check whether the index or the user's rights, not the change itself, are the reason of a refusal."""
     return item["status"] in (401, 403) or _kind(item["error"]) == _NO_INDEX
 
 

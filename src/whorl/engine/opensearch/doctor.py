@@ -39,28 +39,30 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
     """Return all findings about an index, errors first."""
     findings = list(_version(client.about()))
     try:
-        there = client.mapping()
+        mapping = client.mapping()
     except SchemaError as error:
         return worst_first([*findings, Finding.error("several-indexes", str(error), "name the one to search")])
-    if there is None:
+    if mapping is None:
         makes = f"'whorl opensearch init {client.shown}' makes it, and so does the first 'whorl index'"
         return worst_first([*findings, Finding.error("no-index", f"{client.url} is no index", makes)])
     settings = client.settings()
-    own = minhash_fields(there, settings)
+    foreign_fields = minhash_fields(mapping, settings)
     # Without whorl's fields, FINGERPRINT uses the cluster's own tokens.
-    is_foreign = bool(own) and not described(there, ID)
-    keeps_tokens = is_foreign and any(each.has_vectors for each in own)
-    texts = stored_texts(client, there, names)
+    is_foreign = bool(foreign_fields) and not described(mapping, ID)
+    has_vectors = any(field.has_vectors for field in foreign_fields)
+    texts = stored_texts(client, mapping, names)
     init = init_command(f"whorl opensearch init {client.shown}", texts, names)
-    findings += [*_health(client), *_fields(there, init, is_needed=not is_foreign)]
     findings += [
+        *_health(client),
+        *_fields(mapping, init, is_needed=not is_foreign),
         *_texts(texts, init, names),
-        *_source(there, names, is_needed=not keeps_tokens),
+        *_source(mapping, names, is_needed=not (is_foreign and has_vectors)),
         *_limits(client, settings),
+        *_foreign_fields(client, foreign_fields),
+        *(_foreign_tokens(client, foreign_fields, names) if is_foreign else ()),
     ]
-    findings += _min_hash(client, own, names, asked=is_foreign)
     if not is_foreign and not any(finding.level is Severity.ERROR for finding in findings):
-        findings += [*_documents(client, there), *_scripts(client)]
+        findings += [*_documents(client, mapping), *_scripts(client)]
     return worst_first(findings)
 
 
@@ -76,9 +78,8 @@ def _version(about: Json) -> Iterator[Finding]:
 
 def _is_tried(distribution: str, number: str) -> bool:
     """Check whether whorl is tested with a version, or with an earlier one of the same major version."""
-    version = _numbers(number)
-    tried = [_numbers(each) for each in TRIED.get(distribution, ())]
-    return any(version[:1] == each[:1] and version >= each for each in tried)
+    version, tried = _numbers(number), map(_numbers, TRIED.get(distribution, ()))
+    return any(version[:1] == oldest[:1] and version >= oldest for oldest in tried)
 
 
 def _numbers(version: str) -> list[int]:
@@ -89,26 +90,30 @@ def _health(client: IndexClient) -> Iterator[Finding]:
     health = client.health()
     if health["status"] == "red":
         yield Finding.error(
-            "red", f"{health['unassigned_shards']} shards of the index are on no node: searches fail",
+            "red",
+            f"{health['unassigned_shards']} shards of the index are on no node: searches fail",
             "GET _cluster/allocation/explain says why",
-        )  # fmt: skip
+        )
 
 
-def _fields(there: Json, init: str, *, is_needed: bool) -> Iterator[Finding]:
-    missing = sorted(name for name in MAPPING if not described(there, name))
+def _fields(mapping: Json, init: str, *, is_needed: bool) -> Iterator[Finding]:
+    missing = sorted(name for name in MAPPING if not described(mapping, name))
     if missing:
         yield Finding(
-            Severity.ERROR if is_needed else Severity.NOTE, "missing-fields", f"the mapping lacks {', '.join(missing)}",
+            Severity.ERROR if is_needed else Severity.NOTE,
+            "missing-fields",
+            f"the mapping lacks {', '.join(missing)}",
             init,
-        )  # fmt: skip
-    if differing := list(differences(there)):
+        )
+    if differing := list(differences(mapping)):
         yield Finding.error(
-            "other-fields", f"fields of whorl's names are others: {'; '.join(differing)}",
+            "other-fields",
+            f"fields of whorl's names are others: {'; '.join(differing)}",
             "index the documents into a new index, made by 'whorl opensearch init'",
-        )  # fmt: skip
+        )
     if not missing and not differing:
         yield Finding.ok("fields", "the index has all fields that are searched")
-        if not splits_names(there):
+        if not splits_names(mapping):
             yield whole_names("names", "index the documents into a new index")
 
 
@@ -119,22 +124,26 @@ def _texts(texts: Sequence[TextField], init: str, names: FieldNames) -> Iterator
         yield Finding.warning("no-text", f"no document has a text in {names.content!r}, where whorl looks for it", init)
 
 
-def _source(there: Json, names: FieldNames, *, is_needed: bool) -> Iterator[Finding]:
-    if reason := source_trap(there, names.content):
+def _source(mapping: Json, names: FieldNames, *, is_needed: bool) -> Iterator[Finding]:
+    if reason := source_trap(mapping, names.content):
         yield Finding(
-            Severity.ERROR if is_needed else Severity.NOTE, "no-source", f"texts cannot be read again: {reason}",
+            Severity.ERROR if is_needed else Severity.NOTE,
+            "no-source",
+            f"texts cannot be read again: {reason}",
             "index the documents into a new index that keeps them",
-        )  # fmt: skip
-    if keeps_own(there):
+        )
+    if keeps_own(mapping):
         yield Finding.note(
-            "kept-twice", f"the source of a document keeps {OWN} a second time, at about twice the disk",
+            "kept-twice",
+            f"the source of a document keeps {OWN} a second time, at about twice the disk",
             "only a new index can be told not to: let 'whorl opensearch init' make it, and reindex",
-        )  # fmt: skip
-    if there.get("_routing", {}).get("required"):
+        )
+    if mapping.get("_routing", {}).get("required"):
         yield Finding.error(
-            "routing", "documents are found only by their own routing, which whorl does not know",
+            "routing",
+            "documents are found only by their own routing, which whorl does not know",
             "index the documents into an index without it",
-        )  # fmt: skip
+        )
 
 
 def _limits(client: IndexClient, settings: Json) -> Iterator[Finding]:
@@ -144,40 +153,43 @@ def _limits(client: IndexClient, settings: Json) -> Iterator[Finding]:
             "clause-limit",
             f"the cluster takes {limit} clauses in a query, and queries are made for {MAX_CLAUSES:,}",
             "raise indices.query.bool.max_clause_count",
-        )  # fmt: skip
+        )
     window = settings.get("index.max_result_window")
     if window is not None and int(window) < RESULT_WINDOW:
         yield Finding.warning(
-            "result-window", f"pages end at {window} hits: index.max_result_window",
+            "result-window",
+            f"pages end at {window} hits: index.max_result_window",
             f"set it to {RESULT_WINDOW:,}",
-        )  # fmt: skip
+        )
     if settings.get("index.translog.durability", "").lower() == "async":
         yield Finding.warning(
-            "durability", "a crash may lose documents that were acknowledged some seconds before",
+            "durability",
+            "a crash may lose documents that were acknowledged some seconds before",
             "set index.translog.durability to request",
-        )  # fmt: skip
+        )
 
 
-def _documents(client: IndexClient, there: Json) -> Iterator[Finding]:
+def _documents(client: IndexClient, mapping: Json) -> Iterator[Finding]:
     total, without = client.total(), client.count(wanted())
     others = client.count({"bool": {**wanted()["bool"], "filter": [{"exists": {"field": SCHEME}}]}})
-    unread = client.count(wanted(passages=True)) - without if described(there, PASSAGES) else 0
+    unread = client.count(wanted(passages=True)) - without if described(mapping, PASSAGES) else 0
     if total:
-        found = f"{total - without:,} of {total:,} documents can be found by fingerprint"
-        yield Finding(Severity.OK if total > without else Severity.WARNING, "documents", found)
+        message = f"{total - without:,} of {total:,} documents can be found by fingerprint"
+        yield Finding(Severity.OK if total > without else Severity.WARNING, "documents", message)
     if without:
         yield Finding.warning(
             "without-fields",
             f"{without:,} documents lack our fields and are not found: indexed by others, or changed in part by others",
             f"whorl opensearch backfill {client.shown}",
-        )  # fmt: skip
+        )
     if unread:
         yield without_passages(unread, f"whorl opensearch backfill {client.shown}")
     if others:
         yield Finding.warning(
-            "other-scheme", f"{others:,} of them have fingerprints of another version of whorl",
+            "other-scheme",
+            f"{others:,} of them have fingerprints of another version of whorl",
             f"whorl opensearch backfill {client.shown}",
-        )  # fmt: skip
+        )
 
 
 def _scripts(client: IndexClient) -> Iterator[Finding]:
@@ -186,28 +198,29 @@ def _scripts(client: IndexClient) -> Iterator[Finding]:
         client.hits({"query": {"exists": {"field": ID}}, "size": 1, "_source": False, "sort": by_name})
     except EngineResponseError as error:
         yield Finding.warning(
-            "no-scripts", f"hits cannot be sorted by a field: {error.detail}",
+            "no-scripts",
+            f"hits cannot be sorted by a field: {error.detail}",
             "allow inline scripts (script.allowed_types), or order by score or id alone",
-        )  # fmt: skip
+        )
 
 
-def _min_hash(
-    client: IndexClient, found: Sequence[MinHashField], names: FieldNames, *, asked: bool
-) -> Iterator[Finding]:
-    """Report how a cluster's own MinHash fields behave, which is not as users expect."""
-    for field in found:
+def _foreign_fields(client: IndexClient, fields: Sequence[MinHashField]) -> Iterator[Finding]:
+    """Report the behaviour of a cluster's own MinHash fields that users do not expect."""
+    for field in fields:
         yield Finding.warning(
             "match-any",
             f"a `match` with a text on {field.name!r} finds whatever shares one token: all tokens stand at one place, "
             "where they are synonyms, and minimum_should_match is not looked at",
             "ask whorl (FINGERPRINT, whorl similar), or send each token as a term of its own",
-        )  # fmt: skip
+        )
         yield from _options(client, field)
-    if not asked:
-        return
+
+
+def _foreign_tokens(client: IndexClient, fields: Sequence[MinHashField], names: FieldNames) -> Iterator[Finding]:
+    """Report the tokens that FINGERPRINT uses in an index without whorl's fields."""
     try:
-        one = choose_field(found, names.minhash)
-        tokens = probe_field(client, one) if one else None
+        field = choose_field(fields, names.minhash)
+        tokens = probe_field(client, field) if field else None
     except SchemaError as error:
         yield Finding.error("own-tokens", str(error), "name another field, or add whorl's own (init, backfill)")
         return
@@ -216,21 +229,21 @@ def _min_hash(
     yield Finding.ok(
         "own-tokens",
         f"FINGERPRINT asks {tokens.name!r}, whose tokens are the cluster's own ({tokens.scheme.name})",
-    )  # fmt: skip
+    )
     if not tokens.is_sorted:
         yield Finding.warning(
             "no-id-order",
             "the cluster sorts nothing by _id: hits of one score are in the order of their ids within a page alone, "
             f"and pages end at {RESULT_WINDOW:,} hits",
             "set indices.id_field_data.enabled, or add whorl's own fields (init, backfill)",
-        )  # fmt: skip
+        )
     if not tokens.is_ours:
         yield Finding.warning(
             "other-words",
             f"{tokens.name!r} has its words from another analysis than ICU's with nfkc_cf: the cluster is asked for "
             "the tokens of texts that are given to whorl, and languages without blanks have others than elsewhere",
             "add whorl's own fields (init, backfill), which need no plug-in",
-        )  # fmt: skip
+        )
 
 
 def _options(client: IndexClient, field: MinHashField) -> Iterator[Finding]:
@@ -239,7 +252,7 @@ def _options(client: IndexClient, field: MinHashField) -> Iterator[Finding]:
             "no-rotation",
             f"{field.name!r} does not rotate: how often a short text's tokens repeat is worked out from the buckets, "
             "and queries of others count each once",
-        )  # fmt: skip
+        )
     try:
         meant, made = token_count(field.scheme), len(client.terms_of(LONG_PROBE, field.place, field.name))
     except EngineError:
@@ -250,4 +263,4 @@ def _options(client: IndexClient, field: MinHashField) -> Iterator[Finding]:
             f"{field.name!r} makes {made:,} tokens of a long text where its filter says {meant:,}: OpenSearch before "
             "pull request 15293 and Elasticsearch before 84753 look at no bucket_count and no hash_set_size",
             "the fingerprints change with an upgrade: index again then",
-        )  # fmt: skip
+        )

@@ -50,21 +50,15 @@ def source(document: Document, names: FieldNames) -> Json:
     for place, text in ((names.name, document.name), (names.content, document.text)):
         *path, last = place.split(".")
         inner = made
-        for each in path:
-            inner = inner.setdefault(each, {})
+        for part in path:
+            inner = inner.setdefault(part, {})
         inner[last] = text
     return made
 
 
 @dataclass(frozen=True, slots=True)
 class IndexFeatures:
-    """Optional features of an index.
-
-    Args:
-        passages: Whether it has the field of passages.
-        clusters: Whether it has the fields of cluster labels.
-        split_names: Whether the words of names are also split at `_` and `.`.
-    """
+    """Optional features of an index: fields for passages and cluster labels, and names split at `_` and `.`."""
 
     passages: bool = False
     clusters: bool = False
@@ -79,16 +73,7 @@ def own_fields(
     names: FieldNames,
     features: IndexFeatures,
 ) -> Json:
-    """Return the values of whorl's own fields for a document.
-
-    Args:
-        document: The document.
-        fingerprints: Minima, hashes and words of its text.
-        scheme: The scheme of its tokens.
-        sketch_scheme: The scheme of its sketch.
-        names: The names of the properties that can name the document.
-        features: The optional features of the index.
-    """
+    """Return the values of whorl's own fields for a document; `names` has the properties that can name it."""
     wholes, properties, sketch = document.wholes(), document.values(), fingerprints.sketch(sketch_scheme)
     texts = [("name", document.name), *((name, value) for name, values in properties.items() for value in values)]
     terms = [
@@ -114,9 +99,9 @@ def own_fields(
 
 
 def _cluster_fields(document: Document) -> Json:
-    mark = cluster_label(document.properties)
-    # None removes the value that a partial update finds.
-    return {CLUSTER: mark.cluster if mark else document.id, IS_PRINCIPAL: mark.is_principal if mark else None}
+    label = cluster_label(document.properties)
+    # None removes the value at a partial update.
+    return {CLUSTER: label.cluster if label else document.id, IS_PRINCIPAL: label.is_principal if label else None}
 
 
 def without_text(names: FieldNames) -> Json:
@@ -137,41 +122,42 @@ def name_in(source: Json, names: FieldNames) -> str:
 def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyValue, ...]]:
     """Return a document's properties; values in nested objects get names with dots.
 
-    Values other than text, numbers and booleans (geo points, ranges) are left out, and so are whorl's own fields.
+    whorl's own fields and values other than texts, numbers and booleans, such as geo points, are left out.
     """
-    found: dict[str, list[PropertyValue]] = {}
+    properties: dict[str, list[PropertyValue]] = {}
     own = source.get(PROPERTIES)
     if isinstance(own, dict):
-        _collect(own, "", found)
-    rest = {name: value for name, value in source.items() if not (name == PROPERTIES and isinstance(value, dict))}
-    _collect({name: value for name, value in rest.items() if not name.startswith(OWN[:-1])}, "", found)
+        _collect(own, "", properties)
+        source = {name: value for name, value in source.items() if name != PROPERTIES}
+    _collect({name: value for name, value in source.items() if not name.startswith(OWN[:-1])}, "", properties)
     if source.get(IS_PRINCIPAL) is not None:
-        # The index was made by others, so its sources contain whorl's fields; a document in no cluster has its own id
-        # here.
-        _collect({name: source.get(name) for name in (CLUSTER, IS_PRINCIPAL)}, "", found)
-    return {name: tuple(values) for name, values in found.items() if name not in (names.content, names.name)}
+        # An index made by others has whorl's fields in its sources; the cluster of an unlabelled document is its own
+        # id.
+        _collect({name: source.get(name) for name in (CLUSTER, IS_PRINCIPAL)}, "", properties)
+    return {name: tuple(values) for name, values in properties.items() if name not in (names.content, names.name)}
 
 
 def _at(source: Json, place: str) -> Any:
     if place in source:
         return source[place]
-    first, dot, rest = place.partition(".")
+    first, _, inner_place = place.partition(".")
     inner = source.get(first)
-    return _at(inner, rest) if dot and isinstance(inner, dict) else None
+    return _at(inner, inner_place) if inner_place and isinstance(inner, dict) else None
 
 
 def _texts(value: Any) -> Sequence[str]:
     values = value if isinstance(value, list) else [value]
-    return [each for each in values if isinstance(each, str) and each]
+    return [text for text in values if isinstance(text, str) and text]
 
 
-def _collect(values: Mapping[str, Any], above: str, found: dict[str, list[PropertyValue]]) -> None:
-    for name, value in values.items():
-        for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, dict):
-                _collect(each, f"{above}{name}.", found)
-            elif isinstance(each, str | int | float):
-                found.setdefault(f"{above}{name}", []).append(each)
+def _collect(fields: Mapping[str, Any], prefix: str, properties: dict[str, list[PropertyValue]]) -> None:
+    """Add the values of fields to properties, with the names of nested objects as prefixes."""
+    for name, values in fields.items():
+        for value in values if isinstance(values, list) else [values]:
+            if isinstance(value, dict):
+                _collect(value, f"{prefix}{name}.", properties)
+            elif isinstance(value, str | int | float):
+                properties.setdefault(f"{prefix}{name}", []).append(value)
 
 
 Json: TypeAlias = dict[str, Any]
@@ -179,13 +165,13 @@ Json: TypeAlias = dict[str, Any]
 ID, WORDS, VALUES, FIELDS, HANDLE = "whorl_id", "whorl_words", "whorl_values", "whorl_fields", "whorl_handles"
 MINHASH, SAMPLE, SKETCH, SIZE = "whorl_minhash", "whorl_sample", "whorl_sketch", "whorl_size"
 SCHEME, DIGEST, PASSAGES = "whorl_scheme", "whorl_digest", "whorl_passages"
-#: Pattern for all of these names, to exclude them from the source and from responses.
+#: Pattern of these names, to exclude them from sources and responses.
 OWN = "whorl_*"
 #: Field of the source with the document's properties.
 PROPERTIES = "properties"
 
 _WHOLE: Json = {"type": "keyword"}
-#: The boolean similarity scores 1 per matching token, so one query of words can look up many tokens.
+#: The boolean similarity scores 1 per matching token, so a single query can look up many tokens.
 _TOKENS: Json = {"type": "keyword", "doc_values": False, "similarity": "boolean"}
 #: The only analyser of every server that keeps whorl's terms unchanged.
 WHITESPACE = "whitespace"
@@ -204,23 +190,18 @@ MAPPING: Mapping[str, Json] = {
 }
 #: Additional fields for passages.
 OF_PASSAGES: Mapping[str, Json] = {PASSAGES: _TOKENS}
-#: Fields of cluster labels. A document in no cluster has its own id as cluster: the cluster's `collapse` would
-#: otherwise merge all documents without a value.
+#: Fields of cluster labels. The cluster of an unlabelled document is its own id, because `collapse` would merge all
+#: documents without a value.
 OF_CLUSTERS: Mapping[str, Json] = {CLUSTER: _WHOLE, IS_PRINCIPAL: {"type": "boolean"}}
 
 
-#: Mark in the mapping of an index whose names are split at `_` and `.`; older indexes keep them whole.
+#: Entry in the mapping of an index that splits names at `_` and `.`; older indexes keep them whole.
 SPLIT_NAMES: Json = {"whorl_names": "split"}
 
 
 def mapping(names: FieldNames, *, passages: bool = False) -> dict[str, Json]:
-    """Return the fields that whorl needs in a new or existing index.
-
-    Args:
-        names: The index's names for the parts of a document.
-        passages: Whether to include the field of passages.
-    """
-    # All searchable data is in whorl's own fields, so no name or value of a property can break the mapping.
+    """Return the fields that whorl needs in an index, with or without the field of passages."""
+    # Only whorl's own fields are searched, so no name or value of a property can break the mapping.
     source = {
         names.name: {"type": "keyword", "index": False, "doc_values": False},
         names.content: {"type": "text", "index": False},
@@ -234,22 +215,16 @@ def index_body(
 ) -> Json:
     """Return the settings and the mapping of a new index; None leaves a number to the cluster's default."""
     numbers = {"number_of_shards": shards, "number_of_replicas": replicas}
-    settings = {name: number for name, number in numbers.items() if number is not None}
-    source = {"excludes": [OWN]}
+    mappings = {"dynamic": False, "_meta": SPLIT_NAMES, "_source": {"excludes": [OWN]}}
     return {
-        "settings": settings,
-        "mappings": {
-            "dynamic": False,
-            "_meta": SPLIT_NAMES,
-            "_source": source,
-            "properties": mapping(names, passages=passages),
-        },
+        "settings": {name: number for name, number in numbers.items() if number is not None},
+        "mappings": {**mappings, "properties": mapping(names, passages=passages)},
     }
 
 
 @lru_cache
 def stored_name(scheme: Scheme, sketch_scheme: SketchScheme) -> str:
-    """Return the value of `whorl_scheme`, the schemes that tokens and sketch depend on."""
+    """Return the value of `whorl_scheme`: the schemes of tokens and sketch."""
     return f"{scheme.name} {sketch_scheme.name}"
 
 
@@ -264,10 +239,10 @@ def spelled_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
 
 
 _AFTER_FIELD, _AFTER_BEGINNING, _SPACE, _BLANK = "\x01", "\x02", "\x03", "\x04"
-#: The analyser cuts terms at this number of UTF-16 units; whorl shortens longer words to a prefix and a digest.
+#: The analyser cuts terms at this many UTF-16 units, so whorl shortens longer words to a prefix and a digest.
 _LONGEST_TERM, _LONGEST_FIELD, _BEGINNING = 255, 80, 40
-#: White space for the analyser (Java's Character.isWhitespace). Names of fields may contain any of it, words only the
-#: blank: a narrow no-break space (U+202F) does not separate words and is folded to a blank.
+#: White space for the analyser (Java's Character.isWhitespace). Names of fields may contain all of it, words only
+#: blanks, to which narrow no-break spaces (U+202F) within words are folded.
 _WHITE_SPACE = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a"
     "\u2028\u2029\u205f\u3000"
@@ -303,7 +278,7 @@ def _field_prefix(field: str) -> str:
 
 
 def in_word(text: str) -> str:
-    """Return a word, or a part of one, in the encoding used in terms."""
+    """Encode a word, or a part of one, for terms."""
     return text.replace(BETWEEN_WORDS, _BLANK)
 
 
@@ -319,10 +294,10 @@ def _units(text: str) -> int:
 
 
 def field_term(name: str, kind: str) -> str:
-    """Return the term of documents that have values of a type in a field."""
+    """Return the term for documents with values of a type in a field."""
     return f"{name}\x1f{kind}"
 
 
 def handle(name: str, value: str) -> str:
-    """Return the term of documents with this value in a naming property."""
+    """Return the term for documents with a value in a naming property."""
     return f"{name}\x1f{value}"

@@ -1,14 +1,15 @@
 """The Engine protocol for an index of OpenSearch or Elasticsearch; `request` builds the queries.
 
-Everything searchable is made by whorl and kept in its own fields (`fields`), so nothing depends on the cluster's
-analysers, versions or plug-ins, and the engine does not need to know which of the two servers it is. In an index
-without these fields but with a MinHash field, whorl uses the tokens of that field (`tokens`).
+whorl makes all searchable data itself and stores it in its own fields (`documents`), so nothing depends on the
+cluster's analysers, version or plug-ins, nor on which of the two servers it is. In an index without these fields but
+with a MinHash field, whorl uses the tokens of that field (`foreign_minhash`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from whorl.arrays import batches
@@ -63,11 +64,13 @@ from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.query.plan.fields import Fields
 from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind
 
+#: References, or documents, per request.
 _AT_ONCE = 200
-_FIELDS_SECONDS = _LARGEST_SECONDS = 30.0
+#: Cache lifetime of the names of fields, the largest size and the state of the passages.
+_CACHE_SECONDS = 30.0
 #: Maximum age of `fields(latest=True)`, which every query with a misspelt field name calls.
 _LATEST_SECONDS = 1.0
-#: Cache lifetime of the check for whorl's fields, and of the description of the index's own tokens.
+#: Cache lifetime of the description of the index's own tokens.
 _TOKENS_SECONDS = 300.0
 #: Lucene's costs with ten segments, TieredMergePolicy's segments per tier; only their ratio matters.
 _COSTS = Costs(look_up=110.0, candidate=150.0)
@@ -76,6 +79,8 @@ _MOST_FIELDS = 10_000
 #: Passage hashes counted in one request.
 _COUNTED_AT_ONCE = 500
 _PASSAGE_SCHEME = PassageScheme()
+#: Fields that references are looked up in.
+_IDS = (ID, HANDLE)
 
 
 @guard_responses
@@ -96,9 +101,9 @@ class OpenSearchEngine:
     ) -> None:
         self._client, self._names, self._scheme, self._sketch_scheme = client, names, scheme, SketchScheme()
         self._commit = SharedCommit(client.refresh)
-        self._fields = TtlCache(lambda _: self._read_fields(), _FIELDS_SECONDS)
-        self._largest = TtlCache(lambda _: self._largest_now(), _LARGEST_SECONDS)
-        self._passages = TtlCache(lambda _: self._passages_now(), _FIELDS_SECONDS)
+        self._fields = TtlCache(lambda _: self._read_fields(), _CACHE_SECONDS)
+        self._largest = TtlCache(lambda _: self._largest_now(), _CACHE_SECONDS)
+        self._passages = TtlCache(lambda _: self._passages_now(), _CACHE_SECONDS)
         self._remembered_tokens = TtlCache(lambda _: foreign_tokens(client, names), _TOKENS_SECONDS)
 
     @property
@@ -128,8 +133,8 @@ class OpenSearchEngine:
         features = require_fields(self._client, self._names)
         changes: list[tuple[Json, Json]] = []
         read = hashed((document.text for document in batch), self._scheme, Parts.ALL, workers=1)
-        for document, found in zip(batch, read, strict=True):
-            own = own_fields(document, found, self._scheme, self._sketch_scheme, self._names, features)
+        for document, fingerprints in zip(batch, read, strict=True):
+            own = own_fields(document, fingerprints, self._scheme, self._sketch_scheme, self._names, features)
             changes.append(({"index": {"_id": document.id}}, {**source(document, self._names), **own}))
         for document_id, _, reason in self._client.bulk(changes):
             raise DocumentError(f"the cluster refuses {document_id!r}: {reason}")
@@ -141,62 +146,59 @@ class OpenSearchEngine:
         self._passages.forget()
 
     def delete(self, ids: Collection[str]) -> int:
-        there = self._client.documents(list(ids), False)
-        if there:
-            for document_id, _, reason in self._client.bulk([({"delete": {"_id": each}}, None) for each in there]):
+        documents = self._client.documents(list(ids), False)
+        if documents:
+            deletions: list[tuple[Json, None]] = [({"delete": {"_id": document_id}}, None) for document_id in documents]
+            for document_id, _, reason in self._client.bulk(deletions):
                 raise EngineResponseError(f"{self._client.url} does not delete {document_id!r}: {reason}")
             self.refresh()
-        return len(there)
+        return len(documents)
 
     # Reading.
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         try:
-            found = self._client.documents(list(ids), False, [DIGEST])
+            hits = self._client.documents(list(ids), False, [DIGEST])
         except EngineResponseError as error:
             if error.status == 404:
                 # The first documents create the index.
                 return {}
             raise
-        return {each: stored[0] for each, hit in found.items() if (stored := _stored(hit, DIGEST))}
+        return {document_id: digest for document_id, hit in hits.items() for digest in _stored(hit, DIGEST)[:1]}
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
         return {reference: hit["_id"] for reference, hit in self._named(references, {"_source": False})}
 
     def _named(self, references: Collection[str], parts: Json) -> Iterator[tuple[str, Json]]:
-        """Yield each reference that names a document, with the document.
-
-        Args:
-            references: Any number of references.
-            parts: The parts of a document to return.
-        """
+        """Yield the references that name a document, each with the requested parts of the document."""
         distinct = list(dict.fromkeys(references))
         if self._foreign:
-            keys = {each: _keys(each) for each in distinct}
-            there = self._client.documents([key for some in keys.values() for key in some], parts["_source"])
-            for reference, some in keys.items():
-                if found := next((there[key] for key in some if key in there), None):
-                    yield reference, found
+            keys = {reference: _keys(reference) for reference in distinct}
+            hits = self._client.documents([*chain(*keys.values())], parts["_source"])
+            for reference, meanings in keys.items():
+                if hit := next((hits[key] for key in meanings if key in hits), None):
+                    yield reference, hit
             return
-        for at in range(0, len(distinct), _AT_ONCE):
-            looked_up = {each: self._meanings(each) for each in distinct[at : at + _AT_ONCE]}
-            asked = [one for meant in looked_up.values() for one in meant]
-            places = {place: sorted({value for where, value in asked if where == place}) for place in (ID, HANDLE)}
+        for batch in batches(distinct, _AT_ONCE):
+            meant = {reference: self._meanings(reference) for reference in batch}
+            values = {
+                field: sorted({value for name, value in chain(*meant.values()) if name == field}) for field in _IDS
+            }
             body = {
-                "query": {"bool": {"should": [{"terms": {place: values}} for place, values in places.items()]}},
-                "size": 4 * len(looked_up) + 1,
+                "query": {"bool": {"should": [{"terms": {field: wanted}} for field, wanted in values.items()]}},
+                "size": 4 * len(meant) + 1,
                 "sort": [{ID: "asc"}],
-                "docvalue_fields": [ID, HANDLE],
+                "docvalue_fields": list(_IDS),
                 **parts,
             }
             named: dict[tuple[str, str], Json] = {}
             for hit in self._client.hits(body):
-                for place in places:
-                    for value in _stored(hit, place):
-                        named.setdefault((place, value), hit)
-            for reference, meant in looked_up.items():
-                if found := next((named[one] for one in meant if one in named), None):
-                    yield reference, found
+                for field in _IDS:
+                    for value in _stored(hit, field):
+                        named.setdefault((field, value), hit)
+            for reference, places in meant.items():
+                if hit := next((named[place] for place in places if place in named), None):
+                    yield reference, hit
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
         """Return the fields and values to look up for a reference."""
@@ -209,33 +211,35 @@ class OpenSearchEngine:
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
         if self._foreign:
             return self._foreign.signatures(wanted)
-        found = self._client.documents(list(wanted), [self._names.content])
-        texts = {each: text_in(hit.get("_source", {}), self._names) for each, hit in found.items()}
-        return signatures_by_id(texts, self._scheme)
+        return signatures_by_id(self._texts(wanted), self._scheme)
+
+    def _texts(self, ids: Collection[str]) -> dict[str, str]:
+        hits = self._client.documents(list(ids), [self._names.content])
+        return {document_id: text_in(hit.get("_source", {}), self._names) for document_id, hit in hits.items()}
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         if self._foreign:
             # One request for all ids that the references may name.
             keys = dict[str, bool]()
-            for key, order_matters in [(key, matters) for each, matters in wanted.items() for key in _keys(each)]:
-                keys[key] = order_matters or keys.get(key, False)
-            made = self._foreign.signatures(keys)
-            named = {each: next((key for key in _keys(each) if key in made), None) for each in wanted}
-            return {each: (key, made[key]) for each, key in named.items() if key is not None}
-        found = dict(self._named(wanted, {"_source": [self._names.content]}))
+            for reference, order_matters in wanted.items():
+                for key in _keys(reference):
+                    keys[key] = order_matters or keys.get(key, False)
+            signatures = self._foreign.signatures(keys)
+            ids = {reference: [key for key in _keys(reference) if key in signatures] for reference in wanted}
+            return {reference: (key, signatures[key]) for reference, existing in ids.items() for key in existing[:1]}
+        hits = dict(self._named(wanted, {"_source": [self._names.content]}))
         # Two references may name the same document.
-        texts = {hit["_id"]: text_in(hit.get("_source", {}), self._names) for hit in found.values()}
-        signatures = signatures_by_id(texts, self._scheme)
-        return {reference: (hit["_id"], signatures[hit["_id"]]) for reference, hit in found.items()}
+        texts = {hit["_id"]: text_in(hit.get("_source", {}), self._names) for hit in hits.values()}
+        made = signatures_by_id(texts, self._scheme)
+        return {reference: (hit["_id"], made[hit["_id"]]) for reference, hit in hits.items()}
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        found = dict(self._named(references, {"_source": False, "stored_fields": [SCHEME, SKETCH]}))
-        ids = (hit["_id"] for hit in found.values())
-        return dict(zip(found, zip(ids, self._sketches([*found.values()]), strict=True), strict=True))
+        hits = dict(self._named(references, {"_source": False, "stored_fields": [SCHEME, SKETCH]}))
+        ids = (hit["_id"] for hit in hits.values())
+        return dict(zip(hits, zip(ids, self._sketches([*hits.values()]), strict=True), strict=True))
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
-        found = self._client.documents(list(ids), [self._names.content])
-        return {each: text for each, hit in found.items() if (text := text_in(hit.get("_source", {}), self._names))}
+        return {document_id: text for document_id, text in self._texts(ids).items() if text}
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
@@ -243,39 +247,33 @@ class OpenSearchEngine:
         return self._passages()
 
     def _passages_now(self) -> PassageScheme | None:
-        there = self._client.mapping(PASSAGES)
-        if there is None or not described(there, PASSAGES):
+        mapping = self._client.mapping(PASSAGES)
+        if mapping is None or not described(mapping, PASSAGES):
             return None
         read = {"term": {PASSAGES: {"value": _PASSAGE_SCHEME.name}}}
         unread = self._client.count({"bool": {"filter": [everything()], "must_not": [read]}})
         return None if unread else _PASSAGE_SCHEME
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Return the number of documents for each passage hash."""
         counts: list[int] = []
-        terms = passage_hash_terms(tuple(numbers), _PASSAGE_SCHEME)
-        for at in range(0, len(terms), _COUNTED_AT_ONCE):
-            asked = {
-                f"n{place}": {"term": {PASSAGES: term}} for place, term in enumerate(terms[at:][:_COUNTED_AT_ONCE])
-            }
-            found = self._client.search({"size": 0, "aggs": {"numbers": {"filters": {"filters": asked}}}})
-            buckets = found["aggregations"]["numbers"]["buckets"]
-            counts += [int(buckets[name]["doc_count"]) for name in asked]
+        for terms in batches(passage_hash_terms(tuple(numbers), _PASSAGE_SCHEME), _COUNTED_AT_ONCE):
+            filters = {f"n{position}": {"term": {PASSAGES: term}} for position, term in enumerate(terms)}
+            response = self._client.search({"size": 0, "aggs": {"numbers": {"filters": {"filters": filters}}}})
+            buckets = response["aggregations"]["numbers"]["buckets"]
+            counts += [int(buckets[name]["doc_count"]) for name in filters]
         return counts
 
     def passage_holders(
         self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
     ) -> PassageHolders:
-        """Return the documents that have any of the passage hashes."""
-
         def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Iterator[tuple[str, list[int]]]:
-            found = self._translated(holders_plan(numbers, _PASSAGE_SCHEME, ids, left_out)).query
-            # Each clause has a name, and each hit lists the clauses that it matches.
+            query = self._translated(holders_plan(numbers, _PASSAGE_SCHEME, ids, left_out)).query
+            # Each hit lists the names of the clauses that it matches.
             named = [
-                {"term": {PASSAGES: {"value": term, "_name": str(place)}}}
-                for place, term in enumerate(passage_hash_terms(tuple(numbers), _PASSAGE_SCHEME))
+                {"term": {PASSAGES: {"value": term, "_name": str(position)}}}
+                for position, term in enumerate(passage_hash_terms(tuple(numbers), _PASSAGE_SCHEME))
             ]
-            body = {"query": {"bool": {"filter": [found], "should": named}}, "size": rows, "_source": False}
+            body = {"query": {"bool": {"filter": [query], "should": named}}, "size": rows, "_source": False}
             for hit in self._client.hits(body):
                 yield hit["_id"], sorted(map(int, hit["matched_queries"]))
 
@@ -293,17 +291,17 @@ class OpenSearchEngine:
         return self._largest()
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
-        found = self._client.documents(list(ids), False, [SCHEME, SKETCH])
-        read = zip(found, self._sketches([*found.values()]), strict=True)
-        return {document_id: sketch for document_id, sketch in read if sketch is not None}
+        hits = self._client.documents(list(ids), False, [SCHEME, SKETCH])
+        sketches = zip(hits, self._sketches([*hits.values()]), strict=True)
+        return {document_id: sketch for document_id, sketch in sketches if sketch is not None}
 
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
-        found = dict[str, int]()
-        for some in batches(ids, _AT_ONCE):
-            chosen = {"bool": {"filter": [{"terms": {ID: some}}, self._with_own_sketch()]}}
-            body = {"query": chosen, "size": len(some), "_source": False, "docvalue_fields": [SIZE]}
-            found |= {each["_id"]: int(size) for each in self._client.hits(body) for size in _stored(each, SIZE)}
-        return found
+        sizes = dict[str, int]()
+        for batch in batches(ids, _AT_ONCE):
+            query = {"bool": {"filter": [{"terms": {ID: batch}}, self._with_own_sketch()]}}
+            body = {"query": query, "size": len(batch), "_source": False, "docvalue_fields": [SIZE]}
+            sizes |= {hit["_id"]: int(size) for hit in self._client.hits(body) for size in _stored(hit, SIZE)}
+        return sizes
 
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
         tokens = self._token_field
@@ -311,8 +309,10 @@ class OpenSearchEngine:
         wanted = {**by_id, "size": SCAN_BATCH_SIZE, **self._with_sketches()}
         while hits := self._client.hits({**wanted, **({"search_after": [mark]} if mark else {})}):
             mark = hits[-1]["_id"]
-            named = ((each["_id"], name_in(each["_source"], self._names)) for each in hits)
-            yield ScanBatch(tuple((*each, own) for each, own in zip(named, self._sketches(hits), strict=True)), mark)
+            documents = zip(hits, self._sketches(hits), strict=True)
+            yield ScanBatch(
+                tuple((hit["_id"], name_in(hit["_source"], self._names), sketch) for hit, sketch in documents), mark
+            )
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         translation = self._translated(plan)
@@ -321,8 +321,8 @@ class OpenSearchEngine:
             body["sort"] = [{"_score": "desc"}]
         with explain_refusals(plan):
             total, hits = self._client.page(body, start, rows)
-        found = zip(map(self._hit, hits), self._sketches(hits), strict=True)
-        return CandidatePage(total, tuple(found), translation.warnings)
+        sketched = zip(map(self._hit, hits), self._sketches(hits), strict=True)
+        return CandidatePage(total, tuple(sketched), translation.warnings)
 
     def _with_sketches(self) -> Json:
         return {"_source": [self._names.name], "stored_fields": [SCHEME, SKETCH]}
@@ -334,13 +334,11 @@ class OpenSearchEngine:
         return self._fields.not_older_than(_LATEST_SECONDS) if latest else self._fields()
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
-        found = {
-            each: hit.get("_source", {})
-            for each, hit in self._client.documents(list(ids), without_text(self._names)).items()
-        }
+        hits = self._client.documents(list(ids), without_text(self._names)).items()
+        sources = {document_id: hit.get("_source", {}) for document_id, hit in hits}
         return {
-            each: Stored(each, name_in(source, self._names), properties_in(source, self._names))
-            for each, source in found.items()
+            document_id: Stored(document_id, name_in(source, self._names), properties_in(source, self._names))
+            for document_id, source in sources.items()
         }
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
@@ -354,17 +352,17 @@ class OpenSearchEngine:
             )
         with explain_refusals(plan):
             total, hits = self._client.page(body, start, rows)
-        found = [self._hit(hit) for hit in hits]
+        page = [self._hit(hit) for hit in hits]
         if is_unsorted:
-            found.sort(key=lambda hit: (-hit.score, hit.id))
-        return Page(total, tuple(found), translation.warnings)
+            page.sort(key=lambda hit: (-hit.score, hit.id))
+        return Page(total, tuple(page), translation.warnings)
 
-    def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[FacetResult, ...]:
+    def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
         query = self._translated(plan).query
-        aggregations = facet_aggregations(asked, lambda node: self._translated(BoundPlan(node)).query)
+        aggregations = facet_aggregations(facets, lambda node: self._translated(BoundPlan(node)).query)
         with explain_refusals(plan):
-            found = self._client.search({"size": 0, "query": query, "aggs": aggregations})
-        return read_facets(asked, found)
+            response = self._client.search({"size": 0, "query": query, "aggs": aggregations})
+        return read_facets(facets, response["aggregations"] if facets else {})
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         wanted = {"from": start, "size": rows, "track_total_hits": True}
@@ -418,10 +416,10 @@ class OpenSearchEngine:
         return Hit(str(hit["_id"]), name_in(hit.get("_source", {}), self._names), float(hit["_score"]))
 
     def _sketches(self, hits: Sequence[Json]) -> list[Sketch | None]:
-        """Return the sketches of documents; None for a missing or damaged one, or one of another scheme."""
+        """Return the sketches of hits; None if it is missing, damaged or of another scheme."""
         own = [self._stored_name]
-        kept = [_stored(hit, SKETCH) if _stored(hit, SCHEME) == own else () for hit in hits]
-        return decode_texts([stored[0] if stored else None for stored in kept], self._sketch_scheme)
+        stored = [_stored(hit, SKETCH) if _stored(hit, SCHEME) == own else [] for hit in hits]
+        return decode_texts([next(iter(values), None) for values in stored], self._sketch_scheme)
 
     def _largest_now(self) -> int | None:
         if self._foreign:
@@ -433,10 +431,9 @@ class OpenSearchEngine:
     def _read_fields(self) -> Fields:
         if self._foreign:
             return self._foreign.fields
-        wanted = {"size": 0, "aggs": {"fields": {"terms": {"field": FIELDS, "size": _MOST_FIELDS}}}}
-        found = self._client.search(wanted)
-        buckets = found["aggregations"]["fields"]["buckets"]
-        pairs = sorted(each["key"].rpartition("\x1f")[::2] for each in buckets)
+        terms = {"terms": {"field": FIELDS, "size": _MOST_FIELDS}}
+        buckets = self._client.search({"size": 0, "aggs": {"fields": terms}})["aggregations"]["fields"]["buckets"]
+        pairs = sorted(bucket["key"].rpartition("\x1f")[::2] for bucket in buckets)
         known: dict[str, dict[Kind, str]] = {"id": {Kind.KEYWORD: "id"}, "content": {Kind.TEXT: "content"}}
         for name, kind in [("name", "KEYWORD"), *pairs]:
             places = known.setdefault(name, {})
@@ -450,7 +447,7 @@ class OpenSearchEngine:
 
 
 def _keys(reference: str) -> list[str]:
-    """Return the ids that a reference may mean; DBIDs exist in whorl's fields only."""
+    """Return the ids that a reference may mean; only whorl's fields have DBIDs."""
     return [value for role, value in reference_meanings(reference) if role == "key"]
 
 

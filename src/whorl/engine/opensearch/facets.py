@@ -1,4 +1,4 @@
-"""Facets as a cluster's aggregations; pure. All values are in one field, each prefixed with the name of its field."""
+"""Facets as aggregations; pure. One field has all values, prefixed with the names of their fields."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, St
 from whorl.errors import ParameterError
 from whorl.query.plan.nodes import BoundNode, Kind
 
-#: Minimum number of values that each of several shards returns, so that no value that is frequent overall is missed.
+#: Minimum number of values from each shard, so that none that is frequent overall is missed.
 _LEAST_OF_A_SHARD = 1000
-#: Maximum length of a regular expression's prefix; the default limit of the whole is 1,000 (index.max_regex_length).
+#: Maximum length of the prefix of a regular expression, which has at most 1,000 characters (index.max_regex_length).
 _LONGEST_BEGINNING = 990
 _SYNTAX = re.compile(r"[^0-9A-Za-z]", re.ASCII)
-#: Script that extracts a document's numbers of a field, decoded as in the sort script of `request`.
+#: Script for the numbers in a field of a document, decoded as in the sort script of `request`.
 _NUMBERS = """
 List found = new ArrayList();
 for (String value : doc['whorl_values']) {
@@ -33,48 +33,35 @@ return found;
 _PARTS = ("count", "min", "max", "sum", "sum_of_squares")
 
 
-def facet_aggregations(asked: Sequence[Facet], query: Callable[[BoundNode], Json]) -> Json:
-    """Return the aggregations for facets.
-
-    Args:
-        asked: The facets.
-        query: Returns the query of a plan's node.
+def facet_aggregations(facets: Sequence[Facet], query: Callable[[BoundNode], Json]) -> Json:
+    """Return the aggregations for facets; `query` translates a node of a plan.
 
     Raises:
         ParameterError: The name of a field, or a prefix of its values, is too long for a cluster.
     """
-    made: Json = {}
-    for number, facet in enumerate(asked):
-        match facet:
-            case MatchCount(node=node):
-                about: Json = {"filter": query(node)}
-            case ValueFacet():
-                by_count = [{"_count": "desc"}, {"_key": "asc"}]
-                about = {
-                    "terms": {
-                        **_field(facet),
-                        "size": facet.most,
-                        "shard_size": max(facet.most, _LEAST_OF_A_SHARD),
-                        "min_doc_count": facet.least,
-                        "order": [{"_key": "asc"}] if facet.is_by_value else by_count,
-                    }
-                }
-                if facet.within:
-                    about["aggs"] = facet_aggregations(facet.within, query)
-            case StatisticsFacet(kind=kind, place=place):
-                parameters = {"beginning": value_prefix(place, kind), "whole": kind is Kind.INTEGER}
-                script = {"lang": "painless", "source": _NUMBERS, "params": parameters}
-                about = {"extended_stats": {"script": script}}
-        made[f"facet{number}"] = about
-    return made
+    return {f"facet{number}": _aggregation(facet, query) for number, facet in enumerate(facets)}
 
 
-def read_facets(asked: Sequence[Facet], answer: Json) -> tuple[FacetResult, ...]:
-    """Return the facets of a response; malformed responses raise errors that `answers` converts."""
-    return _read(asked, answer["aggregations"] if asked else {})
+def _aggregation(facet: Facet, query: Callable[[BoundNode], Json]) -> Json:
+    match facet:
+        case MatchCount(node=node):
+            return {"filter": query(node)}
+        case ValueFacet():
+            terms = {
+                **_field(facet),
+                "size": facet.most,
+                "shard_size": max(facet.most, _LEAST_OF_A_SHARD),
+                "min_doc_count": facet.least,
+                "order": [{"_key": "asc"}] if facet.is_by_value else [{"_count": "desc"}, {"_key": "asc"}],
+            }
+            return {"terms": terms, **({"aggs": facet_aggregations(facet.within, query)} if facet.within else {})}
+        case StatisticsFacet(kind=kind, place=place):
+            parameters = {"beginning": value_prefix(place, kind), "whole": kind is Kind.INTEGER}
+            return {"extended_stats": {"script": {"lang": "painless", "source": _NUMBERS, "params": parameters}}}
 
 
 def _field(facet: ValueFacet) -> Json:
+    """Return the field of a facet, with an expression for its values."""
     is_id = facet.place == "id"
     if is_id and not facet.beginning:
         return {"field": ID}
@@ -91,22 +78,24 @@ def _literal(text: str) -> str:
     return _SYNTAX.sub(r"\\\g<0>", text)
 
 
-def _read(asked: Sequence[Facet], aggregations: Any) -> tuple[FacetResult, ...]:
-    read: list[FacetResult] = []
-    for number, facet in enumerate(asked):
-        about = aggregations[f"facet{number}"]
-        match facet:
-            case MatchCount():
-                read.append(int(about["doc_count"]))
-            case ValueFacet(kind=kind, place=place, within=within):
-                length = 0 if place == "id" else len(value_prefix(place, kind))
-                counts = (
-                    ValueCount(
-                        decode_sortable(kind, str(each["key"])[length:]), int(each["doc_count"]), _read(within, each)
-                    )
-                    for each in about["buckets"]
+def read_facets(facets: Sequence[Facet], aggregations: Any) -> tuple[FacetResult, ...]:
+    """Return the facets in the aggregations of a response; a malformed response raises any error."""
+    return tuple(_read(facet, aggregations[f"facet{number}"]) for number, facet in enumerate(facets))
+
+
+def _read(facet: Facet, aggregation: Any) -> FacetResult:
+    match facet:
+        case MatchCount():
+            return int(aggregation["doc_count"])
+        case ValueFacet(kind=kind, place=place, within=within):
+            length = 0 if place == "id" else len(value_prefix(place, kind))
+            return tuple(
+                ValueCount(
+                    decode_sortable(kind, str(bucket["key"])[length:]),
+                    int(bucket["doc_count"]),
+                    read_facets(within, bucket),
                 )
-                read.append(tuple(counts))
-            case StatisticsFacet():
-                read.append(Statistics.read(*(about[part] for part in _PARTS)))
-    return tuple(read)
+                for bucket in aggregation["buckets"]
+            )
+        case StatisticsFacet():
+            return Statistics.read(*(aggregation[part] for part in _PARTS))

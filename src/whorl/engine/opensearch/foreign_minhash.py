@@ -1,8 +1,7 @@
-"""MinHash fields that whorl did not set up in an OpenSearch index: find them, and compute signatures as they do.
+"""MinHash fields of an OpenSearch index that whorl did not set up: find them, and compute signatures as they do.
 
-The mapping describes the intended tokens of a field. To find the actual ones, whorl requests the tokens of some texts
-from the cluster and compares them with its own tokens of these texts. Releases differ in word breaks, and some ignore
-options of the filter.
+The mapping describes the intended tokens of a field. whorl finds the actual ones by comparing the cluster's tokens of
+sample texts with its own: releases differ in word breaks, and some ignore options of the filter.
 
 The tokens of documents come as term vectors. The tokens of a text come from whorl if it makes the same ones, otherwise
 from the cluster.
@@ -14,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from whorl.arrays import batches
 from whorl.engine.lucene import PROBE
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import ID, OWN, Json, text_in
@@ -29,12 +29,11 @@ from whorl.query.plan.fields import Fields
 from whorl.query.plan.nodes import Kind
 
 _ANALYZER, _FILTER = "index.analysis.analyzer.", "index.analysis.filter."
-#: Enough distinct words to fill every bucket, directly or by rotation; the number of its tokens reveals the scheme.
+#: Sample with enough distinct words to fill every bucket; the number of its tokens reveals the scheme.
 LONG_PROBE = " ".join(f"word{number}" for number in range(3000))
-#: Spelling by UTF-16 units of a token: whole, or truncated to half.
+#: Spelling of whole and of truncated tokens, by their UTF-16 units.
 _SPELLINGS = {8: Spelling.UNITS_8, 4: Spelling.UNITS_4}
-#: Words of a short probe: its shingles are fewer than the buckets of even small schemes, so each shingle leaves a
-#: token.
+#: Words of a short sample: fewer shingles than the buckets of small schemes, so each shingle leaves a token.
 _PROBE_WORDS = 12
 
 
@@ -44,12 +43,12 @@ class MinHashField:
 
     Args:
         name: The field's name; a dot leads into an object or to a subfield.
-        place: The field of a document that contains the text: the field itself, or its parent.
-        hash_count: Number of hash functions of the filter.
-        bucket_count: Number of buckets.
-        hash_set_size: Hashes kept per bucket.
+        place: The field of a document that has the text: the field itself, or its parent.
+        hash_count: Hash functions of the filter.
+        bucket_count: Buckets of the filter.
+        hash_set_size: Hashes per bucket.
         shingle_size: Words in a shingle; 1 if the filter gets words.
-        rotation: Whether empty buckets are filled.
+        rotation: Whether the filter fills empty buckets.
         has_vectors: Whether the index stores term vectors, so that no source is needed.
     """
 
@@ -64,7 +63,7 @@ class MinHashField:
 
     @property
     def scheme(self) -> Scheme:
-        """The described scheme, without rotation, which only repeats tokens; plans count the repeats in any case.
+        """The described scheme without rotation, which only repeats tokens; plans count repeats in any case.
 
         Raises:
             SchemaError: whorl has no equivalent scheme.
@@ -89,8 +88,8 @@ class TokenField:
         place: The field of a document that contains the text.
         scheme: The scheme of its tokens.
         spelling: The encoding of its tokens.
-        is_ours: Whether whorl makes the same tokens; otherwise the cluster must make the tokens of a text.
-        is_sorted: Whether the cluster sorts hits by `_id`; Elasticsearch does so only if that is enabled.
+        is_ours: Whether whorl makes the same tokens; otherwise the cluster makes the tokens of a text.
+        is_sorted: Whether the cluster can sort hits by `_id`, which Elasticsearch disables by default.
     """
 
     name: str
@@ -101,30 +100,25 @@ class TokenField:
     is_sorted: bool
 
 
-def minhash_fields(there: Json, settings: Mapping[str, Any]) -> list[MinHashField]:
-    """Return the fields of an index that hold MinHash tokens.
-
-    Args:
-        there: The mapping.
-        settings: The settings by their full names.
-    """
+def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashField]:
+    """Return the MinHash fields of an index, from its mapping and its settings by their full names."""
     analyzers = dict(_analyzers(settings))
     return [
         replace(
             analyzers[field["analyzer"]], name=name, place=place, has_vectors=field.get("term_vector", "no") != "no"
         )
-        for name, (place, field) in _flat(there)
+        for name, (place, field) in _flat(mapping)
         if field.get("analyzer") in analyzers
     ]
 
 
-def choose_field(found: Iterable[MinHashField], wanted: str) -> MinHashField | None:
+def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | None:
     """Return the field that FINGERPRINT uses: the one with the given name, or the only one.
 
     Raises:
-        SchemaError: There are several fields, and none has this name.
+        SchemaError: The name fits none of several fields.
     """
-    by_name = {each.name: each for each in found}
+    by_name = {field.name: field for field in fields}
     if wanted in by_name or len(by_name) < 2:
         return by_name.get(wanted, next(iter(by_name.values()), None))
     raise SchemaError(
@@ -134,10 +128,10 @@ def choose_field(found: Iterable[MinHashField], wanted: str) -> MinHashField | N
 
 
 def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
-    """Return the description of a field's actual tokens, found by probing the cluster with some texts.
+    """Describe the actual tokens of a field by the tokens that the cluster makes of sample texts.
 
     Raises:
-        SchemaError: The tokens are of a kind that whorl does not read.
+        SchemaError: whorl does not read such tokens.
     """
     tokens = client.terms_of(LONG_PROBE, field.place, field.name)
     units = max((len(token.encode("utf-16-be")) // 2 for token in tokens), default=0)
@@ -149,7 +143,7 @@ def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
         )
     made = {text: client.terms_of(text, field.place, field.name).keys() for text in _short_probes()}
     is_sorted = _sorts_by_id(client)
-    for profile in sorted(PROFILES, key=lambda each: each != DEFAULT_PROFILE):
+    for profile in sorted(PROFILES, key=lambda name: name != DEFAULT_PROFILE):
         own = replace(scheme, profile=profile)
         if all(tokens == set(sign(text, own, spelling).tokens) for text, tokens in made.items()):
             return TokenField(field.name, field.place, own, spelling, is_ours=True, is_sorted=is_sorted)
@@ -165,17 +159,17 @@ def _sorts_by_id(client: IndexClient) -> bool:
 
 
 def token_count(scheme: Scheme) -> int:
-    """Return the number of distinct tokens of the long probe under a scheme."""
+    """Return the number of distinct tokens of the long sample under a scheme."""
     return len(set(sign(LONG_PROBE, scheme).integers))
 
 
 def probed_scheme(field: MinHashField, count: int) -> Scheme | None:
-    """Return the scheme under which the long probe has `count` distinct tokens, or None.
+    """Return the scheme under which the long sample has `count` distinct tokens, or None.
 
-    It is either the described scheme, or that of releases that ignore bucket_count and hash_set_size.
+    This is the described scheme, or that of releases that ignore bucket_count and hash_set_size.
     """
     ignored = replace(field, bucket_count=512, hash_set_size=1).scheme
-    return next((each for each in (field.scheme, ignored) if token_count(each) == count), None)
+    return next((scheme for scheme in (field.scheme, ignored) if token_count(scheme) == count), None)
 
 
 def _short_probes() -> list[str]:
@@ -188,40 +182,38 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, MinHashField]
     for key, value in settings.items():
         if not (key.startswith(_ANALYZER) and key.endswith(".filter")):
             continue
-        chain = [_filter(settings, name) for name in (value if isinstance(value, list) else [value])]
-        at = next((at for at, each in enumerate(chain) if each.get("type") == "min_hash"), None)
-        if at is None:
+        filters = [_filter(settings, name) for name in (value if isinstance(value, list) else [value])]
+        types = [options.get("type") for options in filters]
+        if "min_hash" not in types:
             continue
+        at = types.index("min_hash")
         # Options that are not set have Lucene's defaults.
-        options = {"hash_count": 1, "bucket_count": 512, "hash_set_size": 1} | chain[at]
-        functions, buckets, kept = (int(options[name]) for name in ("hash_count", "bucket_count", "hash_set_size"))
+        options = {"hash_count": 1, "bucket_count": 512, "hash_set_size": 1} | filters[at]
+        functions, buckets, hashes = (int(options[name]) for name in ("hash_count", "bucket_count", "hash_set_size"))
         rotates = str(options.get("with_rotation", buckets > 1)).lower() == "true"
-        shingles = next((each for each in chain[:at] if each.get("type") == "shingle"), None)
-        size = int(shingles.get("max_shingle_size", 2)) if shingles else 1
-        yield (
-            key.removeprefix(_ANALYZER).removesuffix(".filter"),
-            MinHashField("", "", functions, buckets, kept, size, rotates),
-        )
+        size = int(filters[types.index("shingle")].get("max_shingle_size", 2)) if "shingle" in types[:at] else 1
+        name = key.removeprefix(_ANALYZER).removesuffix(".filter")
+        yield name, MinHashField("", "", functions, buckets, hashes, size, rotates)
 
 
 def _filter(settings: Mapping[str, Any], name: str) -> Json:
-    """Return the settings of a filter; for a filter without settings, its name is its type."""
+    """Return the settings of a filter; the name of a filter without settings is its type."""
     prefix = f"{_FILTER}{name}."
     own = {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
     return own or {"type": name}
 
 
-def field_names(there: Json) -> list[str]:
+def field_names(mapping: Json) -> list[str]:
     """Return the names of all fields of a mapping."""
-    return [name for name, _ in _flat(there)]
+    return [name for name, _ in _flat(mapping)]
 
 
-def _flat(there: Json, above: str = "") -> Iterator[tuple[str, tuple[str, Json]]]:
-    """Yield all field names, each with the document's field that has its values and with its mapping."""
-    for key, field in there.get("properties", {}).items():
-        name = f"{above}{key}"
+def _flat(mapping: Json, prefix: str = "") -> Iterator[tuple[str, tuple[str, Json]]]:
+    """Yield the names of all fields, each with the field of the document that has its values, and its mapping."""
+    for key, field in mapping.get("properties", {}).items():
+        name = f"{prefix}{key}"
         yield name, (name, field)
-        yield from ((f"{name}.{beside}", (name, each)) for beside, each in field.get("fields", {}).items())
+        yield from ((f"{name}.{subfield}", (name, inner)) for subfield, inner in field.get("fields", {}).items())
         yield from _flat(field, f"{name}.")
 
 
@@ -233,21 +225,20 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
     """Return the reader of an index's own MinHash tokens; None if it has whorl's fields or no such tokens.
 
     Raises:
-        SchemaError: There are several token fields and none is configured, or whorl cannot read their tokens.
+        SchemaError: None of several token fields is configured, or whorl cannot read the tokens.
     """
     try:
-        there = client.mapping(OWN)
-        if there is None or described(there, ID):
+        mapping = client.mapping(OWN)
+        if mapping is None or described(mapping, ID):
             return None
-        there, settings = client.mapping() or {}, client.settings()
+        mapping, settings = client.mapping() or {}, client.settings()
     except (EngineResponseError, SchemaError) as error:
-        # The name is an alias of several indexes, or the user may not read the mapping: searches still work in both
-        # cases.
+        # Searches work although the name is an alias of several indexes, or the user may not read the mapping.
         if isinstance(error, SchemaError) or error.status == 403:
             return None
         raise
-    field = choose_field(minhash_fields(there, settings), names.minhash)
-    return ForeignTokens(client, names, probe_field(client, field), field_names(there)) if field else None
+    field = choose_field(minhash_fields(mapping, settings), names.minhash)
+    return ForeignTokens(client, names, probe_field(client, field), field_names(mapping)) if field else None
 
 
 class ForeignTokens:
@@ -257,15 +248,14 @@ class ForeignTokens:
         client: Client of the index.
         names: The index's names for the parts of a document.
         field: The token field.
-        others: Names of all fields.
+        fields: Names of all fields.
     """
 
-    def __init__(self, client: IndexClient, names: FieldNames, field: TokenField, others: Iterable[str]) -> None:
+    def __init__(self, client: IndexClient, names: FieldNames, field: TokenField, fields: Iterable[str]) -> None:
         self._client, self._names, self.field = client, names, field
         self.scheme = field.scheme
-        # A clause on these fields is refused when it is sent, with a more helpful message than that of an unknown
-        # field.
-        known = {name: {Kind.TEXT: name, Kind.KEYWORD: name} for name in others}
+        # Clauses on these fields are refused later, with a more helpful message than that of an unknown field.
+        known = {name: {Kind.TEXT: name, Kind.KEYWORD: name} for name in fields}
         self.fields = Fields({**known, "id": {Kind.KEYWORD: "id"}}, profile=field.scheme.profile)
 
     def sign(self, text: str) -> Signature:
@@ -279,21 +269,20 @@ class ForeignTokens:
         """Return the signatures of existing documents, by id.
 
         Args:
-            wanted: Ids, each with whether the order of its tokens matters.
+            wanted: Ids; the value says whether the order of the tokens matters.
         """
-        ids, found, unsure = list(wanted), dict[str, Signature](), dict[str, set[str]]()
-        for at in range(0, len(ids), _AT_ONCE):
-            for document_id, repeats in self._client.term_vectors(ids[at : at + _AT_ONCE], self.field.name).items():
-                found[document_id] = self._recovered(repeats, order_matters=wanted[document_id])
-                if not repeats or not found[document_id].is_exact:
+        signatures, unsure = dict[str, Signature](), dict[str, set[str]]()
+        for ids in batches(wanted, _AT_ONCE):
+            for document_id, repeats in self._client.term_vectors(ids, self.field.name).items():
+                signatures[document_id] = self._recovered(repeats, order_matters=wanted[document_id])
+                if not repeats or not signatures[document_id].is_exact:
                     unsure[document_id] = set(repeats)
-        # If the index has lost tokens or kept none, the text may provide them, unless it has changed since it was
-        # indexed.
+        # The text has the tokens that the index lost or never had, unless it has changed since.
         for document_id, text in self._texts(unsure).items():
             made = self.sign(text)
             if not unsure[document_id] or unsure[document_id] == set(made.tokens):
-                found[document_id] = made
-        return found
+                signatures[document_id] = made
+        return signatures
 
     def _recovered(self, repeats: Mapping[str, int], *, order_matters: bool) -> Signature:
         # Each value of a text has its own tokens; all values together have one fingerprint.
@@ -308,5 +297,6 @@ class ForeignTokens:
         )
 
     def _texts(self, ids: Collection[str]) -> dict[str, str]:
-        found = self._client.documents(list(ids), [self._names.content])
-        return {each: text for each, hit in found.items() if (text := text_in(hit.get("_source", {}), self._names))}
+        hits = self._client.documents(list(ids), [self._names.content])
+        texts = {document_id: text_in(hit.get("_source", {}), self._names) for document_id, hit in hits.items()}
+        return {document_id: text for document_id, text in texts.items() if text}

@@ -49,7 +49,7 @@ class OpenSearchLabels(ServerLabels):
         self._client, self._names, self._query = client, names, query
 
     def prepare(self) -> None:
-        """Raise SchemaError unless the fields exist; write its own id into each document without a cluster."""
+        """Require the label fields, and write its own id as cluster into each document without one."""
         if not require_fields(self._client, self._names).clusters:
             raise SchemaError(
                 f"{self._client.url} has no fields for clusters; 'whorl opensearch init {self._client.shown}' adds them"
@@ -61,21 +61,21 @@ class OpenSearchLabels(ServerLabels):
             self._require_written(self._label(hits, {}))
 
     def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
-        """Yield all cluster labels by document id, a batch at a time."""
         body = {"query": {"exists": {"field": IS_PRINCIPAL}}, "size": READ_AT_ONCE, **_LABEL_FIELDS}
         self._client.refresh()
         for hits in self._client.scroll(body):
             yield _read_labels(hits)
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
-        """Return the number of documents per cluster that match a plan, for clusters with at least one."""
         clusters: Json = {"size": _COUNTED_AT_ONCE, "sources": [{"id": {"terms": {"field": CLUSTER}}}]}
         query = {"bool": {"filter": [self._query(plan), {"exists": {"field": IS_PRINCIPAL}}]}}
         counts = dict[str, int]()
         while True:
             with explain_refusals(plan):
-                answer = self._client.search({"size": 0, "query": query, "aggs": {"clusters": {"composite": clusters}}})
-            composite = answer["aggregations"]["clusters"]
+                response = self._client.search(
+                    {"size": 0, "query": query, "aggs": {"clusters": {"composite": clusters}}}
+                )
+            composite = response["aggregations"]["clusters"]
             counts |= {bucket["key"]["id"]: int(bucket["doc_count"]) for bucket in composite["buckets"]}
             if len(composite["buckets"]) < _COUNTED_AT_ONCE:
                 return counts
@@ -91,23 +91,23 @@ class OpenSearchLabels(ServerLabels):
 
     def _label(self, hits: list[Json], changes: Mapping[str, ClusterLabel | None]) -> list[tuple[str, str]]:
         features = require_fields(self._client, self._names)
-        is_kept_in_source = keeps_own(self._client.mapping(OWN) or {})
+        is_in_source = keeps_own(self._client.mapping(OWN) or {})
         documents = []
         for hit in hits:
             source = hit.get("_source", {})
-            # A document that whorl cannot read is in no cluster.
+            # Documents that whorl cannot read are in no cluster.
             with suppress(DocumentError):
                 text, name = text_in(source, self._names), name_in(source, self._names)
                 document = Document(hit["_id"], text, name, properties_in(source, self._names))
                 documents.append((hit, with_cluster_label(document, changes.get(document.id))))
         changed = updates(documents, self._names, features)
-        if not is_kept_in_source:
+        if not is_in_source:
             for (_, body), (_, document) in zip(changed, documents, strict=True):
                 label = cluster_label(document.properties)
                 own = {CLUSTER: [label.cluster], IS_PRINCIPAL: [label.is_principal]} if label else _NO_LABEL
                 (body or {})["doc"][PROPERTIES] = own
-        outdated = (_CONFLICT, _MISSING)
-        return [(name, reason) for name, status, reason in self._client.bulk(changed) if status not in outdated]
+        refused = self._client.bulk(changed)
+        return [(document_id, reason) for document_id, status, reason in refused if status not in (_CONFLICT, _MISSING)]
 
 
 _LABEL_FIELDS: Json = {"_source": False, "docvalue_fields": list(OF_CLUSTERS)}

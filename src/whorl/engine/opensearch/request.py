@@ -1,9 +1,9 @@
-"""Bound plans as search bodies; pure. Only this module builds queries, and user text is never read as query syntax.
+"""Bound plans as search bodies; pure. Only this module builds queries, and no user text is read as query syntax.
 
-All scores are constants, independent of the cluster's statistics: a token scores 1, times its weight.
+All scores are constants, independent of the cluster's statistics: a token scores its weight.
 
-Lucene limits the leaf clauses of a whole query. Fingerprints that exceed the limit move into the functions of a
-function_score query, whose filters are not counted; hits must then reach a minimum score.
+Lucene limits the leaf clauses of a whole query. Fingerprints beyond the limit move into the functions of a
+function_score query, which do not count; hits must then reach a minimum score.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -73,10 +74,11 @@ from whorl.query.plan.nodes import (
     Words,
 )
 
-#: Clauses left of a fingerprint in functions: its terms query and two filters.
+#: Clauses of a fingerprint in functions: its terms query and two filters.
 _LEAVES_APART = 3
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens)
 _NO_DOCUMENT: Json = {"match_none": {}}
+#: A score that is too small to change a 32-bit sum.
 _UNSEEN = 1e-9
 
 
@@ -94,7 +96,7 @@ class Translation:
 
 
 def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None) -> Translation:
-    """Return a bound plan as a query.
+    """Translate a bound plan into a query.
 
     Args:
         plan: The plan.
@@ -102,11 +104,11 @@ def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None)
         tokens: The field of the cluster's own tokens, in an index without whorl's fields.
 
     Raises:
-        ParameterError: It has too many clauses.
-        SchemaError: It needs data that only whorl's fields have.
+        ParameterError: The plan has too many clauses.
+        SchemaError: The plan needs whorl's fields, and the index has none.
     """
     apart = fingerprints_to_move(
-        plan.root, _leaves, movable=_FINGERPRINTS, count_apart=_LEAVES_APART, server="a cluster"
+        plan.root, leaf_clauses, movable=_FINGERPRINTS, count_apart=_LEAVES_APART, server="a cluster"
     )
     translator = _Translator(scheme, apart, tokens)
     query = translator.query(plan.root)
@@ -114,7 +116,7 @@ def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None)
 
 
 def everything(tokens: TokenField | None = None) -> Json:
-    """Return the query for all searchable documents; in an index without whorl's fields, for all documents."""
+    """Return the query for all searchable documents."""
     return {"exists": {"field": ID}} if tokens is None else {"match_all": {}}
 
 
@@ -122,15 +124,13 @@ def sorted_by(order: Sequence[Order], tokens: TokenField | None = None) -> list[
     """Return the sort keys of hits, most significant first, with the id last.
 
     Raises:
-        SchemaError: The values to sort by are in whorl's fields only, and the index has none.
+        SchemaError: Only whorl's fields have the values to sort by, and the index has none.
     """
-    place = id_field(tokens)
+    field = id_field(tokens)
     if tokens and any(key.field is not None and not (key.is_by_id and tokens.is_sorted) for key in order):
         raise _only_in_ours("order by a field")
-    keys = [{place: "asc" if key.is_ascending else "desc"} if key.is_by_id else _sorted_by(key) for key in order] or [
-        {"_score": "desc"}
-    ]
-    return keys if tokens and not tokens.is_sorted else [*keys, {place: "asc"}]
+    keys = [_sorted_by(key, field) for key in order] or [{"_score": "desc"}]
+    return keys if tokens and not tokens.is_sorted else [*keys, {field: "asc"}]
 
 
 def id_field(tokens: TokenField | None) -> str:
@@ -145,7 +145,8 @@ def _only_in_ours(what: str) -> SchemaError:
     )
 
 
-def _leaves(node: BoundLeaf) -> int:
+def leaf_clauses(node: BoundLeaf) -> int:
+    """Return the maximum number of leaf clauses of a node."""
     match node:
         case SharedTokens(tokens=tokens):
             return len(tokens)
@@ -157,8 +158,10 @@ def _leaves(node: BoundLeaf) -> int:
             return len(numbers)
         case DocumentIds(groups=groups):
             return len(groups)
-        case Words() | InOrder() | FuzzyWord() | Equal() | WildcardValue() | Between() | Exists():
-            return leaves(node)
+        case Words() | FuzzyWord():
+            return len(_fields(node.field))
+        case InOrder(words=words):
+            return len(_fields(node.field)) * (len(words) + 1)
         case _:
             return 1
 
@@ -194,12 +197,15 @@ class _Translator:
                     return _weighed(_one_of(self._minhash, terms), counted, minimum, weight)
                 return self._counted(self._minhash, terms, minimum, weight)
             case SharedBands(bands=bands, weight=weight):
-                rows = [[_term(self._minhash, each) for each in dict.fromkeys(self._terms(band))] for band in bands]
-                found = [{"bool": {"filter": row}} for row in rows]
+                spelled_bands = [self._terms(band) for band in bands]
+                complete = [
+                    {"bool": {"filter": [_term(self._minhash, term) for term in dict.fromkeys(band)]}}
+                    for band in spelled_bands
+                ]
                 if id(node) in self._apart:
-                    terms = [each for band in bands for each in self._terms(band)]
-                    return _weighed(_one_of(self._minhash, terms), [(each, 1) for each in found], 1, weight)
-                return _at_least([_constant(each, weight) for each in found], 1)
+                    any_term = _one_of(self._minhash, chain.from_iterable(spelled_bands))
+                    return _weighed(any_term, [(band, 1) for band in complete], 1, weight)
+                return _at_least([_constant(band, weight) for band in complete], 1)
             case SketchTokens():
                 return self._sketched(node)
             case PassageNumbers(numbers=numbers, scheme=scheme):
@@ -231,14 +237,14 @@ class _Translator:
         sizes = {"gte": node.smallest_size, **({} if node.largest_size is None else {"lte": node.largest_size})}
         filters = [_term(SCHEME, stored_name(self._scheme, node.scheme)), {"range": {SIZE: sizes}}]
         if id(node) in self._apart:
-            found = {"bool": {"filter": [*filters, _one_of(SAMPLE, terms)]}}
-            return _weighed(found, _terms_apart(SAMPLE, terms), minimum, 1.0)
+            any_token = {"bool": {"filter": [*filters, _one_of(SAMPLE, terms)]}}
+            return _weighed(any_token, _terms_apart(SAMPLE, terms), minimum, 1.0)
         return {"bool": {"must": [self._counted(SAMPLE, terms, minimum, 1.0)], "filter": filters}}
 
     def _counted(self, field: str, terms: Sequence[str], minimum: int, weight: float) -> Json:
         """Match documents with enough of the terms; a repeated term counts and scores each time."""
         if self._tokens:
-            return _at_least([_constant(_term(field, each), weight) for each in terms], minimum)
+            return _at_least([_constant(_term(field, term), weight) for term in terms], minimum)
         if not terms:
             return _NO_DOCUMENT
         words = {"query": BETWEEN_WORDS.join(terms), "analyzer": WHITESPACE, "minimum_should_match": minimum}
@@ -254,7 +260,7 @@ def _one_of(field: str, values: Iterable[str]) -> Json:
 
 
 def _terms_apart(field: str, terms: Sequence[str]) -> list[tuple[Json, int]]:
-    return [(_term(field, each), count) for each, count in Counter(terms).items()]
+    return [(_term(field, term), count) for term, count in Counter(terms).items()]
 
 
 def _constant(query: Json, weight: float) -> Json:
@@ -266,22 +272,21 @@ def _at_least(queries: Sequence[Json], minimum: int) -> Json:
     return {"bool": {"should": list(queries), "minimum_should_match": minimum}} if queries else _NO_DOCUMENT
 
 
-def _weighed(found: Json, counted: Sequence[tuple[Json, int]], minimum: int, weight: float) -> Json:
-    """Return a query for hits of `found` that match enough of the counted queries; the score is count times weight."""
+def _weighed(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, weight: float) -> Json:
+    """Match hits of a superset with enough of the counted queries; the score is their count times the weight."""
     if not weight:
-        return _constant(_weighed(found, counted, minimum, 1.0), 0.0)
-    # A document without a matching function would score 1, so one function always matches, too small to change a 32-bit
-    # sum.
+        return _constant(_weighed(superset, counted, minimum, 1.0), 0.0)
+    # A document without a matching function would score 1, so one function always matches.
     functions = [
         {"weight": _UNSEEN * weight},
         *({"filter": query, "weight": count * weight} for query, count in counted),
     ]
     scores = {"score_mode": "sum", "boost_mode": "replace", "min_score": (minimum - 0.5) * weight}
-    return {"function_score": {"query": {"bool": {"filter": [found]}}, "functions": functions, **scores}}
+    return {"function_score": {"query": {"bool": {"filter": [superset]}}, "functions": functions, **scores}}
 
 
-#: Sort script: the smallest or largest of a document's whole values with the first prefix that has any. Doc values are
-#: sorted by their encoding.
+#: Sort script: the smallest or largest whole value with the first prefix that any value has. Doc values are sorted by
+#: their encoding.
 _FIRST_VALUE = """
 for (int at = 0; at < params.beginnings.length; at++) {
   String beginning = params.beginnings[at]; String found = null;
@@ -292,9 +297,9 @@ for (int at = 0; at < params.beginnings.length; at++) {
 }
 return params.missing;
 """
-#: Prefixed with a character, because an empty text must sort before a missing one in descending order.
+#: With a prefix, because in descending order an empty text must sort before a missing one.
 _AS_TEXT = "return '=' + spelled;"
-#: Integers and floats in one order; `terms.sortable` defines their encoding.
+#: Integers and floats in one order; `lucene.encode_sortable` defines their encoding.
 _AS_NUMBER = """
 long bits = Long.parseUnsignedLong(spelled, 16);
 if (params.whole[at]) { return (double) (bits + Long.MIN_VALUE); }
@@ -303,10 +308,10 @@ return Double.longBitsToDouble(bits < 0 ? bits ^ Long.MIN_VALUE : ~bits);
 _NUMBERS = {Kind.INTEGER, Kind.FLOAT}
 
 
-def _sorted_by(key: Order) -> Json:
+def _sorted_by(key: Order, id_field: str) -> Json:
     direction = "asc" if key.is_ascending else "desc"
-    if key.field is None:
-        return {"_score": direction}
+    if key.field is None or key.is_by_id:
+        return {id_field if key.is_by_id else "_score": direction}
     kinds = {kind for kind, _ in key.places}
     is_number = len(kinds) > 1 and kinds <= _NUMBERS
     parameters: Json = {
@@ -330,12 +335,7 @@ _WILD = re.compile(r"[\\*?]")
 
 
 def clause(test: Test, profile: str) -> Json | str:
-    """Return the query of a clause, whose score the caller sets, or the reason why it cannot match.
-
-    Args:
-        test: The clause.
-        profile: The word-break profile.
-    """
+    """Return the query of a clause, whose score the caller sets, or the reason why it matches nothing."""
     match test:
         case Words(text=text, field="id"):
             return _term(ID, text)
@@ -364,12 +364,6 @@ def clause(test: Test, profile: str) -> Json | str:
             return {"exists": {"field": ID}}
         case Exists(field=field, kind=kind):
             return _term(FIELDS, field_term(field, kind.name))
-
-
-def leaves(test: Test) -> int:
-    """Return the maximum number of leaf clauses that a clause becomes."""
-    fields = len(_fields(test.field)) if isinstance(test, Words | InOrder | FuzzyWord) else 1
-    return fields * (len(test.words) + 1) if isinstance(test, InOrder) else fields
 
 
 def _fields(name: str | None) -> Sequence[str]:
@@ -402,21 +396,25 @@ def _wild(field: str, beginning: str, pattern: Pattern) -> Json:
 
 def _ordered(field: str, patterns: Sequence[Pattern], slop: int) -> Json:
     """Match words in order, with at most `slop` other words between them (Lucene's NearSpansOrdered)."""
-    spans: list[Json] = []
-    for pattern in patterns:
-        if len(pattern) == 1 and isinstance(pattern[0], str):
-            spans.append({"span_term": {WORDS: {"value": word_term(field, pattern[0])}}})
-        else:
-            spans.append({"span_multi": {"match": _word(field, pattern)}})
+    spans: list[Json] = [
+        {"span_term": {WORDS: {"value": word_term(field, pattern[0])}}}
+        if len(pattern) == 1 and isinstance(pattern[0], str)
+        else {"span_multi": {"match": _word(field, pattern)}}
+        for pattern in patterns
+    ]
     return {"span_near": {"clauses": spans, "slop": slop, "in_order": True}}
 
 
 def _near(field: str, word: str, edits: int) -> Json:
-    beginning = word_term(field, "")
-    asked = {"value": word_term(field, word), "fuzziness": edits, "prefix_length": len(beginning)}
-    # `prefix_length` keeps edits out of the field prefix, where they would lead to another field.
-    # `rewrite` turns all matching terms into one clause on a set of documents, instead of one clause per term.
-    return {"fuzzy": {WORDS: {**asked, "rewrite": "constant_score", "transpositions": True}}}
+    options = {
+        "fuzziness": edits,
+        # Edits in the prefix would lead to another field.
+        "prefix_length": len(word_term(field, "")),
+        # All matching terms become one clause, not one clause each.
+        "rewrite": "constant_score",
+        "transpositions": True,
+    }
+    return {"fuzzy": {WORDS: {"value": word_term(field, word), **options}}}
 
 
 def _between(test: Between) -> Json:

@@ -43,39 +43,38 @@ def initialise(
     Args:
         client: Client of the existing or new index.
         names: The index's names for the parts of a document.
-        dry_run: Whether to report the steps without taking them.
+        dry_run: Report the steps without taking them.
         content: The field of the texts, if it differs from that in `names`.
-        passages: Whether to add the field of passages.
+        passages: Add the field of passages.
 
     Raises:
-        SchemaError: One of whorl's fields exists with another definition, or the documents' texts are in a field that
-            has not been named.
+        SchemaError: A field of whorl's exists with another definition, or the texts are in a field that is not named.
     """
     names = replace(names, content=content or names.content)
     would = "would " if dry_run else ""
-    there = client.mapping()
-    if there is None:
+    present = client.mapping()
+    if present is None:
         yield f"{would}make the index {client.index}, its numbers of shards and replicas those of the cluster"
         if not dry_run:
             create(client, names, passages=passages)
         return
-    if content is None and not described(there, ID):
-        texts = stored_texts(client, there, names)
+    if content is None and not described(present, ID):
+        texts = stored_texts(client, present, names)
         require_named_text(client.url, f"whorl opensearch init {client.shown}", texts, names)
     wanted = mapping(names, passages=passages)
-    missing = _missing(client, there, wanted)
+    missing = _missing(client, present, wanted)
     if missing and not dry_run:
         try:
-            _add_fields(client, there, missing)
+            _add_fields(client, present, missing)
         except EngineResponseError as error:
             if error.status != 400:
                 raise
             # Documents may have added a field since the mapping was read.
-            there = client.mapping() or {}
-            missing = _missing(client, there, wanted)
-            _add_fields(client, there, missing)
+            present = client.mapping() or {}
+            missing = _missing(client, present, wanted)
+            _add_fields(client, present, missing)
     yield f"{would}add the fields {', '.join(sorted(missing))}" if missing else "nothing to add"
-    if keeps_own(there):
+    if keeps_own(present):
         yield (
             f"the source of a document keeps {OWN} a second time, which only a new index can be told not to: about as "
             "much again on disk"
@@ -84,25 +83,19 @@ def initialise(
         yield f"next, for the documents that are there: whorl opensearch backfill {client.shown}"
 
 
-def stored_texts(client: IndexClient, there: Json, names: FieldNames) -> list[TextField]:
-    """Return the text fields in use except that of the names, ordered by descending number of documents.
-
-    Args:
-        client: Client of the index.
-        there: The mapping.
-        names: The index's names for the parts of a document.
-    """
+def stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> list[TextField]:
+    """Return the text fields in use, except that of the names, in descending order of their numbers of documents."""
     fields = [
         name
-        for name in _text_names(there.get("properties", {}))
-        if (name != names.name or name == names.content) and not source_trap(there, name)
+        for name in _text_names(mapping.get("properties", {}))
+        if (name != names.name or name == names.content) and not source_trap(mapping, name)
     ]
     texts = []
     for batch in batches(fields, _COUNTED_AT_ONCE):
         filters = {f"t{at}": {"exists": {"field": name}} for at, name in enumerate(batch)}
-        answer = client.search({"size": 0, "aggs": {"texts": {"filters": {"filters": filters}}}})["aggregations"]
-        counts = answer["texts"]["buckets"]
-        texts += [TextField(name, int(counts[f"t{at}"]["doc_count"])) for at, name in enumerate(batch)]
+        response = client.search({"size": 0, "aggs": {"texts": {"filters": {"filters": filters}}}})
+        buckets = response["aggregations"]["texts"]["buckets"]
+        texts += [TextField(name, int(buckets[f"t{at}"]["doc_count"])) for at, name in enumerate(batch)]
     used = [field for field in texts if field.documents]
     return sorted(used, key=lambda field: (-field.documents, field.name))
 
@@ -116,9 +109,9 @@ def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:
         yield from _text_names(field.get("properties", {}), f"{prefix}{name}.")
 
 
-def source_trap(there: Json, content: str) -> str:
-    """Return the reason why documents' sources contain no texts, according to the mapping; "" if they do."""
-    source = there.get("_source", {})
+def source_trap(mapping: Json, content: str) -> str:
+    """Return the reason in a mapping why sources have no texts; "" if they have."""
+    source = mapping.get("_source", {})
     if source.get("enabled") is False:
         return "its _source is disabled"
     if any(fnmatchcase(content, pattern) for pattern in source.get("excludes", [])):
@@ -128,14 +121,14 @@ def source_trap(there: Json, content: str) -> str:
     return ""
 
 
-def _missing(client: IndexClient, there: Json, wanted: Json) -> Json:
-    require_alike(client, there)
-    return {name: field for name, field in wanted.items() if not described(there, name)}
+def _missing(client: IndexClient, present: Json, wanted: Json) -> Json:
+    require_alike(client, present)
+    return {name: field for name, field in wanted.items() if not described(present, name)}
 
 
-def _add_fields(client: IndexClient, there: Json, missing: Json) -> None:
-    # Words indexed before stay whole, so only a new field of words gets the mark.
-    about = {**there.get("_meta", {}), **SPLIT_NAMES} if WORDS in missing else None
+def _add_fields(client: IndexClient, present: Json, missing: Json) -> None:
+    # Names that are already indexed stay whole, so only a new field of words gets the entry.
+    about = {**present.get("_meta", {}), **SPLIT_NAMES} if WORDS in missing else None
     client.add_fields({name: field for name, field in missing.items() if "." not in name}, about)
 
 
@@ -157,66 +150,66 @@ def create(
 
 @guard_response
 def require_fields(client: IndexClient, names: FieldNames, *, passages: bool = False) -> IndexFeatures:
-    """Make sure that an index has whorl's fields, creating a missing index; return its optional features.
+    """Require whorl's fields in an index, creating a missing index; return its optional features.
 
     Args:
         client: Client of the index.
         names: The index's names for the parts of a document.
-        passages: Whether the field of passages is required.
+        passages: Require the field of passages.
 
     Raises:
-        SchemaError: An existing index lacks fields, or has fields of the same names with other definitions.
+        SchemaError: An existing index lacks fields, or defines them otherwise.
     """
-    there = client.mapping(OWN)
-    if there is None:
+    present = client.mapping(OWN)
+    if present is None:
         create(client, names, passages=passages)
         return IndexFeatures(passages, clusters=True, split_names=True)
-    require_alike(client, there)
-    if missing := sorted(name for name in MAPPING if not described(there, name)):
+    require_alike(client, present)
+    if missing := sorted(name for name in MAPPING if not described(present, name)):
         raise SchemaError(
             f"{client.url} lacks the fields {', '.join(missing)}; 'whorl opensearch init {client.shown}' adds them"
         )
-    if passages and not described(there, PASSAGES):
+    if passages and not described(present, PASSAGES):
         raise SchemaError(
             f"{client.url} has no field for passages; 'whorl opensearch init {client.shown} --passages' adds it"
         )
-    has_clusters = all(described(there, name) for name in OF_CLUSTERS)
-    return IndexFeatures(bool(described(there, PASSAGES)), has_clusters, splits_names(there))
+    has_clusters = all(described(present, name) for name in OF_CLUSTERS)
+    return IndexFeatures(bool(described(present, PASSAGES)), has_clusters, splits_names(present))
 
 
-def splits_names(there: Json) -> bool:
-    """Check in the mapping whether the words of names are also split at `_` and `.`."""
-    about: Json = there.get("_meta", {})
+def splits_names(mapping: Json) -> bool:
+    """Check in a mapping whether names are also split at `_` and `.`."""
+    about: Json = mapping.get("_meta", {})
     return about.items() >= SPLIT_NAMES.items()
 
 
-def require_alike(client: IndexClient, there: Json) -> None:
-    """Raise SchemaError if one of whorl's fields has another definition, as a cluster's automatic mapping creates."""
-    if differing := list(differences(there)):
+def require_alike(client: IndexClient, mapping: Json) -> None:
+    """Raise SchemaError if whorl's fields have other definitions, such as those that a cluster guesses."""
+    if differing := list(differences(mapping)):
         raise SchemaError(
             f"{client.url} has fields of our names that are others: {'; '.join(differing)}. A cluster makes such "
             "fields where documents are sent before 'whorl opensearch init': move the documents to a new index"
         )
 
 
-def differences(there: Json) -> Iterator[str]:
+def differences(mapping: Json) -> Iterator[str]:
     """Yield the differences between existing fields and whorl's definitions."""
-    for name, field in {**MAPPING, **OF_PASSAGES, **OF_CLUSTERS}.items():
-        found = described(there, name)
-        for key, value in field.items() if found else ():
-            actual = found.get(key, _DEFAULTS.get(key, value))
+    for name, definition in {**MAPPING, **OF_PASSAGES, **OF_CLUSTERS}.items():
+        field = described(mapping, name)
+        for key, value in definition.items() if field else ():
+            actual = field.get(key, _DEFAULTS.get(key, value))
             if actual != value:
                 yield f"{name} has {key} {json.dumps(actual)}, ours {json.dumps(value)}"
 
 
-def described(there: Json, name: str) -> Json:
-    """Return a field's entry in the mapping, {} if there is none; a dot leads into an object."""
-    found: Json = {"properties": there.get("properties", {})}
+def described(mapping: Json, name: str) -> Json:
+    """Return a field's entry in a mapping, {} for a missing field; a dot leads into an object."""
+    field: Json = {"properties": mapping.get("properties", {})}
     for part in name.split("."):
-        found = found.get("properties", {}).get(part, {})
-    return found
+        field = field.get("properties", {}).get(part, {})
+    return field
 
 
-def keeps_own(there: Json) -> bool:
-    """Check whether the source of documents contains whorl's own fields too."""
-    return OWN not in there.get("_source", {}).get("excludes", [])
+def keeps_own(mapping: Json) -> bool:
+    """Check whether sources contain whorl's own fields too."""
+    return OWN not in mapping.get("_source", {}).get("excludes", [])

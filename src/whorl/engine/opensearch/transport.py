@@ -1,7 +1,7 @@
-"""Connection class for opensearch-py over whorl's own connections, and the guard against malformed responses.
+"""opensearch-py over whorl's own connections, and the guard against malformed responses.
 
-Code reads deep into responses, mostly in single expressions. Any error raised there is the response's fault, so it is
-converted to EngineResponseError at the boundary: in each method that returns data from a cluster's response.
+whorl reads deep into responses, mostly in single expressions. An error there means a malformed response, so each method
+that returns data from a response turns such errors into EngineResponseError.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ClusterConnection(opensearchpy.Connection):
 
     Args:
         connections: The connections to the node.
-        options: Address of the node.
+        options: Options of opensearch-py, such as the address.
     """
 
     def __init__(self, *, connections: ServerConnections, **options: Any) -> None:
@@ -58,45 +58,36 @@ class ClusterConnection(opensearchpy.Connection):
         self._connections.close()
 
 
-#: Python's errors for a missing member, a wrong type or an unreadable value.
-#: RecursionError comes from JSON that is nested some thousand levels deep.
-_SHAPES = (AttributeError, LookupError, TypeError, ValueError, OverflowError, StopIteration, RecursionError)
+#: Python's errors for a missing member, a wrong type or an unreadable value; RecursionError for too deeply nested JSON.
+_SHAPE_ERRORS = (AttributeError, LookupError, TypeError, ValueError, OverflowError, StopIteration, RecursionError)
 _Class = TypeVar("_Class", bound=type)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def guard_responses(cls: _Class) -> _Class:
-    """Make a class's own and inherited public members turn malformed responses into EngineResponseError.
-
-    Args:
-        cls: A class with an attribute `url`, or an attribute `_client` that has one.
-    """
+    """Guard all public members of a class, which has an attribute `url`, or `_client` with one."""
     for name, member in inspect.getmembers_static(cls):
         if name.startswith("_"):
             continue
         if isinstance(member, property) and member.fget is not None:
-            setattr(cls, name, property(_guarded(member.fget), doc=member.__doc__))
+            setattr(cls, name, property(guard_response(member.fget), doc=member.__doc__))
         elif inspect.isfunction(member):
-            setattr(cls, name, _guarded(member))
+            setattr(cls, name, guard_response(member))
     return cls
 
 
 def guard_response(function: _Function) -> _Function:
-    """Apply the conversion of `guard_responses` to a function whose first argument is a client."""
-    return _guarded(function)
-
-
-def _guarded(function: _Function) -> _Function:
+    """Turn errors from malformed responses into EngineResponseError; the function's first argument has the URL."""
     if inspect.isgeneratorfunction(function):
 
         @wraps(function)
         def generated(self: Any, *args: Any, **arguments: Any) -> Iterator[Any]:
             try:
                 yield from function(self, *args, **arguments)
-            except (*_SHAPES, RuntimeError) as error:
-                if not _is_of_a_shape(error):
+            except (*_SHAPE_ERRORS, RuntimeError) as error:
+                if not _is_malformed(error):
                     raise
-                raise _strange(self, error) from error
+                raise _malformed(self, error) from error
 
         return generated  # type: ignore[return-value]  # the same function to its callers
 
@@ -104,22 +95,22 @@ def _guarded(function: _Function) -> _Function:
     def called(self: Any, *args: Any, **arguments: Any) -> Any:
         try:
             return function(self, *args, **arguments)
-        except _SHAPES as error:
-            if not _is_of_a_shape(error):
+        except _SHAPE_ERRORS as error:
+            if not _is_malformed(error):
                 raise
-            raise _strange(self, error) from error
+            raise _malformed(self, error) from error
 
     return called  # type: ignore[return-value]  # the same function to its callers
 
 
-def _is_of_a_shape(error: Exception) -> bool:
+def _is_malformed(error: Exception) -> bool:
     if isinstance(error, RuntimeError) and not isinstance(error, RecursionError):
         # Python converts a StopIteration within a generator to RuntimeError.
         return isinstance(error.__cause__, StopIteration)
     return not isinstance(error, WhorlError)
 
 
-def _strange(owner: Any, error: Exception) -> EngineResponseError:
+def _malformed(owner: Any, error: Exception) -> EngineResponseError:
     url = getattr(owner, "url", None) or owner._client.url
     reason = f"{type(error).__name__}: {error}"
     return EngineResponseError(
