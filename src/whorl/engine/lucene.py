@@ -76,6 +76,11 @@ PROBE = (
 )
 
 
+def searched_fields(name: str | None) -> tuple[str, ...]:
+    """Return the fields that a clause searches: name and content if it names none; TEXT means content."""
+    return OWN_FIELDS if name is None else ("content" if name in ("text", "TEXT") else name,)
+
+
 def words_field(field: str) -> tuple[str, str]:
     """Return the tantivy field of a field's words, and the prefix of their terms."""
     return (field, "") if field in OWN_FIELDS else (OTHER_FIELDS, f"{_part(field)}{_AFTER_FIELD}")

@@ -19,7 +19,7 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import PASSAGES
-from whorl.engine.solr.sketches import document_counts
+from whorl.engine.solr.passages import document_counts
 from whorl.errors import SchemaError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnowed

@@ -11,8 +11,7 @@ from tests import solr_runtime
 from whorl import Document, open_store
 from whorl.engine.setup import FieldNames, TextField
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.schema import read_schema
-from whorl.engine.solr.sketches import stored_texts
+from whorl.engine.solr.schema import read_schema, stored_texts
 
 
 @pytest.fixture(scope="module")

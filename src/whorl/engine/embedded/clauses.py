@@ -1,8 +1,7 @@
-"""Translation of field clauses into tantivy queries.
+"""Translation of clauses into tantivy queries.
 
-tantivy supports single terms, phrases, fuzzy terms, and terms that match a regular expression of moderate size. For any
-other clause the query matches a superset, and this module filters its hits by their stored fields. Phrases and spans
-match as Lucene's queries do.
+tantivy supports terms, phrases, fuzzy terms, and regular expressions of moderate size. For any other clause, the query
+matches a superset, and this module filters its hits by their stored fields. Phrases and spans match like Lucene's.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ from whorl.engine.lucene import (
     pattern_expression,
     presence_term,
     range_expression,
+    searched_fields,
     state_doublings,
     value_prefix,
     value_term,
@@ -57,13 +57,9 @@ from whorl.query.plan.nodes import (
 )
 from whorl.query.plan.resolve_fields import distance
 
-#: Fields searched when a query names none.
-DEFAULT_FIELDS = ("name", "content")
-_OWN_FIELDS = {"text": "content", "TEXT": "content"}
-
-#: Limit of patterns, fuzzy words and ranges in a query, counted once for each field searched.
+#: Limit of patterns, fuzzy words and ranges in a query, counted for each searched field.
 MOST_LOOK_UPS = 100
-#: Limit of their total size, which is about the number of states of tantivy's automata, at 4 KB each.
+#: Limit of their total size, about the number of states of tantivy's automata, of 4 KB each.
 MOST_STATES = 8192
 #: Limit of the terms that a query reads where tantivy cannot build an automaton.
 MOST_TERMS = 100_000
@@ -71,15 +67,15 @@ MOST_TERMS = 100_000
 _LONGEST_EXPRESSION = 4000
 #: An expression whose states double more often usually exceeds tantivy's limit.
 _MOST_DOUBLINGS = 4
-#: Look-ups of a query that run without rehearsal, since they take a few tenths of a second at most.
+#: Look-ups of a query that need no rehearsal: they take a few tenths of a second at most.
 _FEW_LOOK_UPS = 4
 
 
 class ClauseQueries:
-    """Builds the queries of one plan and bounds its look-ups of many terms as a whole.
+    """Builds the queries of one plan, and limits its look-ups of many terms in all.
 
     Args:
-        profile: How texts are split into words.
+        profile: The word-break profile.
         reader: None if the queries will not run: look-ups are then counted but not built.
     """
 
@@ -100,21 +96,18 @@ class ClauseQueries:
                 words = tokens(well_formed(text), self._profile)
                 if not words:
                     return f"there is no word in {text!r:.80}, so it matches nothing"
+                has_slop = slop > 0 and len(words) > 1
+                is_match = (lambda values: is_sloppy_phrase(values, words, slop)) if has_slop else None
                 single: list[Pattern] = [(word,) for word in words]
-                if slop and len(words) > 1:
-                    return self._consecutive_words(
-                        single, slop, _searched_fields(test.field), lambda values: is_sloppy_phrase(values, words, slop)
-                    )
-                return self._consecutive_words(single, 0, _searched_fields(test.field), None)
+                return self._consecutive_words(single, slop, searched_fields(test.field), is_match)
             case InOrder(words=patterns, slop=slop):
-                if not slop and all(map(_is_word, patterns)):
-                    return self._consecutive_words(patterns, 0, _searched_fields(test.field), None)
+                is_phrase = not slop and all(map(_is_word, patterns))
                 is_match = (
                     None
-                    if len(patterns) == 1
+                    if is_phrase or len(patterns) == 1
                     else lambda values: is_ordered_span(values, list(map(compile_pattern, patterns)), slop)
                 )
-                return self._consecutive_words(patterns, slop, _searched_fields(test.field), is_match)
+                return self._consecutive_words(patterns, slop, searched_fields(test.field), is_match)
             case FuzzyWord():
                 return self._fuzzy(test)
             case Equal(field=field, kind=kind, value=value):
@@ -136,13 +129,13 @@ class ClauseQueries:
                 return {"id": text, "weight": weight}
             case Words(text=text, field=field, slop=slop, weight=weight):
                 words = tokens(well_formed(text), self._profile)
-                described = {"words": words, "fields": list(_searched_fields(field)), "weight": weight}
+                described = {"words": words, "fields": list(searched_fields(field)), "weight": weight}
                 return {**described, "slop": slop} if slop else described
             case InOrder(words=patterns, slop=slop, field=field, weight=weight):
                 words = [as_typed(pattern) for pattern in patterns]
-                return {"in_order": words, "slop": slop, "fields": list(_searched_fields(field)), "weight": weight}
+                return {"in_order": words, "slop": slop, "fields": list(searched_fields(field)), "weight": weight}
             case FuzzyWord(word=word, edits=edits, field=field, weight=weight):
-                return {"near": word, "edits": edits, "fields": list(_searched_fields(field)), "weight": weight}
+                return {"near": word, "edits": edits, "fields": list(searched_fields(field)), "weight": weight}
             case Equal(field=field, value=value, weight=weight):
                 return {"value": value, "field": field, "weight": weight}
             case WildcardValue(field=field, pattern=pattern, weight=weight):
@@ -156,16 +149,16 @@ class ClauseQueries:
     def _consecutive_words(
         self, patterns: Sequence[Pattern], slop: int, fields: Sequence[str], is_match: Callable[[Values], bool] | None
     ) -> Query:
-        """Return the query of consecutive words; `is_match`, if given, filters its hits."""
+        """Return the query of consecutive words, whose hits `is_match` filters if it is given."""
         if is_match is None and all(map(_is_word, patterns)):
             return _any_of(_phrase_query(field, [str(pattern[0]) for pattern in patterns]) for field in fields)
         query = _any_of(self._superset(field, patterns, slop) for field in fields)
         return query if is_match is None else self._filtered(query, fields, is_match)
 
     def _superset(self, field: str, patterns: Sequence[Pattern], slop: int) -> Query:
-        """Match a superset: documents with all of the words, and each pair of neighbouring words within the slop.
+        """Match a superset: all of the words, and each pair of neighbouring words within the slop.
 
-        tantivy's phrases with a slop are exact for two words and miss matches of longer phrases.
+        tantivy's phrases with a slop are exact for two words, and miss matches of longer phrases.
         """
         parts = [
             _phrase_query(field, [str(first[0]), str(second[0])], slop)
@@ -180,7 +173,7 @@ class ClauseQueries:
         return Query.boolean_query([(Occur.Must, part) for part in parts])
 
     def _fuzzy(self, test: FuzzyWord) -> Query:
-        fields = _searched_fields(test.field)
+        fields = searched_fields(test.field)
 
         def fuzzy_query(field: str) -> Query:
             def build(_: IndexReader) -> Query:
@@ -233,10 +226,10 @@ class ClauseQueries:
         Args:
             place: tantivy's field and the prefix of the field's terms.
             regex: The expression for the part after the prefix; "" for none.
-            literal: A literal prefix of all matching terms, after the field's prefix.
-            fits: Predicate on the part after the prefix, equivalent to the expression.
+            literal: A literal that begins this part of all matching terms.
+            fits: A predicate on this part that is equivalent to the expression.
             clause: The clause in words, for error messages.
-            size: The size of the clause, counted towards `MOST_STATES`.
+            size: The size of the clause, which counts towards `MOST_STATES`.
         """
         field, prefix = place
 
@@ -264,7 +257,7 @@ class ClauseQueries:
         return Query.term_set_query(SCHEMA, field, matching)
 
     def _look_up(self, build: Callable[[IndexReader], Query], clause: str, size: int) -> Query:
-        """Build a query of many terms, counted towards the limits and, after the first few, rehearsed."""
+        """Build a query of many terms within the limits, and schedule its rehearsal after the first few."""
         self._look_ups += 1
         self._states += size
         if self._look_ups > MOST_LOOK_UPS:
@@ -287,10 +280,6 @@ class ClauseQueries:
 def _unsupported(clause: str, reason: str) -> UnsupportedQueryError:
     hint = "Ask with fewer or shorter ones, in fewer fields, or begin patterns with more letters."
     return UnsupportedQueryError(f"{clause:.80}: {reason}", query=clause, span=Span(0, len(clause)), hint=hint)
-
-
-def _searched_fields(name: str | None) -> tuple[str, ...]:
-    return DEFAULT_FIELDS if name is None else (_OWN_FIELDS.get(name, name),)
 
 
 def _term_place(field: str, kind: Kind) -> tuple[str, str]:
@@ -321,7 +310,7 @@ def _is_word(pattern: Pattern) -> bool:
 
 
 def _is_close(field: str, other: str) -> bool:
-    """Check whether edits of a term could lead to another field: inside the field's name or at its end."""
+    """Check whether edits of a term, inside or at the end of the field's name, could lead to another field."""
     is_beginning = field.startswith(other) or other.startswith(field)
     return is_beginning or (abs(len(field) - len(other)) <= 2 and distance(field, other) <= 2)
 
@@ -346,7 +335,7 @@ class IndexReader:
         self._rehearsed_seconds = 0.0
 
     def match_tokens(self, plan: BoundNode) -> ScoredDocuments:
-        """Return the documents that match a countable part of a plan; all parts share one snapshot of the tokens."""
+        """Return the documents that match a countable part of a plan, in the same snapshot for all parts."""
         if self._tokens is None:
             self._tokens = self._index.tokens()
         return match_tokens(plan, self._tokens)
@@ -356,11 +345,11 @@ class IndexReader:
         return {"name", "content", *(name for name, _ in self._records.fields())}
 
     def terms(self, field: str, prefix: str, most: int) -> list[str]:
-        """Return the terms of a tantivy field with a prefix: all of them, or more than `most` if they exceed it."""
+        """Return the terms of a tantivy field with a prefix, or only more than `most` of them."""
         return self._index.terms(field, prefix, most)
 
     def filter_hits(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> list[str]:
-        """Return the ids of the hits of a query with at least one field that passes a test."""
+        """Return the ids of a query's hits in which at least one field matches."""
         self.require_time_for_all()
         _, hits = self._index.matches(query, 0, self._records.count(), is_ranked=False)
         passing = []
@@ -374,13 +363,13 @@ class IndexReader:
         return passing
 
     def rehearse(self, query: Query) -> None:
-        """Schedule a part of a query to run alone, before any whole query runs."""
+        """Schedule a part of a query to run alone before the whole query."""
         self._pending.append(query)
 
     def require_time_for_all(self) -> None:
-        """Run the scheduled parts alone, and require enough time to run all of them once more.
+        """Run the scheduled parts alone, and require the same time once more for the whole query.
 
-        A tantivy search cannot be cancelled, but whorl can stop between the parts.
+        whorl cannot cancel a search of tantivy, but it can stop between the parts.
 
         Raises:
             StoppedError: The time left is too short.
@@ -401,7 +390,7 @@ GAP = 100
 
 
 def positions(values: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
-    """Return the words of a field's values with their positions, with a gap between values."""
+    """Return the words of a field's values with their positions; a gap separates the values."""
     positioned, at = [], 0
     for words in values:
         positioned += list(enumerate(words, at))
@@ -412,8 +401,8 @@ def positions(values: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
 def is_sloppy_phrase(values: Sequence[Sequence[str]], wanted: Sequence[str], slop: int) -> bool:
     """Check whether a field contains a phrase with a slop.
 
-    Each word of the phrase takes a position of its own; its shift is that position minus its index in the phrase. The
-    shifts differ by at most the slop.
+    Each word of the phrase takes a position; its shift is the position minus its index in the phrase. The shifts differ
+    by at most the slop.
 
     Source: Lucene's SloppyPhraseMatcher.
     """
@@ -424,7 +413,7 @@ def is_sloppy_phrase(values: Sequence[Sequence[str]], wanted: Sequence[str], slo
 
     def fits(least: int) -> bool:
         """Check whether all words have positions with shifts from `least` to `least + slop`."""
-        # A repeated word can only take a later position, so its first free position is always the best.
+        # A repeated word takes a later position, so the first free position is always the best.
         taken = dict.fromkeys(positions_of, 0)
         for number, word in enumerate(wanted):
             word_positions = positions_of[word]
@@ -452,7 +441,7 @@ def is_ordered_span(values: Sequence[Sequence[str]], wanted: Sequence[re.Pattern
     for first in pattern_positions[0]:
         at: int | None = first
         for later_positions in pattern_positions[1:]:
-            # The nearest following word: no later one could be better.
+            # The nearest following word is the best.
             following = bisect_left(later_positions, (at or 0) + 1)
             at = later_positions[following] if following < len(later_positions) else None
             if at is None:

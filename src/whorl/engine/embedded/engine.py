@@ -20,7 +20,7 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from whorl.engine.embedded.facets import EmbeddedLabels, count_facets
+from whorl.engine.embedded.facets import count_facets
 from whorl.engine.embedded.folder import (
     INDEX,
     LOCK,
@@ -37,6 +37,7 @@ from whorl.engine.embedded.folder import (
     prepare_folder,
 )
 from whorl.engine.embedded.index import IndexWriter, InvertedIndex
+from whorl.engine.embedded.labels import EmbeddedLabels
 from whorl.engine.embedded.preparation import Change, DocumentPreparation, stored_passage_scheme
 from whorl.engine.embedded.property_limits import PropertyLimits
 from whorl.engine.embedded.queries import translate

@@ -13,28 +13,22 @@ from whorl.engine.embedded.clauses import ClauseQueries, IndexReader
 from whorl.engine.embedded.preparation import SCHEMA
 from whorl.engine.embedded.token_counting import Combine, is_countable, regroup
 from whorl.query.plan.nodes import (
-    Between,
     Bool,
     BoundLeaf,
     BoundNode,
     BoundPlan,
     DocumentIds,
-    Equal,
-    Exists,
-    FuzzyWord,
-    InOrder,
     MatchAll,
     Nothing,
     PassageNumbers,
     SharedBands,
     SharedTokens,
     SketchTokens,
-    WildcardValue,
-    Words,
+    Test,
 )
 
 _Json: TypeAlias = Mapping[str, object]
-#: Up to this many documents, term queries are faster than a set, for which tantivy scans the numbers of all documents.
+#: Number of documents up to which term queries are faster than a set, for which tantivy scans all documents.
 _FEW_NUMBERS = 256
 
 
@@ -68,11 +62,11 @@ def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> Tant
 
     Args:
         plan: A plan from `whorl.query.plan.bind_sources.bind`.
-        profile: How texts are split into words.
-        reader: Evaluates clauses that tantivy cannot; None if the query will not run.
+        profile: The word-break profile.
+        reader: Evaluates the clauses that tantivy cannot; None if the query will not run.
     """
     if reader is not None:
-        # Check the limits before any look-up: each automaton takes some milliseconds.
+        # Check the limits before any look-up, since each automaton takes some milliseconds.
         _NodeTranslator(profile, None).part(plan.root)
     translator = _NodeTranslator(profile, reader)
     part = translator.part(plan.root)
@@ -89,10 +83,12 @@ class _NodeTranslator:
     def part(self, plan: BoundNode) -> _TranslatedNode:
         match plan:
             case MatchAll(weight=weight):
-                return _TranslatedNode(_everything(weight), {"everything": {"weight": weight}}, weight)
+                # Only documents have ids.
+                everything = Query.const_score_query(Query.exists_query("id"), weight)
+                return _TranslatedNode(everything, {"everything": {"weight": weight}}, weight)
             case Nothing(reason=reason):
                 return _nothing(reason)
-            case Words() | InOrder() | FuzzyWord() | Equal() | WildcardValue() | Between() | Exists():
+            case _ if isinstance(plan, Test):
                 query = self.clauses.query(plan)
                 if isinstance(query, str):
                     self.warnings.append(query)
@@ -116,7 +112,8 @@ class _NodeTranslator:
                 described = {"source": plan.reference, "numbers": len(numbers)}
                 return _TranslatedNode(self.counted(plan), {"passage_numbers": described}, None)
             case DocumentIds(groups=groups):
-                chosen = [Query.const_score_query(_id_query(ids), score) for score, ids in groups]
+                sets = [(Query.term_set_query(SCHEMA, "id", list(ids)), score) for score, ids in groups]
+                chosen = [Query.const_score_query(query, score) for query, score in sets]
                 described = {"source": plan.reference, "documents": sum(len(ids) for _, ids in groups)}
                 return _TranslatedNode(_bool_query((), chosen, (), 1), {"chosen": described}, None)
             case Bool() if self.reader is not None and is_countable(plan):
@@ -152,7 +149,7 @@ class _NodeTranslator:
         needed = plan.min_should_match if must else max(plan.min_should_match, 1)
         if should:
             described["min_should_match"] = needed
-        # Optional parts keep the score constant only if they add nothing to it.
+        # Optional parts must add nothing to a constant score.
         optional = should if needed < len(should) else []
         certain = must if optional else must + should
         is_constant = all(part.score is not None for part in certain) and all(part.score == 0 for part in optional)
@@ -162,13 +159,13 @@ class _NodeTranslator:
 
 
 def _group_token_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Combine the countable parts of a plan into one: a tantivy query lists every document of such a part."""
+    """Combine the countable parts of a plan, because tantivy's query lists all documents of such a part."""
 
     def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
         token_parts = tuple(filter(is_countable, parts))
         if len(token_parts) < 2:
             return parts
-        return (*(each for each in parts if not is_countable(each)), combine(token_parts))
+        return (*(part for part in parts if not is_countable(part)), combine(token_parts))
 
     return regroup(plan, group)
 
@@ -179,15 +176,6 @@ def _nothing(reason: str) -> _TranslatedNode:
 
 def _unless_counting(weight: float) -> float | None:
     return None if weight else 0.0
-
-
-def _everything(weight: float) -> Query:
-    # All documents have ids; the other entries of the index have none.
-    return Query.const_score_query(Query.exists_query("id"), weight)
-
-
-def _id_query(ids: Sequence[str]) -> Query:
-    return Query.term_set_query(SCHEMA, "id", list(ids))
 
 
 def _number_queries(numbers: list[int]) -> list[Query]:

@@ -21,6 +21,7 @@ from whorl.engine.lucene import (
     encode_sortable,
     fingerprints_to_move,
     passage_hash_terms,
+    searched_fields,
     value_prefix,
     value_term,
 )
@@ -159,9 +160,9 @@ def leaf_clauses(node: BoundLeaf) -> int:
         case DocumentIds(groups=groups):
             return len(groups)
         case Words() | FuzzyWord():
-            return len(_fields(node.field))
+            return len(searched_fields(node.field))
         case InOrder(words=words):
-            return len(_fields(node.field)) * (len(words) + 1)
+            return len(searched_fields(node.field)) * (len(words) + 1)
         case _:
             return 1
 
@@ -180,7 +181,7 @@ class _Translator:
                 return _NO_DOCUMENT
             case Words(field="id", text=document_id) | Equal(field="id", value=document_id) if self._tokens:
                 return _constant(_one_of("_id", [str(document_id)]), node.weight)
-            case Words() | InOrder() | FuzzyWord() | Equal() | WildcardValue() | Between() | Exists():
+            case _ if isinstance(node, Test):
                 if self._tokens:
                     raise _only_in_ours("look for words or values")
                 query = clause(node, self._scheme.profile)
@@ -328,9 +329,6 @@ def _sorted_by(key: Order, id_field: str) -> Json:
     return {"_script": {"type": "number" if is_number else "string", "script": script, "order": direction}}
 
 
-#: Fields searched by a clause without a field.
-DEFAULT_FIELDS = ("name", "content")
-_OWN_FIELDS = {"text": "content", "TEXT": "content"}
 _WILD = re.compile(r"[\\*?]")
 
 
@@ -343,13 +341,13 @@ def clause(test: Test, profile: str) -> Json | str:
             words = tokens(well_formed(text), profile)
             if not words:
                 return f"there is no word in {text!r:.80}, so it matches nothing"
-            return _any([_phrase(field, words, slop) for field in _fields(test.field)])
+            return _any([_phrase(field, words, slop) for field in searched_fields(test.field)])
         case InOrder(words=(pattern,)):
-            return _any([_word(field, pattern) for field in _fields(test.field)])
+            return _any([_word(field, pattern) for field in searched_fields(test.field)])
         case InOrder(words=patterns, slop=slop):
-            return _any([_ordered(field, patterns, slop) for field in _fields(test.field)])
+            return _any([_ordered(field, patterns, slop) for field in searched_fields(test.field)])
         case FuzzyWord(word=word, edits=edits):
-            return _any([_near(field, word, edits) for field in _fields(test.field)])
+            return _any([_near(field, word, edits) for field in searched_fields(test.field)])
         case Equal(field="id", value=value):
             return _term(ID, str(value))
         case Equal(field=field, kind=kind, value=value):
@@ -364,10 +362,6 @@ def clause(test: Test, profile: str) -> Json | str:
             return {"exists": {"field": ID}}
         case Exists(field=field, kind=kind):
             return _term(FIELDS, field_term(field, kind.name))
-
-
-def _fields(name: str | None) -> Sequence[str]:
-    return DEFAULT_FIELDS if name is None else (_OWN_FIELDS.get(name, name),)
 
 
 def _any(queries: Sequence[Json]) -> Json:

@@ -1,12 +1,11 @@
 """`whorl solr backfill`: add sketches to documents already in a collection, made from their stored texts.
 
-Atomic updates set only the four fields of the sketch (and the field of passages); a check beforehand makes sure that
-they lose no other field. Each update names the version that was read, so a document that changes in the meantime is
-left alone.
+Atomic updates set only the four fields of the sketch and the field of passages. Each names the version that was read,
+so Solr skips a document that has changed since.
 
 At an atomic update, Solr rebuilds the whole document from the values that it can read back: stored fields, and
 docValues fields with useDocValuesAsStored. It fills copyField destinations from their sources and discards their
-previous values. An atomic update silently empties every other field; `require_safe` refuses it then.
+previous values. Every other field would silently become empty, and `require_safe` refuses that beforehand.
 """
 
 from __future__ import annotations
@@ -22,18 +21,19 @@ from whorl.engine.lucene import passage_terms
 from whorl.engine.setup import FieldNames, init_command, listing
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import NEEDED, PASSAGES, SAMPLE, SCHEME, SIZE, stored_name
+from whorl.engine.solr.passages import lacks_passages
 from whorl.engine.solr.request import EVERYTHING, empty_sketches, exists, listed, lost_sketches, one_of, without_sketch
 from whorl.engine.solr.response import Json, SolrResponse, first_text, whole_text
-from whorl.engine.solr.schema import Collection, inspect, names_in_use
-from whorl.engine.solr.sketches import lacks_passages, sketch_fields, stored_texts
+from whorl.engine.solr.schema import Collection, inspect, names_in_use, stored_texts
+from whorl.engine.solr.sketches import sketch_fields
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 
-#: Ids listed per request. Solr goes through all matching documents to find the next page, whatever its size.
+#: Ids listed per request: for each page, Solr goes through all matching documents.
 _LISTED_AT_ONCE = 10_000
-#: `_version_` for a document without a version: Solr then only requires that it exists.
+#: `_version_` for a document without a version, which requires only that the document exists.
 _ANY_VERSION = 1
 
 
@@ -43,7 +43,7 @@ def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> 
     Args:
         client: Client of the collection.
         wanted: The collection's field names.
-        repair: Whether empty sketches are made again.
+        repair: Also make empty sketches again.
 
     Raises:
         SchemaError: The documents cannot get sketches; the message gives the reason and a remedy.
@@ -64,7 +64,7 @@ def _require_text(client: SolrClient, collection: Collection, wanted: FieldNames
     """Raise SchemaError unless documents have stored texts, or empty sketches can be removed."""
     content = collection.content
     if content is not None:
-        if not collection.has_searchable_text or client.count(exists(content)) or not client.count(EVERYTHING):
+        if not collection.searchable_text or client.count(exists(content)) or not client.count(EVERYTHING):
             return
         reason = f"no document has a text in {content!r}"
     else:
@@ -87,15 +87,15 @@ def backfill(
     repair: bool = False,
     progress: Callable[[BackfillReport], None] = ignore_progress,
 ) -> BackfillReport:
-    """Add sketches to all documents that have a text and no sketch; documents with a sketch stay unchanged.
+    """Add sketches to all documents that have a text and no sketch.
 
     Args:
         client: Client of the collection.
         wanted: The collection's field names.
         batch: Documents per request, at least 1.
-        repair: Whether to make empty sketches again too (they come from runs with the wrong text field), and to remove
-            the sketches of documents without a text.
-        progress: Called before the first batch and after each one with the counts so far.
+        repair: Also make empty sketches again, which come from runs with the wrong text field, and remove the sketches
+            of documents without a text.
+        progress: Called with the counts so far, before the first batch and after each.
 
     Raises:
         SchemaError: The documents cannot get sketches; nothing has been changed.
@@ -103,7 +103,7 @@ def backfill(
     """
     require_batch(batch)
     collection, total = prepare(client, wanted, repair=repair)
-    # Solr would return uncommitted documents in their old version, and then refuse the updates.
+    # Otherwise Solr returns the old versions of uncommitted documents, and refuses their updates.
     client.commit()
     return fill_batches(
         total,
@@ -116,34 +116,34 @@ def backfill(
 
 
 def _fill(client: SolrClient, collection: Collection, documents: list[SolrResponse]) -> BackfillReport:
-    unread = _unread(client, collection, documents)
-    name = stored_name(collection.scheme, SketchScheme())
+    unreadable = _unreadable(client, collection, documents)
+    name, key = stored_name(collection.scheme, SketchScheme()), collection.names.key
+    computed = [*NEEDED, *([PASSAGES] if collection.has_passages else [])]
     made, removed, kept = [], [], 0
-    passages = PassageScheme() if collection.has_passages else None
     texts = [whole_text(document.get(collection.content or "")) for document in documents]
-    parts = Parts.HASHES | Parts.WORDS if passages else Parts.HASHES
-    read = hashed(filter(None, texts), collection.scheme, parts, workers=1)
+    parts = Parts.HASHES | Parts.WORDS if collection.has_passages else Parts.HASHES
+    hashes = hashed(filter(None, texts), collection.scheme, parts, workers=1)
     for document, text in zip(documents, texts, strict=True):
         is_empty = first_text(document.get(SIZE)) == "0"
         if text:
-            found = next(read)
-            sketch = found.sketch(SketchScheme())
+            fingerprints = next(hashes)
+            sketch = fingerprints.sketch(SketchScheme())
             if is_empty and not sketch.size and first_text(document.get(SCHEME)) == name:
                 kept += 1
-            else:
-                fields = sketch_fields(sketch, collection.scheme)
-                if passages:
-                    fields[PASSAGES] = passage_terms(found.words, passages)
-                made.append(update(collection, document, fields))
-        elif is_empty and str(document[collection.names.key]) not in unread:
-            removed.append(update(collection, document, dict.fromkeys([*NEEDED, *([PASSAGES] if passages else [])])))
-    refused = [send_updates(client, updates, collection.names.key) for updates in (made, removed)]
+                continue
+            fields = sketch_fields(sketch, collection.scheme)
+            if collection.has_passages:
+                fields[PASSAGES] = passage_terms(fingerprints.words, PassageScheme())
+            made.append(update(collection, document, fields))
+        elif is_empty and str(document[key]) not in unreadable:
+            removed.append(update(collection, document, dict.fromkeys(computed)))
+    refused = [send_updates(client, updates, key) for updates in (made, removed)]
     return BackfillReport(
-        example=str(made[0][collection.names.key]) if made else "",
+        example=str(made[0][key]) if made else "",
         sent=len(made) - len(refused[0]),
         removed=len(removed) - len(refused[1]),
         kept=kept,
-        textless=len(unread),
+        textless=len(unreadable),
         refused=(*refused[0], *refused[1]),
     )
 
@@ -151,43 +151,40 @@ def _fill(client: SolrClient, collection: Collection, documents: list[SolrRespon
 def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bool) -> Iterator[list[SolrResponse]]:
     """Yield the documents to process with their texts, sizes and versions, roughly in the order of their ids."""
     key = collection.names.key
-    fields = listed([key, *([collection.content] if collection.content else []), SIZE, SCHEME, "_version_"])
+    fields = listed([*filter(None, (key, collection.content)), SIZE, SCHEME, "_version_"])
     for query in _queries(collection, repair=repair):
-        for found, _ in client.pages(query, key, listed([key]), _LISTED_AT_ONCE):
-            ids = [str(each[key]) for each in found]
-            for some in batches(ids, batch):
+        for page, _ in client.pages(query, key, listed([key]), _LISTED_AT_ONCE):
+            for ids in batches([str(document[key]) for document in page], batch):
                 # Skip documents that got a sketch since the ids were listed.
-                wanted = {"bool": {"filter": [one_of(key, some), query]}}
-                yield client.select({"query": wanted, "limit": len(some), "fields": fields}).documents
+                wanted = {"bool": {"filter": [one_of(key, ids), query]}}
+                yield client.select({"query": wanted, "limit": len(ids), "fields": fields}).documents
 
 
 def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
     """Return the queries for documents with no sketch, no tokens of a sketch, no passages, or an empty sketch."""
     name = stored_name(collection.scheme, SketchScheme())
-    bare = without_sketch(name, collection.content if collection.has_searchable_text else None)
-    unread = []
+    queries = [without_sketch(name, collection.searchable_text), lost_sketches(name)]
     if collection.has_passages:
-        # Only documents with a sketch and its tokens: the other queries match the rest.
-        query = lacks_passages(PassageScheme(), None)
-        unread.append({"bool": {"filter": [query, {"term": {"f": SCHEME, "query": name}}, exists(SAMPLE)]}})
-    return [bare, lost_sketches(name), *unread, *([empty_sketches(name)] if repair else [])]
+        # Only documents with a sketch and its tokens: the other queries match the remaining ones.
+        lacking = lacks_passages(PassageScheme(), None)
+        queries.append({"bool": {"filter": [lacking, {"term": {"f": SCHEME, "query": name}}, exists(SAMPLE)]}})
+    return [*queries, *([empty_sketches(name)] if repair else [])]
 
 
-def _unread(client: SolrClient, collection: Collection, documents: Sequence[SolrResponse]) -> set[str]:
-    """Return the ids of documents that came without a text but may have one; they are left alone."""
+def _unreadable(client: SolrClient, collection: Collection, documents: Sequence[SolrResponse]) -> set[str]:
+    """Return the ids of documents that may have a text although Solr returns none."""
     key, content = collection.names.key, collection.content
-    bare = [str(each[key]) for each in documents if not whole_text(each.get(content or ""))]
+    bare = [str(document[key]) for document in documents if not whole_text(document.get(content or ""))]
     if not bare or content is None:
         return set()
-    if not collection.has_searchable_text:
+    if not collection.searchable_text:
         return set(bare)
     query = {"bool": {"filter": [one_of(key, bare), exists(content)]}}
-    found = client.select({"query": query, "limit": len(bare), "fields": [key]}).documents
-    return {str(each[key]) for each in found}
+    return {str(hit[key]) for hit in client.select({"query": query, "limit": len(bare), "fields": [key]}).documents}
 
 
 def update(collection: Collection, document: SolrResponse, fields: Json) -> Json:
-    """Return the atomic update that sets fields of a document if its version is unchanged; None removes a field."""
+    """Return the atomic update of an unchanged document that sets fields, or removes them (None)."""
     key = collection.names.key
     # Solr needs null, not an empty list, to remove a field.
     changes = {name: {"set": None if value == [] else value} for name, value in fields.items()}
@@ -195,7 +192,7 @@ def update(collection: Collection, document: SolrResponse, fields: Json) -> Json
 
 
 def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tuple[str, str]]:
-    """Send updates; return the ids of refused documents with Solr's reasons. Outdated updates are skipped."""
+    """Send updates and skip outdated ones; return the ids of refused documents with Solr's reasons."""
     if not updates:
         return []
     try:
@@ -211,7 +208,7 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
         if error.status != 400 and not is_outdated:
             raise
         if len(updates) > 1:
-            # Solr has applied some of them: those now have another version and are skipped.
+            # Solr has applied some of them, which now have another version and are skipped.
             return [refused for update in updates for refused in send_updates(client, [update], key)]
         return [] if is_outdated else [(str(updates[0][key]), error.detail)]
     return []
@@ -219,20 +216,16 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
 
 #: Fields that Solr fills itself, and fields that the update sets.
 _NOT_LOST = frozenset({"_version_", "_root_", "_nest_path_", PASSAGES, *NEEDED})
-#: Part of the names of subfields of a multi-part field type; Solr rebuilds them with their parent field.
+#: Part of the names of subfields, which Solr rebuilds with their parent field.
 _PART_OF_A_FIELD = "___"
 #: Documents checked one by one when a query cannot decide.
 _MOST_SUSPECTS = 1000
 
 
 def require_safe(client: SolrClient, collection: Collection) -> None:
-    """Raise an error unless an atomic update of any document leaves all its fields unchanged.
+    """Raise SchemaError if the schema has no `_version_`, or an atomic update of any document would lose fields.
 
     The check misses documents whose copyField destination has other values in addition to the copied ones.
-
-    Raises:
-        SchemaError: The schema has no `_version_`, or documents have values that would be lost; the message names all
-            these fields.
     """
     if "_version_" not in collection.schema.fields:
         raise SchemaError(
@@ -259,7 +252,7 @@ class _Losses:
         """Yield a description of each loss, with the field and the reason."""
         fields = self._collection.schema.fields
         yield from self._unreadable([name for name in fields if name != self._collection.names.key])
-        if any(not self._is_kept(each) and _holds(each) for each in self._dynamic.values()):
+        if any(not self._is_readable(field) and _has_values(field) for field in self._dynamic.values()):
             yield from self._unreadable([name for name in self._names_in_use if name not in fields])
         for destination in self._sources:
             yield from self._copied(destination)
@@ -267,44 +260,46 @@ class _Losses:
 
     def _unreadable(self, names: list[str]) -> Iterator[str]:
         for name in sorted(names):
-            about = self._about(name)
+            field = self._describe(name)
             is_made = name in _NOT_LOST or _PART_OF_A_FIELD in name or self._is_destination(name)
-            if about is None or is_made or self._is_kept(about) or not _holds(about):
-                continue
-            if count := self._count(exists(name)):
+            is_lost = field is not None and not is_made and not self._is_readable(field) and _has_values(field)
+            if is_lost and (count := self._count(exists(name))):
                 yield f"{name!r} is neither stored nor docValues ({count})"
 
     def _copied(self, destination: str) -> Iterator[str]:
         """Yield the destination if Solr would not fill it again from its sources."""
-        about = self._about(destination)
-        if destination in _NOT_LOST or about is None or not (_holds(about) or self._is_kept(about)):
+        field = self._describe(destination)
+        if destination in _NOT_LOST or field is None or not (_has_values(field) or self._is_readable(field)):
             return
-        sources = [name for pattern in self._sources[destination] for name in self._matching(pattern)]
-        unreadable = [name for name in sources if not self._is_kept(self._about(name) or {})]
-        if not _holds(about) or "*" in destination:
-            # A query cannot find out if the destination is in use, so only its sources decide.
+        sources = self._source_fields(destination)
+        unreadable = [name for name in sources if not self._is_readable(self._describe(name) or {})]
+        if not _has_values(field) or "*" in destination:
+            # No query can find out whether the destination is in use, so only its sources decide.
             if unreadable:
                 yield f"{destination!r} is copied from {unreadable[0]!r}, which is not stored"
         elif unreadable:
             if count := self._count(exists(destination)):
                 yield f"{destination!r} is copied from {unreadable[0]!r}, which is not stored ({count})"
-        elif all(_holds(self._about(name) or {}) for name in sources) and (own := self._own(destination)):
+        elif all(_has_values(self._describe(name) or {}) for name in sources) and (own := self._own(destination)):
             yield f"{destination!r} holds values that were not copied from {', '.join(map(repr, sources))} ({own})"
 
     def _own(self, destination: str) -> str:
         """Return the number of documents with a filled destination and no source, as text; "" for none."""
         if "*" in self._sources[destination]:
             return ""
-        sources = [name for pattern in self._sources[destination] for name in self._matching(pattern)]
+        sources = self._source_fields(destination)
         query = {"bool": {"filter": [exists(destination)], "must_not": [exists(name) for name in sources]}}
         body = {"query": query, "limit": _MOST_SUSPECTS, "fields": listed([self._collection.names.key, *sources])}
-        found = self._client.select(body)
-        # A source whose analysis leaves no word cannot be searched, but can be read back.
-        innocent = sum(any(name in document for name in sources) for document in found.documents)
-        return _counted(found.total - innocent)
+        suspects = self._client.select(body)
+        # A source without words cannot be searched, but read back.
+        innocent = sum(any(name in document for name in sources) for document in suspects.documents)
+        return _counted(suspects.total - innocent)
+
+    def _source_fields(self, destination: str) -> list[str]:
+        return [name for pattern in self._sources[destination] for name in self._matching(pattern)]
 
     def _nested(self) -> Iterator[str]:
-        """Yield a description of nested documents, since an atomic update would break their blocks."""
+        """Yield a description of nested documents, whose blocks an atomic update would break."""
         root, key = "_root_", self._collection.names.key
         if not self._collection.schema.fields.get(root, {}).get("indexed"):
             return
@@ -313,7 +308,7 @@ class _Losses:
             yield f"there are documents within documents ({count})"
 
     def _count(self, query: Mapping[str, Any]) -> str:
-        """Return the number of matching documents as text, "" for none; a field that is not searchable may have any."""
+        """Return the number of matching documents as text, "" for none."""
         try:
             return _counted(self._client.count(query))
         except EngineResponseError as error:
@@ -321,14 +316,14 @@ class _Losses:
                 raise
             return "some documents, perhaps: it cannot be searched"
 
-    def _about(self, name: str) -> Json | None:
+    def _describe(self, name: str) -> Json | None:
         return self._collection.schema.describe(name)
 
-    def _is_kept(self, about: Json) -> bool:
+    def _is_readable(self, field: Json) -> bool:
         """Check whether Solr can read a field's values back unchanged."""
-        kind = str(self._collection.schema.types.get(str(about.get("type")), {}).get("class"))
-        has_values = about.get("docValues") and about.get("useDocValuesAsStored") and "Collation" not in kind
-        return bool(about.get("stored") or has_values)
+        kind = str(self._collection.schema.types.get(str(field.get("type")), {}).get("class"))
+        has_values = field.get("docValues") and field.get("useDocValuesAsStored") and "Collation" not in kind
+        return bool(field.get("stored") or has_values)
 
     def _is_destination(self, name: str) -> bool:
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in self._sources)
@@ -339,18 +334,18 @@ class _Losses:
             return [pattern]
         names = [*self._collection.schema.fields, *self._names_in_use]
         fitting = dict.fromkeys(name for name in names if fnmatch.fnmatchcase(name, pattern))
-        # Solr does not copy a copyField destination on to other fields.
+        # Solr does not copy from a copyField destination.
         return [name for name in fitting if name not in _NOT_LOST and not self._is_destination(name)]
 
     @cached_property
     def _names_in_use(self) -> list[str]:
-        """Names of all fields that documents have or had, including dynamic fields."""
+        """Names of all fields that are or were in use, including dynamic fields."""
         return sorted(names_in_use(self._client))
 
 
-def _holds(about: Json) -> bool:
-    """Check whether documents can have searchable values in a field."""
-    return bool(about.get("indexed") or about.get("docValues"))
+def _has_values(field: Json) -> bool:
+    """Check whether a field can have searchable values."""
+    return bool(field.get("indexed") or field.get("docValues"))
 
 
 def _counted(count: int) -> str:

@@ -1,7 +1,7 @@
 """HTTP client of one Solr core or collection; turns every failure into an error of whorl.
 
-Queries are JSON bodies sent by POST: tokens contain control characters, commas and blanks, which URLs, XML and
-comma-separated lists would damage.
+Queries are JSON bodies sent by POST, because URLs, XML and comma-separated lists would damage the control characters,
+commas and blanks in tokens.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from whorl.errors import EngineError, EngineResponseError, EngineUnavailableErro
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 #: Cursor mark of the first page.
 BEGINNING = "*"
-#: Parameters sent with all requests. With `expandMacros`, Solr would replace ${…} in ids, words and tokens by the
-#: request's parameters. The response header is omitted, since a handler's defaults may repeat hundreds of tokens in it.
+#: Parameters of all requests. With `expandMacros`, Solr would replace ${…} in ids, words and tokens by parameters of
+#: the request. Without `omitHeader`, a handler may repeat hundreds of tokens in the header of its response.
 _ALWAYS = {"expandMacros": "false", "wt": "json", "echoParams": "none", "omitHeader": "true", "indent": "false"}
 _ALWAYS_ENCODED = urlencode(_ALWAYS)
 _JSON = "application/json"
@@ -74,7 +74,7 @@ class SolrClient:
         return self._send("GET", path, params)
 
     def post(self, path: str, body: object, **params: str | int) -> SolrResponse:
-        """Send `body` as JSON to `path` under the collection's URL: a query, documents or ids."""
+        """Send a query, documents or ids as JSON to `path` under the collection's URL."""
         return self._send("POST", path, params, json_bytes(body))
 
     def select(self, body: object, handler: str = "select", **params: str) -> SearchResponse:
@@ -104,17 +104,17 @@ class SolrClient:
         while following != mark:
             mark = following
             body = {"query": query, "limit": rows, "fields": list(fields), "sort": f"{key} asc"}
-            found = self.select({**body, "params": {"cursorMark": mark}})
-            following = found.answer.text("nextCursorMark")
-            if found.documents:
-                yield found.documents, following
+            page = self.select({**body, "params": {"cursorMark": mark}})
+            following = page.answer.text("nextCursorMark")
+            if page.documents:
+                yield page.documents, following
 
     def change(self, path: str, command: object) -> SolrResponse:
         """Send a command to the schema or the configuration, without retries: a repeated one would be refused."""
         return self._object(self._send_once("POST", path, {}, json_bytes(command)))
 
     def post_xml(self, path: str, text: str) -> SolrResponse:
-        """Send XML to `path` under the collection's URL; the handler for document analysis accepts nothing else."""
+        """Send XML to `path` under the collection's URL; the handler for document analysis accepts only that."""
         return self._send("POST", path, {}, text.encode(), "text/xml; charset=utf-8")
 
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
@@ -130,23 +130,23 @@ class SolrClient:
         """Yield a client for one core of each shard; on a standalone Solr, this client itself.
 
         Args:
-            directly: Whether to use the addresses that the nodes have registered, which may not resolve everywhere.
-                Otherwise this client's host is used, and its node forwards the requests.
+            directly: Use the addresses that the nodes have registered, which may not resolve everywhere; otherwise the
+                node of this client forwards the requests.
         """
         base, name = self.url.rsplit("/", 1)
         with closing(self._at(f"{base}/admin")) as admin:
             try:
-                found = admin.get("collections", action="CLUSTERSTATUS", collection=unquote(name))
+                status = admin.get("collections", action="CLUSTERSTATUS", collection=unquote(name))
             except EngineResponseError as error:
                 if error.status != 400:
                     raise
-                # This is not SolrCloud: the name is a core's.
+                # Not SolrCloud: the name is a core's.
                 yield self
                 return
         with guard_response(self.url):
             shards = [
-                sorted(shard["replicas"].values(), key=lambda each: each.get("leader") != "true")
-                for collection in found["cluster"]["collections"].values()
+                sorted(shard["replicas"].values(), key=lambda replica: replica.get("leader") != "true")
+                for collection in status["cluster"]["collections"].values()
                 for shard in collection["shards"].values()
                 if shard.get("state") == "active"
             ]
@@ -176,12 +176,11 @@ class SolrClient:
         self, method: str, path: str, params: Mapping[str, str | int], body: bytes | None = None, kind: str = _JSON
     ) -> bytes:
         target = f"{self._path}/{path}?{_ALWAYS_ENCODED}{'&' if params else ''}{urlencode(params)}"
-        return self._perform(
-            method, target, body, self._headers if body is None else {**self._headers, "Content-Type": kind}
-        )
+        headers = self._headers if body is None else {**self._headers, "Content-Type": kind}
+        return self._perform(method, target, body, headers)
 
     def _perform(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
-        """Send a request, also one of pysolr's, check the status and return the response's body."""
+        """Send a request of whorl's or pysolr's, check the status, and return the body of the response."""
         response = self._connections.request(method, target, body, headers)
         if response.status != 200:
             raise _response_error(self.url, response)
@@ -200,11 +199,7 @@ class SolrClient:
 
 
 class _Adapter(BaseAdapter):
-    """Adapter that sends a session's requests over the connections of the client.
-
-    Args:
-        perform: Sends a request (method, target, body, headers) and returns the body of a response with status 200.
-    """
+    """Adapter that sends a session's requests by `SolrClient._perform`."""
 
     def __init__(self, perform: Callable[[str, str, bytes | None, Mapping[str, str]], bytes]) -> None:
         super().__init__()
@@ -222,7 +217,7 @@ class _Adapter(BaseAdapter):
 
 
 def json_bytes(body: object) -> bytes:
-    """Return JSON in UTF-8, half as large for tokens as ASCII escapes; escaped if it contains a lone surrogate."""
+    """Return JSON in UTF-8, which is half as large as escapes for tokens; lone surrogates need escapes."""
     try:
         return orjson.dumps(body)
     except TypeError:
@@ -230,7 +225,7 @@ def json_bytes(body: object) -> bytes:
 
 
 def _leniently(body: str | bytes) -> object:
-    """Parse JSON with Python's parser, which accepts lone surrogates for example; return None if it fails too."""
+    """Parse JSON with Python's parser, which accepts lone surrogates; return None if it fails too."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -238,7 +233,7 @@ def _leniently(body: str | bytes) -> object:
 
 
 def _address(url: str) -> SplitResult:
-    """Return the parts of a collection's URL, or raise ParameterError with a message that shows no password."""
+    """Return the parts of a collection's URL; raise ParameterError with a message without the password."""
     shown = without_login(url)
     try:
         parts = urlsplit(url)
@@ -257,42 +252,30 @@ def _address(url: str) -> SplitResult:
 
 def _response_error(url: str, response: urllib3.BaseHTTPResponse) -> EngineError:
     status, detail = response.status, _detail(response.data)
-    if 300 <= status < 400 and "location" in response.headers:
-        to = without_login(response.headers["location"])
-        return EngineResponseError(
-            f"{url} answers {status}, to be asked at {to} instead; name the address that answers itself",
-            status=status,
-            detail=to,
-        )
-    if status == 404:
-        return EngineResponseError(
-            f"{url} answers 404, so there is no such core or collection, or it lacks a request handler ({detail})",
-            status=status,
-            detail=detail,
-        )
-    if status in (401, 403):
-        return EngineResponseError(
-            f"{url} answers {status}: set WHORL_SOLR_AUTH=user:password, or check the user's rights",
-            status=status,
-            detail=detail,
-        )
-    if "maxClauseCount" in detail:
-        return EngineResponseError(
-            f"the query has more clauses than {url} allows ({detail}); ask for fewer terms at once, or raise "
-            "maxBooleanClauses in solr.xml",
-            status=status,
-            detail=detail,
-        )
     if "lookupLog" in detail:
         # Solr 9.9 fails this way when a document changes that it has not replayed from its log yet.
         return EngineUnavailableError(
             f"Solr at {url} is still reading its log again, as it does after it was killed; try again in a minute",
             is_passing=True,
         )
-    if status in (429, 502, 503, 504):
+    if 300 <= status < 400 and "location" in response.headers:
+        detail = without_login(response.headers["location"])
+        message = f"{url} answers {status}, to be asked at {detail} instead; name the address that answers itself"
+    elif status == 404:
+        message = f"{url} answers 404, so there is no such core or collection, or it lacks a request handler ({detail})"
+    elif status in (401, 403):
+        message = f"{url} answers {status}: set WHORL_SOLR_AUTH=user:password, or check the user's rights"
+    elif "maxClauseCount" in detail:
+        message = (
+            f"the query has more clauses than {url} allows ({detail}); ask for fewer terms at once, or raise "
+            "maxBooleanClauses in solr.xml"
+        )
+    elif status in (429, 502, 503, 504):
         # Solr sends 429 and 503; 502 and 504 come from a proxy that has lost Solr.
         return EngineUnavailableError(f"Solr at {url} cannot answer now ({status}): {detail}", is_passing=True)
-    return EngineResponseError(f"Solr at {url} answers {status}: {detail}", status=status, detail=detail)
+    else:
+        message = f"Solr at {url} answers {status}: {detail}"
+    return EngineResponseError(message, status=status, detail=detail)
 
 
 def _detail(body: bytes) -> str:

@@ -7,11 +7,13 @@ the indexed tokens with whorl's own tokens of the stored texts.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from whorl.engine.findings import Finding, Severity, untried_version, whole_names, without_passages, worst_first
 from whorl.engine.setup import FieldNames, TextField, init_command, listing, text_elsewhere
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import NEEDED, stored_name
+from whorl.engine.solr.passages import lacks_passages
 from whorl.engine.solr.request import (
     EVERYTHING,
     empty_sketches,
@@ -33,9 +35,10 @@ from whorl.engine.solr.schema import (
     minhash_filter,
     read_schema,
     read_version,
+    stored_texts,
     truncate_filter,
 )
-from whorl.engine.solr.sketches import coverage, lacks_passages, stored_texts
+from whorl.engine.solr.sketches import coverage
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.sketch.sketch import SketchScheme
@@ -65,7 +68,7 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
             findings += [
                 *(_minhash(client, collection, wanted) if collection.has_minhash else _no_minhash(client, collection)),
                 *_identifiers(collection, wanted),
-                *_sketches(client, collection, has_text=any(each.name == wanted.content for each in text_fields)),
+                *_sketches(client, collection, has_text=any(field.name == wanted.content for field in text_fields)),
                 *_passages(client, collection),
                 *_uncommitted(client),
             ]
@@ -95,8 +98,8 @@ def _texts(client: SolrClient, schema: Schema, wanted: FieldNames, text_fields: 
     if text_fields:
         yield Finding.note("text-fields", f"stored texts are in {listing(text_fields)}")
     field = schema.describe(name) or {}
-    is_seen = field.get("indexed", True) or not schema.is_stored(name)
-    if is_seen and all(each.name != name for each in text_fields) and client.count(EVERYTHING):
+    is_counted = field.get("indexed", True) or not schema.is_stored(name)
+    if is_counted and all(field.name != name for field in text_fields) and client.count(EVERYTHING):
         remedy = ""
         if text_elsewhere(text_fields, wanted):
             remedy = _init(client, text_fields, wanted) + (" --repair" if schema.is_set_up(wanted) else "")
@@ -262,12 +265,8 @@ def _filters(collection: Collection, chain: list[Json], minhash: Json) -> Iterat
     name = collection.names.minhash
     normalizer = find_filter(chain, _NORMALIZER)
     # Solr 8 calls the parameter `name`; the default is nfkc_cf.
-    form = (
-        {"nfkc_cf", *_NORMALIZER}.issuperset(normalizer.get(each, "nfkc_cf") for each in ("form", "name"))
-        if normalizer
-        else False
-    )
-    if not form:
+    forms = {normalizer.get(parameter, "nfkc_cf") for parameter in ("form", "name")} if normalizer else {None}
+    if not forms <= {"nfkc_cf", *_NORMALIZER}:
         yield Finding.warning(
             "no-folding",
             f"{name!r} does not fold with nfkc_cf: capitals and ligatures make different fingerprints",
@@ -386,7 +385,7 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
         )
         return
     name = stored_name(collection.scheme, SketchScheme())
-    covered = coverage(client, name, collection.content if collection.has_searchable_text else None)
+    covered = coverage(client, name, collection.searchable_text)
     yield Finding.ok("sketches", f"{covered.by_scheme.get(name, 0):,} of {covered.documents:,} documents have a sketch")
     remedy = f"whorl solr backfill {client.url}" if can_be_made and collection.content else "index them again"
     bare = covered.without - sum(count for other, count in covered.by_scheme.items() if other != name)
@@ -419,7 +418,7 @@ def _passages(client: SolrClient, collection: Collection) -> Iterator[Finding]:
     if not collection.has_passages:
         return
     scheme = PassageScheme()
-    unread = client.count(lacks_passages(scheme, collection.content if collection.has_searchable_text else None))
+    unread = client.count(lacks_passages(scheme, collection.searchable_text))
     if not unread:
         yield Finding.ok("passages", f"passages of {scheme.run_words} words are found with certainty")
         return
@@ -436,8 +435,8 @@ def _empty_sketches(client: SolrClient, collection: Collection, scheme: str) -> 
             f"{wrong:,} documents have tokens, and a sketch of no text: it was made while the text was not known",
             remedy,
         )
-    if collection.content and collection.has_searchable_text:
-        unsure = client.count(empty_sketches(scheme, collection.content)) - wrong
+    if collection.searchable_text:
+        unsure = client.count(empty_sketches(scheme, collection.searchable_text)) - wrong
         if unsure > 0:
             yield Finding.note(
                 "short-texts",
@@ -454,8 +453,7 @@ def _uncommitted(client: SolrClient) -> Iterator[Finding]:
         return
     for key in ("solr-mbeans", "UPDATE", "updateHandler", "stats"):
         answer = answer.object(key, is_optional=True)
-    stats = answer
-    pending = int(stats.get("UPDATE.updateHandler.docsPending", 0) or 0)
+    pending = int(answer.get("UPDATE.updateHandler.docsPending", 0) or 0)
     if pending:
         yield Finding.warning(
             "uncommitted",
@@ -469,12 +467,12 @@ _AT_ONCE = 20
 
 
 def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Finding:
-    """Fingerprint the first texts of a collection and compare the tokens with its index.
+    """Fingerprint the first texts of a collection, and compare the tokens with its index.
 
     Args:
         client: Client of the collection.
         wanted: The collection's field names.
-        count: Documents to compare, at least 1, in the order of their ids.
+        count: Documents to compare in the order of their ids, at least 1.
 
     Raises:
         SchemaError: The collection has neither a field of tokens nor the fields of sketches.
@@ -487,15 +485,14 @@ def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Findin
     compared = 0
     differing: list[tuple[str, int, int, int | None]] = []
     for document, indexed in _sampled(client, collection, count):
-        # Solr makes a fingerprint of each value.
-        signatures = [
-            sign(text, collection.scheme, collection.spelling) for text in texts(document.get(collection.content))
-        ]
+        # Solr makes the tokens of each value.
+        values = texts(document.get(collection.content))
+        signatures = [sign(text, collection.scheme, collection.spelling) for text in values]
         made = {token for signature in signatures for token in signature.tokens}
         compared += 1
         key = str(document[collection.names.key])
         if indexed is None:
-            shared = _matching(client, collection, key, {each for own in signatures for each in own.integers})
+            shared = _shared(client, collection, key, {*chain.from_iterable(own.integers for own in signatures)})
             if shared != len(made):
                 differing.append((key, shared, len(made), None))
         elif made != indexed:
@@ -505,14 +502,14 @@ def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Findin
     return _sample_finding(collection, compared, differing)
 
 
-def _matching(client: SolrClient, collection: Collection, document_id: str, tokens: set[int]) -> int:
+def _shared(client: SolrClient, collection: Collection, document_id: str, tokens: set[int]) -> int:
     """Return the number of the given tokens that a document has in the index."""
     if not tokens:
         return 0
     only = DocumentIds(document_id, ((0.0, (document_id,)),))
     plan = BoundPlan(Bool(must=(SharedTokens(document_id, tuple(sorted(tokens))), only)))
-    found = client.select(search_request(plan, collection.names, start=0, rows=1)).documents
-    return round(found[0].number("score")) if found else 0
+    hits = client.select(search_request(plan, collection.names, start=0, rows=1)).documents
+    return round(hits[0].number("score")) if hits else 0
 
 
 def _sample_finding(
@@ -538,22 +535,16 @@ def _sample_finding(
 def _sampled(client: SolrClient, collection: Collection, count: int) -> Iterator[tuple[SolrResponse, set[str] | None]]:
     """Yield documents with their distinct indexed tokens, None if these cannot be read."""
     names, source = collection.names, collection.sources[0]
-    by_vectors, is_read = source is TokenSource.TERM_VECTORS, source is not TokenSource.TEXT
-    fields = [names.key, str(collection.content), *([names.minhash] if is_read and not by_vectors else [])]
+    has_vectors = source is TokenSource.TERM_VECTORS
+    handler, parameters = "select", {}
+    if has_vectors:
+        handler, parameters = str(collection.vector_handler), vector_parameters(names.minhash)
+    fields = listed([names.key, str(collection.content), *([] if has_vectors else [names.minhash])])
+    body = {"query": EVERYTHING, "fields": fields, "sort": f"{names.key} asc"}
     for start in range(0, count, _AT_ONCE):
-        body = {
-            "query": EVERYTHING,
-            "offset": start,
-            "limit": min(_AT_ONCE, count - start),
-            "fields": listed(fields),
-            "sort": f"{names.key} asc",
-        }
-        handler, parameters = "select", {}
-        if by_vectors:
-            handler, parameters = str(collection.vector_handler), vector_parameters(names.minhash)
-        selected = client.select(body, handler, **parameters)
-        found = term_vectors(selected.answer, names.minhash) if by_vectors else {}
+        rows = {"offset": start, "limit": min(_AT_ONCE, count - start)}
+        selected = client.select({**body, **rows}, handler, **parameters)
+        vectors = term_vectors(selected.answer, names.minhash) if has_vectors else {}
         for document in selected.documents:
-            stored = texts(document.get(names.minhash))
-            tokens = set(found.get(str(document[names.key]), {}) if by_vectors else stored)
-            yield document, tokens if is_read else None
+            tokens = vectors.get(str(document[names.key]), ()) if has_vectors else texts(document.get(names.minhash))
+            yield document, None if source is TokenSource.TEXT else set(tokens)

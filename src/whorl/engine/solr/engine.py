@@ -1,7 +1,7 @@
 """The Engine protocol for Solr, a standalone core or a SolrCloud collection; `request` builds the requests.
 
-The engine does not need to know which of the two it is: it resolves references by query, not by shard, and Solr merges
-term vectors, stored fields and searches in both cases.
+Both work the same: references are resolved by query, and Solr merges the searches, stored fields and term vectors of
+shards.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from whorl.engine.solr.client import BEGINNING, SolrClient
 from whorl.engine.solr.facets import facets_request, read_facets
 from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, stored_name
 from whorl.engine.solr.labels import SolrLabels
+from whorl.engine.solr.passages import document_counts, holders, lacks_passages
 from whorl.engine.solr.request import (
     EVERYTHING,
     contents_request,
@@ -44,14 +45,11 @@ from whorl.engine.solr.request import (
     stored_request,
     vector_parameters,
 )
-from whorl.engine.solr.response import Json, SolrResponse, first_text, term_vectors, whole_text
+from whorl.engine.solr.response import Json, SolrResponse, first_text, term_vectors, texts, whole_text
 from whorl.engine.solr.schema import Collection, TokenSource, inspect
 from whorl.engine.solr.sketches import (
     Coverage,
     coverage,
-    document_counts,
-    holders,
-    lacks_passages,
     read_sketches,
     sketch_fields,
 )
@@ -86,22 +84,18 @@ _REFERENCES_AT_ONCE = 200
 #: Schemes that this version of whorl makes and searches.
 _SAMPLE_SCHEME = SketchScheme()
 _PASSAGE_SCHEME = PassageScheme()
-#: Cache lifetimes: other clients may change the schema, documents and sketches.
-_COLLECTION_SECONDS = 60.0
-_COVERAGE_SECONDS = 30.0
-_FIELDS_SECONDS = 30.0
+#: Cache lifetimes of descriptions and of counts; other clients may change the schema and the documents.
+_DESCRIPTION_SECONDS, _COUNTS_SECONDS = 60.0, 30.0
 #: Maximum age of `fields(latest=True)`, which every query with a misspelt field name calls.
 _LATEST_SECONDS = 1.0
-_LARGEST_SECONDS = 60.0
-_COSTS_SECONDS = 60.0
-#: Cost of a look-up in one segment and of a candidate, in microseconds, measured by benchmarks/similar_costs.py. Only
-#: their ratio matters.
+#: Microseconds of a look-up in one segment and of a candidate, measured by benchmarks/similar_costs.py; only their
+#: ratio matters.
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
 #: Segments assumed if Solr does not report them: TieredMergePolicy's segments per tier.
 _SEGMENTS = 10
-#: Update requests that Solr processes at once, each on one of its processors, while the next ones are prepared.
+#: Update requests that Solr processes at once, while the next ones are prepared.
 CONNECTIONS = 2
-#: Maximum number of documents in a request, and of characters after which it gets no further document.
+#: Maximum number of documents in an update request, and of characters after which it gets no further document.
 BATCH_SIZE, BATCH_CHARACTERS = 64, 500_000
 
 _Batch = TypeVar("_Batch")
@@ -120,12 +114,12 @@ class SolrEngine:
         self._client = client
         self._commit = SharedCommit(client.commit)
         self._wanted_fields = fields
-        self._collection = TtlCache(lambda known: inspect(client, fields, known), _COLLECTION_SECONDS)
-        self._coverage = TtlCache(lambda _: self._counted(), _COVERAGE_SECONDS)
-        self._lacks_passages = TtlCache(lambda _: self._unread_now(), _COVERAGE_SECONDS)
-        self._fields = TtlCache(lambda _: self._read_fields(), _FIELDS_SECONDS)
-        self._largest = TtlCache(lambda _: self._largest_now(), _LARGEST_SECONDS)
-        self._costs = TtlCache(lambda _: Costs(_LOOK_UP * self._segments_now(), _CANDIDATE), _COSTS_SECONDS)
+        self._collection = TtlCache(lambda known: inspect(client, fields, known), _DESCRIPTION_SECONDS)
+        self._coverage = TtlCache(lambda _: self._coverage_now(), _COUNTS_SECONDS)
+        self._lacks_passages = TtlCache(lambda _: self._lacks_passages_now(), _COUNTS_SECONDS)
+        self._fields = TtlCache(lambda _: self._read_fields(), _COUNTS_SECONDS)
+        self._largest = TtlCache(lambda _: self._largest_now(), _DESCRIPTION_SECONDS)
+        self._costs = TtlCache(lambda _: Costs(_LOOK_UP * self._segments_now(), _CANDIDATE), _DESCRIPTION_SECONDS)
 
     @property
     def collection(self) -> Collection:
@@ -137,15 +131,14 @@ class SolrEngine:
         return self.collection.scheme
 
     def index(self, documents: Iterable[Document]) -> None:
-        # Documents that do not fit the schema fail before any is fingerprinted. The last document with an id wins,
-        # whichever request arrives first.
-        several = {document.id: document for document in documents}.values()
-        prepared = [(document.text, self._solr_document(document)) for document in several]
+        # Documents that do not fit the schema fail before any is fingerprinted. The last document with an id wins.
+        distinct = {document.id: document for document in documents}.values()
+        prepared = [(document.text, self._solr_document(document)) for document in distinct]
         if not prepared:
             return
-        made = self._fingerprint_fields([text for text, _ in prepared])
-        ready = ((len(text), fields | own) for (text, fields), own in zip(prepared, made, strict=True))
-        portions = chunks(ready, itemgetter(0), BATCH_CHARACTERS, BATCH_SIZE)
+        fingerprints = self._fingerprint_fields([text for text, _ in prepared])
+        complete = ((len(text), fields | own) for (text, fields), own in zip(prepared, fingerprints, strict=True))
+        portions = chunks(complete, itemgetter(0), BATCH_CHARACTERS, BATCH_SIZE)
         try:
             send_parallel(portions, lambda portion: self._client.add([fields for _, fields in portion]))
         except EngineResponseError as error:
@@ -161,21 +154,21 @@ class SolrEngine:
 
     def delete(self, ids: Sized[str]) -> int:
         key = self.collection.names.key
-        found = self._documents({key: [*ids]}, [key])
-        if found:
-            self._client.post("update", {"delete": [str(each[key]) for each in found]}, commit="true")
-        return len(found)
+        stored = [str(document[key]) for document in self._documents(ids, [key])]
+        if stored:
+            self._client.post("update", {"delete": stored}, commit="true")
+        return len(stored)
 
     def digests(self, ids: Sized[str], *, of_texts: bool = False) -> Mapping[str, str]:
         if DIGEST not in self.collection.schema.fields:
             return {}
         key = self.collection.names.key
         if of_texts:
-            found = self._documents({key: [*ids]}, [key, DIGEST])
+            documents = self._documents(ids, [key, DIGEST])
         else:
-            requests = (stored_request(some, [key, DIGEST]) for some in batches(ids, _REFERENCES_AT_ONCE))
-            found = [each for request in requests for each in self._client.select(request, "get").documents]
-        return {str(each[key]): each[DIGEST] for each in found if DIGEST in each}
+            requests = (stored_request(batch, [key, DIGEST]) for batch in batches(ids, _REFERENCES_AT_ONCE))
+            documents = [*chain.from_iterable(self._client.select(request, "get").documents for request in requests)]
+        return {str(document[key]): document[DIGEST] for document in documents if DIGEST in document}
 
     @property
     def labels(self) -> SolrLabels:
@@ -212,20 +205,20 @@ class SolrEngine:
     def documents(self, ids: Sized[str]) -> Mapping[str, Stored]:
         names, fields = self.collection.names, self.fields().known
         wanted = sorted(fields.keys() - {names.key, names.name, *names.text, self._wanted_fields.content})
-        wanted_ids, found = list(ids), list[SolrResponse]()
-        for at in range(0, len(wanted_ids), _REFERENCES_AT_ONCE):
-            some = wanted_ids[at : at + _REFERENCES_AT_ONCE]
-            body = contents_request(names.key, some, [*([names.name] if names.name else []), *wanted])
-            found += self._client.select(body).documents
-        return {str(each[names.key]): self._stored(each, wanted) for each in found}
+        stored = {}
+        for batch in batches(ids, _REFERENCES_AT_ONCE):
+            body = contents_request(names.key, batch, [*filter(None, [names.name]), *wanted])
+            for document in self._client.select(body).documents:
+                stored[str(document[names.key])] = self._stored(document, wanted)
+        return stored
 
     def _stored(self, document: Json, wanted: list[str]) -> Stored:
         names, fields = self.collection.names, self.fields().known
-        values = {name: document[name] for name in wanted if name in document}
-        properties = {
-            name: tuple(as_put_in(each, fields.get(name, {})) for each in (some if isinstance(some, list) else [some]))
-            for name, some in values.items()
-        }
+        properties = {}
+        for name in wanted:
+            if name in document:
+                values = document[name] if isinstance(document[name], list) else [document[name]]
+                properties[name] = tuple(as_put_in(value, fields.get(name, {})) for value in values)
         return Stored(str(document[names.key]), first_text(document.get(names.name or "")), properties)
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
@@ -233,21 +226,20 @@ class SolrEngine:
         names = self.collection.names
         request = search_request(prepared, names, start=start, rows=rows, order=order)
         with explain_refusals(plan):
-            found = self._client.select(request)
-        return Page(found.total, tuple(self._hits(found.documents)), prepared.warnings)
+            selected = self._client.select(request)
+        return Page(selected.total, tuple(self._hits(selected.documents)), prepared.warnings)
 
     @property
     def sketch_scheme(self) -> SketchScheme | None:
-        """The scheme of the sketches; None if the fields are missing, or documents are found by tokens alone."""
+        """The scheme of the sketches; None if only the tokens can be searched."""
         if not self.collection.has_sketches:
             return None
-        is_all_there_is = not self.collection.has_minhash
-        return _SAMPLE_SCHEME if is_all_there_is or self._sketch_name in self._coverage().searchable else None
+        is_searched = not self.collection.has_minhash or self._sketch_name in self._coverage().searchable
+        return _SAMPLE_SCHEME if is_searched else None
 
     def resolve(self, references: Sized[str]) -> Mapping[str, str]:
         key = self.collection.names.key
-        found = self._named(references, self._fetched)
-        return {reference: str(document[key]) for reference, document in found}
+        return {reference: str(document[key]) for reference, document in self._named(references, self._fetched)}
 
     def sketched(self, references: Sized[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         key, has_sketches = self.collection.names.key, self.collection.has_sketches
@@ -263,11 +255,11 @@ class SolrEngine:
         key, repeats, with_text = self.collection.names.key, dict[str, dict[str, int]](), any(wanted.values())
 
         def ask(values: Mapping[str, list[str]], fields: list[str]) -> list[SolrResponse]:
-            documents, more = self._sources(values, fields, with_text=with_text)
-            repeats.update(more)
+            documents, term_frequencies = self._sources(values, fields, with_text=with_text)
+            repeats.update(term_frequencies)
             return documents
 
-        named = {reference: (str(each[key]), each) for reference, each in self._named(wanted, ask)}
+        named = {reference: (str(document[key]), document) for reference, document in self._named(wanted, ask)}
         # Two references may name the same document.
         order_matters = {document_id: False for document_id, _ in named.values()}
         for reference, (document_id, _) in named.items():
@@ -281,34 +273,32 @@ class SolrEngine:
     def _named(
         self, references: Sized[str], ask: Callable[[Mapping[str, list[str]], list[str]], list[SolrResponse]]
     ) -> Iterator[tuple[str, SolrResponse]]:
-        """Yield each reference that names a document, with the document.
+        """Yield the references that name a document, each with the document.
 
         Args:
             references: Any number of references.
-            ask: Fetches the documents with one of the given values, by field, with at least the given fields.
+            ask: Takes values by field, and names of fields; returns the documents with one of the values, and their
+                fields.
         """
         collection = self.collection
-        handles = [name for name in (collection.names.key, collection.dbid, collection.noderef) if name]
-        distinct = list(dict.fromkeys(references))
-        for at in range(0, len(distinct), _REFERENCES_AT_ONCE):
-            looked_up = {each: self._looked_up(each) for each in distinct[at : at + _REFERENCES_AT_ONCE]}
-            values = _by_field(looked_up)
-            if not values:
-                continue
+        handles = [*filter(None, (collection.names.key, collection.dbid, collection.noderef))]
+        for batch in batches(dict.fromkeys(references), _REFERENCES_AT_ONCE):
+            meanings = {reference: self._meanings(reference) for reference in batch}
+            values: dict[str, list[str]] = {}
+            for field, value in chain.from_iterable(meanings.values()):
+                values.setdefault(field, []).append(value)
             # One request for all fields: a number may be an id as well as a DBID.
-            documents = ask(values, handles)
-            for reference, meant in looked_up.items():
-                document = _resolved(meant, documents)
-                if document is not None:
+            documents = ask(values, handles) if values else []
+            for reference, places in meanings.items():
+                if (document := _first_match(places, documents)) is not None:
                     yield reference, document
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """The scheme of the passages; None unless all documents with a text have them."""
+        """The scheme of the passages; None if documents with a text have none."""
         return _PASSAGE_SCHEME if self.collection.has_passages and not self._lacks_passages() else None
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Return the number of documents for each passage hash."""
         return document_counts(self._client, numbers, _PASSAGE_SCHEME)
 
     def passage_holders(
@@ -338,29 +328,29 @@ class SolrEngine:
         if not self.collection.has_sketches:
             return {}
         key = self.collection.names.key
-        found = self._documents({key: [*ids]}, [key, SKETCH, SCHEME])
-        sketches = zip(found, self._sketches(found), strict=True)
+        documents = self._documents(ids, [key, SKETCH, SCHEME])
+        sketches = zip(documents, self._sketches(documents), strict=True)
         return {str(document[key]): sketch for document, sketch in sketches if sketch is not None}
 
     def sizes(self, ids: Sized[str]) -> Mapping[str, int]:
         if not self.collection.has_sketches:
             return {}
-        key = self.collection.names.key
-        found = self._documents({key: [*ids]}, [key, SIZE, SCHEME])
-        return {str(each[key]): each.count(SIZE) for each in found if first_text(each.get(SCHEME)) == self._sketch_name}
+        key, own = self.collection.names.key, self._sketch_name
+        documents = self._documents(ids, [key, SIZE, SCHEME])
+        return {
+            str(document[key]): document.count(SIZE)
+            for document in documents
+            if first_text(document.get(SCHEME)) == own
+        }
 
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
         names = self.collection.names
-        fields = [name for name in (names.key, names.name, SKETCH, SCHEME) if name]
-        found = self._client.pages(EVERYTHING, names.key, listed(fields), SCAN_BATCH_SIZE, mark or BEGINNING)
-        for documents, following in found:
-            yield ScanBatch(
-                tuple(
-                    (str(each[names.key]), first_text(each.get(names.name or "")), sketch)
-                    for each, sketch in zip(documents, self._sketches(documents), strict=True)
-                ),
-                following,
-            )
+        fields = listed([*filter(None, (names.key, names.name, SKETCH, SCHEME))])
+        pages = self._client.pages(EVERYTHING, names.key, fields, SCAN_BATCH_SIZE, mark or BEGINNING)
+        for documents, following in pages:
+            sketched = zip(documents, self._sketches(documents), strict=True)
+            rows = ((str(row[names.key]), first_text(row.get(names.name or "")), sketch) for row, sketch in sketched)
+            yield ScanBatch(tuple(rows), following)
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         prepared, names, covered = self._prepared(plan), self.collection.names, self._coverage()
@@ -371,40 +361,39 @@ class SolrEngine:
             request["sort"] = "score desc"
         with explain_refusals(plan):
             selected = self._client.select(request)
-        found = zip(self._hits(selected.documents), self._sketches(selected.documents), strict=True)
+        hits = zip(self._hits(selected.documents), self._sketches(selected.documents), strict=True)
         warnings = covered.warnings(self._client.url, can_be_filled=bool(self.collection.content))
-        return CandidatePage(selected.total, tuple(found), (*prepared.warnings, *warnings))
+        return CandidatePage(selected.total, tuple(hits), (*prepared.warnings, *warnings))
 
-    def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[FacetResult, ...]:
-        request = facets_request(self._prepared(plan), asked, self.collection.names, self._prepared)
+    def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
+        request = facets_request(self._prepared(plan), facets, self.collection.names, self._prepared)
         with explain_refusals(plan):
-            return read_facets(asked, self._client.select(request).answer)
+            return read_facets(facets, self._client.select(request).answer)
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         body = search_request(self._prepared(plan), self.collection.names, start=start, rows=rows)
         return {"method": "POST", "url": f"{self._client.url}/select", "json": body}
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        found: dict[str, Signature] = {}
-        key, ids = self.collection.names.key, list(wanted)
-        for at in range(0, len(ids), _REFERENCES_AT_ONCE):
-            some = ids[at : at + _REFERENCES_AT_ONCE]
-            with_text = any(wanted[document_id] for document_id in some)
-            documents, repeats = self._sources({key: some}, [key], with_text=with_text)
+        signatures: dict[str, Signature] = {}
+        key = self.collection.names.key
+        for ids in batches(wanted, _REFERENCES_AT_ONCE):
+            with_text = any(wanted[document_id] for document_id in ids)
+            documents, repeats = self._sources({key: ids}, [key], with_text=with_text)
             # A numeric key is "7" in the response where "007" was requested.
-            meant = {str(each[key]): each for each in documents if str(each[key]) in wanted}
-            found |= self._read(meant, repeats, wanted)
-        return found
+            by_id = {str(document[key]): document for document in documents if str(document[key]) in wanted}
+            signatures |= self._read(by_id, repeats, wanted)
+        return signatures
 
     def _read(
         self, documents: Mapping[str, Json], repeats: Mapping[str, dict[str, int]], wanted: Mapping[str, bool]
     ) -> Iterator[tuple[str, Signature]]:
-        """Yield the signatures of documents, by id.
+        """Yield the ids and signatures of documents.
 
         Args:
-            documents: Documents as fetched by `_sources`, by id.
-            repeats: Their tokens with frequencies, if they came as term vectors.
-            wanted: Ids, each with whether the order of its tokens matters.
+            documents: Documents from `_sources`, by id.
+            repeats: Their tokens with frequencies, if the tokens are term vectors.
+            wanted: Ids; the value says whether the order of the tokens matters.
         """
         collection = self.collection
         if self._token_source is not TokenSource.TEXT:
@@ -412,7 +401,7 @@ class SolrEngine:
                 yield document_id, self._signature(document, repeats.get(document_id, {}), wanted[document_id])
             return
         scheme, content = collection.scheme, str(collection.content)
-        texts = {document_id: whole_text(each.get(content)) for document_id, each in documents.items()}
+        texts = {document_id: whole_text(document.get(content)) for document_id, document in documents.items()}
         yield from signatures_by_id(texts, scheme, collection.spelling).items()
 
     def texts(self, ids: Sized[str]) -> Mapping[str, str]:
@@ -423,8 +412,8 @@ class SolrEngine:
                 "the texts are in another, name that in whorl.toml: [fields] content"
             )
         key = collection.names.key
-        found = self._documents({key: [*ids]}, [key, collection.content])
-        texts = {str(document[key]): whole_text(document.get(collection.content)) for document in found}
+        documents = self._documents(ids, [key, collection.content])
+        texts = {str(document[key]): whole_text(document.get(collection.content)) for document in documents}
         return {document_id: text for document_id, text in texts.items() if text}
 
     def sign(self, text: str) -> Signature:
@@ -432,7 +421,9 @@ class SolrEngine:
 
     def _hits(self, documents: Sequence[SolrResponse]) -> list[Hit]:
         key, name = self.collection.names.key, self.collection.names.name or ""
-        return [Hit(str(each[key]), first_text(each.get(name)), each.number("score")) for each in documents]
+        return [
+            Hit(str(document[key]), first_text(document.get(name)), document.number("score")) for document in documents
+        ]
 
     @property
     def _sketch_name(self) -> str:
@@ -442,24 +433,21 @@ class SolrEngine:
     def _sketches(self, documents: Sequence[Json]) -> Sequence[Sketch | None]:
         return read_sketches(documents, self.collection.scheme, _SAMPLE_SCHEME)
 
-    def _counted(self) -> Coverage:
-        collection = self.collection
-        return coverage(self._client, self._sketch_name, collection.content if collection.has_searchable_text else None)
+    def _coverage_now(self) -> Coverage:
+        return coverage(self._client, self._sketch_name, self.collection.searchable_text)
 
-    def _unread_now(self) -> int:
-        collection = self.collection
-        text = collection.content if collection.has_searchable_text else None
-        return self._client.count(lacks_passages(_PASSAGE_SCHEME, text))
+    def _lacks_passages_now(self) -> int:
+        return self._client.count(lacks_passages(_PASSAGE_SCHEME, self.collection.searchable_text))
 
     def _read_fields(self) -> Fields:
         return fields_of(self.collection, self._wanted_fields, used_names(self._client, self.collection.schema))
 
     def _largest_now(self) -> int | None:
-        found = self._client.select(largest_request(self._sketch_name)).documents
-        return found[0].count(SIZE) if found else None
+        documents = self._client.select(largest_request(self._sketch_name)).documents
+        return documents[0].count(SIZE) if documents else None
 
     def _segments_now(self) -> int:
-        """Return the number of segments of the index; of one shard, since shards work in parallel."""
+        """Return the number of segments of the index or of one shard: shards work in parallel."""
         try:
             return self._client.get("admin/luke", show="index").object("index").count("segmentCount")
         except EngineResponseError:
@@ -471,16 +459,16 @@ class SolrEngine:
     ) -> tuple[list[SolrResponse], dict[str, dict[str, int]]]:
         """Fetch documents in one request, with their term vectors if these are the token source."""
         collection, source = self.collection, self._token_source
-        minhash, more = collection.names.minhash, list[str]()
+        minhash = collection.names.minhash
         if source in (TokenSource.STORED, TokenSource.DOC_VALUES):
-            more.append(minhash)
+            fields = [*fields, minhash]
         elif collection.content and (source is TokenSource.TEXT or with_text):
-            more.append(collection.content)
+            fields = [*fields, collection.content]
         if source is not TokenSource.TERM_VECTORS:
-            return self._fetched(values, [*fields, *more]), {}
-        body = documents_request(values, [*fields, *more])
-        found = self._client.select(body, str(collection.vector_handler), **vector_parameters(minhash))
-        return found.documents, term_vectors(found.answer, minhash)
+            return self._fetched(values, fields), {}
+        body = documents_request(values, fields)
+        selected = self._client.select(body, str(collection.vector_handler), **vector_parameters(minhash))
+        return selected.documents, term_vectors(selected.answer, minhash)
 
     @property
     def _token_source(self) -> TokenSource:
@@ -494,15 +482,14 @@ class SolrEngine:
     def _signature(self, document: Json, repeats: Mapping[str, int], order_matters: bool) -> Signature:
         collection, source = self.collection, self._token_source
         scheme, spelling, names = collection.scheme, collection.spelling, collection.names
-        stored = document.get(names.minhash, [])
-        tokens_there = [str(each) for each in (stored if isinstance(stored, list) else [stored])]
-        if source is TokenSource.STORED and len(tokens_there) == scheme.bucket_count:
+        stored = texts(document.get(names.minhash))
+        if source is TokenSource.STORED and len(stored) == scheme.bucket_count:
             # A complete list, in order and with repeats, as Alfresco writes it.
-            return Signature(scheme, read(tokens_there, spelling), spelling)
+            return Signature(scheme, read(stored, spelling), spelling)
         has_repeats = source is TokenSource.TERM_VECTORS
-        repeats = repeats if has_repeats else dict.fromkeys(tokens_there, 1)
+        repeats = repeats if has_repeats else dict.fromkeys(stored, 1)
         if collection.schema.is_multivalued(names.minhash) and collection.schema.is_text(names.minhash):
-            # Solr makes tokens from each value of a text; all values together have one fingerprint.
+            # Each value of a text has its own tokens; all values together have one fingerprint.
             smallest = smallest_in_buckets(repeats, scheme)
             if len(smallest) < len(repeats):
                 repeats, has_repeats = dict.fromkeys(smallest, 1), False
@@ -518,33 +505,27 @@ class SolrEngine:
             return None
         text = document.get(collection.content)
         if text is None:
-            text = self._text(str(document[collection.names.key]))
+            stored = self._documents([str(document[collection.names.key])], [collection.content])
+            text = stored[0].get(collection.content) if stored else None
         made = signature(whole_text(text), collection.scheme, collection.spelling)
         return made if set(made.tokens) == indexed.keys() else None
 
-    def _text(self, document_id: str) -> object:
-        content, key = str(self.collection.content), self.collection.names.key
-        found = self._documents({key: [document_id]}, [content])
-        return found[0].get(content) if found else None
-
-    def _looked_up(self, reference: str) -> list[tuple[str, str]]:
+    def _meanings(self, reference: str) -> list[tuple[str, str]]:
         """Return the fields and values to look up for a reference, most specific first."""
         by_role = {"key": self.collection.names.key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
         fields = [(by_role[role], value) for role, value in reference_meanings(reference)]
         return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]
 
-    def _documents(self, values: Mapping[str, list[str]], fields: list[str]) -> list[SolrResponse]:
-        found: list[SolrResponse] = []
-        for field, wanted in values.items():
-            for at in range(0, len(wanted), _REFERENCES_AT_ONCE):
-                body = documents_request({field: wanted[at : at + _REFERENCES_AT_ONCE]}, fields)
-                found += self._client.select(body).documents
-        return found
+    def _documents(self, ids: Sized[str], fields: list[str]) -> list[SolrResponse]:
+        """Return the searchable documents of some ids with the fields."""
+        key = self.collection.names.key
+        requests = (documents_request({key: batch}, fields) for batch in batches(ids, _REFERENCES_AT_ONCE))
+        return [document for request in requests for document in self._client.select(request).documents]
 
     def _fingerprint_fields(self, texts: list[str]) -> Iterator[Json]:
-        """Yield the fingerprint fields of each text that Solr does not make itself."""
+        """Yield the fields of each text's fingerprints that Solr does not make itself."""
         collection = self.collection
-        # Solr analyses no string field, so whorl makes its tokens.
+        # Solr does not analyse string fields.
         wants_tokens = collection.has_minhash and not collection.schema.is_text(collection.names.minhash)
         parts = Parts.MINIMA if wants_tokens else Parts(0)
         if collection.has_sketches:
@@ -554,15 +535,15 @@ class SolrEngine:
         if not parts:
             yield from ({} for _ in texts)
             return
-        for found in hashed(texts, collection.scheme, parts, workers=1):
+        for fingerprints in hashed(texts, collection.scheme, parts, workers=1):
             fields: Json = {}
             if wants_tokens:
-                signature = signature_of(found.minima, collection.scheme, collection.spelling)
+                signature = signature_of(fingerprints.minima, collection.scheme, collection.spelling)
                 fields[collection.names.minhash] = list(signature.tokens)
             if collection.has_sketches:
-                fields |= sketch_fields(found.sketch(_SAMPLE_SCHEME), collection.scheme)
+                fields |= sketch_fields(fingerprints.sketch(_SAMPLE_SCHEME), collection.scheme)
             if collection.has_passages:
-                fields[PASSAGES] = passage_terms(found.words, _PASSAGE_SCHEME)
+                fields[PASSAGES] = passage_terms(fingerprints.words, _PASSAGE_SCHEME)
             yield fields
 
     def _solr_document(self, document: Document) -> dict[str, Any]:
@@ -574,7 +555,7 @@ class SolrEngine:
                 f"'whorl solr init {self._client.url}' adds it, or name another in whorl.toml"
             )
         fields: dict[str, Any] = {names.key: document.id}
-        # Empty values are left out: Solr would return them no differently from missing ones.
+        # Solr does not distinguish empty and missing values.
         if document.text:
             fields[text_field] = document.text
         if names.name and document.name:
@@ -585,8 +566,7 @@ class SolrEngine:
             if collection.schema.describe(name) is None:
                 raise DocumentError(
                     f"the collection has no field {name!r:.80} (document {document.id!r})"
-                    f"{suggestion(name, collection.schema.fields)}; "
-                    "add the field, or a dynamic one, to its schema"
+                    f"{suggestion(name, collection.schema.fields)}; add the field, or a dynamic one, to its schema"
                 )
             typed = [as_typed(name, value, collection) for value in values]
             fields[name] = typed[0] if len(typed) == 1 else typed
@@ -621,12 +601,13 @@ class SolrEngine:
 
 
 def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result]) -> list[_Result]:
-    """Send portions in parallel and return their results in order.
+    """Send portions in parallel and return the results in order.
+
+    The first error, in the order of the portions, is raised when the running requests have ended.
 
     Args:
-        portions: Portions, prepared in the caller's thread as they are taken; a single one is also sent from there.
-        send: Sends one portion, from any thread. The first error, in the order of the portions, ends the transfer; it
-            is raised after the requests already under way have ended.
+        portions: Portions, prepared in the caller's thread; a single one is also sent from there.
+        send: Sends one portion, from any thread.
     """
     remaining = iter(portions)
     first = list(islice(remaining, 2))
@@ -635,7 +616,7 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
     results, pending = list[_Result](), deque[Future[_Result]]()
     with ThreadPoolExecutor(CONNECTIONS, "whorl-solr") as pool:
         for portion in chain(first, remaining):
-            # Keep one request waiting, so that no connection is idle.
+            # One request waits, so that no connection is idle.
             if len(pending) > CONNECTIONS:
                 results.append(pending.popleft().result())
             # The copied context carries the request's deadline and trace.
@@ -644,21 +625,10 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
     return results
 
 
-def _resolved(looked_up: list[tuple[str, str]], documents: list[SolrResponse]) -> SolrResponse | None:
-    """Return the document of the first field and value that any document has, or None."""
-    for field, value in looked_up:
-        for document in documents:
-            if first_text(document.get(field)) == value:
-                return document
-    return None
-
-
-def _by_field(looked_up: Mapping[str, list[tuple[str, str]]]) -> dict[str, list[str]]:
-    """Return the values to look up for all references, by field."""
-    values: dict[str, list[str]] = {}
-    for field, value in (each for pairs in looked_up.values() for each in pairs):
-        values.setdefault(field, []).append(value)
-    return values
+def _first_match(places: list[tuple[str, str]], documents: list[SolrResponse]) -> SolrResponse | None:
+    """Return the document with the first field and value that any document has."""
+    matches = (row for field, value in places for row in documents if first_text(row.get(field)) == value)
+    return next(matches, None)
 
 
 def _fits(field: str, value: str, collection: Collection) -> bool:

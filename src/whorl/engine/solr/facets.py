@@ -22,95 +22,91 @@ _FUNCTIONS = {"count": "countvals", "smallest": "min", "largest": "max", "total"
 
 
 def facets_request(
-    plan: BoundPlan, asked: Sequence[Facet], names: SolrFields, prepared: Callable[[BoundPlan], BoundPlan]
+    plan: BoundPlan, facets: Sequence[Facet], names: SolrFields, prepared: Callable[[BoundPlan], BoundPlan]
 ) -> Json:
     """Return the JSON body that requests facets of a plan's hits, and no hits.
 
     Args:
         plan: The plan.
-        asked: The facets.
+        facets: The facets.
         names: The collection's field names.
         prepared: Replaces clauses that cannot match anything in the collection.
 
     Raises:
         ParameterError: Solr cannot name a field in a facet.
     """
-    plans = {f"matching{number}": prepared(BoundPlan(each.node)) for number, each in enumerate(_all_matching(asked))}
-    counted = {name: each.root for name, each in plans.items()}
-    facets = _facets(asked, iter(counted))
-    return {**search_request(plan, names, start=0, rows=0, counted=counted), "facet": facets}
+    nodes = {f"matching{number}": count.node for number, count in enumerate(_match_counts(facets))}
+    counted = {name: prepared(BoundPlan(node)).root for name, node in nodes.items()}
+    request = search_request(plan, names, start=0, rows=0, counted=counted)
+    return {**request, "facet": _facets(facets, iter(counted))}
 
 
-def read_facets(asked: Sequence[Facet], answer: SolrResponse) -> tuple[FacetResult, ...]:
-    """Return the facets of a response.
-
-    Args:
-        asked: The facets.
-        answer: Response of the search handler.
-
-    Raises:
-        EngineResponseError: The response has another shape.
-    """
-    # Solr returns no facets for an empty collection or an empty set of documents.
-    with guard_response(answer.url):
-        return _read(asked, answer.get("facets", {}))
-
-
-def _all_matching(asked: Sequence[Facet]) -> Iterator[MatchCount]:
-    for facet in asked:
+def _match_counts(facets: Sequence[Facet]) -> Iterator[MatchCount]:
+    for facet in facets:
         if isinstance(facet, MatchCount):
             yield facet
         elif isinstance(facet, ValueFacet):
-            yield from _all_matching(facet.within)
+            yield from _match_counts(facet.within)
 
 
-def _facets(asked: Sequence[Facet], names: Iterator[str]) -> Json:
-    """Return the request's parts for facets; `names` yields the names of the plans' queries in order."""
-    made: Json = {}
-    for number, facet in enumerate(asked):
+def _facets(facets: Sequence[Facet], queries: Iterator[str]) -> Json:
+    """Return the part of the request for facets; `queries` yields the names of the plans' queries in order."""
+    parts: Json = {}
+    for number, facet in enumerate(facets):
         name = f"facet{number}"
         match facet:
             case MatchCount():
-                made[name] = {"type": "query", "q": f"{{!query v=${next(names)}}}"}
+                parts[name] = {"type": "query", "q": f"{{!query v=${next(queries)}}}"}
             case ValueFacet():
-                made[name] = {
+                parts[name] = {
                     "type": "terms",
                     "field": facet.place,
                     "limit": facet.most,
                     "mincount": facet.least,
                     "sort": "index asc" if facet.is_by_value else "count desc",
-                    # Each shard returns more values than requested, and refinement asks each for counts of values from
-                    # the others.
+                    # Each shard returns more values than requested, and refinement asks the others for their counts.
                     "overrequest": _MORE_OF_A_SHARD,
                     "refine": True,
                     **({"prefix": facet.beginning} if facet.beginning else {}),
-                    **({"facet": _facets(facet.within, names)} if facet.within else {}),
+                    **({"facet": _facets(facet.within, queries)} if facet.within else {}),
                 }
             case StatisticsFacet(place=place):
                 if not _NAMEABLE.fullmatch(place):
                     raise ParameterError(
                         f"Solr counts the numbers of no field called {place!r:.80}: only of letters, digits, _ . and :"
                     )
-                made |= {f"{name}_{part}": f"{function}({place})" for part, function in _FUNCTIONS.items()}
-    return made
+                parts |= {f"{name}_{part}": f"{function}({place})" for part, function in _FUNCTIONS.items()}
+    return parts
 
 
-def _read(asked: Sequence[Facet], facets: Any) -> tuple[FacetResult, ...]:
-    read: list[FacetResult] = []
-    for number, facet in enumerate(asked):
+def read_facets(facets: Sequence[Facet], answer: SolrResponse) -> tuple[FacetResult, ...]:
+    """Return the facets of a search handler's response.
+
+    Raises:
+        EngineResponseError: The response is malformed.
+    """
+    # Solr returns no facets for an empty set of documents.
+    with guard_response(answer.url):
+        return _read(facets, answer.get("facets", {}))
+
+
+def _read(facets: Sequence[Facet], answers: Any) -> tuple[FacetResult, ...]:
+    results: list[FacetResult] = []
+    for number, facet in enumerate(facets):
         name = f"facet{number}"
         match facet:
             case MatchCount():
-                read.append(int(facets.get(name, {}).get("count", 0)))
+                results.append(int(answers.get(name, {}).get("count", 0)))
             case ValueFacet(kind=kind, within=within):
-                buckets = facets.get(name, {}).get("buckets", [])
+                buckets = answers.get(name, {}).get("buckets", [])
                 counts = (
-                    ValueCount(_value(kind, each["val"]), int(each["count"]), _read(within, each)) for each in buckets
+                    ValueCount(_value(kind, bucket["val"]), int(bucket["count"]), _read(within, bucket))
+                    for bucket in buckets
                 )
-                read.append(tuple(counts))
+                results.append(tuple(counts))
             case StatisticsFacet():
-                read.append(Statistics.read(*(facets.get(f"{name}_{part}") for part in _FUNCTIONS)))
-    return tuple(read)
+                results.append(Statistics.read(*(answers.get(f"{name}_{part}") for part in _FUNCTIONS)))
+    return tuple(results)
 
 
 def _value(kind: Kind, raw: Any) -> Value:

@@ -58,7 +58,6 @@ class SolrLabels(ServerLabels):
         require_safe(self._client, collection)
 
     def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
-        """Yield all cluster labels by document id, a batch at a time."""
         collection = self._collection()
         if CLUSTER not in collection.schema.fields:
             return
@@ -68,7 +67,6 @@ class SolrLabels(ServerLabels):
             yield _read_labels(documents, key)
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
-        """Return the number of documents per cluster that match a plan, for clusters with at least one."""
         if CLUSTER not in self._collection().schema.fields:
             return {}
         facet = {"clusters": {"type": "terms", "field": CLUSTER, "limit": -1}}
@@ -106,7 +104,7 @@ def _label_fields(label: ClusterLabel | None) -> Json:
 
 
 def _unreadable_fields(documents: list[SolrResponse], collection: SolrCollection) -> Iterator[Json]:
-    """Yield the fields of each document that whorl makes and Solr cannot read back."""
+    """Yield the fields of each document that Solr cannot read back, made again."""
     if collection.has_passages:
         texts = (whole_text(document.get(str(collection.content))) for document in documents)
         words = (hashes.words for hashes in hashed(texts, collection.scheme, Parts.WORDS, workers=1))

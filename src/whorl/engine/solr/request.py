@@ -1,15 +1,15 @@
 """Solr JSON requests for bound plans; pure. Only this module builds queries.
 
-User text is always the value of an argument in Solr's JSON query language, which passes it to the parser unchanged
-(`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`), and for parsers with their own syntax every
-character except letters and digits is escaped, so no input is read as syntax.
+No input is read as syntax: user text is the value of an argument in Solr's JSON query language, which passes it to the
+parser unchanged (`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`). For parsers with their own syntax, all
+characters except letters and digits are escaped.
 
-Tokens go to Solr's own `{!min_hash}` parser as a token list that it does not analyse: it adds 1 to the score for each
-matching token or band, and parses faster than one clause per token. It takes a similarity and a probability instead of
-a plan's counts, so these are chosen such that it computes the same counts.
+Solr's `{!min_hash}` parser gets tokens as a list that it does not analyse. It adds 1 to the score for each matching
+token or band, and parses faster than one clause per token. Its similarity and probability are chosen so that it
+requires the counts of the plan.
 
-Fingerprints that exceed Lucene's limit on clauses move into functions, `query($part0,0)`: Lucene counts the clauses of
-a query inside a function separately, and the parts' scores add up to the score of the whole.
+Fingerprints beyond Lucene's limit on clauses move into functions, `query($part0,0)`: Lucene counts the clauses of a
+query inside a function separately, and the scores of the parts add up to that of the whole.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import numpy as np
 
 from whorl.engine.lucene import fingerprints_to_move, passage_hash_terms
 from whorl.engine.solr.fields import BESIDE, PASSAGES, SAMPLE, SCHEME, SIZE, stored_name
+from whorl.engine.solr.response import Json
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.banding import band_match_probability
 from whorl.fingerprint.minhash.codec import Spelling, spell_integers, spelled_in_one
@@ -60,7 +61,7 @@ from whorl.query.plan.values import whole, written
 
 #: Clauses per part of a query that is split.
 _PART = 1000
-#: Clauses left of a fingerprint in functions: functions to score and to match, filters for scheme, sizes (two), tokens.
+#: Clauses of a fingerprint in functions: functions to score and to match, filters for scheme, sizes (two), tokens.
 _LEAVES_APART = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
 #: Names that Solr parses as a field, and as nothing else, in a sort.
@@ -68,14 +69,14 @@ _SORTABLE = re.compile(r"\w[\w.:-]*", re.ASCII)
 _IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"\W", re.ASCII)
 #: Characters that match themselves in a regular expression.
 _MARKS = "~%@=!,;:"
-#: Ids contain no control characters, but may contain commas and blanks.
+#: Ids may contain commas and blanks, but no control characters.
 _BETWEEN_IDS = "\x1f"
 
 #: Otherwise Solr replaces ${…} in ids, words and tokens by the request's own parameters.
 _LITERALLY = {"expandMacros": "false"}
-#: Otherwise Solr first finds all documents of a filter, most of the index, instead of checking those with the tokens.
+#: Otherwise Solr first finds all documents of a filter, instead of checking only those with the tokens.
 _LAZILY = {"cache": "false"}
-_NO_DOCUMENT: dict[str, Any] = {"bool": {"must_not": ["*:*"]}}
+_NO_DOCUMENT: Json = {"bool": {"must_not": ["*:*"]}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class SolrFields:
         minhash: The indexed tokens.
         text: The fields searched for a word without a field name.
         name: The documents' display name, or None.
-        scheme: The name of the token scheme, on whose words and shingles sketches depend too.
+        scheme: The name of the token scheme, which also defines the words and shingles of sketches.
         spelling: The encoding of tokens.
     """
 
@@ -108,7 +109,7 @@ def search_request(
     only_scheme: str | None = None,
     order: Sequence[Order] = (),
     counted: Mapping[str, BoundNode] | None = None,
-) -> dict[str, Any]:
+) -> Json:
     """Return the JSON body that requests one page of a plan's hits.
 
     Args:
@@ -116,9 +117,9 @@ def search_request(
         names: The collection's field names.
         start: Hits before the page.
         rows: Hits on the page.
-        only_scheme: The scheme of all sketches; None if there may be several, so that Solr must filter by scheme.
+        only_scheme: The scheme of all sketches; None for several, so that Solr must filter by scheme.
         order: Sort keys.
-        counted: Further plans that become named queries, for use in other parts of the request.
+        counted: Plans to translate into named queries, for other parts of the request.
 
     Raises:
         ParameterError: The query has too many clauses, or Solr cannot name a field to sort by.
@@ -135,52 +136,45 @@ def search_request(
     queries = {name: builder.query(root) for name, root in roots.items()}
     query = queries.pop("")
     builder.named |= queries
-    keys = [each for key in order for each in builder.sorted_by(key)] or ["score desc"]
-    named = {"queries": builder.named} if builder.named else {}
-    wanted = [names.key, *([names.name] if names.name else [])]
+    keys = [*chain.from_iterable(map(builder.sorted_by, order))] or ["score desc"]
     return {
         "query": query,
         "offset": start,
         "limit": rows,
-        "fields": ["score", *listed(wanted)],
+        "fields": ["score", *listed([*filter(None, (names.key, names.name))])],
         "sort": ", ".join([*keys, f"{names.key} asc"]),
         "params": _LITERALLY,
-        **named,
+        **({"queries": builder.named} if builder.named else {}),
     }
 
 
-def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> dict[str, Any]:
-    """Return the JSON body that requests all documents with one of the values.
-
-    Args:
-        values: Values by field name; compared whole, not analysed.
-        fields: Fields to return.
-    """
+def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> Json:
+    """Return the JSON body that requests all documents with one of the values by field, which are not analysed."""
     clauses = [{"term": {"f": field, "query": value}} for field, wanted in values.items() for value in wanted]
     query = clauses[0] if len(clauses) == 1 else {"bool": {"should": clauses}}
-    # An id names one document; if several documents share a number, the response is still bounded.
+    # An id names one document, but several may share a number.
     return {"query": query, "limit": 2 * len(clauses), "fields": listed(fields), "params": _LITERALLY}
 
 
-def contents_request(key: str, ids: Sequence[str], fields: Sequence[str]) -> dict[str, Any]:
+def contents_request(key: str, ids: Sequence[str], fields: Sequence[str]) -> Json:
     """Return the JSON body that requests fields of documents by id."""
     return {"query": one_of(key, ids), "limit": len(ids), "fields": listed([key, *fields]), "params": _LITERALLY}
 
 
-def stored_request(ids: Sequence[str], fields: Sequence[str]) -> dict[str, Any]:
+def stored_request(ids: Sequence[str], fields: Sequence[str]) -> Json:
     """Return the JSON body that requests documents by id from Solr's real-time get."""
-    # Solr splits the list at unescaped commas and removes the escapes.
-    escaped = (each.replace("\\", "\\\\").replace(",", "\\,") for each in ids)
+    # Solr splits the list at unescaped commas.
+    escaped = (document_id.replace("\\", "\\\\").replace(",", "\\,") for document_id in ids)
     return {"params": {"ids": ",".join(escaped), "fl": ",".join(listed(fields)), **_LITERALLY}}
 
 
 def listed(fields: Sequence[str]) -> list[str]:
-    """Return field names for a field list; the response may contain other fields with similar names."""
-    # A field list gives a meaning to colons, braces and other characters; ? matches any single character.
+    """Return field names for a field list; the response may contain fields with similar names."""
+    # Colons, braces and other characters have a meaning in a field list; ? matches any character.
     return [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in fields]
 
 
-def largest_request(scheme: str) -> dict[str, Any]:
+def largest_request(scheme: str) -> Json:
     """Return the JSON body that requests the largest size among the documents with a sketch of a scheme."""
     return {"query": {"term": {"f": SCHEME, "query": scheme}}, "limit": 1, "fields": [SIZE], "sort": f"{SIZE} desc"}
 
@@ -189,50 +183,45 @@ def largest_request(scheme: str) -> dict[str, Any]:
 EVERYTHING: Mapping[str, Any] = {"bool": {"must": ["*:*"]}}
 
 
-def without_sketch(scheme: str, text: str | None = None) -> dict[str, Any]:
+def without_sketch(scheme: str, text: str | None = None) -> Json:
     """Return the query for documents without a sketch of a scheme.
 
     Args:
         scheme: The scheme of the sketches.
-        text: The text field; if given, only documents with a text or with a sketch of another scheme match.
+        text: The text field, to match only documents with a text or with a sketch of another scheme.
     """
     is_meant = {"filter": [{"bool": {"should": [exists(text), exists(SCHEME)]}}]} if text else {}
     return {"bool": {"must": ["*:*"], "must_not": [{"term": {"f": SCHEME, "query": scheme}}], **is_meant}}
 
 
-def empty_sketches(scheme: str, field: str | None = None) -> dict[str, Any]:
-    """Return the query for documents with an empty sketch and, if `field` is given, a value in that field."""
+def empty_sketches(scheme: str, field: str | None = None) -> Json:
+    """Return the query for documents with an empty sketch and a value in the field, if one is given."""
     is_empty = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"filter": [*is_empty, *([exists(field)] if field else [])]}}
 
 
-def lost_sketches(scheme: str) -> dict[str, Any]:
-    """Return the query for documents whose sketch of a scheme is not empty but has lost its tokens.
+def lost_sketches(scheme: str) -> Json:
+    """Return the query for documents with a sketch of at least one shingle that has lost its tokens.
 
-    The tokens are neither stored nor docValues, so an atomic update that does not set them loses them. The query goes
-    through every token of the index, which takes seconds in a large collection.
+    An atomic update that does not set the tokens loses them: they are neither stored nor docValues. The query reads all
+    tokens of the index, which takes seconds in a large collection.
     """
-    is_there = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:[1 TO *]"}}]
-    return {"bool": {"filter": is_there, "must_not": [exists(SAMPLE)]}}
+    filled = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:[1 TO *]"}}]
+    return {"bool": {"filter": filled, "must_not": [exists(SAMPLE)]}}
 
 
-def one_of(field: str, values: Sequence[str]) -> dict[str, Any]:
-    """Return the query for documents with one of many values, each with score 1.
-
-    Args:
-        field: The field; values are compared whole, not analysed.
-        values: Any number of values without control characters; all count as one clause.
-    """
+def one_of(field: str, values: Sequence[str]) -> Json:
+    """Return the query, a single clause, for documents with one of many values; they are not analysed, and score 1."""
     return {"terms": {"f": field, "separator": _BETWEEN_IDS, "query": _BETWEEN_IDS.join(values)}}
 
 
 def vector_parameters(field: str) -> dict[str, str]:
-    """Return the parameters that request a field's term vectors in the format that `answer.vectors` reads."""
+    """Return the parameters that request a field's term vectors, for `response.term_vectors`."""
     return {"tv": "true", "tv.fl": field, "tv.tf": "true", "json.nl": "map"}
 
 
 def _leaves(node: BoundLeaf, names: SolrFields) -> int:
-    """Return the maximum number of leaf clauses that a node without children becomes."""
+    """Return the maximum number of leaf clauses of a node."""
     match node:
         case SharedTokens(tokens=tokens):
             return len(tokens)
@@ -245,18 +234,29 @@ def _leaves(node: BoundLeaf, names: SolrFields) -> int:
             return len(numbers)
         case DocumentIds(groups=groups):
             return len(groups)
-        case Words() | InOrder() | FuzzyWord() | Equal() | WildcardValue() | Between() | Exists():
-            return leaves(node, names.text)
+        case Words() | WildcardValue():
+            return _field_count(node, names) + 1
+        case InOrder(words=words):
+            return _field_count(node, names) * len(words) + 1
+        case FuzzyWord():
+            return _field_count(node, names) * MOST_NEAR + 1
+        case Equal() | Between() | Exists():
+            # Lucene may search points as well as docValues, and counts both.
+            return 3
         case _:
             return 2
 
 
+def _field_count(test: Test, names: SolrFields) -> int:
+    return len(names.text) if test.field is None else 1
+
+
 class _Builder:
-    """Builds JSON queries from plan nodes and collects the named queries that functions refer to."""
+    """Translates plan nodes into JSON queries, and collects the named queries that functions refer to."""
 
     def __init__(self, names: SolrFields, apart: frozenset[int], only_scheme: str | None = None) -> None:
         self._names, self._apart, self._only_scheme = names, apart, only_scheme
-        self.named: dict[str, Any] = {}
+        self.named: Json = {}
 
     def sorted_by(self, key: Order) -> list[str]:
         """Return Solr's sort clauses for one key, most significant first."""
@@ -272,16 +272,16 @@ class _Builder:
         name = f"present{len(self.named)}"
         self.named[name] = _constant({"bool": {"should": [exists(place) for place in places]}}, 1.0)
         best = "min" if key.is_ascending else "max"
-        each = [f'field("{place}",{best})' for place in places]
-        values = places[0] if len(places) == 1 else f"def({','.join(each)})"
+        functions = [f'field("{place}",{best})' for place in places]
+        values = places[0] if len(places) == 1 else f"def({','.join(functions)})"
         # Otherwise a document without a number or date would sort as 0.
         return [f"query(${name},0) desc", f"{values} {direction}"]
 
-    def query(self, node: BoundNode) -> dict[str, Any]:
+    def query(self, node: BoundNode) -> Json:
         match node:
             case MatchAll(weight=weight):
                 return _constant({"bool": {"must": ["*:*"]}}, weight)
-            case Words() | InOrder() | FuzzyWord() | Equal() | WildcardValue() | Between() | Exists():
+            case _ if isinstance(node, Test):
                 return _constant(clause(node, self._names.text), node.weight)
             case SharedTokens(tokens=tokens, min_should_match=minimum):
                 if minimum > len(tokens):
@@ -294,8 +294,8 @@ class _Builder:
             case SketchTokens():
                 return self._sketched(node)
             case PassageNumbers(numbers=numbers, scheme=scheme):
-                wanted = passage_hash_terms(numbers, scheme)
-                return _min_hash(PASSAGES, *joined(wanted), 1.0, 1.0) if wanted else _NO_DOCUMENT
+                terms = passage_hash_terms(numbers, scheme)
+                return _min_hash(PASSAGES, *joined(terms), 1.0, 1.0) if terms else _NO_DOCUMENT
             case DocumentIds(groups=groups):
                 return self._chosen(groups, is_apart=id(node) in self._apart)
             case Bool(must=must, should=should, must_not=must_not, min_should_match=minimum):
@@ -317,7 +317,7 @@ class _Builder:
 
     def _fingerprint(
         self, node: SharedTokens | SharedBands, numbers: tuple[int, ...], similarity: float, probability: float
-    ) -> dict[str, Any]:
+    ) -> Json:
         spelling = self._names.spelling
         text, separator = spelled_in_one(numbers, spelling, _MARKS)
         if not separator:
@@ -329,7 +329,7 @@ class _Builder:
             return query
         return {"boost": {"b": repr(node.weight), "query": query}}
 
-    def _sketched(self, node: SketchTokens) -> dict[str, Any]:
+    def _sketched(self, node: SketchTokens) -> Json:
         tokens, minimum = spelled(np.array(node.numbers, dtype=np.uint64), node.scheme.bits), node.min_should_match
         if minimum > len(tokens):
             return _NO_DOCUMENT
@@ -344,7 +344,7 @@ class _Builder:
         parts = [_min_hash(SAMPLE, *joined(tokens[at : at + _PART]), 1.0, 1.0) for at in range(0, len(tokens), _PART)]
         return self._in_functions(parts, [*filters, one_of(SAMPLE, tokens)], least=minimum)
 
-    def _chosen(self, groups: Sequence[tuple[float, tuple[str, ...]]], *, is_apart: bool) -> dict[str, Any]:
+    def _chosen(self, groups: Sequence[tuple[float, tuple[str, ...]]], *, is_apart: bool) -> Json:
         scored = [
             {"boost": {"b": _decimal(score), "query": one_of(self._names.key, ids)}} for score, ids in groups if ids
         ]
@@ -353,25 +353,23 @@ class _Builder:
         if not is_apart:
             return {"bool": {"should": scored}}
         parts = [{"bool": {"should": scored[at : at + _PART]}} for at in range(0, len(scored), _PART)]
-        return self._in_functions(parts, [one_of(self._names.key, [each for _, ids in groups for each in ids])])
+        return self._in_functions(parts, [one_of(self._names.key, [*chain.from_iterable(ids for _, ids in groups)])])
 
-    def _in_functions(
-        self, parts: Sequence[dict[str, Any]], filters: Sequence[dict[str, Any]] = (), least: int | None = None
-    ) -> dict[str, Any]:
-        """Return a query that matches and scores like all parts together, with few clauses.
+    def _in_functions(self, parts: Sequence[Json], filters: Sequence[Json] = (), least: int | None = None) -> Json:
+        """Return a query with few clauses whose score is the sum of the parts' scores.
 
         Args:
-            parts: Queries within Lucene's limit; their scores are added.
+            parts: Queries within Lucene's limit.
             filters: Queries that all hits match; without filters, hits match any part.
-            least: Smallest sum of scores of a hit.
+            least: Smallest score of a hit.
         """
         queries = []
         for part in parts:
             name = f"fingerprint{len(self.named)}"
             self.named[name] = part
             queries.append(f"query(${name},0)")
-        # For frange, a sum has a value only if all its parts do, and query() has a value only if it matches.
-        total = queries[0] if len(queries) == 1 else f"sum({','.join(f'def({each},0)' for each in queries)})"
+        # A sum has a value only if all parts have one, and query() has one only if it matches; frange needs a value.
+        total = queries[0] if len(queries) == 1 else f"sum({','.join(f'def({query},0)' for query in queries)})"
         matching = [*filters]
         if least is not None:
             matching.append({"frange": {"l": str(least), "query": total}})
@@ -380,14 +378,14 @@ class _Builder:
         return {"bool": {"must": [{"func": {"query": total}}], "filter": matching}}
 
 
-def _min_hash(field: str, text: str, separator: str, similarity: float, probability: float) -> dict[str, Any]:
-    """Return a query for some of the tokens in a text, which are separated by `separator`."""
+def _min_hash(field: str, text: str, separator: str, similarity: float, probability: float) -> Json:
+    """Return a query for tokens in a text, separated by `separator`."""
     return {
         "min_hash": {"field": field, "sep": separator, "sim": repr(similarity), "tp": repr(probability), "query": text}
     }
 
 
-def _constant(query: dict[str, Any], weight: float) -> dict[str, Any]:
+def _constant(query: Json, weight: float) -> Json:
     """Return a query that matches like `query` and scores each document `weight`."""
     if weight == 0.0:
         return {"bool": {"filter": [query]}}
@@ -400,20 +398,14 @@ def _decimal(number: float) -> str:
 
 
 def joined(tokens: Sequence[str]) -> tuple[str, str]:
-    """Return tokens joined into one text, and the separator at which Java's `String.split` recovers them.
+    """Join non-empty tokens; return the text, and the separator at which Java's `String.split` recovers them.
 
-    The separator is a character that no token contains. If every mark occurs in some token, it is `%` with as many `~`
-    as the longest token has letters:
+    The separator is a character that no token contains. If tokens contain all of the characters, it is `%` and as many
+    `~` as the longest token has letters:
 
-    - It is longer than any token, so wherever it occurs in the text it overlaps a separator that was inserted.
-    - No proper prefix of it is also a suffix (each prefix begins with `%`, which no proper suffix contains), so two
-      overlapping occurrences are the same one.
-
-    Args:
-        tokens: Non-empty tokens.
-
-    Returns:
-        The text and the separator, which matches itself as a regular expression.
+    - It is longer than any token, so each occurrence in the text overlaps an inserted separator.
+    - No proper prefix of it is also a suffix: prefixes begin with `%`, which no proper suffix contains. So overlapping
+      occurrences are the same one.
     """
     together = "".join(tokens)
     separator = next((mark for mark in _MARKS if mark not in together), None)
@@ -425,8 +417,8 @@ def joined(tokens: Sequence[str]) -> tuple[str, str]:
 def overlap_similarity(token_count: int, minimum: int) -> float:
     """Return the `sim` for which `{!min_hash}` requires exactly `minimum` tokens.
 
-    The parser computes ceil(count * sim) in 32-bit floats; aiming half a token lower is safe against their rounding.
-    The result is never 1.0, for which the parser sets no minimum.
+    The parser computes ceil(count * sim) in 32-bit floats; half a token less is safe against rounding. The result is
+    never 1.0, for which the parser sets no minimum.
     """
     return (minimum - 0.5) / token_count
 
@@ -436,13 +428,13 @@ def band_parameters(bands: int, rows: int) -> tuple[float, float]:
     """Return the `sim` and `tp` for which `{!min_hash}` cuts bands * rows tokens into bands of exactly `rows`.
 
     The parser takes the first number of bands b, with rows = count // b, whose match probability exceeds tp. The
-    probability grows with b, so tp may lie anywhere between the probability of the last b with more rows and that of
-    the first b with these rows. The tokens fill every band, because the parser fills a short last band with wrong terms
-    (a hex dump of the bytes), and that band never matches.
+    probability grows with b, so tp lies between the probabilities of the last b with more rows and the first b with
+    these rows. The tokens must fill every band: the parser fills a short last band with wrong terms (a hex dump of the
+    bytes), and it never matches.
     """
     count = bands * rows
     first = next(number for number in range(1, bands + 1) if count // number == rows)
-    # At a similarity where a band matches about once in `first`, the two probabilities are well apart.
+    # The two probabilities are well apart at a similarity where a band matches about once in `first`.
     similarity = 1.0 if first == 1 else (1.0 / first) ** (1.0 / rows)
     below = 0.0 if first == 1 else band_match_probability(similarity, first - 1, count // (first - 1))
     reached = band_match_probability(similarity, first, rows)
@@ -455,16 +447,9 @@ MOST_NEAR = 50
 _SYNTAX = re.compile(r'[\\+\-!():^\[\]"{}~*?|&;/\s]')
 _NO_WORD = re.compile(r"[^0-9A-Za-z]", re.ASCII)
 
-_Json = dict[str, Any]
 
-
-def clause(test: Test, text_fields: Sequence[str]) -> _Json:
-    """Return the query of a clause; the caller sets its score.
-
-    Args:
-        test: The clause.
-        text_fields: The fields searched by a clause without a field.
-    """
+def clause(test: Test, text_fields: Sequence[str]) -> Json:
+    """Return the query of a clause, whose score the caller sets; a clause without a field searches `text_fields`."""
     match test:
         case Words(field=None) | InOrder(field=None) | FuzzyWord(field=None):
             queries = [_in_field(test, name) for name in text_fields]
@@ -485,37 +470,22 @@ def clause(test: Test, text_fields: Sequence[str]) -> _Json:
             raise TypeError(f"no clause: {test!r}")
 
 
-def leaves(test: Test, text_fields: Sequence[str]) -> int:
-    """Return the maximum number of leaf clauses that a clause becomes."""
-    fields = len(text_fields) if test.field is None else 1
-    match test:
-        case InOrder(words=words):
-            return fields * len(words) + 1
-        case FuzzyWord():
-            return fields * MOST_NEAR + 1
-        case Equal() | Between() | Exists():
-            # Lucene may search points as well as docValues, and counts both.
-            return 3
-        case _:
-            return fields + 1
-
-
-def exists(field: str) -> _Json:
+def exists(field: str) -> Json:
     """Return the query for documents with any value in a field, whatever its type."""
     return {"lucene": {"query": f"{_escaped(field)}:[* TO *]"}}
 
 
-def _in_field(test: Words | InOrder | FuzzyWord, field: str) -> _Json:
+def _in_field(test: Words | InOrder | FuzzyWord, field: str) -> Json:
     match test:
         case Words(text=text, slop=slop):
-            # Not {!field}, which returns no query for a text without words; a clause without a query is an error.
+            # {!field} returns no query for a text without words, and a clause without a query is an error.
             return {"lucene": {"df": field, "query": f'"{_coded(text)}"' + (f"~{slop}" if slop else "")}}
         case InOrder(words=(pattern,)):
             return {"lucene": {"df": field, "query": _pattern(pattern)}}
         case InOrder(words=words, slop=slop):
             # The argument is a phrase, whose words are parsed as separate queries.
-            row = _coded(" ".join(map(_pattern, words)))
-            return {"complexphrase": {"df": field, "inOrder": "true", "query": f'"{row}"~{slop}'}}
+            phrase = _coded(" ".join(map(_pattern, words)))
+            return {"complexphrase": {"df": field, "inOrder": "true", "query": f'"{phrase}"~{slop}'}}
         case FuzzyWord(word=word, edits=edits):
             return {"lucene": {"df": field, "query": f"{_coded(word, whole_word=True)}~{edits}"}}
 
@@ -551,16 +521,12 @@ def _coded(text: str, *, whole_word: bool = False) -> str:
 
     Args:
         text: Any text.
-        whole_word: Whether the text stands alone and its first letter is escaped too, so that AND is a word.
+        whole_word: Also replace the first letter, so that AND is a word.
     """
-    coded = _NO_WORD.sub(_units, text)
-    return _units_of(coded[0]) + coded[1:] if whole_word and coded[:1].isalnum() else coded
+    coded = _NO_WORD.sub(lambda match: _units(match[0]), text)
+    return _units(coded[0]) + coded[1:] if whole_word and coded[:1].isalnum() else coded
 
 
-def _units(found: re.Match[str]) -> str:
-    return _units_of(found[0])
-
-
-def _units_of(character: str) -> str:
+def _units(character: str) -> str:
     encoded = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{int.from_bytes(encoded[at : at + 2]):04x}" for at in range(0, len(encoded), 2))

@@ -14,12 +14,7 @@ Json = dict[str, Any]
 
 
 class SolrResponse(Json):
-    """JSON object of a response; a member that is missing or has the wrong type raises an error with the URL.
-
-    Args:
-        url: The collection's URL.
-        parts: The object.
-    """
+    """JSON object of a response; a missing member or a wrong type raises an error with the collection's URL."""
 
     def __init__(self, url: str, parts: Json) -> None:
         super().__init__(parts)
@@ -35,9 +30,9 @@ class SolrResponse(Json):
     def objects(self, key: str, *, is_optional: bool = False) -> list[SolrResponse]:
         """Return a member that is a list of objects; an empty list if an optional member is missing."""
         parts = [] if is_optional and key not in self else self._typed(key, list, "list")
-        if not all(isinstance(each, dict) for each in parts):
+        if not all(isinstance(part, dict) for part in parts):
             raise malformed(self.url, f"{key!r} is no list of objects")
-        return [SolrResponse(self.url, each) for each in parts]
+        return [SolrResponse(self.url, part) for part in parts]
 
     def text(self, key: str) -> str:
         """Return a member that is a string."""
@@ -53,7 +48,7 @@ class SolrResponse(Json):
 
     def _typed(self, key: str, kind: type | tuple[type, ...], called: str) -> Any:
         value = self[key]
-        # Python parses integers of any length; Solr writes none of more than 64 bits.
+        # Python parses integers of any length; Solr writes 64 bits at most.
         if not isinstance(value, kind) or (isinstance(value, int) and value.bit_length() > 63):
             raise malformed(self.url, f"{key!r} is no {called}: {value!r:.80}")
         return value
@@ -65,7 +60,7 @@ class SearchResponse:
 
     Args:
         total: Number of matching documents.
-        documents: Documents on the page; indexing a field that a document lacks raises an error, `get` does not.
+        documents: Documents on the page.
         answer: The whole response: facets, term vectors, the next cursor mark.
     """
 
@@ -75,7 +70,6 @@ class SearchResponse:
 
     @classmethod
     def read(cls, answer: SolrResponse) -> SearchResponse:
-        """Read the response of a search handler."""
         response = answer.object("response")
         return cls(response.count("numFound"), response.objects("docs"), answer)
 
@@ -88,9 +82,9 @@ def malformed(url: str, what: str) -> EngineResponseError:
 
 @contextmanager
 def guard_response(url: str) -> Iterator[None]:
-    """Turn the errors raised while nested responses (schema, configuration) are read into EngineResponseError.
+    """Turn the errors of malformed nested responses (schema, configuration) into EngineResponseError.
 
-    These responses have hundreds of members, so a malformed one is noticed only where it is used.
+    Their hundreds of members are checked only where they are used.
     """
     try:
         yield
@@ -108,9 +102,11 @@ def term_vectors(answer: SolrResponse, field: str) -> dict[str, dict[str, int]]:
     """
     with guard_response(answer.url):
         return {
-            str(each["uniqueKey"]): {token: int(about.get("tf", 1)) for token, about in each.get(field, {}).items()}
-            for each in answer.object("termVectors", is_optional=True).values()
-            if isinstance(each, dict) and "uniqueKey" in each
+            str(document["uniqueKey"]): {
+                token: int(statistics.get("tf", 1)) for token, statistics in document.get(field, {}).items()
+            }
+            for document in answer.object("termVectors", is_optional=True).values()
+            if isinstance(document, dict) and "uniqueKey" in document
         }
 
 
@@ -127,4 +123,4 @@ def whole_text(value: object) -> str:
 def texts(value: object) -> list[str]:
     """Return a field's values as texts; Solr returns the value of a single-valued field without a list."""
     values = value if isinstance(value, list) else [value]
-    return [str(each) for each in values if each is not None]
+    return [str(part) for part in values if part is not None]

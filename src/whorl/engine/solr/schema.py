@@ -1,7 +1,7 @@
 """Description of a Solr collection for fingerprint search, read from its schema and configuration.
 
-`inspect` reads the version, the Schema API and the Config API; together they show where a source document's tokens can
-be read and how the index spells them. `seen_profile` detects the word-break profile with `/analysis/document`.
+`inspect` reads the version, the Schema API and the Config API. They show where the tokens of a source document can be
+read, and how the index spells them. `seen_profile` detects the word-break profile with `/analysis/document`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import fnmatch
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 from xml.sax.saxutils import escape
 
+from whorl.arrays import batches
 from whorl.engine.lucene import PROBE
-from whorl.engine.setup import FieldNames
+from whorl.engine.setup import FieldNames, TextField
 from whorl.engine.solr.fields import NEEDED, NEEDED_OF_PASSAGES, PASSAGES, SPLIT_NAMES
-from whorl.engine.solr.request import SolrFields, listed
+from whorl.engine.solr.request import EVERYTHING, SolrFields, exists, listed
 from whorl.engine.solr.response import Json, SolrResponse, first_text, guard_response
 from whorl.errors import EngineError, ParameterError, SchemaError
 from whorl.fingerprint.minhash.codec import ALFRESCO_TOKEN, Spelling
@@ -66,24 +67,24 @@ class Schema:
     copies: tuple[tuple[str, str], ...] = ()
 
     def describe(self, name: str) -> Json | None:
-        """Return the properties of a field, or of the dynamic field that matches `name`, or None."""
+        """Return the properties of a field or of the dynamic field that matches the name; None for neither."""
         return described(name, self.fields, self.dynamic)
 
     def is_text(self, name: str) -> bool:
         """Check whether a field's values are split into words."""
-        found = self.describe(name)
-        return found is not None and "TextField" in self.types[found["type"]]["class"]
+        field = self.describe(name)
+        return field is not None and "TextField" in self.types[field["type"]]["class"]
 
     def splits_names(self, name: str) -> bool:
         """Check whether a field also splits words at `_` and `.`."""
-        found = self.describe(name)
-        filters = [] if found is None else analyzer(self.types[found["type"]], "index").get("charFilters", [])
-        return any(each.get("pattern") == SPLIT_NAMES["pattern"] for each in filters)
+        field = self.describe(name)
+        filters = [] if field is None else analyzer(self.types[field["type"]], "index").get("charFilters", [])
+        return any(options.get("pattern") == SPLIT_NAMES["pattern"] for options in filters)
 
     def is_stored(self, name: str | None) -> bool:
         """Check whether a field exists and returns its values."""
-        found = self.describe(name) if name else None
-        return found is not None and bool(found.get("stored", True))
+        field = self.describe(name) if name else None
+        return field is not None and bool(field.get("stored", True))
 
     def is_set_up(self, names: FieldNames) -> bool:
         """Check whether the schema has the field of the texts and whorl's own fields."""
@@ -95,7 +96,7 @@ class Schema:
 
     @property
     def has_sketches(self) -> bool:
-        """Whether documents can carry sketches: all four fields are declared by name, with the properties they need.
+        """Whether documents can have sketches: all four fields are declared by name with the needed properties.
 
         A catch-all dynamic field does not count: it would index and store the values in another way.
         """
@@ -103,7 +104,7 @@ class Schema:
 
     @property
     def has_passages(self) -> bool:
-        """Whether documents can carry passage hashes."""
+        """Whether documents can have passage hashes."""
         return all(self.fields.get(PASSAGES, {}).get(part) for part in NEEDED_OF_PASSAGES)
 
     def sources(self, destination: str) -> list[str]:
@@ -120,28 +121,28 @@ def read_schema(client: SolrClient) -> Schema:
         key=str(schema.get("uniqueKey", "id")),
         fields=_typed(fields),
         dynamic=_typed(dynamic),
-        types={each.text("name"): each for each in schema.objects("fieldTypes")},
+        types={field_type.text("name"): field_type for field_type in schema.objects("fieldTypes")},
         copies=tuple(
-            (each.text("source"), each.text("dest")) for each in schema.objects("copyFields", is_optional=True)
+            (copy.text("source"), copy.text("dest")) for copy in schema.objects("copyFields", is_optional=True)
         ),
     )
 
 
 def _typed(fields: Iterable[SolrResponse]) -> dict[str, Json]:
-    """Return fields by name; each must have a type."""
+    """Return fields by name; require their types."""
     named: dict[str, Json] = {}
-    for each in fields:
-        each.text("type")
-        named[each.text("name")] = each
+    for field in fields:
+        field.text("type")
+        named[field.text("name")] = field
     return named
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Description of a core or collection, as returned by `inspect`.
+    """Description of a core or collection, returned by `inspect`.
 
-    `profile_is_seen` is whether the word-break profile was found by the collection's own analysis of a text; otherwise
-    the profile follows from the Lucene version, and the analysis may match no profile.
+    The word-break profile comes from the collection's own analysis of a text if `profile_is_seen`. Otherwise it follows
+    from the Lucene version, and the analysis may match no profile.
     """
 
     names: SolrFields
@@ -158,23 +159,24 @@ class Collection:
 
     @property
     def has_minhash(self) -> bool:
-        """Whether there is a field of tokens; without it, only searches by sketches and words are possible."""
+        """Whether a field of tokens exists; without it, only searches by sketches and words are possible."""
         return self.names.minhash in self.schema.fields
 
     @property
     def has_sketches(self) -> bool:
-        """Whether documents can carry sketches."""
+        """Whether documents can have sketches."""
         return self.schema.has_sketches
 
     @property
     def has_passages(self) -> bool:
-        """Whether documents can carry passage hashes."""
+        """Whether documents can have passage hashes."""
         return self.schema.has_passages
 
     @property
-    def has_searchable_text(self) -> bool:
-        """Whether a query can find the documents that have a text."""
-        return self.content is not None and bool((self.schema.describe(self.content) or {}).get("indexed"))
+    def searchable_text(self) -> str | None:
+        """The field of the texts if queries can find the documents with a text, else None."""
+        field = self.schema.describe(self.content) if self.content else None
+        return self.content if field and field.get("indexed") else None
 
 
 def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = None) -> Collection:
@@ -183,10 +185,10 @@ def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = N
     Args:
         client: Client of the collection.
         wanted: The configured field names.
-        known: The previous description; its word-break profile is kept if the token field's type is unchanged.
+        known: The previous description; its word-break profile stays if the type of the token field is unchanged.
 
     Raises:
-        SchemaError: Solr is too old, or there is neither a field of tokens nor the fields of sketches.
+        SchemaError: Solr is too old, or the collection has neither a field of tokens nor the fields of sketches.
     """
     version = read_version(client)
     version.require()
@@ -211,30 +213,19 @@ def _inspect(
             f"'whorl solr init {client.url}' adds it, or name another in whorl.toml"
         )
     chain = minhash_chain(schema.types[minhash["type"]]) if minhash else []
-    scheme = _scheme(chain, profile_of(version.lucene))
-    if minhash is None:
-        spelling = Spelling.UNITS_4
-    else:
+    scheme, spelling, is_seen = _scheme(chain, profile_of(version.lucene)), Spelling.UNITS_4, False
+    if minhash is not None:
         spelling = _spelling(chain) if chain else _spelling_seen(client, wanted.minhash)
-    if minhash is None:
-        profile, is_seen = scheme.profile, False
-    elif (
-        known is not None
-        and known.has_minhash
-        and (known.names.minhash, known.version) == (wanted.minhash, version)
-        and (known.schema.types.get(known.schema.fields[wanted.minhash]["type"]) == schema.types[minhash["type"]])
-    ):
-        profile, is_seen = known.scheme.profile, known.profile_is_seen
-    else:
-        is_usual = _is_usual(chain)
-        seen = is_usual and seen_profile(client, schema.key, wanted.minhash, scheme.shingle_size, scheme.profile)
-        profile, is_seen = seen or scheme.profile, bool(seen)
-    scheme = replace(scheme, profile=profile)
+        if known is not None and _has_same_analysis(known, wanted.minhash, version, schema):
+            scheme, is_seen = replace(scheme, profile=known.scheme.profile), known.profile_is_seen
+        elif _is_usual(chain):
+            seen = seen_profile(client, schema.key, wanted.minhash, scheme.shingle_size, scheme.profile)
+            scheme, is_seen = replace(scheme, profile=seen or scheme.profile), bool(seen)
     return Collection(
         names=SolrFields(
             key=schema.key,
             minhash=wanted.minhash,
-            text=tuple(each for each in (name, content) if each),
+            text=tuple(filter(None, (name, content))),
             name=name if schema.is_stored(name) else None,
             scheme=scheme.name,
             spelling=spelling,
@@ -252,15 +243,51 @@ def _inspect(
     )
 
 
+def _has_same_analysis(known: Collection, minhash: str, version: SolrVersion, schema: Schema) -> bool:
+    """Check whether Solr's version and the type of the token field are those of a known description."""
+    if not known.has_minhash or (known.names.minhash, known.version) != (minhash, version):
+        return False
+    return known.schema.types.get(known.schema.fields[minhash]["type"]) == schema.types[schema.fields[minhash]["type"]]
+
+
 def names_in_use(client: SolrClient) -> set[str]:
-    """Return the names of all fields that documents have in any shard, including dynamic fields."""
+    """Return the names of all fields in use in any shard, including dynamic fields."""
     cores = client.cores(directly=False)
     answers = (core.get("admin/luke", numTerms=0, includeIndexFieldFlags="false") for core in cores)
     return {name for answer in answers for name in answer.object("fields")}
 
 
+#: Fields counted in one request.
+_COUNTED_AT_ONCE = 100
+
+
+def stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) -> list[TextField]:
+    """Return the stored text fields in use, except that of the names, with the most documents first.
+
+    Fields that are not indexed are left out: no query can count their documents.
+    """
+    names = sorted(name for name in {*schema.fields, *names_in_use(client)} if _is_stored_text(name, schema))
+    texts = []
+    for batch in batches([name for name in names if name != wanted.name or name == wanted.content], _COUNTED_AT_ONCE):
+        queries = [exists(name)["lucene"]["query"] for name in batch]
+        facets = {f"field{number}": {"type": "query", "q": query} for number, query in enumerate(queries)}
+        answer = client.select({"query": EVERYTHING, "limit": 0, "facet": facets}).answer
+        results = answer.object("facets", is_optional=True)
+        for number, name in enumerate(batch):
+            if count := int(results.object(f"field{number}", is_optional=True).get("count", 0)):
+                texts.append(TextField(name, count))
+    return sorted(texts, key=lambda field: (-field.documents, field.name))
+
+
+def _is_stored_text(name: str, schema: Schema) -> bool:
+    field = schema.describe(name)
+    if field is None or name.startswith(("whorl_", "_")) or not (schema.is_text(name) and schema.is_stored(name)):
+        return False
+    return bool(field.get("indexed", True)) and not minhash_chain(schema.types[field["type"]])
+
+
 def described(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]) -> Json | None:
-    """Return the properties of a field, or of the dynamic field that its name matches, or None."""
+    """Return the properties of a field or of the dynamic field that matches the name; None for neither."""
     if name in fields:
         return fields[name]
     # Solr takes the longest matching pattern.
@@ -269,7 +296,7 @@ def described(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]
 
 
 def _offered(name: str, schema: Schema) -> str | None:
-    """Return a field's name if the schema declares it; a catch-all dynamic field does not show that it is used."""
+    """Return a field's name if the schema declares it other than by a catch-all dynamic field."""
     named = {pattern: field for pattern, field in schema.dynamic.items() if pattern != "*"}
     return name if described(name, schema.fields, named) else None
 
@@ -318,7 +345,7 @@ def numbers_of(version: str) -> tuple[int, ...]:
 
 
 def profile_of(version: str) -> str:
-    """Return the word-break profile of a Lucene version; its ICU's rules differ in colons and dictionaries."""
+    """Return the word-break profile of a Lucene version: ICU's rules on colons and dictionaries change."""
     numbers = numbers_of(version)
     if not numbers:
         return DEFAULT_PROFILE
@@ -328,13 +355,13 @@ def profile_of(version: str) -> str:
 
 
 def analyzer(field_type: Json, side: Literal["index", "query"]) -> Json:
-    """Return a type's index or query analysis, which may be defined for both at once."""
-    found: Json = field_type.get(f"{side}Analyzer") or field_type.get("analyzer") or {}
-    return found
+    """Return the index or query analysis of a type, which may define one for both."""
+    analysis: Json = field_type.get(f"{side}Analyzer") or field_type.get("analyzer") or {}
+    return analysis
 
 
 def minhash_chain(field_type: Json) -> list[Json]:
-    """Return the filters of a type's index analysis, or an empty list if it makes no MinHash tokens."""
+    """Return the filters of a type's index analysis; an empty list if it makes no MinHash tokens."""
     filters = list(analyzer(field_type, "index").get("filters", []))
     return filters if find_filter(filters, _MINHASH) is not None else []
 
@@ -342,7 +369,9 @@ def minhash_chain(field_type: Json) -> list[Json]:
 def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:
     """Return the first filter with one of the names, or None."""
     # In Solr 8 a filter given by class may have a parameter called name.
-    return next((each for each in filters if each.get("class") in names or each.get("name") in names), None)
+    return next(
+        (options for options in filters if {options.get("class"), options.get("name")}.intersection(names)), None
+    )
 
 
 def minhash_filter(filters: list[Json]) -> Json | None:
@@ -356,25 +385,34 @@ def truncate_filter(filters: list[Json]) -> Json | None:
 
 
 def _is_usual(chain: list[Json]) -> bool:
-    """Check whether an analysis works like whorl's after the words: shingles, hashes, and optionally truncation."""
+    """Check whether an analysis turns words into tokens like whorl: shingles, hashes, and optionally truncation."""
     shingle = find_filter(chain, _SHINGLE)
     if shingle is None or shingle.get("tokenSeparator", " ") != " ":
         return False
     words = (shingle.get("outputUnigrams", "true"), shingle.get("outputUnigramsIfNoShingles", "false"))
-    if any(str(each).lower() == "true" for each in words):
+    if any(str(option).lower() == "true" for option in words):
         return False
-    kinds = [next((kind for kind in _FROM_SHINGLES if find_filter([each], kind)), None) for each in chain]
+    kinds = [next((kind for kind in _FROM_SHINGLES if find_filter([options], kind)), None) for options in chain]
     return kinds[chain.index(shingle) :] in ([_SHINGLE, _MINHASH], [_SHINGLE, _MINHASH, _TRUNCATE])
 
 
 def _vector_handler(handlers: Mapping[str, Json], components: Mapping[str, Json]) -> str | None:
     """Return the path of a request handler that returns term vectors, or None."""
-    vector = {name for name, component in components.items() if "TermVectorComponent" in component.get("class", "")}
+    vectors = set(vector_components(components))
     for path, handler in handlers.items():
-        used: list[Any] = [*handler.get("last-components", []), *handler.get("components", [])]
-        if path.startswith("/") and vector.intersection(used):
+        if path.startswith("/") and vectors.intersection(components_of(handler)):
             return path.removeprefix("/")
     return None
+
+
+def vector_components(components: Mapping[str, Json]) -> list[str]:
+    """Return the names of the search components that return term vectors."""
+    return [name for name, component in components.items() if "TermVectorComponent" in component.get("class", "")]
+
+
+def components_of(handler: Json) -> list[str]:
+    """Return the components that a request handler names."""
+    return [*handler.get("last-components", []), *handler.get("components", [])]
 
 
 def _token_sources(
@@ -385,13 +423,13 @@ def _token_sources(
         return (TokenSource.TEXT,) if has_text else ()
     # Only a string field stores its tokens; a text field stores the text.
     is_string = "StrField" in types[minhash["type"]]["class"]
-    found = [
-        (is_string and minhash.get("stored"), TokenSource.STORED),
-        (minhash.get("termVectors") and vector_handler, TokenSource.TERM_VECTORS),
-        (is_string and minhash.get("docValues"), TokenSource.DOC_VALUES),
-        (has_text, TokenSource.TEXT),
-    ]
-    return tuple(source for is_there, source in found if is_there)
+    sources = {
+        TokenSource.STORED: is_string and minhash.get("stored"),
+        TokenSource.TERM_VECTORS: minhash.get("termVectors") and vector_handler,
+        TokenSource.DOC_VALUES: is_string and minhash.get("docValues"),
+        TokenSource.TEXT: has_text,
+    }
+    return tuple(source for source, is_available in sources.items() if is_available)
 
 
 def _spelling(chain: list[Json]) -> Spelling:
@@ -409,9 +447,9 @@ def _spelling(chain: list[Json]) -> Spelling:
 def _spelling_seen(client: SolrClient, field: str) -> Spelling:
     """Return the spelling of the tokens in an externally filled field, read from one document."""
     any_document = {"query": {"prefix": {"f": field, "query": ""}}, "limit": 1, "fields": listed([field])}
-    found = client.select(any_document).documents
-    token = first_text(found[0].get(field)) if found else ""
-    # The collection is empty or its tokens cannot be read; usually Alfresco fills such a field.
+    documents = client.select(any_document).documents
+    token = first_text(documents[0].get(field)) if documents else ""
+    # Without readable tokens, assume Alfresco's: it usually fills such a field.
     if not token or ALFRESCO_TOKEN.fullmatch(token):
         return Spelling.HEX
     return Spelling.UNITS_4 if len(token.encode("utf-16-be")) == 8 else Spelling.UNITS_8
@@ -426,10 +464,10 @@ def _scheme(chain: list[Json], profile: str) -> Scheme:
         raise SchemaError(
             f"shingles have {smallest} to {largest} words; whorl works with one size (5 and 5 in its own schema)"
         )
-    buckets, functions, kept = (int(minhash.get(name, usual)) for name, usual in _PARAMETERS.items())
+    buckets, functions, hashes = (int(minhash.get(name, usual)) for name, usual in _PARAMETERS.items())
     try:
-        # Rotation only repeats tokens, and plans count the repeats whether or not the index was made with it.
-        return Scheme(profile, largest, buckets, functions, kept)
+        # Rotation only repeats tokens, and plans count repeats in any case.
+        return Scheme(profile, largest, buckets, functions, hashes)
     except ParameterError as error:
         raise SchemaError(f"the tokens are made under a scheme that whorl does not know: {error}") from error
 
@@ -441,8 +479,8 @@ _SHINGLES = "ShingleFilter"
 def seen_profile(client: SolrClient, key: str, field: str, shingle_size: int, expected: str) -> str | None:
     """Return the word-break profile under which whorl splits text into the same words as a field's analysis.
 
-    The probe is sent as texts shorter than a shingle: Solr returns every token of every stage, and a text with at least
-    one shingle would return hundreds of MinHash tokens.
+    The sample is sent as texts shorter than a shingle, because Solr returns the tokens of all stages, among them
+    hundreds of MinHash tokens for a text with a shingle.
 
     Args:
         client: Client of the collection.
@@ -452,7 +490,7 @@ def seen_profile(client: SolrClient, key: str, field: str, shingle_size: int, ex
         expected: The profile to try first.
 
     Returns:
-        One of `PROFILES`; None if no profile gives the same words, or the handler cannot be called.
+        One of `PROFILES`; None if no profile gives the same words, or the handler is not available.
     """
     texts = list(_short_texts(shingle_size))
     documents = "".join(
@@ -466,11 +504,11 @@ def seen_profile(client: SolrClient, key: str, field: str, shingle_size: int, ex
     except EngineError:
         return None
     profiles = sorted(PROFILES, key=lambda profile: profile != expected)
-    return next((each for each in profiles if words == [list(tokens(text, each)) for text in texts]), None)
+    return next((profile for profile in profiles if words == [list(tokens(text, profile)) for text in texts]), None)
 
 
 def _short_texts(shingle_size: int) -> Iterator[str]:
-    """Cut the probe into texts shorter than a shingle, except where a single piece is already longer."""
+    """Cut the sample into texts shorter than a shingle, unless a single piece is longer."""
     text = ""
     for piece in PROBE.split():
         longer = f"{text} {piece}".strip()
@@ -483,10 +521,10 @@ def _short_texts(shingle_size: int) -> Iterator[str]:
 
 def _words(answer: SolrResponse, document: str, field: str, text: str) -> list[str]:
     """Return the output of the last stage before the shingles."""
-    # The list alternates between a stage's class and its tokens.
+    # The list alternates between the class of a stage and its tokens.
     stages: Sequence[object] = answer["analysis"][document][field]["index"][text]
     shingles = [at for at, stage in enumerate(stages) if isinstance(stage, str) and stage.endswith(_SHINGLES)]
-    found = stages[shingles[0] - 1]
-    if not isinstance(found, list):
-        raise TypeError(f"a stage has no tokens: {found!r:.80}")
-    return [str(token["text"]) for token in found]
+    output = stages[shingles[0] - 1]
+    if not isinstance(output, list):
+        raise TypeError(f"a stage has no tokens: {output!r:.80}")
+    return [str(token["text"]) for token in output]

@@ -1,6 +1,6 @@
 """`whorl solr init`: add missing definitions to a collection by the Schema and Config APIs; existing ones stay.
 
-The definitions are those of `fields` and of solr/configset; a collection made from the configset needs nothing.
+A collection made from solr/configset has all definitions of `fields`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from whorl.engine.solr.fields import (
 )
 from whorl.engine.solr.request import EVERYTHING, exists
 from whorl.engine.solr.response import Json, guard_response
-from whorl.engine.solr.schema import Schema, read_schema, read_version
-from whorl.engine.solr.sketches import stored_texts
+from whorl.engine.solr.schema import Schema, components_of, read_schema, read_version, stored_texts, vector_components
 from whorl.errors import EngineResponseError, SchemaError
 
 _ICU = "icu"
@@ -51,14 +50,14 @@ def initialise(
         wanted: The existing or desired field names.
         dry_run: Report the changes without making them.
         content: The field of the texts, if it differs from that in `wanted`.
-        repair: Also undo mistakes of an earlier run: a fingerprint made from a field that no document has, or a
-            single-valued fingerprint of multi-valued texts.
-        without_minhash: Do not add a field of tokens, which only FINGERPRINT queries need; searches then use sketches.
-        passages: Add the field that makes passages findable with certainty.
+        repair: Also undo mistakes of an earlier run: tokens made from a field that no document has, or a single-valued
+            field of tokens for multi-valued texts.
+        without_minhash: Add no field of tokens, which only FINGERPRINT queries need.
+        passages: Add the field of passages.
 
     Raises:
-        SchemaError: The schema cannot be changed, Solr is too old or lacks the ICU classes, or the documents' texts are
-            in a field that has not been named.
+        SchemaError: The schema cannot be changed, Solr is too old or lacks the ICU classes, or the texts are in a field
+            that is not named.
     """
     read_version(client).require()
     wanted = replace(wanted, content=content or wanted.content)
@@ -70,11 +69,10 @@ def initialise(
             require_named_text(client.url, f"whorl solr init {client.url}", texts, wanted)
         definitions = [*_definitions(wanted, schema), *([PASSAGE_FIELD] if passages else [])]
         if without_minhash:
-            definitions = [each for each in definitions if each["name"] != wanted.minhash]
-        repairs = list(_repairs(client, schema, wanted, definitions))
+            definitions = [definition for definition in definitions if definition["name"] != wanted.minhash]
+        repairs = list(_repairs(client, schema, wanted))
         steps = [*(step for _, step in repairs if repair), *_schema_steps(schema, wanted, definitions)]
-        fields = {**{each["name"]: each for each in definitions}, **schema.fields}
-        if fields.get(wanted.minhash, {}).get("termVectors"):
+        if _merged(definitions, schema).get(wanted.minhash, {}).get("termVectors"):
             steps += _config_steps(config)
     lines = []
     for path, command, body in steps:
@@ -110,94 +108,82 @@ def _next(
 def _definitions(wanted: FieldNames, schema: Schema) -> list[Json]:
     """Return the field definitions under the user's names.
 
-    A multi-valued text has tokens of each value, which differ from those of the whole text. In this case, and if the
-    text is not stored, the token field needs term vectors to be read back.
+    The token field needs term vectors if the text cannot give the tokens back: if it is not stored, or if it has
+        several
+    values, each with its own tokens.
     """
     names = {"name": wanted.name, "content": wanted.content, "MINHASH": wanted.minhash, "DBID": wanted.dbid}
     names["LID"] = wanted.noderef
-    made = [{**field, "name": names.get(field["name"], field["name"])} for field in FIELDS]
+    definitions = [{**field, "name": names.get(field["name"], field["name"])} for field in FIELDS]
     tokens: Json = {"multiValued": True, **VECTORS} if schema.is_multivalued(wanted.content) else {}
     if schema.describe(wanted.content) and not schema.is_stored(wanted.content):
         tokens |= VECTORS
-    return [{**each, **tokens} if each["name"] == wanted.minhash else each for each in made]
+    return [{**field, **tokens} if field["name"] == wanted.minhash else field for field in definitions]
 
 
-def _repairs(
-    client: SolrClient, schema: Schema, wanted: FieldNames, definitions: list[Json]
-) -> Iterator[tuple[str, _Step]]:
+def _merged(definitions: list[Json], schema: Schema) -> dict[str, Json]:
+    """Return the fields of the schema and the missing definitions, by name."""
+    return {**{definition["name"]: definition for definition in definitions}, **schema.fields}
+
+
+def _repairs(client: SolrClient, schema: Schema, wanted: FieldNames) -> Iterator[tuple[str, _Step]]:
     """Yield the repairs of an earlier run's mistakes, each with its reason."""
     field = schema.fields.get(wanted.minhash, {})
     if field.get("type") != "text_min_hash":
         return
     if schema.is_multivalued(wanted.content) and not field.get("multiValued"):
         reason = f"{wanted.minhash!r} takes one value, so Solr refuses documents with several in {wanted.content!r}"
-        (ours,) = [each for each in definitions if each["name"] == wanted.minhash]
-        yield (
-            reason,
-            ("schema", "replace-field", {**_explicit(client, wanted.minhash), "multiValued": ours["multiValued"]}),
-        )
+        explicit = dict(client.get(f"schema/fields/{quote(wanted.minhash, safe='')}").object("field"))
+        yield reason, ("schema", "replace-field", {**explicit, "multiValued": True})
     sources = schema.sources(wanted.minhash)
     if not sources or wanted.content in sources or any(client.count(exists(source)) for source in sources):
         return
     reason = f"{wanted.minhash!r} is made from {', '.join(map(repr, sources))}, which no document has"
     for source in sources:
         yield reason, ("schema", "delete-copy-field", {"source": source, "dest": wanted.minhash})
-        own = next((each for each in FIELDS if each["name"] == source), None)
-        if own and schema.fields.get(source, {}).get("type") == own["type"] and source != wanted.name:
+        types = {field["name"]: field["type"] for field in FIELDS}
+        if source != wanted.name and schema.fields.get(source, {}).get("type", "") == types.get(source):
             yield f"{source!r} is empty", ("schema", "delete-field", {"name": source})
     yield reason, ("schema", "add-copy-field", {"source": wanted.content, "dest": wanted.minhash})
 
 
-def _explicit(client: SolrClient, name: str) -> Json:
-    """Return a field's definition without Solr's defaults."""
-    return dict(client.get(f"schema/fields/{quote(name, safe='')}").object("field"))
-
-
 def _schema_steps(schema: Schema, wanted: FieldNames, definitions: list[Json]) -> Iterator[_Step]:
-    lacking = [each for each in definitions if each["name"] not in schema.fields]
-    needed = {each["type"] for each in (*lacking, *DYNAMIC_FIELDS)}
+    missing = [definition for definition in definitions if definition["name"] not in schema.fields]
+    needed = {definition["type"] for definition in (*missing, *DYNAMIC_FIELDS)}
     for field_type in TYPES:
         if field_type["name"] in needed and field_type["name"] not in schema.types:
             yield "schema", "add-field-type", field_type
-    for definition in definitions:
-        # A dynamic field may already hold data under this name, which a new field could not read.
-        is_covered = definition["name"] in (wanted.name, wanted.content) and schema.describe(definition["name"])
-        if definition["name"] not in schema.fields and not is_covered:
+    for definition in missing:
+        # A dynamic field may hold data under this name, which a new field could not read.
+        if definition["name"] not in (wanted.name, wanted.content) or not schema.describe(definition["name"]):
             yield "schema", "add-field", definition
     for definition in DYNAMIC_FIELDS:
         if definition["name"] not in schema.dynamic:
             yield "schema", "add-dynamic-field", definition
-    # A token field that is already filled, by Alfresco or another copyField, is left unchanged.
-    minhash = {**{each["name"]: each for each in definitions}, **schema.fields}.get(wanted.minhash)
+    # A token field that is already filled, by Alfresco or another copyField, stays unchanged.
+    minhash = _merged(definitions, schema).get(wanted.minhash)
     if minhash and minhash["type"] == "text_min_hash" and not schema.sources(wanted.minhash):
         yield "schema", "add-copy-field", {"source": wanted.content, "dest": wanted.minhash}
 
 
 def _config_steps(config: Json) -> Iterator[_Step]:
-    components = config.get("searchComponent", {})
-    vector = [name for name, each in components.items() if "TermVectorComponent" in each.get("class", "")]
-    if not vector:
+    vectors = vector_components(config.get("searchComponent", {}))
+    if not vectors:
+        vectors = [VECTOR_COMPONENT["name"]]
         yield "config", "add-searchcomponent", VECTOR_COMPONENT
-    uses = [*(vector or [VECTOR_COMPONENT["name"]])]
     handlers = config.get("requestHandler", {}).values()
-    if not any(set(uses).intersection(_components(each)) for each in handlers):
-        yield "config", "add-requesthandler", {**VECTOR_HANDLER, "last-components": uses[:1]}
-
-
-def _components(handler: Json) -> list[str]:
-    return [*handler.get("last-components", []), *handler.get("components", [])]
+    if not any(set(vectors).intersection(components_of(handler)) for handler in handlers):
+        yield "config", "add-requesthandler", {**VECTOR_HANDLER, "last-components": vectors[:1]}
 
 
 def _differences(schema: Schema, definitions: list[Json]) -> Iterator[str]:
-    """Yield a line for each existing field that differs from whorl's definition; `whorl solr check` explains them."""
+    """Yield a line for each existing field that differs from whorl's definition."""
     for definition in definitions:
-        found = schema.fields.get(definition["name"])
-        if found is None:
-            continue
+        field = schema.fields.get(definition["name"], {})
         differing = [
-            f"{key} is {json.dumps(found[key])}, ours {json.dumps(value)}"
+            f"{key} is {json.dumps(field[key])}, ours {json.dumps(value)}"
             for key, value in definition.items()
-            if key in found and found[key] != value and key != "type"
+            if key in field and field[key] != value and key != "type"
         ]
         if differing:
             yield f"kept field {definition['name']} as it is ({'; '.join(differing)}); 'whorl solr check' says more"

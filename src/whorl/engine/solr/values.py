@@ -1,8 +1,8 @@
-"""Storage of typed values in a collection: in the property's own field, or also in a typed dynamic field.
+"""Typed values of properties in a Solr collection.
 
-A property goes into the field of its name. If that is a text field, each value goes whole into a dynamic field for its
-type as well: the number 2021 of the property `year` into `whorl_integer_year`. A typed field of the schema needs no
-second field.
+A property goes into the field of its name. If that is a text field, each value also goes whole into a dynamic field for
+its type: the number 2021 of the property `year` into `whorl_integer_year`. A typed field of the schema needs no second
+field.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ _KINDS = {
 
 
 def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
-    """Return the kind of a field's values; None if the field is not searchable or has another type."""
+    """Return the kind of a field's values; None if the field cannot be searched or has another type."""
     field_type = types.get(field["type"], {})
-    about = {**field_type, **field}
-    # An absent property has its default: a field is indexed.
-    if about.get("indexed") is False and not about.get("docValues"):
+    properties = {**field_type, **field}
+    # By default, a field is indexed.
+    if properties.get("indexed") is False and not properties.get("docValues"):
         return None
     return _KINDS.get(str(field_type.get("class", "")).rpartition(".")[2])
 
 
 def used_names(client: SolrClient, schema: Schema) -> set[str] | None:
-    """Return the names of all fields that documents have; None if Solr refuses and the field patterns must suffice."""
+    """Return the names of all fields in use; None if Solr does not tell and the patterns of dynamic fields suffice."""
     if not schema.dynamic:
         return set()
     try:
@@ -66,12 +66,12 @@ def used_names(client: SolrClient, schema: Schema) -> set[str] | None:
 
 
 def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | None) -> Fields:
-    """Return the fields of a collection: those of its schema, and the dynamic fields that documents have.
+    """Return the fields of a collection: those of its schema, and the dynamic fields in use.
 
     Args:
         collection: The collection.
         wanted: The configured field names.
-        used: The result of `used_names`; if it is None, any name that matches a dynamic field counts.
+        used: The result of `used_names`; with None, any name that matches a dynamic field counts.
     """
     known: dict[str, dict[Kind, str]] = {}
     patterns = {}
@@ -94,7 +94,7 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | Non
     for name, places in known.items():
         is_declared = name in collection.schema.fields or is_dynamic(name)
         if not is_declared and len(places) > 1 and Kind.KEYWORD not in places:
-            # A property with only numbers is queried as numbers, although its values are indexed as words too.
+            # A property with only numbers is queried as numbers, although it is also indexed as words.
             places.pop(Kind.TEXT, None)
     called = {"id": collection.names.key, **{role: name for role, name in roles.items() if name != role}}
     split = {wanted.name} if collection.schema.splits_names(wanted.name) else ()
@@ -102,26 +102,20 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | Non
 
 
 def whole_values(values: list[tuple[str, Kind, Value]], collection: Collection) -> dict[str, list[Any]]:
-    """Return a document's values for typed dynamic fields, by field.
-
-    Args:
-        values: Property name, kind and value.
-        collection: The collection; the result is empty if it has no such dynamic fields.
-    """
-    found: dict[str, list[Any]] = {}
+    """Return a document's values for the typed dynamic fields that the collection has, by field."""
+    fields: dict[str, list[Any]] = {}
     for name, kind, value in values:
-        place = f"{BESIDE[kind]}{name}"
         if f"{BESIDE[kind]}*" not in collection.schema.dynamic:
             continue
         described = collection.schema.describe(name)
         own = None if described is None else kind_of(described, collection.schema.types)
         if own in (None, Kind.TEXT) or (own is Kind.KEYWORD and kind is not Kind.KEYWORD):
-            found.setdefault(place, []).append(_sent(kind, value))
-    return found
+            fields.setdefault(f"{BESIDE[kind]}{name}", []).append(_sent(kind, value))
+    return fields
 
 
 def as_typed(name: str, text: str, collection: Collection) -> str:
-    """Return a property's value in the format that its field reads."""
+    """Return a property's value in the format of its field."""
     described = collection.schema.describe(name)
     moment = date_of(text)
     if moment is not None and described is not None and kind_of(described, collection.schema.types) is Kind.DATE:
@@ -143,7 +137,7 @@ def as_put_in(value: PropertyValue, places: Places) -> PropertyValue:
             case Kind.BOOLEAN if value in ("true", "false"):
                 return value == "true"
     except ValueError:
-        # The schema may declare a type that the values do not have.
+        # The schema may declare another type than the values have.
         pass
     return value
 

@@ -1,0 +1,99 @@
+"""Passage hashes of the documents in a Solr collection: the documents that lack them, counts and look-ups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from whorl.arrays import batches
+from whorl.engine.lucene import holders_plan, look_up_holders, passage_hash_terms
+from whorl.engine.protocol import PassageHolders
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.fields import PASSAGES, SIZE
+from whorl.engine.solr.request import EVERYTHING, exists, listed
+from whorl.engine.solr.response import Json, SolrResponse
+from whorl.fingerprint.winnowing import PassageScheme
+from whorl.query.plan.nodes import BoundNode, BoundPlan
+
+#: Passage hashes counted in one request.
+_COUNTED_AT_ONCE = 500
+
+
+def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
+    """Return the query for documents that lack passage hashes; empty sketches mean that the text is too short.
+
+    Args:
+        scheme: The scheme of the passages.
+        text: The text field, if it can be searched: then only documents with a text match.
+    """
+    complete = [{"term": {"f": PASSAGES, "query": scheme.name}}, {"lucene": {"query": f"{SIZE}:0"}}]
+    return {"bool": {"must": ["*:*"], "must_not": complete, **({"filter": [exists(text)]} if text else {})}}
+
+
+def document_counts(client: SolrClient, numbers: Sequence[int], scheme: PassageScheme) -> list[int]:
+    """Return the number of documents for each passage hash."""
+    counts: list[int] = []
+    for terms in batches(passage_hash_terms(tuple(numbers), scheme), _COUNTED_AT_ONCE):
+        # Uncached: these queries must not displace useful entries of the filter cache.
+        facets = {
+            f"n{position}": {"type": "query", "q": f"{{!term f={PASSAGES} cache=false v={term}}}"}
+            for position, term in enumerate(terms)
+        }
+        answer = client.select({"query": EVERYTHING, "limit": 0, "facet": facets}).answer
+        # An empty collection has no facets.
+        results = answer.object("facets", is_optional=True)
+        counted = [results.object(name, is_optional=True) for name in facets]
+        counts += [facet.count("count") if facet else 0 for facet in counted]
+    return counts
+
+
+#: Passage hashes per computed field, which Solr returns as a float with 24 significant bits.
+_BITS = 24
+
+
+def holders(
+    client: SolrClient,
+    key: str,
+    request: Callable[[BoundPlan, int], Json],
+    counts: Mapping[int, int],
+    most: int,
+    among: Iterable[str],
+    left_out: BoundNode | None,
+) -> PassageHolders:
+    """Implement `Engine.passage_holders`.
+
+    Args:
+        client: Client of the collection.
+        key: The field of the documents' ids.
+        request: Takes a plan and a number of hits; returns the request for the first hits.
+        counts: As in `Engine.passage_holders`, like `most`, `among` and `left_out`.
+        most: Limit for frequent passage hashes.
+        among: Ids of further documents.
+        left_out: Documents to leave out.
+    """
+
+    def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Iterator[tuple[str, list[int]]]:
+        body = request(holders_plan(numbers, PassageScheme(), ids, left_out), rows)
+        body["fields"] = [*listed([key]), *_held_fields(numbers, PassageScheme())]
+        for document in client.select(body).documents:
+            yield str(document[key]), _held_positions(document, len(numbers))
+
+    return look_up_holders(counts, most, among, ask)
+
+
+def _held_fields(numbers: Sequence[int], scheme: PassageScheme) -> list[str]:
+    """Return computed fields with the passage hashes that a document has: sums of one power of two for each hash."""
+    fields = []
+    for at, terms in enumerate(batches(passage_hash_terms(tuple(numbers), scheme), _BITS)):
+        powers = [f"product({1 << bit},termfreq({PASSAGES},'{term}'))" for bit, term in enumerate(terms)]
+        fields.append(f"held{at}:sum({','.join([*powers, '0'])})")
+    return fields
+
+
+def _held_positions(document: SolrResponse, numbers: int) -> list[int]:
+    """Decode the fields of `_held_fields` into positions among the requested passage hashes."""
+    positions: list[int] = []
+    for at, first in enumerate(range(0, numbers, _BITS)):
+        value = int(document.number(f"held{at}"))
+        positions += [first + bit for bit in range(_BITS) if value >> bit & 1]
+    return positions

@@ -1,0 +1,56 @@
+"""Cluster labels in an embedded store, beyond what tests/conformance checks on every engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from whorl import Document
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.engine.embedded.records import Records
+from whorl.engine.protocol import ClusterLabel
+from whorl.query.plan.nodes import BoundPlan, MatchAll
+
+LABEL = ClusterLabel("a", is_principal=True)
+
+
+def test_what_is_changed_meanwhile_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Between reading a document and storing it with its label, another one took its place, and another was deleted.
+    """
+    with EmbeddedEngine(tmp_path) as engine:
+        engine.index([Document(each, f"the text of {each} is a few words long") for each in "abc"])
+        engine.refresh()
+        read = Records.documents
+
+        def reading(records: Records, ids: list[str]) -> object:
+            documents = list(read(records, ids))
+            engine.index([Document("b", "another text")])
+            engine.delete(["c"])
+            return iter(documents)
+
+        monkeypatch.setattr(Records, "documents", reading)
+        engine.labels.write(dict.fromkeys("abc", LABEL))
+        monkeypatch.undo()
+        engine.refresh()
+        assert list(engine.labels.everything()) == [{"a": LABEL}]
+        assert engine.texts("abc") == {"a": "the text of a is a few words long", "b": "another text"}
+    with EmbeddedEngine(tmp_path) as engine:
+        assert engine.labels.labels_of("abc") == {"a": LABEL}
+        engine.labels.write({"a": None, "gone": LABEL})
+        engine.refresh()
+        assert list(engine.labels.everything()) == []
+
+
+def test_a_cluster_of_any_name(tmp_path: Path) -> None:
+    """
+    A document that is called like a date gives a cluster its name, and is found and counted by it as others are.
+    """
+    label = ClusterLabel("2021-05-03", is_principal=False)
+    with EmbeddedEngine(tmp_path) as engine:
+        engine.index([Document(each, "a text of a few words") for each in ("2021-05-03", "b")])
+        engine.labels.write({"b": label})
+        engine.refresh()
+        assert list(engine.labels.everything()) == [{"b": label}]
+        assert engine.labels.counts(BoundPlan(MatchAll())) == {"2021-05-03": 1}
